@@ -22,17 +22,20 @@ const (
 	allowedFile = ".ci/dependencies.txt"
 )
 
-// floors orders the rooms of the house: a room imports rooms of lower floors only, never its neighbours.
+// floors orders the rooms of the house: a room imports rooms of lower floors only, never its
+// neighbours.
 var floors = map[string]int{"messages": 0, "kube": 1, "vpp": 1, "cluster": 1, "actors": 2, "bootstrap": 3, "main": 4}
 
-// owners says which rooms may import a foreign module, by the longest prefix that fits. Tests may import what they like.
+// owners says which rooms may import a foreign module, by the longest prefix that fits. Tests may
+// import what they like.
 var owners = map[string][]string{
 	"github.com/asynkron/protoactor-go": {"actors"},
 	"github.com/fsnotify/fsnotify":      {"kube"},
 	"github.com/prometheus":             {"bootstrap"},
 	"github.com/spf13/cobra":            {"bootstrap"},
 	"go.etcd.io":                        {"cluster"},
-	"go.etcd.io/etcd/client/v3":         {"cluster", "bootstrap"}, // who wires hands the client over
+	// who wires hands the client over
+	"go.etcd.io/etcd/client/v3":         {"cluster", "bootstrap"},
 	"go.fd.io/govpp":                    {"vpp"},
 	"go.uber.org/zap":                   {"cluster"},
 	"golang.org/x/net/dns":              {"kube"},
@@ -119,7 +122,8 @@ func (s *source) imports() []string {
 	return paths
 }
 
-// TestArrowsPointDown: main -> bootstrap -> actors -> {kube, vpp, cluster} -> messages. Tests keep to it as well.
+// TestArrowsPointDown: main -> bootstrap -> actors -> {kube, vpp, cluster} -> messages. Tests keep
+// to it as well.
 func TestArrowsPointDown(t *testing.T) {
 	for _, s := range sources(t) {
 		from, known := floors[s.room]
@@ -148,7 +152,8 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// TestForeignModulesHaveOwners: only one room talks to each library, so that it can be replaced there.
+// TestForeignModulesHaveOwners: only one room talks to each library, so that it can be replaced
+// there.
 func TestForeignModulesHaveOwners(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() || strings.HasSuffix(s.dir, "test") { // kubetest, apitest: kits for tests
@@ -217,7 +222,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestExportedNamesAreDocumented, each with a sentence that begins with its name or explains the group it stands in.
+// TestExportedNamesAreDocumented, each with a sentence that begins with its name or explains the
+// group it stands in.
 func TestExportedNamesAreDocumented(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.isTest() || s.file.Name.Name == "main" {

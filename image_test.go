@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestImageHasOnlyTheAgent: the build tag agent, with which the image is built, leaves out what only development needs.
+// TestImageHasOnlyTheAgent: the build tag agent, with which the image is built, leaves out what
+// only development needs.
 func TestImageHasOnlyTheAgent(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-tags", "agent,grpcnotrace", ".").CombinedOutput()
 	if err != nil {

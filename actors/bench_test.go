@@ -44,8 +44,8 @@ func inBoth(s *kube.Store, i int) {
 	s.SetSlice(slice, nil)
 }
 
-// bigWorld is a node in a cluster of n services with five endpoints each, dual: of each family. The troupe has the intervals of production; the observer
-// may be nil.
+// bigWorld is a node in a cluster of n services with five endpoints each, dual: of each family. The
+// troupe has the intervals of production; the observer may be nil.
 func bigWorld(b *testing.B, n int, dual bool, observer report.Observer) *actorstest.World {
 	b.Helper()
 	w := actorstest.New(b, actorstest.Config{IPv6: dual, Deps: func(d *actors.Deps) { d.Timing, d.Observer = actors.Timing{}, observer }})
@@ -80,8 +80,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkColdStart is an agent that meets an empty VPP: from the spawn of the root actor until every service is in VPP. B/service is what
-// the troupe keeps in memory for each, without the source and VPP.
+// BenchmarkColdStart is an agent that meets an empty VPP: from the spawn of the root actor until
+// every service is in VPP. B/service is what the troupe keeps in memory for each, without the
+// source and VPP.
 func BenchmarkColdStart(b *testing.B) {
 	for _, c := range []struct {
 		n    int
@@ -117,7 +118,8 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 }
 
-// BenchmarkWarmStart is an agent that is restarted on a VPP that has everything: nothing is written.
+// BenchmarkWarmStart is an agent that is restarted on a VPP that has everything: nothing is
+// written.
 func BenchmarkWarmStart(b *testing.B) {
 	w := bigWorld(b, 10_000, false, nil)
 	w.Start()
@@ -146,7 +148,8 @@ type finished struct {
 // Operations satisfies report.Observer.
 func (f finished) Operations(string, int, int, int) { f.done <- struct{}{} }
 
-// BenchmarkChange is one changed endpoint among many services: from the source until VPP has acknowledged it.
+// BenchmarkChange is one changed endpoint among many services: from the source until VPP has
+// acknowledged it.
 func BenchmarkChange(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -168,7 +171,8 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-// BenchmarkRendererRestart is a renderer that dies among 10,000 services: until it is in sync again. Nothing is written.
+// BenchmarkRendererRestart is a renderer that dies among 10,000 services: until it is in sync
+// again. Nothing is written.
 func BenchmarkRendererRestart(b *testing.B) {
 	w := bigWorld(b, 10_000, false, nil)
 	w.Start()

@@ -18,8 +18,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// TestChurnOfATenantIsNoIllness: a service whose many ports and endpoints change twice a second, faster than VPP takes the changes, is never in sync; yet
-// no change waits for long, so the node stays healthy and ready. When VPP hangs, the clock runs.
+// TestChurnOfATenantIsNoIllness: a service whose many ports and endpoints change twice a second,
+// faster than VPP takes the changes, is never in sync; yet no change waits for long, so the node
+// stays healthy and ready. When VPP hangs, the clock runs.
 func TestChurnOfATenantIsNoIllness(t *testing.T) {
 	waits := &status.PendingSince{}
 	stuck := false
@@ -35,7 +36,8 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 			case stuck:
 				w.Sim.Sleep(time.Hour, func() bool { return !stuck })
 			default:
-				w.Sim.Sleep(500*time.Microsecond, nil) // an endpoint that replaces another one costs four messages, and more slots
+				// an endpoint that replaces another one costs four messages, and more slots
+				w.Sim.Sleep(500*time.Microsecond, nil)
 			}
 			return nil
 		}
@@ -88,7 +90,8 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 	})
 }
 
-// greedy is a service of a tenant with so many frontends, ports times external addresses, and its slice of two endpoints.
+// greedy is a service of a tenant with so many frontends, ports times external addresses, and its
+// slice of two endpoints.
 func greedy(name, ip string, ports, addresses int, first netip.Addr) (*messages.Service, *messages.EndpointSlice) {
 	s, slice := probe.Service(name, ip), probe.Slice(name, "10.1.1.2", "10.1.1.3")
 	s.Namespace, slice.Namespace = "evil", "evil"

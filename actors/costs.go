@@ -6,15 +6,16 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// Bytes that services need of this process at most, while all of their endpoints change: measured as the
-// growth of its resident memory with 65,440 frontends of one endpoint, and with 4,144 of 253.
+// Bytes that services need of this process at most, while all of their endpoints change: measured
+// as the growth of its resident memory with 65,440 frontends of one endpoint, and with 4,144 of
+// 253.
 const (
 	frontendBytes = 4096
 	backendBytes  = 384
 )
 
-// Costs returns the bytes that services need of VPP and of this process. cnat are the settings of the
-// renderer of IPv6, as in Deps.
+// Costs returns the bytes that services need of VPP and of this process. cnat are the settings of
+// the renderer of IPv6, as in Deps.
 func Costs(c *cnat.Config) service.Costs {
 	of := func(c heap.Cost) service.Cost {
 		return service.Cost{Frontend: c.Row, Backend: c.Backend, Spread: c.Spread, Address: c.Address}

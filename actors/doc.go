@@ -1,8 +1,9 @@
-// Package actors puts the troupe together: which actors there are, in which order they start, and what each is given. It has no behaviour of its own;
-// each concern is a package below it.
+// Package actors puts the troupe together: which actors there are, in which order they start, and
+// what each is given. It has no behaviour of its own; each concern is a package below it.
 //
 //	desired      what this node should serve: watch, registry, one actor per service, node sync
-//	render       the driver of every renderer; render/nat44, render/cnat and render/routes are its adapters
+//	render       the driver of every renderer; render/nat44, render/cnat and render/routes are its
+//	             adapters
 //	interfaces   frontends and backends, derived from VPP; interfaces of pods by command
 //	external     configuration from outside of Kubernetes, in layers
 //	sessions     the table of NAT sessions
@@ -17,12 +18,14 @@
 //
 // # Ownership
 //
-// A field of an actor belongs to its Start, Receive and Stop, which never run at the same time. What others may read is sent to them.
-// Input and output run in goroutines that the actor owns (Context.Go); they post results back and end with the incarnation that started
-// them. Only readiness and the age of pending changes are published outside of messages, as atomic values, so that health checks are answered even
-// when actors hang.
+// A field of an actor belongs to its Start, Receive and Stop, which never run at the same time.
+// What others may read is sent to them. Input and output run in goroutines that the actor owns
+// (Context.Go); they post results back and end with the incarnation that started them. Only
+// readiness and the age of pending changes are published outside of messages, as atomic values, so
+// that health checks are answered even when actors hang.
 //
 // # Shutdown
 //
-// runtime.System.Shutdown stops the tree from the leaves. Nothing is removed from VPP by it: VPP goes on forwarding.
+// runtime.System.Shutdown stops the tree from the leaves. Nothing is removed from VPP by it: VPP
+// goes on forwarding.
 package actors

@@ -112,8 +112,9 @@ func (p *patient) expect(want map[string][2]int) {
 
 const addRow = "nat44_add_del_lb_static_mapping"
 
-// TestOneBadObjectMakesNoStorm: VPP refuses one row for an hour. It is tried once a second, which costs one message; VPP is read for it more and
-// more seldom; nothing else happens to other actors, and when VPP takes the row all is well at once.
+// TestOneBadObjectMakesNoStorm: VPP refuses one row for an hour. It is tried once a second, which
+// costs one message; VPP is read for it more and more seldom; nothing else happens to other actors,
+// and when VPP takes the row all is well at once.
 func TestOneBadObjectMakesNoStorm(t *testing.T) {
 	onNode(t, func(p *patient) {
 		tries := 0
@@ -220,7 +221,8 @@ func TestStepSubtree(t *testing.T) {
 func TestStepExit(t *testing.T) {
 	onNode(t, func(p *patient) {
 		illSettings(p, 275*time.Second)
-		p.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {3, 3}, "nat44 subtree": {2, 2}, "nat44 exit": {1, 2}}) // in a test the process goes on
+		// in a test the process goes on
+		p.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {3, 3}, "nat44 subtree": {2, 2}, "nat44 exit": {1, 2}})
 		if len(p.fatal) == 0 || !strings.Contains(p.fatal[0].Error(), "nat44 did not recover for 4m") {
 			t.Fatalf("fatal %v", p.fatal)
 		}
@@ -250,7 +252,8 @@ func TestFailedResyncClimbs(t *testing.T) {
 	})
 }
 
-// TestSleepIsNoIllness: the machine sleeps while something is wrong. No actor could do anything about it meanwhile, so none is restarted for that.
+// TestSleepIsNoIllness: the machine sleeps while something is wrong. No actor could do anything
+// about it meanwhile, so none is restarted for that.
 func TestSleepIsNoIllness(t *testing.T) {
 	onNode(t, func(p *patient) {
 		p.unreadable(errors.New("no dump"))
@@ -298,7 +301,8 @@ func TestHangingActorIsRestarted(t *testing.T) {
 	})
 }
 
-// TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a reason to restart an actor.
+// TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a
+// reason to restart an actor.
 func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 	onNode(t, func(p *patient) {
 		p.Stream.Disconnect("the connection broke")
@@ -312,8 +316,8 @@ func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestANodeThatKubernetesDoesNotHaveIsWaitedFor: it may be about to register, or an operator gave another name; readiness says which, and no
-// restart would help.
+// TestANodeThatKubernetesDoesNotHaveIsWaitedFor: it may be about to register, or an operator gave
+// another name; readiness says which, and no restart would help.
 func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	onEmptyNode(t, func(p *patient) {
 		gone := func(s *kube.Store) { s.DeleteNode(probe.Node) }
@@ -383,7 +387,8 @@ func (p *patient) retime() {
 	}
 }
 
-// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. No other client has been there.
+// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. No
+// other client has been there.
 func TestHalfDoneIsNoDrift(t *testing.T) {
 	onNode(t, func(p *patient) {
 		mend := p.refuses("nat44_interface_add_del_feature", func(m api.Message) bool {
@@ -400,7 +405,8 @@ func TestHalfDoneIsNoDrift(t *testing.T) {
 	})
 }
 
-// TestDriftIsRepaired: what others do to our rows, settings and interfaces is found by the periodic check and mended, as much as was damaged and no more.
+// TestDriftIsRepaired: what others do to our rows, settings and interfaces is found by the periodic
+// check and mended, as much as was damaged and no more.
 func TestDriftIsRepaired(t *testing.T) {
 	onNode(t, func(p *patient) {
 		web := frontend.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}

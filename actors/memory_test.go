@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// hungry gives a namespace services of 1,000 ports each, with ClientIP affinity and 16 endpoints: each row
-// takes 9 KB of VPP's memory.
+// hungry gives a namespace services of 1,000 ports each, with ClientIP affinity and 16 endpoints:
+// each row takes 9 KB of VPP's memory.
 func hungry(s *kube.Store, namespace string, first, services int) {
 	for i := range services {
 		name := fmt.Sprintf("hungry-%d", i)
@@ -38,8 +38,9 @@ func hungry(s *kube.Store, namespace string, first, services int) {
 	}
 }
 
-// TestVPPsMemoryIsNotUsedUp: services that ask for more than VPP's heap holds are served in part and say so, the node stays ready, VPP
-// lives, and the service of another tenant changes as before. Without a reserve VPP dies.
+// TestVPPsMemoryIsNotUsedUp: services that ask for more than VPP's heap holds are served in part
+// and say so, the node stays ready, VPP lives, and the service of another tenant changes as before.
+// Without a reserve VPP dies.
 func TestVPPsMemoryIsNotUsedUp(t *testing.T) {
 	const heap = 100 << 20 // 66 MiB are used, 34 MiB hold 3,900 of 5,000 rows
 	serve := func(reserve int) *actorstest.World {
@@ -88,7 +89,8 @@ func TestVPPsMemoryIsNotUsedUp(t *testing.T) {
 	})
 }
 
-// TestRoomOfTheNode: two namespaces that ask for more than services may take of VPP have the same share of it, one that asks for little has all.
+// TestRoomOfTheNode: two namespaces that ask for more than services may take of VPP have the same
+// share of it, one that asks for little has all.
 func TestRoomOfTheNode(t *testing.T) {
 	serving := actorstest.Serving()
 	serving.Limits.Node.VPP = 40 << 20

@@ -47,7 +47,8 @@ func unwritten(w *actorstest.World, what func()) {
 	}
 }
 
-// agedMirror is a node whose mirror is older than what its agent did last: db went after it was saved, and new came. The source does not answer.
+// agedMirror is a node whose mirror is older than what its agent did last: db went after it was
+// saved, and new came. The source does not answer.
 func agedMirror(t *testing.T) (w *actorstest.World, rows []string) {
 	t.Helper()
 	store, log := mirror.NewStore(t.TempDir(), durable.Disk{}), slog.New(slog.DiscardHandler)
@@ -71,7 +72,8 @@ func agedMirror(t *testing.T) (w *actorstest.World, rows []string) {
 	return w, rows
 }
 
-// TestAMirrorRemovesNothing: neither what went since it was saved nor what came since; the source decides, and one row goes.
+// TestAMirrorRemovesNothing: neither what went since it was saved nor what came since; the source
+// decides, and one row goes.
 func TestAMirrorRemovesNothing(t *testing.T) {
 	w, rows := agedMirror(t)
 	unwritten(w, func() {
@@ -115,7 +117,8 @@ func TestDeathsWhileTheMirrorServesWriteNothing(t *testing.T) {
 	}
 }
 
-// TestAMirrorFillsAnEmptyVPP: after the machine was started anew, its services are there before the source is.
+// TestAMirrorFillsAnEmptyVPP: after the machine was started anew, its services are there before the
+// source is.
 func TestAMirrorFillsAnEmptyVPP(t *testing.T) {
 	w, _ := agedMirror(t)
 	if err := w.VPP.Restart(); err != nil {

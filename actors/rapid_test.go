@@ -21,7 +21,8 @@ type happening struct {
 
 func (d happening) String() string { return fmt.Sprintf("%s %d, then %v", d.what, d.seed, d.pause) }
 
-// genHappening draws mostly changes of the cluster. Two with the same seed are the same change: a duplicate, or an object that comes back.
+// genHappening draws mostly changes of the cluster. Two with the same seed are the same change: a
+// duplicate, or an object that comes back.
 func genHappening(t *rapid.T) happening {
 	return happening{
 		what:  rapid.SampledFrom([]string{"change", "change", "change", "change", "relist", "kill", "healer"}).Draw(t, "what"),
@@ -48,9 +49,10 @@ func (d happening) do(w *actorstest.World) {
 	w.Run(d.pause)
 }
 
-// TestAnyChangesEndLikeFromScratch: after any changes, in any order, with duplicates, relists and failures of actors, VPP holds what a
-// computation from scratch makes of the cluster, and the troupe says so. Then nothing is written: not while nothing happens, not by a
-// renderer that begins anew, not after a list of everything.
+// TestAnyChangesEndLikeFromScratch: after any changes, in any order, with duplicates, relists and
+// failures of actors, VPP holds what a computation from scratch makes of the cluster, and the
+// troupe says so. Then nothing is written: not while nothing happens, not by a renderer that begins
+// anew, not after a list of everything.
 func TestAnyChangesEndLikeFromScratch(t *testing.T) {
 	checks, writes := 0, uint64(0)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -75,7 +77,8 @@ func TestAnyChangesEndLikeFromScratch(t *testing.T) {
 // likeFromScratch says what is not as it should be in the end.
 func likeFromScratch(w *actorstest.World) string {
 	const limit = 3 * time.Minute
-	w.Run(5 * time.Second) // what no check looks at may still be on its way, like a new hairpin address without a row
+	// what no check looks at may still be on its way, like a new hairpin address without a row
+	w.Run(5 * time.Second)
 	wrong := w.Wrong()
 	for passed := time.Duration(0); wrong != "" && passed < limit; passed += time.Second {
 		w.Run(time.Second)

@@ -25,7 +25,8 @@ type plane interface {
 	behind(name, address string) error
 	// unreachable adds a route that answers with ICMP.
 	unreachable(network netip.Prefix) error
-	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the addresses of left.
+	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the
+	// addresses of left.
 	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
 	// crash ends VPP, and starts it again, empty, when the end was noticed.
 	crash(noticed func())
@@ -84,7 +85,8 @@ type dialled struct{ *simulator.Connection }
 
 func (c dialled) leads() netip.AddrPort { return c.Opened().Dst }
 
-// tangible is the plane of a real VPP: interfaces of its packet generator under the names of the stories.
+// tangible is the plane of a real VPP: interfaces of its packet generator under the names of the
+// stories.
 type tangible struct {
 	testing.TB
 	vpp       *realvpp.Process
@@ -101,7 +103,8 @@ const (
 	flagACK = 0x10
 )
 
-// furnish gives a real VPP the interfaces, addresses and routes of probe.Topology, or with ip6 of probe.DualTopology.
+// furnish gives a real VPP the interfaces, addresses and routes of probe.Topology, or with ip6 of
+// probe.DualTopology.
 func furnish(t testing.TB, vpp *realvpp.Process, ip6 bool) *tangible {
 	p := &tangible{TB: t, vpp: vpp, generator: realvpp.NewGenerator(t, vpp), ports: map[string]uint32{}, ip6: ip6}
 	uplink, _ := p.addInterface("uplink0")
@@ -170,7 +173,8 @@ func (p *tangible) exchange(port uint32, from, to netip.AddrPort, flags uint8) (
 	return left, delivered
 }
 
-// vanished is the fate of a packet that VPP has not sent on: dropped, answered with an ICMP error, or VPP's own, which cannot be told apart from outside.
+// vanished is the fate of a packet that VPP has not sent on: dropped, answered with an ICMP error,
+// or VPP's own, which cannot be told apart from outside.
 const vanished = "vanished"
 
 func (p *tangible) send(in string, from, to netip.AddrPort) (simulator.Verdict, string) {

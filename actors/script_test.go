@@ -30,12 +30,14 @@ import (
 
 var update = flag.Bool("update", false, "write the rows that VPP holds into the stories")
 
-// TestStories plays the stories in testdata: what happens to a node, as commands, with the objects and the rows of VPP as files beside them.
+// TestStories plays the stories in testdata: what happens to a node, as commands, with the objects
+// and the rows of VPP as files beside them.
 //
 //	apply FILE...        the cluster has these objects, as kubectl prints them
 //	accept FILE...       the same, with something in them that cannot be used
 //	delete KIND KEY      it has not this one any more
-//	limits A B           the agent serves up to A frontends of a service and B of a namespace; before start
+//	limits A B           the agent serves up to A frontends of a service and B of a namespace;
+//	                     before start
 //	listens PORT...      processes of the node listen on these ports, "9100/TCP"; before start
 //	start, stop          the agent
 //	kill PATH            an actor dies
@@ -48,29 +50,36 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	refuse MESSAGE N     VPP refuses the next N messages of that name
 //	healed PART STEP N   the healer counts so many of that step
 //	iface NAME           an interface is added to VPP, up, without address and routes
-//	net NAME ADDRESS...  an interface is added to VPP, up: of a network, "ip/len" with VPP's address, or with a host behind it, "ip"
+//	net NAME ADDRESS...  an interface is added to VPP, up: of a network, "ip/len" with VPP's
+//	                     address, or with a host behind it, "ip"
 //	unreachable NETWORK  another owner's route in VPP answers packets to it with ICMP
-//	attach POD IFACE     a command says that it is that of a pod, and the answer is that it has its roles
+//	attach POD IFACE     a command says that it is that of a pod, and the answer is that it has
+//	                     its roles
 //	detach POD           and takes that back
 //	denied POD IFACE WHY the answer is why not, and nothing has changed
 //	roles IFACE yes|no   VPP has given it its roles
 //	rows FILE            VPP holds these rows (-update: writes them)
 //	translations FILE    it holds these translations of CNAT (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
-//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "unchanged" where it is sent on without a translation, or "local"
-//	                     (to VPP itself), "rejected" (with an ICMP error), "dropped"; with another word, the address that its source has then
+//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "unchanged"
+//	                     where it is sent on without a translation, or "local" (to VPP itself),
+//	                     "rejected" (with an ICMP error), "dropped"; with another word, the address
+//	                     that its source has then
 //	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
 //	open NAME, ended NAME    packets of it and their answers still arrive, or do not
 //	routes FILE          it holds these routes of ours (-update: writes them)
-//	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
-//	says KEY TEXT        the status of the service has this text in an error, an approximation or what is not rendered
-//	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an owner, as having lost none
+//	writes N             so many messages changed VPP since the last time this was asked; * = it
+//	                     does not matter how many
+//	says KEY TEXT        the status of the service has this text in an error, an approximation or
+//	                     what is not rendered
+//	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an
+//	                     owner, as having lost none
 func TestStories(t *testing.T) {
 	playStories(t, "testdata/*.txtar")
 }
 
-// TestTenants plays the stories of a tenant who may write Services and EndpointSlices in one namespace and tries to harm the others. The language is
-// that of TestStories.
+// TestTenants plays the stories of a tenant who may write Services and EndpointSlices in one
+// namespace and tries to harm the others. The language is that of TestStories.
 func TestTenants(t *testing.T) { playStories(t, "testdata/tenants/*.txtar") }
 
 func playStories(t *testing.T, pattern string) {
@@ -97,7 +106,8 @@ func playStories(t *testing.T, pattern string) {
 	}
 }
 
-// nodeOf is the node of a story: those whose names begin with dual have IPv6, which CNAT serves, and for those that begin with cnat it serves IPv4 as well.
+// nodeOf is the node of a story: those whose names begin with dual have IPv6, which CNAT serves,
+// and for those that begin with cnat it serves IPv4 as well.
 func nodeOf(name string) actorstest.Config {
 	both := strings.HasPrefix(name, "cnat")
 	return actorstest.Config{IPv6: both || strings.HasPrefix(name, "dual"), CNAT: both}
@@ -108,12 +118,14 @@ func TestDualOnRealVPP(t *testing.T) {
 	onRealVPP(t, true, "dual", "dual-restart", "dual-others")
 }
 
-// TestCNATOnRealVPP plays the stories of a node whose services CNAT serves in both families, with packets of IPv4.
+// TestCNATOnRealVPP plays the stories of a node whose services CNAT serves in both families, with
+// packets of IPv4.
 func TestCNATOnRealVPP(t *testing.T) {
 	onRealVPP(t, false, "cnat", "cnat-others")
 }
 
-// onRealVPP plays stories in testdata on a real VPP. Its interfaces pass packets of one address family.
+// onRealVPP plays stories in testdata on a real VPP. Its interfaces pass packets of one address
+// family.
 func onRealVPP(t *testing.T, ip6 bool, names ...string) {
 	binary, plugins, why := realvpp.Find()
 	if why != "" {
@@ -136,7 +148,8 @@ func onRealVPP(t *testing.T, ip6 bool, names ...string) {
 	}
 }
 
-// TestTenantsOnRealVPP plays the stories about addresses of others, the room in access lists, ports of others and shared endpoints on a real VPP.
+// TestTenantsOnRealVPP plays the stories about addresses of others, the room in access lists, ports
+// of others and shared endpoints on a real VPP.
 func TestTenantsOnRealVPP(t *testing.T) {
 	onRealVPP(t, false, "tenants/01-external-addresses", "tenants/02-no-room", "tenants/03-cluster-ip", "tenants/03-node-ports", "tenants/08-shared-endpoint")
 }
@@ -348,8 +361,8 @@ func (s *story) heldTranslations() string {
 	return strings.Join(lines, "")
 }
 
-// heldLists is the part of VPP's state that is about access lists, with their tags instead of their numbers, which depend on what was there
-// before.
+// heldLists is the part of VPP's state that is about access lists, with their tags instead of their
+// numbers, which depend on what was there before.
 func (s *story) heldLists() string {
 	_, section, _ := strings.Cut("\n"+s.world.VPP.State(), "\nacls\n")
 	tags := map[string]string{}
@@ -437,7 +450,8 @@ func (s *story) countWrites(want string) {
 	s.writes = now.Mutating()
 }
 
-// says waits until the status of a service has a text in its problems, or in what a renderer says of it.
+// says waits until the status of a service has a text in its problems, or in what a renderer says
+// of it.
 func (s *story) says(args []string) {
 	key, text := args[0], strings.Join(args[1:], " ")
 	s.world.Await(s.line, func() bool {

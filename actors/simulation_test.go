@@ -45,8 +45,8 @@ func (u *unlucky) Receive(c *runtime.Context, msg any) {
 	u.Behaviour.Receive(c, msg)
 }
 
-// storm lets things happen at random: to the cluster, to actors, to VPP, to messages. Which kinds of trouble there are, and how much of
-// them, is a matter of the seed.
+// storm lets things happen at random: to the cluster, to actors, to VPP, to messages. Which kinds
+// of trouble there are, and how much of them, is a matter of the seed.
 type storm struct {
 	*actorstest.World
 	*weather
@@ -73,7 +73,8 @@ func (s *storm) act() {
 	s.kinds[s.rand.IntN(len(s.kinds))]()
 }
 
-// kill lets a random actor fail. Supervisors are among them, though less often: they take all their children along.
+// kill lets a random actor fail. Supervisors are among them, though less often: they take all their
+// children along.
 func (s *storm) kill() {
 	alive := s.System.Snapshot()
 	chosen := alive[s.rand.IntN(len(alive))]
@@ -122,8 +123,9 @@ func (s *storm) meddle() {
 	}
 }
 
-// TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an independent computation says, introspection shows
-// exactly the services there are, no actor is left over or stuck, and no actor does anything any more.
+// TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an
+// independent computation says, introspection shows exactly the services there are, no actor is
+// left over or stuck, and no actor does anything any more.
 func TestSimulatedStormsEndWell(t *testing.T) {
 	n := campaign(60)
 	deaths, lost := 0, 0

@@ -34,8 +34,8 @@ func hasRoles(w *actorstest.World, name string) bool {
 	return strings.Contains(w.VPP.State(), name+" in out")
 }
 
-// undisturbed runs something that must not make any actor write to VPP, and returns how often the agent that is there then
-// has read the rows for it.
+// undisturbed runs something that must not make any actor write to VPP, and returns how often the
+// agent that is there then has read the rows for it.
 func undisturbed(w *actorstest.World, what func()) (reads uint64) {
 	w.Helper()
 	w.Quiet()
@@ -171,7 +171,8 @@ func TestOneChangedEndpointAmongManyCostsTwoMessages(t *testing.T) {
 	}
 }
 
-// TestAddressOfAServiceThatWentIsRefused: also when a pod has come since, for which NAT44 made the address of every service one of VPP.
+// TestAddressOfAServiceThatWentIsRefused: also when a pod has come since, for which NAT44 made the
+// address of every service one of VPP.
 func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Source.Change(func(s *kube.Store) {

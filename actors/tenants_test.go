@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestTenantWithManyEndpoints: 100,000 endpoints of one tenant cost VPP one row, and the change of another tenant what it costs without them.
+// TestTenantWithManyEndpoints: 100,000 endpoints of one tenant cost VPP one row, and the change of
+// another tenant what it costs without them.
 func TestTenantWithManyEndpoints(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	const many = 100_000

@@ -23,7 +23,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line here.
+// renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line
+// here.
 func (d *Deps) renderers() []renderer {
 	var all []renderer
 	if d.usesNAT44() {
@@ -60,8 +61,8 @@ func adapted[K render.Key, C any](adapter func(C) render.Adapter[K], config C) r
 	}
 }
 
-// DryRun returns what each renderer would acknowledge to each service on a node: in the order of the renderers, then of the views. Of Deps only the
-// settings of renderers and services are used.
+// DryRun returns what each renderer would acknowledge to each service on a node: in the order of
+// the renderers, then of the views. Of Deps only the settings of renderers and services are used.
 func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, views []*messages.ServiceView) (acks [][]*messages.RenderAck) {
 	begin := &messages.Begin{Node: node}
 	begin.NodeAddresses, begin.PodNetworks = desired.Used(cluster, nil)
@@ -71,7 +72,8 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 	return acks
 }
 
-// Renderers are the names of the renderers, in the order of the tree. A service is in sync when it is in each of them.
+// Renderers are the names of the renderers, in the order of the tree. A service is in sync when it
+// is in each of them.
 func (d *Deps) Renderers() []string {
 	return names(d.renderers(), func(render.Kind) bool { return true })
 }
@@ -230,22 +232,24 @@ func workers() runtime.Policy {
 	}
 }
 
-// optional is the policy of actors on which nothing depends: their failures concern no other actor, however many there are.
+// optional is the policy of actors on which nothing depends: their failures concern no other actor,
+// however many there are.
 func optional() runtime.Policy {
 	return runtime.Policy{
 		Budget: -1, Window: 10 * time.Second, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
 }
 
-// rootPolicy gives up after 20 failures in 10 s: the process ends, the kubelet starts it again, VPP goes on forwarding meanwhile.
+// rootPolicy gives up after 20 failures in 10 s: the process ends, the kubelet starts it again, VPP
+// goes on forwarding meanwhile.
 func rootPolicy() runtime.Policy {
 	return runtime.Policy{
 		Budget: 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
 }
 
-// servicePolicy puts a service into quarantine that crashes three times in five seconds; its rows stay in VPP, the other services are not affected: ten
-// thousand services may all fail once.
+// servicePolicy puts a service into quarantine that crashes three times in five seconds; its rows
+// stay in VPP, the other services are not affected: ten thousand services may all fail once.
 func servicePolicy() runtime.Policy {
 	return runtime.Policy{
 		Budget: -1, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,

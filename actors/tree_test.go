@@ -15,7 +15,8 @@ import (
 // line is one actor in a drawing of the tree.
 var line = regexp.MustCompile(`^((?:\|  )*)\|- (\S+)(.*)$`)
 
-// drawn reads a drawing of the tree, its root included: the paths in its order, and which of them are said to be ordered groups.
+// drawn reads a drawing of the tree, its root included: the paths in its order, and which of them
+// are said to be ordered groups.
 func drawn(text string) (paths []string, ordered map[string]bool) {
 	ordered = map[string]bool{}
 	var above []string
@@ -39,7 +40,8 @@ func drawn(text string) (paths []string, ordered map[string]bool) {
 	return paths, ordered
 }
 
-// TestTreeIsAsDrawn: docs/architecture.md shows the actors that there are, with the one service default/web, and says which are ordered groups.
+// TestTreeIsAsDrawn: docs/architecture.md shows the actors that there are, with the one service
+// default/web, and says which are ordered groups.
 func TestTreeIsAsDrawn(t *testing.T) {
 	actorstest.Simulate(t, 1, actorstest.Config{IPv6: true}, func(w *actorstest.World) {
 		w.Source.Serve("web", "10.96.0.10")

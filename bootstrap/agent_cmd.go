@@ -20,7 +20,8 @@ const agentLong = `Agent keeps VPP equal to the services of the cluster until it
 
 A file given with --config is read first, flags override it. 'troupe config defaults' prints every setting with its meaning.`
 
-// newAgentCommand returns `troupe agent`. It validates the whole configuration before the agent starts, so that one run reports all errors.
+// newAgentCommand returns `troupe agent`. It validates the whole configuration before the agent
+// starts, so that one run reports all errors.
 func newAgentCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent --node-name NODE",
@@ -90,7 +91,8 @@ func validLevel(level string) bool {
 // newLog makes the log of the process; the level must be valid.
 func newLog(to io.Writer, format, level string) *slog.Logger {
 	least := slog.LevelInfo
-	_ = least.UnmarshalText([]byte(level)) // validLevel or the validation of the configuration has checked it
+	// validLevel or the validation of the configuration has checked it
+	_ = least.UnmarshalText([]byte(level))
 	options := &slog.HandlerOptions{Level: least}
 	if format == "text" {
 		return slog.New(slog.NewTextHandler(to, options))

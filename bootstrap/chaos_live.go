@@ -42,7 +42,8 @@ func newControl(cmd *cobra.Command) *control {
 
 func (c *control) client() *client.Client { return client.NewControl(c.socket) }
 
-// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and those for all of them.
+// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and those
+// for all of them.
 func newLiveChaosCommands(io streams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, d := range live.Definitions() {
@@ -102,7 +103,8 @@ func addParameter(cmd *cobra.Command, p *live.Parameter, f *live.Fault) {
 		cmd.Flags().DurationVar((*time.Duration)(to), p.Name, time.Duration(*to), help)
 	}
 	if p.Values != nil {
-		_ = cmd.RegisterFlagCompletionFunc(p.Name, cobra.FixedCompletions(p.Values, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag only
+		// fails without the flag only
+		_ = cmd.RegisterFlagCompletionFunc(p.Name, cobra.FixedCompletions(p.Values, cobra.ShellCompDirectiveNoFileComp))
 	}
 }
 
@@ -183,7 +185,8 @@ func recordTable(c *columns, r *live.Record) {
 	}
 }
 
-// newChaosStopCommand returns `troupe chaos stop`, the emergency stop: it needs no argument and ends everything.
+// newChaosStopCommand returns `troupe chaos stop`, the emergency stop: it needs no argument and
+// ends everything.
 func newChaosStopCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "stop", Short: "End every fault and the drill at once", Args: cobra.NoArgs}
 	c := newControl(cmd)
@@ -197,7 +200,8 @@ func newChaosStopCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// newChaosStatusCommand returns `troupe chaos status`. It only reads, so that the read-only server answers it, too.
+// newChaosStatusCommand returns `troupe chaos status`. It only reads, so that the read-only server
+// answers it, too.
 func newChaosStatusCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show faults with their outcomes, and the latest drill", Args: cobra.NoArgs}
 	l := newLook(cmd)

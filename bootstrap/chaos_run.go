@@ -35,7 +35,8 @@ The plan is a YAML file, see docs/chaos.md:
 // errStopped means that a drill was stopped before its end.
 var errStopped = errors.New("the drill was stopped")
 
-// newRunCommand returns `troupe chaos run`. It validates the plan before it asks the agent, because only the file has lines for errors.
+// newRunCommand returns `troupe chaos run`. It validates the plan before it asks the agent, because
+// only the file has lines for errors.
 func newRunCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Run a drill on a running agent and evaluate invariants", Long: runLong, Args: cobra.NoArgs}
 	c := newControl(cmd)

@@ -28,7 +28,8 @@ the cluster requires, and no work may be pending.
 A seed is the same run on every machine. For a seed that fails, the command prints the smallest failing plan that it has found;
 --seed S --seeds 1 --trace prints every message of one seed.`
 
-// newSimulateCommand returns `troupe chaos simulate`. A campaign may take hours, so that SIGINT ends it with the report of the seeds so far.
+// newSimulateCommand returns `troupe chaos simulate`. A campaign may take hours, so that SIGINT
+// ends it with the report of the seeds so far.
 func newSimulateCommand(to streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "simulate", Short: "Simulate the agent under all kinds of faults", Long: simulateLong, Args: cobra.NoArgs}
 	o := chaos.Options{}
@@ -120,7 +121,8 @@ func traceSeed(out io.Writer, o chaos.Options) error {
 	return nil
 }
 
-// reportTable prints a campaign. The hash of all traces shows whether two machines have simulated the same.
+// reportTable prints a campaign. The hash of all traces shows whether two machines have simulated
+// the same.
 func reportTable(c *columns, r *chaos.Report) {
 	c.row("SEEDS", "FAILED", "MESSAGES", "CHANGES OF VPP", "READS", "SLOWEST", "HASH")
 	c.row(r.Seeds, r.Failed, r.Steps, r.Writes, r.Reads, r.Slowest.Round(time.Millisecond), r.Hash)

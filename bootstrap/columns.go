@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostLines is how many lines a cell takes on a terminal, mostLast how many the last one of a row: reasons and errors. The rest is cut.
+// mostLines is how many lines a cell takes on a terminal, mostLast how many the last one of a row:
+// reasons and errors. The rest is cut.
 const (
 	mostLines = 4
 	mostLast  = 12
@@ -25,8 +26,9 @@ type screen struct {
 	color bool
 }
 
-// columns writes tables as kubectl does: upper-case headings, three spaces between columns, "-" for an empty cell. On a terminal a table is not
-// wider than it: cells are wrapped, and cut after some lines.
+// columns writes tables as kubectl does: upper-case headings, three spaces between columns, "-" for
+// an empty cell. On a terminal a table is not wider than it: cells are wrapped, and cut after some
+// lines.
 type columns struct {
 	screen
 	to    io.Writer
@@ -65,7 +67,8 @@ func (c *columns) row(cells ...any) {
 	c.lines = append(c.lines, line{cells: texts})
 }
 
-// printable replaces what would break a table or command the terminal: names and errors come from others.
+// printable replaces what would break a table or command the terminal: names and errors come from
+// others.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -211,7 +214,8 @@ func total(widths []int) int {
 // leastWidth is what no column is narrowed below; a narrower terminal wraps by itself.
 const leastWidth = 8
 
-// fit narrows the widest columns until all of them fit: first those that are wider than their words, then all.
+// fit narrows the widest columns until all of them fit: first those that are wider than their
+// words, then all.
 func fit(widths, least []int, width int) {
 	for over := total(widths) - width; over > 0; over-- {
 		widest := widestAbove(widths, least)
@@ -236,7 +240,8 @@ func widestAbove(widths, least []int) int {
 	return widest
 }
 
-// wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no limit.
+// wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no
+// limit.
 func wrap(text string, width int) (lines []string) {
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {

@@ -29,7 +29,8 @@ func endpointsTable(c *columns) {
 	c.note("add 10.96.0.1:80/TCP")
 }
 
-// TestTableFitsTheTerminal: no line is wider than the terminal; cells are wrapped, and long ones are cut. Without a terminal all is shown.
+// TestTableFitsTheTerminal: no line is wider than the terminal; cells are wrapped, and long ones
+// are cut. Without a terminal all is shown.
 func TestTableFitsTheTerminal(t *testing.T) {
 	for width, want := range map[int]string{
 		60: `NAME   ENDPOINTS              STATE     WHY
@@ -55,7 +56,8 @@ api    10.1.2.1:80                                                              
 	}
 }
 
-// TestOptionalColumnsGoFirst: where not all fit, words are not divided before the optional columns are left out; -o wide has all.
+// TestOptionalColumnsGoFirst: where not all fit, words are not divided before the optional columns
+// are left out; -o wide has all.
 func TestOptionalColumnsGoFirst(t *testing.T) {
 	table := func(c *columns) {
 		c.row("SERVICE", "STATE", optional("GENERATION"), "ERROR")
@@ -72,7 +74,8 @@ func TestOptionalColumnsGoFirst(t *testing.T) {
 	}
 }
 
-// TestTableIsNeverWider whatever its cells are, while each column can have its least width, and a wide one loses nothing.
+// TestTableIsNeverWider whatever its cells are, while each column can have its least width, and a
+// wide one loses nothing.
 func TestTableIsNeverWider(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(r, "columns")
@@ -103,7 +106,8 @@ func TestTableIsNeverWider(t *testing.T) {
 	})
 }
 
-// TestColorsAreForTerminals: states have a color there, nothing else has, and a color does not change the width.
+// TestColorsAreForTerminals: states have a color there, nothing else has, and a color does not
+// change the width.
 func TestColorsAreForTerminals(t *testing.T) {
 	plain := drawn(t, screen{width: 80}, endpointsTable)
 	colored := drawn(t, screen{width: 80, color: true}, endpointsTable)

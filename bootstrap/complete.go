@@ -19,7 +19,8 @@ const (
 
 // completeFlag completes a flag with fixed values.
 func completeFlag(cmd *cobra.Command, flag string, values ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag only
+	// fails without the flag only
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // completeServices completes the name of a service with those that the agent knows.

@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestCompletion: the shell gets the names that the agent has now, and the values of flags; without an agent nothing, and no error.
+// TestCompletion: the shell gets the names that the agent has now, and the values of flags; without
+// an agent nothing, and no error.
 func TestCompletion(t *testing.T) {
 	a := apitest.Start(t, apitest.New(12), nil)
 	for typed, want := range map[string][]string{ // the shell selects among the values of flags
@@ -27,7 +28,8 @@ func TestCompletion(t *testing.T) {
 		if args[0] != "resync" {
 			complete = append(complete, "--address", a.Address)
 		}
-		if len(args) > 2 && strings.HasPrefix(args[len(args)-2], "-") { // the value of a flag follows it
+		if len(args) > 2 && strings.HasPrefix(args[len(args)-2], "-") {
+			// the value of a flag follows it
 			complete = append(append([]string{"__complete"}, args[:len(args)-2]...), args[len(args)-2])
 		}
 		r := troupe("", append(complete, args[len(args)-1])...)

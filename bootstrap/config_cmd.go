@@ -18,7 +18,8 @@ func newConfigCommand(io streams) *cobra.Command {
 		newConfigDefaultsCommand(io), newConfigValidateCommand(io), newConfigExplainCommand(io))
 }
 
-// newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file, as a start for one's own.
+// newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file, as a start
+// for one's own.
 func newConfigDefaultsCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "defaults",
@@ -36,7 +37,8 @@ func newConfigDefaultsCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// newConfigValidateCommand returns `troupe config validate`. It does not require a node name, because nodes share files.
+// newConfigValidateCommand returns `troupe config validate`. It does not require a node name,
+// because nodes share files.
 func newConfigValidateCommand(io streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE|-...",

@@ -1,5 +1,6 @@
-// Package bootstrap is the program: the commands, their configuration, the wiring of the packages and the order in which components start and
-// stop. It has no domain logic, which is in kube, vpp, cluster and actors.
+// Package bootstrap is the program: the commands, their configuration, the wiring of the packages
+// and the order in which components start and stop. It has no domain logic, which is in kube, vpp,
+// cluster and actors.
 //
 //	bootstrap/agent     one running agent: wiring, start, stop, answers
 //	bootstrap/demo      an agent with a simulated VPP and an embedded etcd, which verifies itself
@@ -14,10 +15,12 @@
 //	bootstrap/page      the web page, over the HTTP server's own JSON
 //	bootstrap/sigkill   tests only: the agent as a process, killed at random times
 //
-// One file per command. A function of the streams makes a command, root.go adds it. A command writes its result to standard output in the format
-// of -o and returns an error, which Main prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
+// One file per command. A function of the streams makes a command, root.go adds it. A command
+// writes its result to standard output in the format of -o and returns an error, which Main prints
+// to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
 //
-// The scripts in testdata/script run the program as users do; they contain every command of the README.
+// The scripts in testdata/script run the program as users do; they contain every command of the
+// README.
 //
 // SIGINT and SIGTERM end the context of a command. A second signal kills the process.
 package bootstrap

@@ -32,7 +32,8 @@ var (
 	param  = regexp.MustCompile(`\{[^}]*\}`)
 )
 
-// TestDocumentsNameWhatExists: paths, links, routes, flags, settings, commands and qualified names in the documents are there.
+// TestDocumentsNameWhatExists: paths, links, routes, flags, settings, commands and qualified names
+// in the documents are there.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	root := casefile.ModuleRoot(t)
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -68,7 +69,8 @@ func TestFaultKindsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestArchitectureIsTrue: docs/architecture.md names every package of actors, and the intervals that it gives are the defaults.
+// TestArchitectureIsTrue: docs/architecture.md names every package of actors, and the intervals
+// that it gives are the defaults.
 func TestArchitectureIsTrue(t *testing.T) {
 	root := casefile.ModuleRoot(t)
 	text := read(t, filepath.Join(root, "docs", "architecture.md"))
@@ -96,7 +98,8 @@ func TestArchitectureIsTrue(t *testing.T) {
 	}
 }
 
-// TestLineageIsComplete: each exported name of a predecessor stands on the left of its table, and everything on the right is there.
+// TestLineageIsComplete: each exported name of a predecessor stands on the left of its table, and
+// everything on the right is there.
 func TestLineageIsComplete(t *testing.T) {
 	root := casefile.ModuleRoot(t)
 	there := newInventory(t, root)
@@ -155,9 +158,10 @@ func TestInventory(t *testing.T) {
 type inventory struct {
 	root     string
 	declared map[string]map[string]bool // directory -> "Name", "Type.Method"
-	words    map[string]bool            // every declared name, every string in a literal that is a word
-	routes   map[string]bool
-	flags    map[string]bool
+	// every declared name, every string in a literal that is a word
+	words  map[string]bool
+	routes map[string]bool
+	flags  map[string]bool
 }
 
 func newInventory(t *testing.T, root string) *inventory {
@@ -249,12 +253,14 @@ func matches(have, want string) bool {
 	return true
 }
 
-// plain reports whether a span without a kind of its own is a declared name, the name of an actor, or a method of HTTP.
+// plain reports whether a span without a kind of its own is a declared name, the name of an actor,
+// or a method of HTTP.
 func (i *inventory) plain(span string) bool {
 	return i.words[span] || slices.Contains([]string{"PUT", "GET", "DELETE"}, span)
 }
 
-// directories are those of the packages that a qualifier can mean: "vpp/nat44", or "runtime" for actors/runtime.
+// directories are those of the packages that a qualifier can mean: "vpp/nat44", or "runtime" for
+// actors/runtime.
 func (i *inventory) directories(qualifier string) (dirs []string) {
 	for dir := range i.declared {
 		if dir == qualifier || strings.HasSuffix(dir, "/"+qualifier) {
@@ -264,7 +270,8 @@ func (i *inventory) directories(qualifier string) (dirs []string) {
 	return dirs
 }
 
-// declarations are the names of every package, by directory, and the words in its string literals and tags.
+// declarations are the names of every package, by directory, and the words in its string literals
+// and tags.
 func declarations(t *testing.T, root string) map[string]map[string]bool {
 	t.Helper()
 	const tests = "" // no directory
@@ -306,7 +313,8 @@ func declarations(t *testing.T, root string) map[string]map[string]bool {
 	return declared
 }
 
-// namesIn adds what one file declares and the words that it writes in quotes: names of actors, of metrics and of fields.
+// namesIn adds what one file declares and the words that it writes in quotes: names of actors, of
+// metrics and of fields.
 func namesIn(file *ast.File, names map[string]bool) {
 	word := regexp.MustCompile(`\w+`)
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -27,7 +27,8 @@ type loggedError struct{ error }
 // isUsage reports whether the exit code of an error is 2.
 func isUsage(err error) bool { return errors.Is(err, errUsage) }
 
-// objectErrors are errors of input objects, one line each: "file: Kind namespace/name: field: message".
+// objectErrors are errors of input objects, one line each: "file: Kind namespace/name: field:
+// message".
 type objectErrors []*messages.ObjectError
 
 func (e objectErrors) Error() string {

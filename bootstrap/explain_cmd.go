@@ -46,13 +46,15 @@ type explainedFrontend struct {
 	Action   string `json:"action"`
 	// Endpoints are those for new connections.
 	Endpoints []string `json:"endpoints"`
-	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or owned by another.
+	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or
+	// owned by another.
 	InVPP string `json:"inVPP"`
 	// Why are further reasons.
 	Why []string `json:"why"`
 }
 
-// newExplainCommand returns `troupe explain`: one answer to the question why a service does not work, from state, rows, actor and journal.
+// newExplainCommand returns `troupe explain`: one answer to the question why a service does not
+// work, from state, rows, actor and journal.
 func newExplainCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or what happens to a packet",

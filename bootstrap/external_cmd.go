@@ -57,7 +57,8 @@ func externalTable(c *columns, all *api.External) {
 	}
 }
 
-// newExternalApply returns `troupe external apply`. It returns after VPP has the configuration, so that a script can rely on exit code 0.
+// newExternalApply returns `troupe external apply`. It returns after VPP has the configuration, so
+// that a script can rely on exit code 0.
 func newExternalApply(to streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply SOURCE -f FILE", Short: "Replace the layer of a source by a document", Args: cobra.ExactArgs(1),
@@ -87,7 +88,8 @@ when VPP holds all of it. If a single entry is invalid, or cannot be had, nothin
 	return cmd
 }
 
-// newExternalDelete returns `troupe external delete`. It is idempotent, as kubectl delete with --ignore-not-found.
+// newExternalDelete returns `troupe external delete`. It is idempotent, as kubectl delete with
+// --ignore-not-found.
 func newExternalDelete(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),

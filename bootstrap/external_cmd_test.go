@@ -15,7 +15,8 @@ kind: ExternalConfiguration
 identityMappings: [192.168.16.1]
 `
 
-// TestExternalCommands applies a layer from a file and from standard input, lists it, and deletes it.
+// TestExternalCommands applies a layer from a file and from standard input, lists it, and deletes
+// it.
 func TestExternalCommands(t *testing.T) {
 	a := apitest.Start(t, apitest.New(0), nil)
 	dir := t.TempDir()

@@ -24,8 +24,8 @@ func troupe(stdin string, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// shared returns the path of a file that lies beside the repository, in a directory "shared" next to it or further up; the test is skipped
-// where it does not.
+// shared returns the path of a file that lies beside the repository, in a directory "shared" next
+// to it or further up; the test is skipped where it does not.
 func shared(t *testing.T, name string) string {
 	t.Helper()
 	for dir := filepath.Dir(casefile.ModuleRoot(t)); ; dir = filepath.Dir(dir) {

@@ -203,7 +203,8 @@ func many(n int) func(w io.Writer) {
 // TestHostileCatalog: whatever Consul answers, the connector takes little memory, serves what is
 // honest, says what is wrong, and ends at once when it has to, while such answers flow.
 func TestHostileCatalog(t *testing.T) {
-	bomb := [][]byte{zipped("["), zipped(strings.Repeat(instance, 1024))} // members of gzip, which may follow each other
+	// members of gzip, which may follow each other
+	bomb := [][]byte{zipped("["), zipped(strings.Repeat(instance, 1024))}
 	large := func(w http.ResponseWriter, _ *http.Request) { endlessly(w) }
 	const tooLarge = "the answer is too large: more than 8388608 bytes"
 	for _, c := range []struct {

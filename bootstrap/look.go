@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/podproxy"
 )
 
-// newLookCommands returns the commands that query a running agent: `get` with its objects, and the objects with a command of their own.
+// newLookCommands returns the commands that query a running agent: `get` with its objects, and the
+// objects with a command of their own.
 func newLookCommands(io streams) []*cobra.Command {
 	get := group("get", "Query a running agent",
 		newGetServices(io), newGetService(io), newGetInterfaces(io), newGetNodes(io), newGetSessions(io), newGetActors(io), newGetTree(io),
@@ -26,7 +27,8 @@ func newLookCommands(io streams) []*cobra.Command {
 	}
 }
 
-// look is the common part of commands that query an agent: its address, the output format, and whether to go on.
+// look is the common part of commands that query an agent: its address, the output format, and
+// whether to go on.
 type look struct {
 	address, socket             string
 	node, namespace, kubeconfig string
@@ -54,9 +56,11 @@ func newReach(cmd *cobra.Command) *look {
 	return l
 }
 
-// agentFlagsLast moves flags that say which agent is asked behind the command: troupe --node n1 get services.
+// agentFlagsLast moves flags that say which agent is asked behind the command: troupe --node n1 get
+// services.
 func agentFlagsLast(args []string) []string {
-	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") { // the last word is the one to complete
+	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") {
+		// the last word is the one to complete
 		last := len(args) - 1
 		return slices.Concat(args[:1], agentFlagsLast(args[1:last]), args[last:])
 	}
@@ -102,7 +106,8 @@ type answer struct {
 	table func(*columns)
 }
 
-// show asks the agent and prints the answer; with --watch it does so until the command is interrupted.
+// show asks the agent and prints the answer; with --watch it does so until the command is
+// interrupted.
 func (l *look) show(cmd *cobra.Command, to streams, ask func(ctx context.Context, c *client.Client) (*answer, error)) error {
 	ctx := cmd.Context()
 	c, err := l.client(ctx)
@@ -122,8 +127,8 @@ func (l *look) show(cmd *cobra.Command, to streams, ask func(ctx context.Context
 // clearScreen moves to the first line of a terminal and clears what follows.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// follow prints an answer and then each one that differs from the one before. An error of a later query is printed, because an agent that restarts
-// comes back.
+// follow prints an answer and then each one that differs from the one before. An error of a later
+// query is printed, because an agent that restarts comes back.
 func (l *look) follow(ctx context.Context, to streams, a *answer, ask func() (*answer, error)) error {
 	s := screenOf(to.out)
 	var before []byte

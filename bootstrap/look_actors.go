@@ -22,7 +22,8 @@ func newActorsCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services are as many actors.
+// newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services
+// are as many actors.
 func newGetActors(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "kind", "state", "under")
@@ -236,7 +237,8 @@ func newGetTree(io streams) *cobra.Command {
 	return cmd
 }
 
-// treeLines prints a node and its descendants; head is the prefix of its own line, indent that of all further lines.
+// treeLines prints a node and its descendants; head is the prefix of its own line, indent that of
+// all further lines.
 func treeLines(c *columns, n *api.TreeNode, head, indent string) {
 	var notes []string
 	if n.Restarts > 0 {

@@ -58,7 +58,8 @@ func newActorsCompare(io streams) *cobra.Command {
 	return cmd
 }
 
-// compareActors returns the actors that are new, gone, or have done something, in the order of their paths. Both lists have that order.
+// compareActors returns the actors that are new, gone, or have done something, in the order of
+// their paths. Both lists have that order.
 func compareActors(before, after []api.Actor) []actorChange {
 	changes := []actorChange{}
 	for len(before)+len(after) > 0 {
@@ -80,7 +81,8 @@ func compareActors(before, after []api.Actor) []actorChange {
 	return changes
 }
 
-// changesTable prints how numbers have moved; a number that fell is that of another actor of the name.
+// changesTable prints how numbers have moved; a number that fell is that of another actor of the
+// name.
 func changesTable(c *columns, changes []actorChange) {
 	c.row("ACTOR", "CHANGE", "STATE", "INCARNATION", "PENDING", "RECEIVED", "FAILURES", "BUSY")
 	for _, change := range changes {

@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
-// newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, so that scripts can wait for convergence.
+// newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, so
+// that scripts can wait for convergence.
 func newGetDiff(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff", Short: "Read VPP and compare it with the desired state; fails if they differ", Args: cobra.NoArgs,

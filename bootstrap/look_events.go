@@ -31,8 +31,8 @@ func newGetEvents(io streams) *cobra.Command {
 	return cmd
 }
 
-// eventsTable prints the newest event last, next to the prompt of the terminal. The text has no limit and is the last column, so that it does not
-// widen the others.
+// eventsTable prints the newest event last, next to the prompt of the terminal. The text has no
+// limit and is the last column, so that it does not widen the others.
 func eventsTable(c *columns, events []api.Event) {
 	c.row("SEQ", "TIME", optional("KIND"), optional("ACTOR"), "OBJECT", "ERROR", "TEXT")
 	for i := len(events) - 1; i >= 0; i-- {

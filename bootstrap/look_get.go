@@ -150,7 +150,8 @@ func newGetResync(io streams) *cobra.Command {
 	return cmd
 }
 
-// resyncTable prints the renderers, the repairs so far, and the unhealthy parts with their next escalation step.
+// resyncTable prints the renderers, the repairs so far, and the unhealthy parts with their next
+// escalation step.
 func resyncTable(c *columns, state *api.Resync) {
 	c.row("RENDERER", "EPOCH", "IN SYNC", "DIFFERENCES", "OPERATIONS", "REASON", "ERROR")
 	for _, r := range state.Renderers {

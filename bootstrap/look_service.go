@@ -37,7 +37,8 @@ func serviceName(arg string) (namespace, name string, err error) {
 	return namespace, name, nil
 }
 
-// serviceTable prints a service. Desired rows and rows in VPP are separate tables, because they differ while a change is pending.
+// serviceTable prints a service. Desired rows and rows in VPP are separate tables, because they
+// differ while a change is pending.
 func serviceTable(c *columns, s *api.ServiceDetail) {
 	c.row("Service:", s.Key)
 	c.row("State:", s.State)

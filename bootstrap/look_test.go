@@ -261,7 +261,8 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	}
 }
 
-// TestDiffSaysItsAge: over TCP a reading may be that of another client; an old one is not taken for the present state.
+// TestDiffSaysItsAge: over TCP a reading may be that of another client; an old one is not taken for
+// the present state.
 func TestDiffSaysItsAge(t *testing.T) {
 	for age, want := range map[time.Duration]string{
 		0:               "nat44 VPP is in the desired state",
@@ -276,7 +277,8 @@ func TestDiffSaysItsAge(t *testing.T) {
 	}
 }
 
-// TestAgentFlagsMayComeFirst: as in kubectl, flags that say whom to ask may stand before the command.
+// TestAgentFlagsMayComeFirst: as in kubectl, flags that say whom to ask may stand before the
+// command.
 func TestAgentFlagsMayComeFirst(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	for _, args := range [][]string{

@@ -25,8 +25,8 @@ type streams struct {
 	errs io.Writer
 }
 
-// Main runs the program with the arguments after its name and returns its exit code. It handles signals, so that it may be called only once per
-// process.
+// Main runs the program with the arguments after its name and returns its exit code. It handles
+// signals, so that it may be called only once per process.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large one then.
+// unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large one
+// then.
 const unlimited = 1 << 50
 
-// By how many percent the heap may exceed what is alive before it is collected. The default of Go is 100. At the start most of what is allocated is
-// garbage, and collecting more often would delay it; afterwards there is little to collect.
+// By how many percent the heap may exceed what is alive before it is collected. The default of Go
+// is 100. At the start most of what is allocated is garbage, and collecting more often would delay
+// it; afterwards there is little to collect.
 const (
 	growthAtStart = 35
 	growth        = 25
@@ -30,10 +32,12 @@ func collectEarly() (stop func()) {
 	return func() { started.Stop() }
 }
 
-// followContainer has the garbage collector work harder when the process comes near to the memory limit of its container, instead of letting the kernel
-// kill it. A tenth is left for what the collector does not know. GOMEMLIMIT, where it is set, has the last word.
+// followContainer has the garbage collector work harder when the process comes near to the memory
+// limit of its container, instead of letting the kernel kill it. A tenth is left for what the
+// collector does not know. GOMEMLIMIT, where it is set, has the last word.
 func followContainer(log *slog.Logger) {
-	limit := containerLimit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes") // cgroup v2, v1
+	// cgroup v2, v1
+	limit := containerLimit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 	if limit == 0 || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
@@ -48,7 +52,8 @@ func containerLimit(files ...string) int64 {
 		if err != nil {
 			continue
 		}
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && limit > 0 && limit < unlimited { // "max" is no number
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && limit > 0 && limit < unlimited {
+			// "max" is no number
 			return limit
 		}
 	}

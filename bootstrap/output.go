@@ -41,7 +41,8 @@ func (f *format) Set(text string) error {
 	return nil
 }
 
-// print writes a value as JSON or YAML, or calls table. It writes nothing if the value cannot be encoded.
+// print writes a value as JSON or YAML, or calls table. It writes nothing if the value cannot be
+// encoded.
 func (f *format) print(to io.Writer, value any, table func(*columns)) error {
 	if *f == "table" || *f == "wide" {
 		s := screenOf(to)

@@ -53,8 +53,8 @@ type caseMetrics struct {
 	} `json:"no_local_endpoints"`
 }
 
-// acceptanceCase is the part of a case that a dry run or an agent can show. Packets, flows and writes need a
-// whole node.
+// acceptanceCase is the part of a case that a dry run or an agent can show. Packets, flows and
+// writes need a whole node.
 type acceptanceCase struct {
 	Name   string        `json:"name"`
 	Node   casefile.Node `json:"node"`
@@ -99,7 +99,8 @@ func loadPlanCases(t *testing.T) []*acceptanceCase {
 	return file.Cases
 }
 
-// TestPlanAcceptance feeds every acceptance case, and every state that its steps lead to, through the command.
+// TestPlanAcceptance feeds every acceptance case, and every state that its steps lead to, through
+// the command.
 func TestPlanAcceptance(t *testing.T) {
 	for _, c := range loadPlanCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -197,7 +198,8 @@ func (w *world) document(t *testing.T) string {
 	return string(text)
 }
 
-// checkIncomplete cuts the input short, which is to a plan what a list that has not come is to an agent: nothing is said to be served.
+// checkIncomplete cuts the input short, which is to a plan what a list that has not come is to an
+// agent: nothing is said to be served.
 func (w *world) checkIncomplete(t *testing.T) {
 	t.Helper()
 	whole := w.document(t)

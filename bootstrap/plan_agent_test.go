@@ -49,9 +49,10 @@ func order[T any](list []T) {
 	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(text(a), text(b)) })
 }
 
-// TestPlanSaysWhatTheAgentSays feeds every acceptance case, every state that its steps lead to, and some situations that no case has, to
-// `troupe plan` and to a running agent on a simulated VPP. Frontends, health checks, rows and every report of what is not exactly as
-// Kubernetes asks are the same.
+// TestPlanSaysWhatTheAgentSays feeds every acceptance case, every state that its steps lead to, and
+// some situations that no case has, to `troupe plan` and to a running agent on a simulated VPP.
+// Frontends, health checks, rows and every report of what is not exactly as Kubernetes asks are the
+// same.
 func TestPlanSaysWhatTheAgentSays(t *testing.T) {
 	for _, c := range slices.Concat(loadPlanCases(t), unusualCases()) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -186,7 +187,8 @@ func compareMetrics(t *testing.T, a *agent.Agent, want *caseMetrics) {
 	}
 }
 
-// unusualCases are situations that no acceptance case has and of which there is something to report.
+// unusualCases are situations that no acceptance case has and of which there is something to
+// report.
 func unusualCases() []*acceptanceCase {
 	service := func(name, ip string, spec object) object {
 		all := object{

@@ -257,7 +257,8 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestPlanContestedFrontend: two services want one external address; the older one gets the row, the other one is told.
+// TestPlanContestedFrontend: two services want one external address; the older one gets the row,
+// the other one is told.
 func TestPlanContestedFrontend(t *testing.T) {
 	service := func(name, created, ip string) string {
 		return `apiVersion: v1
@@ -291,7 +292,8 @@ endpoints: [{addresses: [10.1.1.3], nodeName: a}]
 	}
 }
 
-// TestPlanSaysWhatCannotBeUsed: in the plan and on standard error. Source ranges that cannot be read admit no client.
+// TestPlanSaysWhatCannotBeUsed: in the plan and on standard error. Source ranges that cannot be
+// read admit no client.
 func TestPlanSaysWhatCannotBeUsed(t *testing.T) {
 	in := nodeA + `apiVersion: v1
 kind: Service
@@ -393,7 +395,8 @@ func TestPlanDemo(t *testing.T) {
 	}
 }
 
-// TestPlanDoesNotDependOnOrder: the documents of a cluster in any order and in any number of files give the same plan.
+// TestPlanDoesNotDependOnOrder: the documents of a cluster in any order and in any number of files
+// give the same plan.
 func TestPlanDoesNotDependOnOrder(t *testing.T) {
 	dir := filepath.Join(casefile.ModuleRoot(t), "deploy", "demo")
 	want := troupe("", "plan", "-f", dir, "--node-name", "shop-a", "-o", "json").out

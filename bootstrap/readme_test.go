@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
-// invocation is a call of the program: its subcommand and the names of its flags. Values and arguments are the reader's.
+// invocation is a call of the program: its subcommand and the names of its flags. Values and
+// arguments are the reader's.
 type invocation struct {
 	command string // "get services"
 	flags   []string
@@ -24,7 +25,8 @@ func (i invocation) String() string {
 	return strings.TrimSpace(i.command + " " + strings.Join(i.flags, " "))
 }
 
-// TestEveryCommandOfTheReadmeIsRun: what the README tells users to type stands, with all its flags, in a script that runs it.
+// TestEveryCommandOfTheReadmeIsRun: what the README tells users to type stands, with all its flags,
+// in a script that runs it.
 func TestEveryCommandOfTheReadmeIsRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(casefile.ModuleRoot(t), "README.md"))
 	if err != nil {
@@ -47,7 +49,8 @@ func covers(got, want invocation) bool {
 	return got.command == want.command && !slices.ContainsFunc(want.flags, func(flag string) bool { return !slices.Contains(got.flags, flag) })
 }
 
-// promisedIn finds the calls of the program in the code of a Markdown text: in blocks and between back quotes.
+// promisedIn finds the calls of the program in the code of a Markdown text: in blocks and between
+// back quotes.
 func promisedIn(markdown string) []invocation {
 	var code []string
 	var prose strings.Builder

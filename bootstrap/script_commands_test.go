@@ -21,26 +21,34 @@ import (
 	"github.com/troupe-vpp/troupe/cluster"
 )
 
-// scriptCommands are what scripts have besides the commands of testscript. None of them sleeps: each waits for something, at most for
-// patience.
+// scriptCommands are what scripts have besides the commands of testscript. None of them sleeps:
+// each waits for something, at most for patience.
 //
-//	start NAME ARGS...          runs `troupe ARGS...` in the background; its output goes to NAME.out and NAME.err
+//	start NAME ARGS...          runs `troupe ARGS...` in the background; its output goes to
+//	                            NAME.out and NAME.err
 //	signal NAME SIGNAL          sends TERM, INT, KILL or USR1
 //	ended NAME CODE             waits for the end of NAME and expects this exit code; -1 = killed
-//	wait-ready ADDR             waits until /readyz of the agent at ADDR (host:port or the path of a socket) is 200
+//	wait-ready ADDR             waits until /readyz of the agent at ADDR (host:port or the path of
+//	                            a socket) is 200
 //	wait-unready ADDR           waits until it is not
 //	wait-http PATTERN ADDR PATH waits until the answer matches, whatever its status is
-//	wait-for PATTERN ARGS...    runs `troupe ARGS...` until its output matches the regular expression
+//	wait-for PATTERN ARGS...    runs `troupe ARGS...` until its output matches the regular
+//	                            expression
 //	wait-file PATTERN FILE      waits until the file matches
 //	http ADDR METHOD PATH CODE  calls an agent; the answer is the standard output
-//	listen-on VAR NAME          sets VAR to the address on which agent NAME serves HTTP, as it says in its log
-//	busy VAR                    listens on a port until the script ends and sets VAR to its address
-//	etcd VAR                    runs an etcd until stop-etcd or the end of the script and sets VAR to its URL
+//	listen-on VAR NAME          sets VAR to the address on which agent NAME serves HTTP, as it
+//	                            says in its log
+//	busy VAR                    listens on a port until the script ends and sets VAR to its
+//	                            address
+//	etcd VAR                    runs an etcd until stop-etcd or the end of the script and sets VAR
+//	                            to its URL
 //	stop-etcd VAR               stops that etcd
 //	subst VALUE FILE            puts VALUE where the file says ADDRESS
-//	unchanged FILE              expects that the output of a simulator counts as many changes at its end as it did when it was asked
+//	unchanged FILE              expects that the output of a simulator counts as many changes at
+//	                            its end as it did when it was asked
 //	none PATTERN                expects that no file has such a name
-//	replace FILE OLD NEW        replaces text that must be there, the way editors save: by renaming a new file over the old one
+//	replace FILE OLD NEW        replaces text that must be there, the way editors save: by
+//	                            renaming a new file over the old one
 func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	plain := func(usage string, want int, fn func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
 		return func(ts *testscript.TestScript, neg bool, args []string) {

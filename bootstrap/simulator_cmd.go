@@ -78,7 +78,8 @@ func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simul
 		}
 	}
 	if err := topology.build(simulator.New(simulator.Options{})); err != nil {
-		return fmt.Errorf("build topology %s: %w", file, err) // built once before the start, because errors of later builds would only be logged
+		// built once before the start, because errors of later builds would only be logged
+		return fmt.Errorf("build topology %s: %w", file, err)
 	}
 	vpp := simulator.New(simulator.Options{Logger: log, AutoRestart: true, OnBoot: func(vpp *simulator.VPP) {
 		if err := topology.build(vpp); err != nil {

@@ -36,7 +36,8 @@ routes:
 - {to: 10.1.2.0/24, via: 192.168.16.2, interface: uplink0}
 `
 
-// TestSimulator runs the command, connects to its socket as an agent does, and stops it as a signal does.
+// TestSimulator runs the command, connects to its socket as an agent does, and stops it as a signal
+// does.
 func TestSimulator(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sim")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// FuzzTopology: no file stops the simulator; one that is taken is written and read as the same, and can be connected or is refused with an error.
+// FuzzTopology: no file stops the simulator; one that is taken is written and read as the same, and
+// can be connected or is refused with an error.
 func FuzzTopology(f *testing.F) {
 	f.Add([]byte("interfaces:\n- {name: up, addresses: [192.168.16.1/24], gateway: 192.168.16.254}\n- {name: h, down: true}\npods:\n- {name: a, address: 10.1.1.2}\n" +
 		"routes:\n- {to: 10.2.0.0/16, via: 192.168.16.3}\n- {to: fd00::/8, interface: up}\n"))

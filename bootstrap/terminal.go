@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// screenOf is what tables on a stream are written for. Only a terminal limits their width and has colors, unless NO_COLOR is set
-// (https://no-color.org) or the terminal is dumb.
+// screenOf is what tables on a stream are written for. Only a terminal limits their width and has
+// colors, unless NO_COLOR is set (https://no-color.org) or the terminal is dumb.
 func screenOf(to io.Writer) screen {
 	if f, ok := to.(*framed); ok {
 		return f.screen

@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// terminalPair opens a pseudo-terminal of a width: what is written into the one end is read from the other.
+// terminalPair opens a pseudo-terminal of a width: what is written into the one end is read from
+// the other.
 func terminalPair(t *testing.T, width uint16) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -38,7 +39,8 @@ func terminalPair(t *testing.T, width uint16) (screen, program *os.File) {
 	return screen, program
 }
 
-// TestOnATerminal: a command on a terminal fits its width and has colors, unless NO_COLOR is set or -o wide is given; a file has neither.
+// TestOnATerminal: a command on a terminal fits its width and has colors, unless NO_COLOR is set or
+// -o wide is given; a file has neither.
 func TestOnATerminal(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	read := func(args ...string) string {

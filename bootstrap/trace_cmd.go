@@ -88,7 +88,8 @@ func streamEvents(cmd *cobra.Command, io streams, l *look, query url.Values, act
 	return err
 }
 
-// traceLine prints one record of a trace, and returns how many it has printed: none of another actor.
+// traceLine prints one record of a trace, and returns how many it has printed: none of another
+// actor.
 func traceLine(to io.Writer, out *format, actor string, data []byte) (int, error) {
 	var e api.Event
 	if err := json.Unmarshal(data, &e); err != nil {

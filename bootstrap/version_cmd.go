@@ -115,7 +115,8 @@ func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
 	l := link.New(link.Config{Socket: socket}, log)
 	err := l.Run(ctx, func(s *messages.LinkState) {
 		switch reports++; {
-		case connected != nil || reason != "" || reports == 1: // the first state is that nothing has been tried
+		case connected != nil || reason != "" || reports == 1:
+			// the first state is that nothing has been tried
 		case s.GetUp():
 			connected = s
 			cancel()

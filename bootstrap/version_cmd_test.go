@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestVersionOfVPP: what a VPP can do is printed, with the exact name of what is missing; nothing is waited for.
+// TestVersionOfVPP: what a VPP can do is printed, with the exact name of what is missing; nothing
+// is waited for.
 func TestVersionOfVPP(t *testing.T) {
 	vpp := simulator.New(simulator.Options{WithoutPlugins: []string{"acl"}})
 	t.Cleanup(func() { _ = vpp.Close() })

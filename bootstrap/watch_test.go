@@ -60,7 +60,8 @@ func launched(t *testing.T, out, errs *waiter, args ...string) (stop func() int)
 	return func() int { cancel(); return <-code }
 }
 
-// TestWatch: --watch prints an answer once, again when it has changed, an error once, and ends with the interrupt as a success.
+// TestWatch: --watch prints an answer once, again when it has changed, an error once, and ends with
+// the interrupt as a success.
 func TestWatch(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	out, errs := newWaiter(), newWaiter()

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// errorFactor stretches the back-off after errors: a store that does not answer needs longer pauses than one with conflicts.
+// errorFactor stretches the back-off after errors: a store that does not answer needs longer pauses
+// than one with conflicts.
 const errorFactor = 16
 
-// delays is an exponential back-off with full jitter, so that nodes that failed together do not retry together. It never gives up, and draws from
-// an injected source of randomness, so that tests in virtual time are deterministic. It belongs to one goroutine.
+// delays is an exponential back-off with full jitter, so that nodes that failed together do not
+// retry together. It never gives up, and draws from an injected source of randomness, so that tests
+// in virtual time are deterministic. It belongs to one goroutine.
 type delays struct {
 	min, max time.Duration
 	rand     *rand.Rand

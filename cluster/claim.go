@@ -9,10 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// identity is the name of this node and the IDs that it has had. The loop keeps it; decisions only read it.
+// identity is the name of this node and the IDs that it has had. The loop keeps it; decisions only
+// read it.
 type identity struct {
 	name string
-	// held is the ID that this process has held, 0 = none so far, and heldUID the UID under which it did.
+	// held is the ID that this process has held, 0 = none so far, and heldUID the UID under which
+	// it did.
 	held    uint32
 	heldUID string
 	// lastID and lastUID come from the local mirror, which an earlier process has written.
@@ -22,7 +24,8 @@ type identity struct {
 	confirmed bool
 }
 
-// remembered is the ID that this node has used, in this process or in an earlier one, unless its Node object has been recreated since.
+// remembered is the ID that this node has used, in this process or in an earlier one, unless its
+// Node object has been recreated since.
 func (s identity) remembered(uid string) uint32 {
 	if s.held != 0 {
 		return s.held
@@ -51,7 +54,8 @@ func fenced(id uint32, format string, args ...any) claim {
 	return claim{state: messages.ClaimState_CLAIM_FENCED, id: id, reason: fmt.Sprintf(format, args...)}
 }
 
-// decideClaim returns the state of this node's claim and the next transaction for it. doc.go has the rules in prose.
+// decideClaim returns the state of this node's claim and the next transaction for it. doc.go has
+// the rules in prose.
 func decideClaim(in input) claim {
 	k, self := in.keys, in.self
 	uid := in.view.nodes[self.name].GetUid()
@@ -68,8 +72,9 @@ func decideClaim(in input) claim {
 	}
 }
 
-// target is the ID that this node should have, so that it never changes while pod and tunnel addresses derive from it: the one it holds,
-// otherwise the one in the store under its name, otherwise the remembered one.
+// target is the ID that this node should have, so that it never changes while pod and tunnel
+// addresses derive from it: the one it holds, otherwise the one in the store under its name,
+// otherwise the remembered one.
 func (in input) target(remembered uint32) uint32 {
 	if in.self.held != 0 {
 		return in.self.held
@@ -88,8 +93,8 @@ func (in input) target(remembered uint32) uint32 {
 	}
 }
 
-// holderOf names the holder of an ID unless it is this node. An undecodable record belongs to this node only if the name record of this node has
-// the ID.
+// holderOf names the holder of an ID unless it is this node. An undecodable record belongs to this
+// node only if the name record of this node has the ID.
 func (in input) holderOf(id uint32) string {
 	e := in.keys.ids[id]
 	switch {
@@ -111,7 +116,8 @@ func (in input) claimFree(uid string) claim {
 	case name.err != nil:
 		return pending(0, "the name record of %s cannot be decoded and no other key has its ID; delete %s to let it join as a new node",
 			self, in.keys.layout.name(self))
-	// Without Kubernetes the node may be one that was removed, whose ID collectors would release again.
+	// Without Kubernetes the node may be one that was removed, whose ID collectors would release
+	// again.
 	case !in.view.known:
 		return pending(0, "waiting for Kubernetes to report node %s", self)
 	case in.view.without(self):
@@ -129,7 +135,8 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	if in.view.without(in.self.name) {
 		return pending(id, "node %s is not in Kubernetes and its ID %d has been released", in.self.name, id)
 	}
-	// The UID may be unknown while Kubernetes is away; the last known one keeps the record comparable.
+	// The UID may be unknown while Kubernetes is away; the last known one keeps the record
+	// comparable.
 	uid = or(uid, or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
 	op, err := in.keys.take(verbClaim, &messages.NodeRecord{Id: id, Name: in.self.name, Uid: uid})
 	if err != nil {
@@ -138,8 +145,8 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("claiming ID %d again", id), op: op}
 }
 
-// adopt holds an ID that the store has under the name of this node. This process must have written the record at least once: the write tells
-// collectors that the node is alive.
+// adopt holds an ID that the store has under the name of this node. This process must have written
+// the record at least once: the write tells collectors that the node is alive.
 func (in input) adopt(id uint32, uid string) claim {
 	k, self := in.keys, in.self
 	idEntry, nameEntry := k.ids[id], k.names[self.name]
@@ -166,7 +173,8 @@ func (in input) adopt(id uint32, uid string) claim {
 		return pending(id, "%v", err)
 	}
 	if self.held == id && idEntry.known {
-		// The ID is undisputed, the record is only out of date. Until it is written, the ID is held under the UID that it has.
+		// The ID is undisputed, the record is only out of date. Until it is written, the ID is held
+		// under the UID that it has.
 		held.op, held.uid = op, or(stored, held.uid)
 		return held
 	}

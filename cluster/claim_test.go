@@ -12,8 +12,8 @@ import (
 
 var testLayout = etcdLayout{prefix: DefaultPrefix}
 
-// claimCase is a keyspace, an observer and what becomes of its claim. Every case is decided, carried out and decided again until nothing is
-// left to write.
+// claimCase is a keyspace, an observer and what becomes of its claim. Every case is decided,
+// carried out and decided again until nothing is left to write.
 type claimCase struct {
 	name  string
 	store func(*model)
@@ -278,7 +278,8 @@ func storedRecords(k *keyspace) []string {
 	return list
 }
 
-// TestLastGoodRecordKeepsTheClaim damages both records of a node that runs: it goes on with what it knew and repairs them.
+// TestLastGoodRecordKeepsTheClaim damages both records of a node that runs: it goes on with what it
+// knew and repairs them.
 func TestLastGoodRecordKeepsTheClaim(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 4, "me", "u")
@@ -321,7 +322,8 @@ func TestFenceIsLifted(t *testing.T) {
 	}
 }
 
-// TestRivalsForOneID lets two nodes decide on the same snapshot: one gets the ID, the other the next one.
+// TestRivalsForOneID lets two nodes decide on the same snapshot: one gets the ID, the other the
+// next one.
 func TestRivalsForOneID(t *testing.T) {
 	m := newModel()
 	nodes := nodesOf("", node("a", "ua"), node("b", "ub"))
@@ -343,7 +345,8 @@ func TestRivalsForOneID(t *testing.T) {
 	}
 }
 
-// TestNewUIDThatCannotBeWritten re-creates the Node of a running agent while its write of the new UID fails: the node is no rival of itself.
+// TestNewUIDThatCannotBeWritten re-creates the Node of a running agent while its write of the new
+// UID fails: the node is no rival of itself.
 func TestNewUIDThatCannotBeWritten(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 1, "n1", "old")

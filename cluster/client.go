@@ -29,9 +29,10 @@ const (
 type ClientConfig struct {
 	// Endpoints are URLs (http, https, unix) or host:port pairs of the members; at least one.
 	Endpoints []string
-	// CA, Cert and Key are PEM files: the certificate authority of the servers, and the certificate and key of this client. CA alone verifies
-	// the server only; Cert and Key need each other. All are optional; without CA the client uses the roots of the system. It reads Cert and
-	// Key again for every connection, so that a rotated pair needs no restart.
+	// CA, Cert and Key are PEM files: the certificate authority of the servers, and the certificate
+	// and key of this client. CA alone verifies the server only; Cert and Key need each other. All
+	// are optional; without CA the client uses the roots of the system. It reads Cert and Key again
+	// for every connection, so that a rotated pair needs no restart.
 	CA, Cert, Key string
 	// DialTimeout limits the time to connect. Default 5 s.
 	DialTimeout time.Duration
@@ -39,8 +40,9 @@ type ClientConfig struct {
 	Logger *slog.Logger
 }
 
-// NewClient makes a client of etcd v3. It does not connect yet, so that an etcd that is down is no error: the Syncer retries without limit. It
-// fails if the endpoints or the TLS files are unusable. The caller closes the client after every Syncer that uses it has returned.
+// NewClient makes a client of etcd v3. It does not connect yet, so that an etcd that is down is no
+// error: the Syncer retries without limit. It fails if the endpoints or the TLS files are unusable.
+// The caller closes the client after every Syncer that uses it has returned.
 func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
 	tlsConfig, err := cfg.tls()
 	if err != nil {
@@ -105,7 +107,8 @@ func (cfg ClientConfig) wantsTLS() bool {
 	return false
 }
 
-// readRoots reads a PEM file. A file without a certificate is an error, because no server would be trusted.
+// readRoots reads a PEM file. A file without a certificate is an error, because no server would be
+// trusted.
 func readRoots(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {

@@ -85,7 +85,8 @@ func (a *authority) issue(t *testing.T, name string, serial int64) {
 	a.write(t, name+".key", "PRIVATE KEY", raw)
 }
 
-// serveTLS puts a door in front of an etcd that only opens to a certificate of the authority, and tells which one it was.
+// serveTLS puts a door in front of an etcd that only opens to a certificate of the authority, and
+// tells which one it was.
 func serveTLS(t *testing.T, a *authority, etcd *Embedded, asked chan<- string) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.file("server.pem"), a.file("server.key"))
@@ -143,7 +144,8 @@ func pass(t *testing.T, client net.Conn, etcd *Embedded) {
 	ends.Wait()
 }
 
-// TestClientTLS talks to a server that checks certificates, and again, without a new client, after the certificate was replaced.
+// TestClientTLS talks to a server that checks certificates, and again, without a new client, after
+// the certificate was replaced.
 func TestClientTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(t, "server", 2)

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxRecord bounds a NodeRecord: a name, a UID and a number, with room for fields that a later version adds.
+	// maxRecord bounds a NodeRecord: a name, a UID and a number, with room for fields that a later
+	// version adds.
 	maxRecord = 4 << 10
 	// maxAddresses bounds NodeAddresses: some hundred prefixes.
 	maxAddresses = 64 << 10
@@ -21,7 +22,8 @@ const (
 	maxUID = 256
 )
 
-// encode marshals a record as JSON (protojson), so that operators can read it with etcdctl or kubectl.
+// encode marshals a record as JSON (protojson), so that operators can read it with etcdctl or
+// kubectl.
 func encode(m proto.Message, limit int) (string, error) {
 	value, err := protojson.Marshal(m)
 	if err != nil {
@@ -37,19 +39,22 @@ func encodeRecord(r *messages.NodeRecord) (string, error) { return encode(r, max
 
 func encodeAddresses(a *messages.NodeAddresses) (string, error) { return encode(a, maxAddresses) }
 
-// decode is the inverse of encode. It ignores unknown fields: an agent of a later version may write more of them.
+// decode is the inverse of encode. It ignores unknown fields: an agent of a later version may write
+// more of them.
 func decode(value []byte, m proto.Message, limit int) error {
 	if len(value) > limit {
 		return fmt.Errorf("%w: %w: %d of %d bytes", ErrUndecodable, ErrTooLarge, len(value), limit)
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(value, m); err != nil {
-		// protojson varies its error texts between builds on purpose; the reason must not change as long as the value does not.
+		// protojson varies its error texts between builds on purpose; the reason must not change as
+		// long as the value does not.
 		return fmt.Errorf("%w: not the JSON of a %s", ErrUndecodable, m.ProtoReflect().Descriptor().Name())
 	}
 	return nil
 }
 
-// decodeRecord reads the value under an id or name key. A record that contradicts its key is undecodable.
+// decodeRecord reads the value under an id or name key. A record that contradicts its key is
+// undecodable.
 func decodeRecord(key parsedKey, value []byte) (*messages.NodeRecord, error) {
 	record := &messages.NodeRecord{}
 	if err := decode(value, record, maxRecord); err != nil {
@@ -82,8 +87,9 @@ func decodeAddresses(key parsedKey, value []byte) (*messages.NodeAddresses, erro
 	return &messages.NodeAddresses{Name: stored.GetName(), VppAddresses: addresses}, nil
 }
 
-// canonicalAddresses returns the distinct addresses "ip/len" in canonical form and order, and the invalid ones. It keeps the host part, and
-// the length matters: 10.0.0.1/24 and 10.0.0.1/16 are different addresses.
+// canonicalAddresses returns the distinct addresses "ip/len" in canonical form and order, and the
+// invalid ones. It keeps the host part, and the length matters: 10.0.0.1/24 and 10.0.0.1/16 are
+// different addresses.
 func canonicalAddresses(texts []string) (canonical, invalid []string) {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

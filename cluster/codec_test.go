@@ -102,7 +102,8 @@ func TestEncodeTooLarge(t *testing.T) {
 	}
 }
 
-// FuzzDecode throws bytes at every decoder: none panics, and what one accepts survives being written and read again.
+// FuzzDecode throws bytes at every decoder: none panics, and what one accepts survives being
+// written and read again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"id":3,"name":"n1","uid":"u"}`))
 	f.Add([]byte(`{"name":"n1","vppAddresses":["10.0.0.1/24","2001:db8::1/64"]}`))
@@ -122,7 +123,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// again writes and reads a value; the canonical form may be a little longer than what was accepted, so too large is no failure.
+// again writes and reads a value; the canonical form may be a little longer than what was accepted,
+// so too large is no failure.
 func again[T proto.Message](t *testing.T, value T, encode func(T) (string, error), decode func([]byte) (T, error)) {
 	t.Helper()
 	text, err := encode(value)

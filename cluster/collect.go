@@ -2,15 +2,17 @@ package cluster
 
 import "time"
 
-// absence is the time since which this observer has missed a node in Kubernetes without interruption, and the last write to that node's keys:
-// a node that writes is alive, so its grace period starts again.
+// absence is the time since which this observer has missed a node in Kubernetes without
+// interruption, and the last write to that node's keys: a node that writes is alive, so its grace
+// period starts again.
 type absence struct {
 	since time.Time
 	mod   int64
 }
 
-// observeAbsence returns the absences of the nodes of the keyspace that are missing in Kubernetes; seen are the earlier ones. An incomplete view
-// resets all grace periods, because it does not prove the absence of a node.
+// observeAbsence returns the absences of the nodes of the keyspace that are missing in Kubernetes;
+// seen are the earlier ones. An incomplete view resets all grace periods, because it does not prove
+// the absence of a node.
 func observeAbsence(seen map[string]absence, k *keyspace, v view, self string, now time.Time) map[string]absence {
 	if !v.complete(self) {
 		return nil
@@ -28,7 +30,8 @@ func observeAbsence(seen map[string]absence, k *keyspace, v view, self string, n
 	return absent
 }
 
-// observeTouched updates seen after a change of the keys of some nodes. It costs as much as has changed, not as much as there is.
+// observeTouched updates seen after a change of the keys of some nodes. It costs as much as has
+// changed, not as much as there is.
 func observeTouched(seen map[string]absence, names []string, k *keyspace, v view, self string, now time.Time) {
 	if !v.complete(self) {
 		return
@@ -58,7 +61,8 @@ func observe(absent, seen map[string]absence, name string, k *keyspace, v view, 
 	absent[name] = absence{since: now, mod: mod}
 }
 
-// doubtful reports whether a key of a node is undecodable. Such a node is not collected: an agent of a later version may understand the key.
+// doubtful reports whether a key of a node is undecodable. Such a node is not collected: an agent
+// of a later version may understand the key.
 func (k *keyspace) doubtful(name string) bool {
 	if len(k.problems) == 0 {
 		return false
@@ -80,8 +84,9 @@ func (k *keyspace) lastWrite(name string) int64 {
 	return mod
 }
 
-// decideCollect returns the transaction that collects one node whose grace period is over, otherwise the time at which the next one ends. Of
-// several nodes it takes the one that is due first, by name among equals.
+// decideCollect returns the transaction that collects one node whose grace period is over,
+// otherwise the time at which the next one ends. Of several nodes it takes the one that is due
+// first, by name among equals.
 func decideCollect(in input) (*operation, time.Time) {
 	if !in.connected || !in.view.complete(in.self.name) {
 		return nil, time.Time{}

@@ -114,7 +114,8 @@ func (c *crowd) some(count int) []string {
 	return names[:count]
 }
 
-// collect lets the grace period of nodes that have left pass, slowly, so that the observers do not all act at once.
+// collect lets the grace period of nodes that have left pass, slowly, so that the observers do not
+// all act at once.
 func (c *crowd) collect(names []string) {
 	c.Helper()
 	c.clock.Advance(59 * time.Minute)
@@ -133,8 +134,9 @@ func (c *crowd) collect(names []string) {
 	}
 }
 
-// TestComingsAndGoings lets nodes join at once, crash and start again, leave for ever and be replaced. No two running agents hold the same ID at
-// any time, a node keeps its ID, and the IDs are dense at the end.
+// TestComingsAndGoings lets nodes join at once, crash and start again, leave for ever and be
+// replaced. No two running agents hold the same ID at any time, a node keeps its ID, and the IDs
+// are dense at the end.
 func TestComingsAndGoings(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		c := &crowd{

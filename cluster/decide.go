@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// maxCandidates is the number of IDs that one operation offers. etcd limits a nested transaction to 128 operations, and a candidate takes two.
+// maxCandidates is the number of IDs that one operation offers. etcd limits a nested transaction to
+// 128 operations, and a candidate takes two.
 const maxCandidates = 32
 
 // shownProblems is the number of undecodable keys that a reason names.
@@ -30,7 +31,8 @@ type input struct {
 	// grace is GracePeriod with the jitter of this observer.
 	grace time.Duration
 	now   time.Time
-	// connected reports whether the store answered the latest request; failure is the error if it did not.
+	// connected reports whether the store answered the latest request; failure is the error if it
+	// did not.
 	connected bool
 	failure   string
 	// candidates is the number of IDs to offer for a new ID.
@@ -50,8 +52,9 @@ type decision struct {
 	wake time.Time
 }
 
-// decide is the whole logic of node sync as a pure function: the ID first, then the addresses, then the IDs of other nodes. Its transaction is
-// guarded by the revisions of all keys that the decision depends on, so that a decision on an old snapshot fails and does no harm.
+// decide is the whole logic of node sync as a pure function: the ID first, then the addresses, then
+// the IDs of other nodes. Its transaction is guarded by the revisions of all keys that the decision
+// depends on, so that a decision on an old snapshot fails and does no harm.
 func decide(in input) decision {
 	if in.keys == nil {
 		id := in.self.remembered(in.view.nodes[in.self.name].GetUid())
@@ -73,8 +76,9 @@ func decide(in input) decision {
 	return d
 }
 
-// Unconfirmed is the reason of a claim until the store has answered this process for the first time. It begins with the ID of an earlier process, if
-// there is one: the node keeps using that ID and claims no other.
+// Unconfirmed is the reason of a claim until the store has answered this process for the first
+// time. It begins with the ID of an earlier process, if there is one: the node keeps using that ID
+// and claims no other.
 func Unconfirmed(id uint32, reason string) string {
 	if id == 0 {
 		return reason
@@ -106,8 +110,8 @@ func reasons(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// candidatesAfter is the number of IDs to offer after a number of conflicts. It starts with one and quadruples, so that a crowd that joins at
-// once needs few rounds.
+// candidatesAfter is the number of IDs to offer after a number of conflicts. It starts with one and
+// quadruples, so that a crowd that joins at once needs few rounds.
 func candidatesAfter(conflicts int) int {
 	return min(maxCandidates, 1<<(2*min(conflicts, 8)))
 }

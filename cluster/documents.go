@@ -16,10 +16,12 @@ const (
 	documentsRetry   = time.Second
 )
 
-// Documents follows the keys under a prefix, which ends with "/", until ctx ends. It calls out from its own goroutine with all values, by the
-// rest of their keys, whenever something may have changed, or with the error of a read, which it retries without limit.
+// Documents follows the keys under a prefix, which ends with "/", until ctx ends. It calls out from
+// its own goroutine with all values, by the rest of their keys, whenever something may have
+// changed, or with the error of a read, which it retries without limit.
 //
-// After each change it reads all documents again instead of applying the change: they are few and change seldom.
+// After each change it reads all documents again instead of applying the change: they are few and
+// change seldom.
 func Documents(ctx context.Context, client *clientv3.Client, prefix string, out func(documents map[string][]byte, err error)) {
 	for ctx.Err() == nil {
 		revision, err := listDocuments(ctx, client, prefix, out)

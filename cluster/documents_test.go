@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestDocuments: everything is told at the beginning and after each change; keys beside the prefix are not looked at; an etcd that goes away is
-// told once in a while, and when it is back everything is told again.
+// TestDocuments: everything is told at the beginning and after each change; keys beside the prefix
+// are not looked at; an etcd that goes away is told once in a while, and when it is back everything
+// is told again.
 func TestDocuments(t *testing.T) {
 	etcd := startEtcd(t)
 	client := etcd.Client()
@@ -62,7 +63,8 @@ func TestDocuments(t *testing.T) {
 	expect("one is gone", map[string]string{"n1/web": "2"})
 }
 
-// TestDocumentsOfADeadEtcd: what cannot be read is an error that names the prefix, and Documents ends with its context.
+// TestDocumentsOfADeadEtcd: what cannot be read is an error that names the prefix, and Documents
+// ends with its context.
 func TestDocumentsOfADeadEtcd(t *testing.T) {
 	client, err := NewClient(ClientConfig{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 100 * time.Millisecond})
 	if err != nil {

@@ -92,8 +92,8 @@ func TestEmbeddedLocked(t *testing.T) {
 	startEtcdIn(t, dir)
 }
 
-// TestEmbeddedAfterKill starts on what a killed etcd leaves: the files as they are while it runs, at moments when its log says less of what
-// is committed than its database.
+// TestEmbeddedAfterKill starts on what a killed etcd leaves: the files as they are while it runs,
+// at moments when its log says less of what is committed than its database.
 func TestEmbeddedAfterKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	etcd := startEtcdIn(t, dir)
@@ -232,7 +232,8 @@ func TestEmbeddedCloseEndsWatches(t *testing.T) {
 	}
 }
 
-// TestEmbeddedCloseTimeout gives up the wait; the directory is free only when the server is done with it.
+// TestEmbeddedCloseTimeout gives up the wait; the directory is free only when the server is done
+// with it.
 func TestEmbeddedCloseTimeout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	etcd, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})

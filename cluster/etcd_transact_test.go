@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestModelIsEtcd carries the same operations out on the model and on a real etcd: both say the same and hold the same keys. This is what
-// makes the tests on the model worth something.
+// TestModelIsEtcd carries the same operations out on the model and on a real etcd: both say the
+// same and hold the same keys. This is what makes the tests on the model worth something.
 func TestModelIsEtcd(t *testing.T) {
 	client := startEtcd(t).Client()
 	store := NewEtcdStore(client, "")
@@ -32,7 +32,8 @@ func TestModelIsEtcd(t *testing.T) {
 			}
 			return pairs
 		}
-		// Revisions differ between the two, so guards are drawn as "unchanged since the last look", "absent" or "stale".
+		// Revisions differ between the two, so guards are drawn as "unchanged since the last look",
+		// "absent" or "stale".
 		mods := map[string]int64{}
 		drawGuards := func() (ours, theirs []guard) {
 			for range rapid.IntRange(0, 2).Draw(t, "guards") {
@@ -86,7 +87,8 @@ func TestModelIsEtcd(t *testing.T) {
 	})
 }
 
-// TestMostCandidates shows that etcd accepts the largest number of candidates and takes the first free one.
+// TestMostCandidates shows that etcd accepts the largest number of candidates and takes the first
+// free one.
 func TestMostCandidates(t *testing.T) {
 	client := startEtcd(t).Client()
 	store := NewEtcdStore(client, "")

@@ -14,14 +14,16 @@ type (
 		revision int64
 		pairs    []pair
 	}
-	// changed are later changes, complete revisions in order. Without changes it means that the store answers.
+	// changed are later changes, complete revisions in order. Without changes it means that the
+	// store answers.
 	changed struct{ changes []change }
 	// probed is the result of a request that checks whether the store answers.
 	probed struct{ err error }
 )
 
-// follower keeps the keyspace of the loop current: it lists, then watches from there; when the watch breaks, it watches again if the store can
-// continue, and lists again if not. It never gives up.
+// follower keeps the keyspace of the loop current: it lists, then watches from there; when the
+// watch breaks, it watches again if the store can continue, and lists again if not. It never gives
+// up.
 type follower struct {
 	store   Store
 	timeout time.Duration
@@ -33,7 +35,8 @@ type follower struct {
 	relist chan struct{}
 }
 
-// askRelist requests a new list. It does not block; one token is enough, because a list is always complete.
+// askRelist requests a new list. It does not block; one token is enough, because a list is always
+// complete.
 func (f *follower) askRelist() {
 	select {
 	case f.relist <- struct{}{}:
@@ -76,7 +79,8 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 	return list.revision, nil
 }
 
-// watch sends changes to the loop until the watch ends, or until a new list is requested or due (0 and nil).
+// watch sends changes to the loop until the watch ends, or until a new list is requested or due (0
+// and nil).
 func (f *follower) watch(ctx context.Context, after int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.every)
 	stopped := make(chan struct{})

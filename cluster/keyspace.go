@@ -39,7 +39,8 @@ type (
 	addressEntry = entry[*messages.NodeAddresses]
 )
 
-// keyspace is the decoded content under the root at one revision. It belongs to one goroutine; the messages in it are immutable.
+// keyspace is the decoded content under the root at one revision. It belongs to one goroutine; the
+// messages in it are immutable.
 type keyspace struct {
 	layout    layout
 	revision  int64
@@ -59,7 +60,8 @@ func newKeyspace(l layout) *keyspace {
 	}
 }
 
-// replaced returns the keyspace of a complete list. A key that is undecodable in the list keeps its last good value from k.
+// replaced returns the keyspace of a complete list. A key that is undecodable in the list keeps its
+// last good value from k.
 func (k *keyspace) replaced(revision int64, pairs []pair) *keyspace {
 	next := newKeyspace(k.layout)
 	next.revision = revision
@@ -79,7 +81,8 @@ func (k *keyspace) replaced(revision int64, pairs []pair) *keyspace {
 	return next
 }
 
-// apply brings the keyspace to a later revision and returns the names of the nodes whose keys have changed.
+// apply brings the keyspace to a later revision and returns the names of the nodes whose keys have
+// changed.
 func (k *keyspace) apply(changes []change) []string {
 	touched := map[string]bool{}
 	for _, c := range changes {
@@ -124,7 +127,8 @@ func (k *keyspace) apply(changes []change) []string {
 	return slices.Sorted(maps.Keys(touched))
 }
 
-// updated returns the entry of a key after a write: the new value, or the last good one with the error.
+// updated returns the entry of a key after a write: the new value, or the last good one with the
+// error.
 func updated[T proto.Message](k *keyspace, p pair, last entry[T], value T, err error) entry[T] {
 	if err != nil {
 		k.problems[p.key] = err
@@ -175,12 +179,14 @@ func (k *keyspace) setAddresses(key parsedKey, p pair, last addressEntry) {
 	k.addresses[key.name] = updated(k, p, last, stored, err)
 }
 
-// setUnknown records a key of an unknown layout as undecodable: a later version may have written it.
+// setUnknown records a key of an unknown layout as undecodable: a later version may have written
+// it.
 func (k *keyspace) setUnknown(p pair) {
 	k.problems[p.key] = fmt.Errorf("%w: no such key in this version", ErrUndecodable)
 }
 
-// idOf returns the ID of a node: the one on which its name record and an id record agree, otherwise the lowest with its name, otherwise 0.
+// idOf returns the ID of a node: the one on which its name record and an id record agree, otherwise
+// the lowest with its name, otherwise 0.
 func (k *keyspace) idOf(name string) uint32 {
 	owned := k.owners[name]
 	if id := k.names[name].value.GetId(); id != 0 && slices.Contains(owned, id) {
@@ -195,7 +201,8 @@ func (k *keyspace) idOf(name string) uint32 {
 // uidOf returns the UID under which a node holds its ID.
 func (k *keyspace) uidOf(name string) string { return k.ids[k.idOf(name)].value.GetUid() }
 
-// free returns the n lowest free IDs, ascending: the lowest keep the IDs dense. The ID of an undecodable record is not free.
+// free returns the n lowest free IDs, ascending: the lowest keep the IDs dense. The ID of an
+// undecodable record is not free.
 func (k *keyspace) free(n int) []uint32 {
 	found := make([]uint32, 0, n)
 	for id := uint32(1); len(found) < n && id != 0; id++ {

@@ -13,12 +13,14 @@ import (
 // errCrash ends an operation between two of its writes.
 var errCrash = errors.New("the agent has died")
 
-// leaseModel is the API server as far as a leaseWriter can see it. An operation is a sequence of writes; between two of them anything may happen.
+// leaseModel is the API server as far as a leaseWriter can see it. An operation is a sequence of
+// writes; between two of them anything may happen.
 type leaseModel struct {
 	revision int64
 	leases   map[string]*coordinationv1.Lease
 	mods     map[string]int64
-	// between is called before each write but the first of an operation; its error ends the operation there.
+	// between is called before each write but the first of an operation; its error ends the
+	// operation there.
 	between func() error
 }
 
@@ -91,8 +93,8 @@ func (m *leaseModel) keyspace(before *keyspace) *keyspace {
 	return before.replaced(m.revision, pairs)
 }
 
-// check satisfies townStore: what is stored is readable at every moment, an ID has one name because it has one Lease, and nodes that settled have
-// one ID each, on which both of their Leases agree.
+// check satisfies townStore: what is stored is readable at every moment, an ID has one name because
+// it has one Lease, and nodes that settled have one ID each, on which both of their Leases agree.
 func (m *leaseModel) check(settled ...string) error {
 	k := m.keyspace(nil)
 	if len(k.problems) > 0 {

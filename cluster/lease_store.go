@@ -35,14 +35,15 @@ type leaseStore struct {
 	keys   leaseLayout
 }
 
-// NewLeaseStore makes a store in the Leases of a namespace. The client should limit its requests to not less than 5 per second: a
-// node that joins a crowd needs up to 8 at once.
+// NewLeaseStore makes a store in the Leases of a namespace. The client should limit its requests to
+// not less than 5 per second: a node that joins a crowd needs up to 8 at once.
 func NewLeaseStore(leases Leases, namespace string) Store {
 	return &leaseStore{leases: leases, keys: leaseLayout{namespace}}
 }
 
 // traits satisfies Store. A list of 5,000 nodes has 10,000 Leases, so it is rare. After the first
-// conflict a crowd of any size makes about 25 claims per second, of which each node gets two events of its watch.
+// conflict a crowd of any size makes about 25 claims per second, of which each node gets two events
+// of its watch.
 func (s *leaseStore) traits() traits {
 	return traits{name: "the API server", layout: s.keys, relist: time.Hour, turn: 40 * time.Millisecond, maxTurn: 4 * time.Minute}
 }
@@ -143,7 +144,8 @@ func (s *leaseStore) transact(ctx context.Context, op *operation) wrote {
 	return transactLeases(ctx, s.write, s.keys, op)
 }
 
-// write is a leaseWriter. Every change sets spec.renewTime, so that it has a new resource version even if it repeats a record.
+// write is a leaseWriter. Every change sets spec.renewTime, so that it has a new resource version
+// even if it repeats a record.
 func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
 	var lease *coordinationv1.Lease
 	var err error
@@ -169,8 +171,8 @@ func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
 	return revisionOf(lease.ResourceVersion)
 }
 
-// taken says why the Lease of a node could not be created: errGuard if another agent of that name has, otherwise that the Lease is foreign, which no list
-// or watch of the store shows.
+// taken says why the Lease of a node could not be created: errGuard if another agent of that name
+// has, otherwise that the Lease is foreign, which no list or watch of the store shows.
 func (s *leaseStore) taken(ctx context.Context, name string) error {
 	list, err := s.leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
@@ -219,8 +221,8 @@ func (w leaseWrite) object(now metav1.MicroTime) *coordinationv1.Lease {
 	return lease
 }
 
-// owners makes the Node own the Lease that is named after it, so that the garbage collector deletes it with the Node. The Lease of an ID has no
-// owner: it outlasts the Node by the grace period.
+// owners makes the Node own the Lease that is named after it, so that the garbage collector deletes
+// it with the Node. The Lease of an ID has no owner: it outlasts the Node by the grace period.
 func (w leaseWrite) owners() []metav1.OwnerReference {
 	if w.record.GetUid() == "" || w.lease != w.record.GetName() {
 		return nil
@@ -228,7 +230,8 @@ func (w leaseWrite) owners() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: w.record.GetName(), UID: types.UID(w.record.GetUid())}}
 }
 
-// revisionOf reads a resource version, which is a number that grows (Kubernetes 1.35 promises it, earlier API servers keep to it).
+// revisionOf reads a resource version, which is a number that grows (Kubernetes 1.35 promises it,
+// earlier API servers keep to it).
 func revisionOf(version string) (int64, error) {
 	revision, err := strconv.ParseInt(version, 10, 64)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestLeaseHangUp has a proxy that closes every connection: a watch that never began does not count as an answer.
+// TestLeaseHangUp has a proxy that closes every connection: a watch that never began does not count
+// as an answer.
 func TestLeaseHangUp(t *testing.T) {
 	p := newLeasePlace(t)
 	a := startAgent(t, p, testConfig("n1"))
@@ -43,7 +44,8 @@ func TestLeaseHangUp(t *testing.T) {
 	a.waitFor(t, "the connection", (*messages.ClusterState).GetConnected)
 }
 
-// TestLeaseObjects shows what is stored: a Lease of the node, which belongs to the Node, and one of its ID, which outlasts it.
+// TestLeaseObjects shows what is stored: a Lease of the node, which belongs to the Node, and one of
+// its ID, which outlasts it.
 func TestLeaseObjects(t *testing.T) {
 	p := newLeasePlace(t)
 	a := startAgent(t, p, testConfig("n1"))
@@ -61,7 +63,8 @@ func TestLeaseObjects(t *testing.T) {
 	if len(id.OwnerReferences) != 0 || *id.Spec.HolderIdentity != "n1" || *ofNode.Spec.HolderIdentity != "n1" || ofNode.Spec.RenewTime == nil {
 		t.Errorf("lease of the ID: %v", id)
 	}
-	// The Node is deleted, and created again under its name with another UID: the agent keeps its ID, whatever the garbage collector does.
+	// The Node is deleted, and created again under its name with another UID: the agent keeps its
+	// ID, whatever the garbage collector does.
 	p.server.CollectGarbage()
 	a.waitFor(t, "its lease again", func(s *messages.ClusterState) bool { return s.GetPublished() && p.server.Leases()["n1"] != nil })
 	a.SetNodes(nodesOf("n1", node("n1", "other")))
@@ -76,8 +79,8 @@ func TestLeaseObjects(t *testing.T) {
 	}
 }
 
-// TestForeignLease has a Lease of another owner with the name of the node: it is left alone, the reason and the log name it and its holder, and the
-// node goes on when it is gone.
+// TestForeignLease has a Lease of another owner with the name of the node: it is left alone, the
+// reason and the log name it and its holder, and the node goes on when it is gone.
 func TestForeignLease(t *testing.T) {
 	p := newLeasePlace(t)
 	leases, holder := p.server.Client().CoordinationV1().Leases(leasetest.Namespace), "another-controller"
@@ -122,7 +125,8 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// TestLeasesAtRest counts requests: a node that holds its ID makes none, however many bookmarks arrive, and resumes its watch without a list.
+// TestLeasesAtRest counts requests: a node that holds its ID makes none, however many bookmarks
+// arrive, and resumes its watch without a list.
 func TestLeasesAtRest(t *testing.T) {
 	p := newLeasePlace(t)
 	a := startAgent(t, p, testConfig("n1"))
@@ -147,7 +151,8 @@ func TestLeasesAtRest(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	p.server.Change("other", func(l *coordinationv1.Lease) { l.Labels = map[string]string{"other": ""} }) // not of the store
+	// not of the store
+	p.server.Change("other", func(l *coordinationv1.Lease) { l.Labels = map[string]string{"other": ""} })
 	p.put(t, leaseKeys.id(2), mustEncode(t, 2, "n2", "u2"))
 	s := a.waitFor(t, "a peer", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
 	if after := counts(); after != before || s.GetReason() != "" {

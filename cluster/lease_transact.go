@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// mostRequests is the number of candidates that a store with Leases tries, because each is a request.
+// mostRequests is the number of candidates that a store with Leases tries, because each is a
+// request.
 const mostRequests = 8
 
 // errGuard is the refusal of a write because its Lease has changed, exists or does not.
@@ -27,18 +28,21 @@ type leaseWrite struct {
 	record *messages.NodeRecord
 }
 
-// leaseWriter carries out one write and returns the resource version after it. It returns errGuard if the Lease has another version.
+// leaseWriter carries out one write and returns the resource version after it. It returns errGuard
+// if the Lease has another version.
 type leaseWriter func(context.Context, leaseWrite) (int64, error)
 
-// transactLeases carries out an operation as a sequence of writes, each of one Lease and guarded by its resource version. What cannot be had is all
-// or nothing, so the order is such that every beginning of the sequence is a state from which decide comes to the same end:
+// transactLeases carries out an operation as a sequence of writes, each of one Lease and guarded by
+// its resource version. What cannot be had is all or nothing, so the order is such that every
+// beginning of the sequence is a state from which decide comes to the same end:
 //
 //  1. the Lease of the ID: its creation is the claim, of which the API server lets one succeed;
 //  2. the Lease of the node, changed or deleted;
 //  3. deletions of IDs.
 //
-// An ID without the Lease of its node stays taken, and its node adopts it. A Lease of a node never names an ID that another node could have taken.
-// If the second write is refused, another agent acts for this node; the creation of the first is undone.
+// An ID without the Lease of its node stays taken, and its node adopts it. A Lease of a node never
+// names an ID that another node could have taken. If the second write is refused, another agent
+// acts for this node; the creation of the first is undone.
 func transactLeases(ctx context.Context, write leaseWriter, l leaseLayout, op *operation) wrote {
 	for _, b := range op.branches[:min(len(op.branches), mostRequests)] {
 		writes, err := l.writes(op, b)
@@ -58,7 +62,8 @@ func transactLeases(ctx context.Context, write leaseWriter, l leaseLayout, op *o
 	return wrote{op: op}
 }
 
-// carryOut writes in order until a write fails. It returns the highest resource version, and the number of writes that were done.
+// carryOut writes in order until a write fails. It returns the highest resource version, and the
+// number of writes that were done.
 func carryOut(ctx context.Context, write leaseWriter, writes []leaseWrite) (revision int64, done int, err error) {
 	for i, w := range writes {
 		mod, err := write(ctx, w)
@@ -81,7 +86,8 @@ func (l leaseLayout) writes(op *operation, b branch) ([]leaseWrite, error) {
 	for _, guards := range [][]guard{op.guards, b.guards} {
 		for _, g := range guards {
 			lease, _ := l.split(g.key)
-			mods[lease] = max(mods[lease], g.mod) // a key that does not exist may be one of a Lease that does
+			// a key that does not exist may be one of a Lease that does
+			mods[lease] = max(mods[lease], g.mod)
 		}
 	}
 	var ids, nodes, deletions []leaseWrite

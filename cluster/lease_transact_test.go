@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTwoAgentsOfOneNode interleaves the first claims of two agents under one name: one of them gets an ID, the other leaves nothing behind.
+// TestTwoAgentsOfOneNode interleaves the first claims of two agents under one name: one of them
+// gets an ID, the other leaves nothing behind.
 func TestTwoAgentsOfOneNode(t *testing.T) {
 	m := newLeaseModel()
 	k := m.keyspace(nil)
@@ -32,8 +33,8 @@ func TestTwoAgentsOfOneNode(t *testing.T) {
 	}
 }
 
-// TestInterruptedOperations ends each operation after its first write: no other node can take the ID of the node that it is about, and the node
-// has it in the end.
+// TestInterruptedOperations ends each operation after its first write: no other node can take the
+// ID of the node that it is about, and the node has it in the end.
 func TestInterruptedOperations(t *testing.T) {
 	claim := func(t *testing.T, m *leaseModel, name string, id uint32) {
 		t.Helper()

@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// conflictsBeforeRelist is the number of consecutive conflicts after which the loop requests a new list: its keyspace may be wrong.
+// conflictsBeforeRelist is the number of consecutive conflicts after which the loop requests a new
+// list: its keyspace may be wrong.
 const conflictsBeforeRelist = 8
 
 const (
@@ -18,8 +19,9 @@ const (
 	emitDistance = 20 * time.Millisecond
 )
 
-// loop owns the state of a running Syncer. One goroutine runs it: it receives from the follower, the prober, the writer and the callers,
-// decides, emits states, and runs at most one transaction at a time.
+// loop owns the state of a running Syncer. One goroutine runs it: it receives from the follower,
+// the prober, the writer and the callers, decides, emits states, and runs at most one transaction
+// at a time.
 type loop struct {
 	syncer   *Syncer
 	follower *follower
@@ -37,14 +39,14 @@ type loop struct {
 	linkError  string
 	writeError string
 
-	// touched are the nodes whose keys have changed since the last check for absent nodes. lookAnew requires a check of all nodes, after any
-	// other change.
+	// touched are the nodes whose keys have changed since the last check for absent nodes. lookAnew
+	// requires a check of all nodes, after any other change.
 	touched  []string
 	lookAnew bool
 
 	writing bool
-	// awaited is the revision of our last write. The next transaction waits until the watch has delivered it, because a decision without it
-	// would be wrong, or until awaitedUntil.
+	// awaited is the revision of our last write. The next transaction waits until the watch has
+	// delivered it, because a decision without it would be wrong, or until awaitedUntil.
 	awaited      int64
 	awaitedUntil time.Time
 	// notBefore is the end of the back-off, on the clock of the machine.
@@ -67,7 +69,8 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 	}
 }
 
-// run runs the loop until ctx ends. Every wake-up leads to a new decision, whatever its cause: decisions depend on the state only.
+// run runs the loop until ctx ends. Every wake-up leads to a new decision, whatever its cause:
+// decisions depend on the state only.
 func (l *loop) run(ctx context.Context, inbox <-chan any) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -134,7 +137,8 @@ func (l *loop) take(m any) {
 	}
 }
 
-// takeList replaces the keyspace. An older revision means that the store has lost its data; then no earlier write can still arrive.
+// takeList replaces the keyspace. An older revision means that the store has lost its data; then no
+// earlier write can still arrive.
 func (l *loop) takeList(m listed) {
 	old := l.in.keys
 	if old == nil {
@@ -149,7 +153,8 @@ func (l *loop) takeList(m listed) {
 	l.probed(nil)
 }
 
-// probed records whether the store answers. It logs changes only, because the prober calls it at every interval.
+// probed records whether the store answers. It logs changes only, because the prober calls it at
+// every interval.
 func (l *loop) probed(err error) {
 	connected := err == nil
 	if l.in.connected != connected || l.last.GetGeneration() == 0 {
@@ -181,15 +186,17 @@ func (l *loop) takeOutcome(m wrote) {
 		l.failures.reset()
 		l.awaited, l.awaitedUntil = m.revision, time.Now().Add(l.syncer.cfg.RequestTimeout)
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
-			// Only a write of this process proves that it holds the ID; a record in the store may be that of an earlier process.
+			// Only a write of this process proves that it holds the ID; a record in the store may
+			// be that of an earlier process.
 			l.in.self.confirmed = true
 		}
 		l.log.Info("transaction of the node store committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
 	}
 }
 
-// turn is the delay after a conflict that lets the nodes without an ID, which know each other from Kubernetes, go one after the other by name. It
-// starts again at maxTurn, because nodes that never start would prolong it.
+// turn is the delay after a conflict that lets the nodes without an ID, which know each other from
+// Kubernetes, go one after the other by name. It starts again at maxTurn, because nodes that never
+// start would prolong it.
 func (l *loop) turn() time.Duration {
 	if l.in.self.held != 0 || l.in.keys == nil {
 		return 0
@@ -200,7 +207,8 @@ func (l *loop) turn() time.Duration {
 
 func (l *loop) holdBack(d time.Duration) { l.notBefore = time.Now().Add(d) }
 
-// step decides, emits the state, starts the next transaction if it may, and returns the longest time until the next step.
+// step decides, emits the state, starts the next transaction if it may, and returns the longest
+// time until the next step.
 func (l *loop) step() time.Duration {
 	l.in.now = l.syncer.cfg.Now()
 	l.in.candidates = 1
@@ -210,7 +218,8 @@ func (l *loop) step() time.Duration {
 	l.lookForAbsent()
 	d := l.decide()
 	if d.op == nil && !l.writing && l.writeError != "" {
-		l.writeError = "" // the transaction was committed although its answer was lost, or is no longer needed
+		// the transaction was committed although its answer was lost, or is no longer needed
+		l.writeError = ""
 		d = l.decide()
 	}
 	if d.claim == messages.ClaimState_CLAIM_HELD {
@@ -224,7 +233,8 @@ func (l *loop) decide() decision {
 	return decide(l.in)
 }
 
-// carryOut starts the transaction of a decision, unless another one runs or the back-off has not ended; it returns the time until then.
+// carryOut starts the transaction of a decision, unless another one runs or the back-off has not
+// ended; it returns the time until then.
 func (l *loop) carryOut(d decision) time.Duration {
 	switch {
 	case d.op == nil && d.wake.IsZero():
@@ -237,8 +247,8 @@ func (l *loop) carryOut(d decision) time.Duration {
 	if left := time.Until(l.holdUntil()); left > 0 {
 		return left
 	}
-	// The watch has not delivered our last write in time. The operation is guarded, so trying it does no harm, and a new list ends the
-	// wait.
+	// The watch has not delivered our last write in time. The operation is guarded, so trying it
+	// does no harm, and a new list ends the wait.
 	if l.in.keys.revision < l.awaited {
 		l.awaited = 0
 		l.follower.askRelist()
@@ -274,8 +284,9 @@ func (l *loop) holdUntil() time.Time {
 	return l.notBefore
 }
 
-// emit calls out with the state if it differs from the last one. States that differ in peers only keep emitDistance, so that a crowd that joins
-// does not cost a state each; it returns the time until the next one.
+// emit calls out with the state if it differs from the last one. States that differ in peers only
+// keep emitDistance, so that a crowd that joins does not cost a state each; it returns the time
+// until the next one.
 func (l *loop) emit(d decision) time.Duration {
 	state := &messages.ClusterState{
 		Claim: d.claim, Id: d.id, Reason: d.reason, Connected: l.in.connected, Published: d.published, Self: l.in.self.name,

@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// bench is a loop on a model of etcd, stepped by hand in virtual time. Transactions and lists arrive when the test says so.
+// bench is a loop on a model of etcd, stepped by hand in virtual time. Transactions and lists
+// arrive when the test says so.
 type bench struct {
 	*loop
 	t      *testing.T
@@ -61,7 +62,8 @@ func (b *bench) mustStart() *operation {
 	return nil
 }
 
-// carry carries a transaction out on the model and tells the loop, which does not see the change yet.
+// carry carries a transaction out on the model and tells the loop, which does not see the change
+// yet.
 func (b *bench) carry(op *operation) {
 	b.take(wrote{op: op, ok: b.model.apply(op), revision: b.model.revision})
 }
@@ -77,8 +79,8 @@ func (b *bench) asksForList() bool {
 	}
 }
 
-// TestLoopWaitsForItsOwnWrite shows that nothing is decided on a picture that lacks the last write, and that the picture is renewed if the
-// watch never delivers it.
+// TestLoopWaitsForItsOwnWrite shows that nothing is decided on a picture that lacks the last write,
+// and that the picture is renewed if the watch never delivers it.
 func TestLoopWaitsForItsOwnWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -113,7 +115,8 @@ func TestLoopOneTransactionAtATime(t *testing.T) {
 	})
 }
 
-// TestLoopBacksOff loses one race after the other: it goes on for ever, offers more candidates, and asks for a new picture now and then.
+// TestLoopBacksOff loses one race after the other: it goes on for ever, offers more candidates, and
+// asks for a new picture now and then.
 func TestLoopBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -139,7 +142,8 @@ func TestLoopBacksOff(t *testing.T) {
 	})
 }
 
-// TestLoopLostAnswer loses the answer to a transaction that was carried out: the error goes as soon as the picture shows it.
+// TestLoopLostAnswer loses the answer to a transaction that was carried out: the error goes as soon
+// as the picture shows it.
 func TestLoopLostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

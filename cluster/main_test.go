@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen; nothing is asserted about how soon it does.
+// patience is how long a test waits for what must happen; nothing is asserted about how soon it
+// does.
 const patience = 60 * time.Second
 
 // startEtcd runs an etcd for one test.
@@ -99,7 +100,8 @@ func startAgent(t testing.TB, p place, cfg Config) *agent {
 	return runAgent(t, p.store(t), cfg, false)
 }
 
-// runAgent is startAgent for many agents, which had better forget what they said; others may hear it.
+// runAgent is startAgent for many agents, which had better forget what they said; others may hear
+// it.
 func runAgent(t testing.TB, store Store, cfg Config, forgets bool, hear ...func(*messages.ClusterState)) *agent {
 	t.Helper()
 	return runSyncer(t, New(store, cfg, nil), forgets, hear...)

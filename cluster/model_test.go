@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// model is etcd as far as an operation can see it: keys with revisions, and transactions. transact_test.go holds it against the real one.
+// model is etcd as far as an operation can see it: keys with revisions, and transactions.
+// transact_test.go holds it against the real one.
 type model struct {
 	revision int64
 	pairs    map[string]pair

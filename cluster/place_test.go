@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/cluster/leasetest"
 )
 
-// place is a node store of any kind, seen from outside: a test changes it behind the back of the Syncers.
+// place is a node store of any kind, seen from outside: a test changes it behind the back of the
+// Syncers.
 type place interface {
 	// store makes the store of one Syncer.
 	store(t testing.TB) Store
@@ -23,7 +24,8 @@ type place interface {
 	keys(t testing.TB) map[string]string
 	put(t testing.TB, key, value string)
 	remove(t testing.TB, keys ...string)
-	// stop takes the store away and start brings it back; lose empties it meanwhile, miss makes changes that no watch will deliver.
+	// stop takes the store away and start brings it back; lose empties it meanwhile, miss makes
+	// changes that no watch will deliver.
 	stop(t testing.TB)
 	start(t testing.TB)
 	lose(t testing.TB)

@@ -27,7 +27,8 @@ type townStore interface {
 	// apply carries out an operation and reports whether it succeeded.
 	apply(op *operation) bool
 	pairs() map[string]pair
-	// check returns what is wrong with the records. No operation of the nodes that settled is interrupted.
+	// check returns what is wrong with the records. No operation of the nodes that settled is
+	// interrupted.
 	check(settled ...string) error
 	// garbage deletes what Kubernetes deletes once only these UIDs of Nodes exist.
 	garbage(uids map[string]bool)
@@ -64,7 +65,8 @@ var towns = map[string]func() townStore{
 	"leases": func() townStore { return newLeaseModel() },
 }
 
-// town is a cluster of agents on one model of a store. Agents decide on what they last saw, which may be old.
+// town is a cluster of agents on one model of a store. Agents decide on what they last saw, which
+// may be old.
 type town struct {
 	model      townStore
 	actors     []*actor
@@ -203,7 +205,8 @@ func (w *town) settle(t *rapid.T) {
 	t.Fatalf("the cluster does not come to rest")
 }
 
-// collected tells whether nothing is left of nodes outside Kubernetes, if there is an observer to collect it.
+// collected tells whether nothing is left of nodes outside Kubernetes, if there is an observer to
+// collect it.
 func (w *town) collected() bool {
 	k, collectors := w.model.keyspace(nil), 0
 	for _, a := range w.actors {
@@ -219,10 +222,12 @@ func (w *town) collected() bool {
 	return true
 }
 
-// TestAnyInterleaving lets nodes join, leave, restart, look away, act on old knowledge and lose their store or get an old backup of it, in any
-// order; with Leases also between two writes of an operation, which may end there. After every step each ID has one name and, with etcd, each
-// name one ID, and no process of an agent ever holds two IDs. When every agent has had the time to observe, every
-// node of Kubernetes with a running agent has an ID of its own or is fenced because another node has it.
+// TestAnyInterleaving lets nodes join, leave, restart, look away, act on old knowledge and lose
+// their store or get an old backup of it, in any order; with Leases also between two writes of an
+// operation, which may end there. After every step each ID has one name and, with etcd, each name
+// one ID, and no process of an agent ever holds two IDs. When every agent has had the time to
+// observe, every node of Kubernetes with a running agent has an ID of its own or is fenced because
+// another node has it.
 func TestAnyInterleaving(t *testing.T) {
 	for kind, newStore := range towns {
 		t.Run(kind, func(t *testing.T) {
@@ -263,14 +268,16 @@ func anyInterleaving(t *rapid.T, store townStore) {
 		case d.claim == holds:
 			holders[d.id] = a.name
 		case d.claim == fence && (w.wiped || w.stale):
-		case d.claim == fence && a.held != 0: // it was out of Kubernetes long enough to be collected, and ran on
+		case d.claim == fence && a.held != 0:
+			// it was out of Kubernetes long enough to be collected, and ran on
 		default:
 			t.Fatalf("%s ends as %s: %s", a.name, d.claim, d.reason)
 		}
 	}
 }
 
-// interrupt lets something happen between two writes of an operation: another agent acts, or the one that writes gets no answer any more.
+// interrupt lets something happen between two writes of an operation: another agent acts, or the
+// one that writes gets no answer any more.
 func (w *town) interrupt(t *rapid.T, leases *leaseModel) error {
 	between := leases.between
 	leases.between = func() error { return nil } // the operations within are not interrupted
@@ -305,7 +312,8 @@ func (w *town) uidsOf() map[string]bool {
 	return uids
 }
 
-// TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense for any number of candidates.
+// TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the
+// IDs end dense for any number of candidates.
 func TestCrowdIsDense(t *testing.T) {
 	for kind, newStore := range towns {
 		t.Run(kind, func(t *testing.T) {

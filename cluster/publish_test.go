@@ -69,7 +69,8 @@ func TestDecidePublish(t *testing.T) {
 	}
 }
 
-// TestPublishNeedsTheID shows that neither a node without an ID nor one that has just lost it publishes.
+// TestPublishNeedsTheID shows that neither a node without an ID nor one that has just lost it
+// publishes.
 func TestPublishNeedsTheID(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 1, "me", "u")

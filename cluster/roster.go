@@ -8,8 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// roster joins the three parts of each node: its ID, its VPP addresses, and its Kubernetes object, each of which may be missing. It belongs to
-// one goroutine; the nodes in it are immutable and are replaced by changed ones.
+// roster joins the three parts of each node: its ID, its VPP addresses, and its Kubernetes object,
+// each of which may be missing. It belongs to one goroutine; the nodes in it are immutable and are
+// replaced by changed ones.
 type roster struct {
 	nodes map[string]*messages.ClusterNode
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Syncer keeps this node's ID and VPP addresses in the node store and watches those of its peers. Make one with New, call Run once; SetNodes and
-// Publish may be called at any time, from any goroutine, before Run too.
+// Syncer keeps this node's ID and VPP addresses in the node store and watches those of its peers.
+// Make one with New, call Run once; SetNodes and Publish may be called at any time, from any
+// goroutine, before Run too.
 type Syncer struct {
 	store  Store
 	traits traits
@@ -38,11 +39,13 @@ func New(store Store, cfg Config, log *slog.Logger) *Syncer {
 	return &Syncer{store: store, traits: traits, cfg: cfg, log: log.With("node", cfg.NodeName), fresh: make(chan struct{}, 1)}
 }
 
-// Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it waits for its goroutines and returns nil. A
-// store that does not answer does not end it. It fails at once with ErrConfig, and with ErrRunning at a second call.
+// Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it
+// waits for its goroutines and returns nil. A store that does not answer does not end it. It fails
+// at once with ErrConfig, and with ErrRunning at a second call.
 //
-// It calls out from one goroutine with a complete, immutable state: one at the start, then one after each change. It may skip states that follow
-// each other quickly, but never the latest. out must not block. Run releases nothing at its end: the ID belongs to the node and not to the
+// It calls out from one goroutine with a complete, immutable state: one at the start, then one
+// after each change. It may skip states that follow each other quickly, but never the latest. out
+// must not block. Run releases nothing at its end: the ID belongs to the node and not to the
 // process.
 func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	if err := s.cfg.validate(); err != nil {
@@ -83,7 +86,8 @@ func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) erro
 	return nil
 }
 
-// newFollower makes the follower, with a random source of its own because it runs in another goroutine.
+// newFollower makes the follower, with a random source of its own because it runs in another
+// goroutine.
 func (s *Syncer) newFollower(send func(any)) *follower {
 	return &follower{
 		store: s.store, timeout: s.cfg.RequestTimeout, every: s.cfg.RelistInterval,
@@ -95,11 +99,12 @@ func (s *Syncer) newFollower(send func(any)) *follower {
 	}
 }
 
-// SetNodes sets the nodes of Kubernetes: the UID of this one, the addresses of all, and which have left. It does not block; of several values
-// the latest wins. The value must be complete; it is shared, not copied.
+// SetNodes sets the nodes of Kubernetes: the UID of this one, the addresses of all, and which have
+// left. It does not block; of several values the latest wins. The value must be complete; it is
+// shared, not copied.
 //
-// nil means that the last value may be out of date. It stays in use, but the Syncer collects no node until the next value, and restarts all
-// grace periods.
+// nil means that the last value may be out of date. It stays in use, but the Syncer collects no
+// node until the next value, and restarts all grace periods.
 func (s *Syncer) SetNodes(nodes *messages.NodeInput) {
 	s.mu.Lock()
 	s.view = s.view.next(nodes)
@@ -107,9 +112,10 @@ func (s *Syncer) SetNodes(nodes *messages.NodeInput) {
 	s.touch()
 }
 
-// Publish sets the VPP addresses of this node, each "ip/len". The Syncer stores them once it holds the ID, and again whenever the store has other
-// ones; ClusterState.published reports success. An empty list deletes them. ClusterState.reason names invalid entries, which are left out. It
-// does not block; of several values the latest wins.
+// Publish sets the VPP addresses of this node, each "ip/len". The Syncer stores them once it holds
+// the ID, and again whenever the store has other ones; ClusterState.published reports success. An
+// empty list deletes them. ClusterState.reason names invalid entries, which are left out. It does
+// not block; of several values the latest wins.
 func (s *Syncer) Publish(addresses []string) {
 	w := want(addresses)
 	s.mu.Lock()

@@ -116,7 +116,8 @@ func testRunOnce(t *testing.T, p place) {
 	}
 }
 
-// TestDataLoss deletes the whole prefix under two running nodes: both take their IDs again and publish again (N18).
+// TestDataLoss deletes the whole prefix under two running nodes: both take their IDs again and
+// publish again (N18).
 func TestDataLoss(t *testing.T) { everywhere(t, testDataLoss) }
 
 func testDataLoss(t *testing.T, p place) {
@@ -151,8 +152,8 @@ func testDataLoss(t *testing.T, p place) {
 	}
 }
 
-// TestStoreComesBackEmpty takes the store away, and brings it back empty at the same address: revisions begin anew, and a watch alone would wait
-// for the future.
+// TestStoreComesBackEmpty takes the store away, and brings it back empty at the same address:
+// revisions begin anew, and a watch alone would wait for the future.
 func TestStoreComesBackEmpty(t *testing.T) { everywhere(t, testStoreComesBackEmpty) }
 
 func testStoreComesBackEmpty(t *testing.T, p place) {
@@ -205,8 +206,8 @@ func testFence(t *testing.T, p place) {
 	}
 }
 
-// TestTakeover re-creates a node under its name on another machine: the new agent gets the ID; the old one, which still runs with the old
-// UID, is fenced and does not fight.
+// TestTakeover re-creates a node under its name on another machine: the new agent gets the ID; the
+// old one, which still runs with the old UID, is fenced and does not fight.
 func TestTakeover(t *testing.T) { everywhere(t, testTakeover) }
 
 func testTakeover(t *testing.T, p place) {
@@ -229,7 +230,8 @@ func testTakeover(t *testing.T, p place) {
 	})
 }
 
-// TestTwoRaceForOneID holds the first transaction of two nodes until both have decided on the same snapshot.
+// TestTwoRaceForOneID holds the first transaction of two nodes until both have decided on the same
+// snapshot.
 func TestTwoRaceForOneID(t *testing.T) { everywhere(t, testTwoRaceForOneID) }
 
 func testTwoRaceForOneID(t *testing.T, p place) {
@@ -257,8 +259,8 @@ func testTwoRaceForOneID(t *testing.T, p place) {
 	}
 }
 
-// TestCollection removes a node from Kubernetes. No observer touches its ID before the grace period is over; then the first one does, and the
-// next newcomer gets it.
+// TestCollection removes a node from Kubernetes. No observer touches its ID before the grace period
+// is over; then the first one does, and the next newcomer gets it.
 func TestCollection(t *testing.T) { everywhere(t, testCollection) }
 
 func testCollection(t *testing.T, p place) {
@@ -276,7 +278,8 @@ func testCollection(t *testing.T, p place) {
 	gone.Publish([]string{"10.0.0.3/24"})
 	lost := gone.waitFor(t, "its addresses published", published).GetId()
 	gone.stop()
-	// The view without n3 has arrived when a state without its management address comes; until then the clock must not start.
+	// The view without n3 has arrived when a state without its management address comes; until then
+	// the clock must not start.
 	for _, x := range []*agent{a, b} {
 		view := named(x.name, 2)
 		view.Nodes["n1"].Addresses = []string{"192.0.2.1"}
@@ -306,7 +309,8 @@ func testCollection(t *testing.T, p place) {
 	}
 }
 
-// TestPublishWhileAway changes the addresses twice while the store is away: the last value arrives without a further call (N17).
+// TestPublishWhileAway changes the addresses twice while the store is away: the last value arrives
+// without a further call (N17).
 func TestPublishWhileAway(t *testing.T) { everywhere(t, testPublishWhileAway) }
 
 func testPublishWhileAway(t *testing.T, p place) {
@@ -329,7 +333,8 @@ func testPublishWhileAway(t *testing.T, p place) {
 	}
 }
 
-// TestWriteFails lets transactions fail for a while although the store answers: the reason shows it, and the last value is published at last.
+// TestWriteFails lets transactions fail for a while although the store answers: the reason shows
+// it, and the last value is published at last.
 func TestWriteFails(t *testing.T) { everywhere(t, testWriteFails) }
 
 func testWriteFails(t *testing.T, p place) {
@@ -351,7 +356,8 @@ func testWriteFails(t *testing.T, p place) {
 	a.waitFor(t, "its addresses published", func(s *messages.ClusterState) bool { return s.GetPublished() && s.GetReason() == "" })
 }
 
-// TestCompaction compacts everything while the store is away, so that the watch cannot go on where it was.
+// TestCompaction compacts everything while the store is away, so that the watch cannot go on where
+// it was.
 func TestCompaction(t *testing.T) { everywhere(t, testCompaction) }
 
 func testCompaction(t *testing.T, p place) {
@@ -371,7 +377,8 @@ func testCompaction(t *testing.T, p place) {
 	})
 }
 
-// TestUndecodablePeer damages a record of a peer: the last good value stays and the reason names the key; a deletion is a deletion.
+// TestUndecodablePeer damages a record of a peer: the last good value stays and the reason names
+// the key; a deletion is a deletion.
 func TestUndecodablePeer(t *testing.T) { everywhere(t, testUndecodablePeer) }
 
 func testUndecodablePeer(t *testing.T, p place) {
@@ -394,7 +401,8 @@ func testUndecodablePeer(t *testing.T, p place) {
 	})
 }
 
-// TestStoreAppearsLate starts a node before its store: it says so, with the ID of its mirror, and joins when the store is there.
+// TestStoreAppearsLate starts a node before its store: it says so, with the ID of its mirror, and
+// joins when the store is there.
 func TestStoreAppearsLate(t *testing.T) { everywhere(t, testStoreAppearsLate) }
 
 func testStoreAppearsLate(t *testing.T, p place) {

@@ -7,22 +7,28 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Updates returns the changes of single nodes between two states. It is pure; nil is an empty state.
+// Updates returns the changes of single nodes between two states. It is pure; nil is an empty
+// state.
 //
 // A node is a member while it has an ID. Between two states:
 //
 //	peer                                             update
 //	not a member before, nor now                     none, whatever else changed
 //	a member now, not before                         joined: previous unset
-//	a member before, not now                         left: current unset, even if Kubernetes still lists it
-//	member both times, anything changed              changed: both set (ID, VPP or management addresses, pod CIDRs, UID)
+//	a member before, not now                         left: current unset, even if Kubernetes still
+//	                                                 lists it
+//	member both times, anything changed              changed: both set (ID, VPP or management
+//	                                                 addresses, pod CIDRs, UID)
 //	member both times, nothing changed               none
 //
 //	this node                                        update
-//	its management addresses or pod CIDRs changed    changed: both set, with or without an ID; an unknown one has nothing but its name
-//	anything else                                    none: this node has set its ID and its VPP addresses itself
+//	its management addresses or pod CIDRs changed    changed: both set, with or without an ID; an
+//	                                                 unknown one has nothing but its name
+//	anything else                                    none: this node has set its ID and its VPP
+//	                                                 addresses itself
 //
-// The order is: left, changed, joined, each by name, so that an ID or an address that moves to another node is removed before it is added.
+// The order is: left, changed, joined, each by name, so that an ID or an address that moves to
+// another node is removed before it is added.
 func Updates(previous, current *messages.ClusterState) []*messages.NodeUpdate {
 	self := or(current.GetSelf(), previous.GetSelf())
 	var left, changed, joined []*messages.NodeUpdate

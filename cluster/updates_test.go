@@ -106,7 +106,8 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestUpdatesStory is N15: a node is in Kubernetes, joins, loses its records and joins again; its management address is there all along.
+// TestUpdatesStory is N15: a node is in Kubernetes, joins, loses its records and joins again; its
+// management address is there all along.
 func TestUpdatesStory(t *testing.T) {
 	m, v := newModel(), view{}.next(nodesOf("me", node("me", "u"), node("a", "ua", "192.0.2.1")))
 	var k *keyspace
@@ -136,7 +137,8 @@ func TestUpdatesStory(t *testing.T) {
 	step("+a")
 }
 
-// TestUpdatesCompose applies the updates of a random walk to a set of members: it always ends as the last state has it.
+// TestUpdatesCompose applies the updates of a random walk to a set of members: it always ends as
+// the last state has it.
 func TestUpdatesCompose(t *testing.T) {
 	word := rapid.SampledFrom([]string{"-", "x", "y"})
 	drawState := func(t *rapid.T) *messages.ClusterState {

@@ -42,13 +42,14 @@ func (v view) next(in *messages.NodeInput) view {
 	return next
 }
 
-// complete reports whether a node that is missing here has left Kubernetes: the list is current, without unreadable nodes, and plausible,
-// because it contains this node.
+// complete reports whether a node that is missing here has left Kubernetes: the list is current,
+// without unreadable nodes, and plausible, because it contains this node.
 func (v view) complete(self string) bool {
 	return v.known && v.current && v.whole && v.nodes[self] != nil
 }
 
-// without reports whether Kubernetes has nodes, but not this one. A view without any node proves nothing.
+// without reports whether Kubernetes has nodes, but not this one. A view without any node proves
+// nothing.
 func (v view) without(self string) bool {
 	return v.known && v.whole && len(v.nodes) > 0 && v.nodes[self] == nil
 }

@@ -23,7 +23,8 @@ func TestViewTouched(t *testing.T) {
 	}
 }
 
-// TestViewTakesSelf uses the node's own object where the list has not got it, without touching what the caller shares.
+// TestViewTakesSelf uses the node's own object where the list has not got it, without touching what
+// the caller shares.
 func TestViewTakesSelf(t *testing.T) {
 	in := nodesOf("", node("a", "1"))
 	in.Self = node("me", "u")

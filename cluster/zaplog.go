@@ -10,9 +10,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newZapLogger returns the zap logger that etcd needs, which writes to slog. Every line is one level lower than in etcd, because relevant
-// failures also return as errors. Where etcd would end the process it panics instead, so that the caller can turn that into an error. While
-// closing is set (nil = never), all lines have the level debug: etcd logs the close of its listeners as errors.
+// newZapLogger returns the zap logger that etcd needs, which writes to slog. Every line is one
+// level lower than in etcd, because relevant failures also return as errors. Where etcd would end
+// the process it panics instead, so that the caller can turn that into an error. While closing is
+// set (nil = never), all lines have the level debug: etcd logs the close of its listeners as
+// errors.
 func newZapLogger(log *slog.Logger, closing *atomic.Bool) *zap.Logger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

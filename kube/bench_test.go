@@ -32,7 +32,8 @@ func backends(service string, version int) *messages.EndpointSlice {
 	return eps(service+"-1", service, addresses...)
 }
 
-// BenchmarkUpdateOfOneSlice is the path of every endpoint change: one slice of one of 10,000 services.
+// BenchmarkUpdateOfOneSlice is the path of every endpoint change: one slice of one of 10,000
+// services.
 func BenchmarkUpdateOfOneSlice(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("services=%d", n), func(b *testing.B) {

@@ -30,19 +30,21 @@ func (c Changes) Deliver(sink Sink) {
 	}
 }
 
-// Commit makes new values of everything recorded since the last commit and returns those that differ from what was given out last.
-// Each gets the next generation.
+// Commit makes new values of everything recorded since the last commit and returns those that
+// differ from what was given out last. Each gets the next generation.
 func (s *Store) Commit() Changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var changes Changes
-	// In the order of keys, so that the same history gives the same generations and a simulation can be repeated.
+	// In the order of keys, so that the same history gives the same generations and a simulation
+	// can be repeated.
 	for _, key := range sortedKeys(s.dirty) {
 		if input := s.commitService(key); input != nil {
 			changes.Services = append(changes.Services, input)
 		}
 	}
-	s.dirty = map[string]struct{}{} // not cleared: after a list of everything that would cost as much with every commit
+	// not cleared: after a list of everything that would cost as much with every commit
+	s.dirty = map[string]struct{}{}
 	if s.changed.surroundings {
 		changes.Node = s.commitSurroundings()
 		s.changed.nodes, s.changed.surroundings = false, false
@@ -75,7 +77,8 @@ func (s *Store) commitService(key string) *messages.ServiceInput {
 	return input
 }
 
-// commitGone forgets a service without content; the returned value says that it is gone, nil if it was never given out.
+// commitGone forgets a service without content; the returned value says that it is gone, nil if it
+// was never given out.
 func (s *Store) commitGone(key string, e *entry) *messages.ServiceInput {
 	delete(s.services, key)
 	if len(s.problems) > 0 {
@@ -100,12 +103,14 @@ func (s *Store) serviceProblems(key string, e *entry) []*messages.ObjectError {
 	return sorted(out)
 }
 
-// commitSurroundings returns the new NodeInput, or nil if it means the same as the last one. The map of nodes is shared between values
-// as long as no node changes: pods come and go much more often, and there may be thousands of nodes.
+// commitSurroundings returns the new NodeInput, or nil if it means the same as the last one. The
+// map of nodes is shared between values as long as no node changes: pods come and go much more
+// often, and there may be thousands of nodes.
 func (s *Store) commitSurroundings() *messages.NodeInput {
 	last := s.surround
 	input := &messages.NodeInput{Nodes: last.Nodes, Errors: s.otherProblems()}
-	// The kubelet updates the status of each Node every few minutes, mostly without changing what is normalised from it.
+	// The kubelet updates the status of each Node every few minutes, mostly without changing what
+	// is normalised from it.
 	if s.changed.nodes && !maps.EqualFunc(s.nodes, last.Nodes, equalMessage) {
 		input.Nodes = maps.Clone(s.nodes)
 	}
@@ -156,8 +161,8 @@ func sorted(problems []*messages.ObjectError) []*messages.ObjectError {
 	return problems
 }
 
-// Snapshot returns everything that the commits gave out and that still exists, marked as complete and ordered by key. What was recorded
-// since the last commit is not in it.
+// Snapshot returns everything that the commits gave out and that still exists, marked as complete
+// and ordered by key. What was recorded since the last commit is not in it.
 func (s *Store) Snapshot() *messages.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

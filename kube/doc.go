@@ -1,5 +1,6 @@
-// Package kube is the room of what Kubernetes says and wants. Its root holds what all sources share: the interfaces Source, Sink and Feed, and
-// the Store, which joins normalised objects into the values the troupe works with.
+// Package kube is the room of what Kubernetes says and wants. Its root holds what all sources
+// share: the interfaces Source, Sink and Feed, and the Store, which joins normalised objects into
+// the values the troupe works with.
 //
 //	kube/normalize    API objects -> messages, pure
 //	kube/files        the source that reads YAML and JSON files of a watched directory
@@ -18,10 +19,12 @@
 //
 //	API server / files -> normalize -> Store.Set.. -> Store.Commit -> mirror -> relay -> watch actor
 //
-// Files and informers each have one goroutine that normalises, changes the Store, commits and calls the Sink; callbacks of informers and file
-// events only wake it. The Store is safe for concurrent use. The order, the generations and the end of a source are in the contract of Source.
+// Files and informers each have one goroutine that normalises, changes the Store, commits and calls
+// the Sink; callbacks of informers and file events only wake it. The Store is safe for concurrent
+// use. The order, the generations and the end of a source are in the contract of Source.
 //
-// Several changes between two commits coalesce; a change that is taken back in between is not seen at all.
+// Several changes between two commits coalesce; a change that is taken back in between is not seen
+// at all.
 //
 // # Ownership
 //

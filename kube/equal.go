@@ -16,8 +16,8 @@ func equalInput(a, b *messages.ServiceInput) bool {
 		equalDisputes(a, b)
 }
 
-// equalSlice compares the content of a slice, not its time: an update of metadata changes the trigger time and the generation of a
-// slice without changing its meaning.
+// equalSlice compares the content of a slice, not its time: an update of metadata changes the
+// trigger time and the generation of a slice without changing its meaning.
 func equalSlice(a, b *messages.EndpointSlice) bool {
 	return a == b || a.Namespace == b.Namespace && a.Name == b.Name && a.Service == b.Service &&
 		a.Family == b.Family && a.Headless == b.Headless &&
@@ -30,7 +30,8 @@ func equalEndpointPort(a, b *messages.EndpointPort) bool {
 	return a == b || a.Name == b.Name && a.Protocol == b.Protocol && a.Port == b.Port
 }
 
-// equalEndpoint is proto.Equal for this type, without its reflection: large slices are compared on every update. A test keeps it complete.
+// equalEndpoint is proto.Equal for this type, without its reflection: large slices are compared on
+// every update. A test keeps it complete.
 func equalEndpoint(a, b *messages.Endpoint) bool {
 	return a == b || a.Address == b.Address &&
 		a.Ready == b.Ready && a.Serving == b.Serving && a.Terminating == b.Terminating &&
@@ -51,8 +52,9 @@ func equalMessage[M interface {
 	return a == b || proto.Equal(a, b)
 }
 
-// equalDisputes compares the generations of slices after all where they mean something: they decide between two slices of a service that
-// contain the same address. a and b hold the same slices otherwise.
+// equalDisputes compares the generations of slices after all where they mean something: they decide
+// between two slices of a service that contain the same address. a and b hold the same slices
+// otherwise.
 func equalDisputes(a, b *messages.ServiceInput) bool {
 	for i := range a.Slices {
 		if a.Slices[i].Generation != b.Slices[i].Generation && disputed(a.Slices, i) {

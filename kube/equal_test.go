@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestEqualSeesEveryField sets each field of the messages that are compared by hand, also those that will be added some day.
+// TestEqualSeesEveryField sets each field of the messages that are compared by hand, also those
+// that will be added some day.
 func TestEqualSeesEveryField(t *testing.T) {
 	for _, c := range []struct {
 		empty   proto.Message

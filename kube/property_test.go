@@ -94,8 +94,8 @@ func change(t *rapid.T, m *model, s *kube.Store) {
 	}
 }
 
-// meaning leaves out what a Store may keep from an earlier update of the same content: when a slice was triggered, and its generation where
-// no other slice of the service disputes an address.
+// meaning leaves out what a Store may keep from an earlier update of the same content: when a slice
+// was triggered, and its generation where no other slice of the service disputes an address.
 func meaning(in *messages.Snapshot) *messages.Snapshot {
 	out := kubetest.Meaning(in)
 	for _, input := range out.GetServices() {
@@ -116,8 +116,9 @@ func meaning(in *messages.Snapshot) *messages.Snapshot {
 	return out
 }
 
-// TestIncrementalEqualsFromScratch: whatever happened, in whatever order and however it was cut into commits, the Store holds what a new
-// one makes of the same objects, and so does a receiver that heard only of the changes.
+// TestIncrementalEqualsFromScratch: whatever happened, in whatever order and however it was cut
+// into commits, the Store holds what a new one makes of the same objects, and so does a receiver
+// that heard only of the changes.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, s, mirror := newModel(), kube.NewStore("x"), kubetest.NewMirror()

@@ -10,9 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Store joins normalised objects into the values that are delivered: each Service with its slices, the nodes with the pods of this node.
-// Set and Delete record what the API objects are now; Commit turns everything recorded into new values, compares them with those given
-// out last and gives generations to those that differ. All methods are safe for concurrent use.
+// Store joins normalised objects into the values that are delivered: each Service with its slices,
+// the nodes with the pods of this node. Set and Delete record what the API objects are now; Commit
+// turns everything recorded into new values, compares them with those given out last and gives
+// generations to those that differ. All methods are safe for concurrent use.
 //
 // The objects may come in any order: slices before their Service, and slices that stay after it.
 type Store struct {
@@ -20,14 +21,16 @@ type Store struct {
 
 	mu sync.Mutex // guards everything below; never held across I/O
 
-	services map[string]*entry                  // by service key; never without content, dirt or a published value
-	owners   map[string]string                  // slice key -> service key
-	nodes    map[string]*messages.Node          // by name
-	pods     map[string]*messages.Pod           // by pod key
-	cidrs    map[string][]string                // networks of each ServiceCIDR, by name
-	problems map[ref][]*messages.ObjectError    // of the object, never empty
-	dirty    map[string]struct{}                // service keys to look at in the next commit
-	changed  struct{ nodes, surroundings bool } // what of the NodeInput to look at in the next commit
+	// by service key; never without content, dirt or a published value
+	services map[string]*entry
+	owners   map[string]string               // slice key -> service key
+	nodes    map[string]*messages.Node       // by name
+	pods     map[string]*messages.Pod        // by pod key
+	cidrs    map[string][]string             // networks of each ServiceCIDR, by name
+	problems map[ref][]*messages.ObjectError // of the object, never empty
+	dirty    map[string]struct{}             // service keys to look at in the next commit
+	// what of the NodeInput to look at in the next commit
+	changed struct{ nodes, surroundings bool }
 
 	generation uint64 // last one given out
 	surround   *messages.NodeInput
@@ -66,7 +69,8 @@ func (s *Store) SetService(service *messages.Service, problems []*messages.Objec
 	s.setProblems(ref{normalize.KindService, normalize.ServiceKey(service)}, problems)
 }
 
-// DeleteService records that the Service of this key does not exist (any more), or that this node is not to see it.
+// DeleteService records that the Service of this key does not exist (any more), or that this node
+// is not to see it.
 func (s *Store) DeleteService(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +78,8 @@ func (s *Store) DeleteService(key string) {
 	s.setProblems(ref{normalize.KindService, key}, nil)
 }
 
-// SetSlice records the current value of a slice and the problems found in it. A slice that was known under another service leaves that.
+// SetSlice records the current value of a slice and the problems found in it. A slice that was
+// known under another service leaves that.
 func (s *Store) SetSlice(slice *messages.EndpointSlice, problems []*messages.ObjectError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +87,8 @@ func (s *Store) SetSlice(slice *messages.EndpointSlice, problems []*messages.Obj
 	s.setProblems(ref{normalize.KindEndpointSlice, normalize.SliceKey(slice)}, problems)
 }
 
-// DeleteSlice records that the slice of this key does not exist (any more), or that this node is not to see it.
+// DeleteSlice records that the slice of this key does not exist (any more), or that this node is
+// not to see it.
 func (s *Store) DeleteSlice(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +121,8 @@ func (s *Store) SetPod(pod *messages.Pod, problems []*messages.ObjectError) {
 	s.setProblems(ref{normalize.KindPod, normalize.PodKey(pod)}, problems)
 }
 
-// DeletePod records that the Pod of this key does not exist (any more), is not on this node or cannot be reached.
+// DeletePod records that the Pod of this key does not exist (any more), is not on this node or
+// cannot be reached.
 func (s *Store) DeletePod(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +146,8 @@ func (s *Store) DeleteServiceCIDR(name string) {
 	s.changed.surroundings = true
 }
 
-// SliceTriggered returns when the change behind the recorded value of a slice happened, in Unix nanoseconds; 0 = unknown.
+// SliceTriggered returns when the change behind the recorded value of a slice happened, in Unix
+// nanoseconds; 0 = unknown.
 func (s *Store) SliceTriggered(key string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +159,8 @@ func (s *Store) SliceTriggered(key string) int64 {
 	return 0
 }
 
-// Replace records a complete list of everything: what is not in it does not exist. The problems may belong to any object, also to such
-// that are not in the list, or to none.
+// Replace records a complete list of everything: what is not in it does not exist. The problems may
+// belong to any object, also to such that are not in the list, or to none.
 func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +207,8 @@ func (s *Store) touch(key string) *entry {
 	return e
 }
 
-// setService keeps the old message where the new one is equal: two copies would stay in memory otherwise.
+// setService keeps the old message where the new one is equal: two copies would stay in memory
+// otherwise.
 func (s *Store) setService(service *messages.Service) {
 	e := s.touch(normalize.ServiceKey(service))
 	// A relist decodes every object anew; most are equal to those in memory.
@@ -215,7 +224,8 @@ func (s *Store) deleteService(key string) {
 	}
 }
 
-// setSlice puts the slice into its place in the order of names, after taking it away from another service.
+// setSlice puts the slice into its place in the order of names, after taking it away from another
+// service.
 func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	key, owner := normalize.SliceKey(slice), normalize.SliceOwner(slice)
 	// A slice may be relabelled; without this its endpoints would stay with both services.
@@ -239,14 +249,16 @@ func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	}
 }
 
-// moved notes that the problems of an object, if it has any, belong to another service or to none from now on.
+// moved notes that the problems of an object, if it has any, belong to another service or to none
+// from now on.
 func (s *Store) moved(r ref) {
 	if len(s.problems[r]) > 0 {
 		s.changed.surroundings = true
 	}
 }
 
-// deleteSlice takes a slice away from its service. Published values have their own list, so this one may be changed in place.
+// deleteSlice takes a slice away from its service. Published values have their own list, so this
+// one may be changed in place.
 func (s *Store) deleteSlice(key string) {
 	owner, known := s.owners[key]
 	if !known {
@@ -259,7 +271,8 @@ func (s *Store) deleteSlice(key string) {
 	}
 }
 
-// find returns the position of a slice by its key. All slices of a service are in its namespace, so the order of keys is that of names.
+// find returns the position of a slice by its key. All slices of a service are in its namespace, so
+// the order of keys is that of names.
 func (e *entry) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(e.slices, key, func(slice *messages.EndpointSlice, key string) int {
 		_, name, _ := strings.Cut(key, "/")
@@ -267,9 +280,11 @@ func (e *entry) find(key string) (int, bool) {
 	})
 }
 
-// setProblems records the problems of one object. They are delivered with the service of the object, or with the surroundings.
+// setProblems records the problems of one object. They are delivered with the service of the
+// object, or with the surroundings.
 func (s *Store) setProblems(r ref, problems []*messages.ObjectError) {
-	// An unchanged problem is no change: a broken object that is updated every second must not make commits.
+	// An unchanged problem is no change: a broken object that is updated every second must not make
+	// commits.
 	if equalErrors(s.problems[r], problems) {
 		return
 	}
@@ -284,7 +299,8 @@ func (s *Store) setProblems(r ref, problems []*messages.ObjectError) {
 	}
 }
 
-// ownerOf returns the key of the service an object belongs to, "" if it belongs to none that is known.
+// ownerOf returns the key of the service an object belongs to, "" if it belongs to none that is
+// known.
 func (s *Store) ownerOf(r ref) string {
 	switch r.kind {
 	case normalize.KindService:
@@ -295,7 +311,8 @@ func (s *Store) ownerOf(r ref) string {
 	return ""
 }
 
-// Collect joins a complete list into a Snapshot for the node of this name: everything a Store would deliver, at once.
+// Collect joins a complete list into a Snapshot for the node of this name: everything a Store would
+// deliver, at once.
 func Collect(node string, objects *normalize.Objects, problems []*messages.ObjectError) *messages.Snapshot {
 	store := NewStore(node)
 	store.Replace(objects, problems)
@@ -303,5 +320,6 @@ func Collect(node string, objects *normalize.Objects, problems []*messages.Objec
 	return store.Snapshot()
 }
 
-// sortedKeys returns the keys of a map in order, so that generations are given out deterministically.
+// sortedKeys returns the keys of a map in order, so that generations are given out
+// deterministically.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -133,7 +133,8 @@ func TestOnlyContentCounts(t *testing.T) {
 	}
 }
 
-// TestGenerationsOfDisputedSlices: which of two slices is newer matters only while both contain an address.
+// TestGenerationsOfDisputedSlices: which of two slices is newer matters only while both contain an
+// address.
 func TestGenerationsOfDisputedSlices(t *testing.T) {
 	s := kube.NewStore("n1")
 	newer := func(slice *messages.EndpointSlice, generation int64) *messages.EndpointSlice {
@@ -251,7 +252,8 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// TestProblems: a problem comes with the service it belongs to, or with the surroundings when there is none, and never twice.
+// TestProblems: a problem comes with the service it belongs to, or with the surroundings when there
+// is none, and never twice.
 func TestProblems(t *testing.T) {
 	s := kube.NewStore("n1")
 	bad := []*messages.ObjectError{problem("Service", "a/web", "spec.ports[0]")}
@@ -296,7 +298,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenOutNeverChanges changes everything after a snapshot and compares the snapshot with its copy.
+// TestWhatWasGivenOutNeverChanges changes everything after a snapshot and compares the snapshot
+// with its copy.
 func TestWhatWasGivenOutNeverChanges(t *testing.T) {
 	s := kube.NewStore("n1")
 	s.SetService(svc("web", "10.96.0.1"), nil)

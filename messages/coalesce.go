@@ -1,10 +1,11 @@
 package messages
 
-// Coalescer is a level-triggered message: in a mailbox it supersedes a pending message of the same key, because only the latest value matters. It
-// goes to the end, so it does not overtake what was sent before it.
-// Commands (do this once) must not implement it.
+// Coalescer is a level-triggered message: in a mailbox it supersedes a pending message of the same
+// key, because only the latest value matters. It goes to the end, so it does not overtake what was
+// sent before it. Commands (do this once) must not implement it.
 type Coalescer interface {
-	// CoalesceKey names what the message is the latest value of; it is unique over all message types of one mailbox.
+	// CoalesceKey names what the message is the latest value of; it is unique over all message
+	// types of one mailbox.
 	CoalesceKey() string
 }
 
@@ -23,7 +24,8 @@ func (*ServiceSpec) CoalesceKey() string { return "spec" }
 // CoalesceKey satisfies Coalescer. One renderer gets Renders of many services, one slot for each.
 func (m *Render) CoalesceKey() string { return "render/" + m.GetKey() }
 
-// CoalesceKey satisfies Coalescer. One service gets acknowledgements of several renderers, one slot for each.
+// CoalesceKey satisfies Coalescer. One service gets acknowledgements of several renderers, one slot
+// for each.
 func (m *RenderAck) CoalesceKey() string { return "ack/" + m.GetRenderer() }
 
 // CoalesceKey satisfies Coalescer.

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestGeneratedCodeIsFresh fails when a .proto file or its generated code was changed without the other. The record is written by the
-// generator; CI also runs the generator and looks for differences.
+// TestGeneratedCodeIsFresh fails when a .proto file or its generated code was changed without the
+// other. The record is written by the generator; CI also runs the generator and looks for
+// differences.
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	record, err := os.Open("generated.sum")
 	if err != nil {

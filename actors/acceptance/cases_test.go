@@ -13,9 +13,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestCases runs every case of the acceptance file, unedited and with all its steps, through a whole node: once where VPP owns the
-// addresses of the node and the cluster is there from the start, once where the host owns them and the cluster comes object by object, and
-// once where VPP has no access lists, so that less can be exact.
+// TestCases runs every case of the acceptance file, unedited and with all its steps, through a
+// whole node: once where VPP owns the addresses of the node and the cluster is there from the
+// start, once where the host owns them and the cluster comes object by object, and once where VPP
+// has no access lists, so that less can be exact.
 func TestCases(t *testing.T) {
 	file := casefile.Load(t)
 	tallies := map[owner]*tally{vppOwns: newTally(), hostOwns: newTally(), bareVPP: newTally()}
@@ -176,7 +177,8 @@ func (r *run) checkUnsynced(o *casefile.Outcome) {
 	}
 }
 
-// checkWrites compares the rows that were written with those that may be: what is in touched, and what really changed.
+// checkWrites compares the rows that were written with those that may be: what is in touched, and
+// what really changed.
 func (r *run) checkWrites(o *casefile.Outcome, after map[string]row) {
 	r.Helper()
 	writes, routed := r.link.take(), r.link.takeRoutes()

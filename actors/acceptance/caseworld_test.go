@@ -94,7 +94,8 @@ func (r *run) setCaseNode(n casefile.Node) {
 	r.setNode(self)
 }
 
-// connect makes interfaces for the endpoints on this node, before the troupe hears of them, as a CNI does.
+// connect makes interfaces for the endpoints on this node, before the troupe hears of them, as a
+// CNI does.
 func (r *run) connect(o *objects) {
 	r.Helper()
 	r.built = 0
@@ -118,7 +119,8 @@ func (r *run) connect(o *objects) {
 	}
 }
 
-// chooseClients makes the clients of the packets: those of the file, and one of each place where no other client is.
+// chooseClients makes the clients of the packets: those of the file, and one of each place where no
+// other client is.
 func (r *run) chooseClients() {
 	r.Helper()
 	r.used, r.vips = map[netip.Addr]bool{}, map[netip.Addr]bool{}
@@ -173,8 +175,9 @@ func (r *run) unused(from string) netip.Addr {
 	return a
 }
 
-// leaveBehind has an earlier run of the troupe put the rows into VPP that are found at the start. A row that a service of the case has
-// comes from this service; others come from services that are gone.
+// leaveBehind has an earlier run of the troupe put the rows into VPP that are found at the start. A
+// row that a service of the case has comes from this service; others come from services that are
+// gone.
 func (r *run) leaveBehind(now *objects) {
 	r.Helper()
 	current := r.Source

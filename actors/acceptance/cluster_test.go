@@ -22,7 +22,8 @@ const (
 	localPods   = 24 // 10.1.1.2 and up are pods of this node
 )
 
-// newCluster builds the only node of a cluster that this VPP serves, with the interfaces of its pods.
+// newCluster builds the only node of a cluster that this VPP serves, with the interfaces of its
+// pods.
 func newCluster(t *testing.T) *node {
 	t.Helper()
 	n := newNode(t, nodeName, service.Config{
@@ -129,7 +130,8 @@ func randomService(random *rand.Rand, i int) *messages.Service {
 	case 4:
 		s.external = s.ip
 	case 5:
-		s.external = fmt.Sprint("10.96.0.", random.IntN(randomServices)+1) // perhaps that of another service
+		// perhaps that of another service
+		s.external = fmt.Sprint("10.96.0.", random.IntN(randomServices)+1)
 	}
 	if random.IntN(4) == 0 {
 		s.affinity = 10800
@@ -192,8 +194,9 @@ func randomChange(random *rand.Rand) func(*kube.Store) {
 // tagPattern finds the name of the owner in the tag of a row.
 var tagPattern = regexp.MustCompile(`troupe/[a-z2-7]+`)
 
-// texts are the rows in VPP, complete, in order; but for the owner in the tag, which nothing depends on while the row is right. What is dropped
-// in front of them, and on how many interfaces, follows.
+// texts are the rows in VPP, complete, in order; but for the owner in the tag, which nothing
+// depends on while the row is right. What is dropped in front of them, and on how many interfaces,
+// follows.
 func (n *node) texts() []string {
 	n.Helper()
 	var all []string

@@ -18,8 +18,9 @@ const (
 	aspectEndpoints aspect = "endpoints" // of the row
 	aspectAffinity  aspect = "affinity"  // seconds of the row
 	// Of packets.
-	aspectAction     aspect = "action"
-	aspectEndpoint   aspect = "endpoint"           // that is not among the wanted ones, or not where it is
+	aspectAction aspect = "action"
+	// that is not among the wanted ones, or not where it is
+	aspectEndpoint   aspect = "endpoint"
 	aspectStarved    aspect = "starved"            // an endpoint gets no connection
 	aspectMasquerade aspect = "masquerade"         // of the source address
 	aspectAnswer     aspect = "answer"             // does not come back as from the frontend
@@ -37,11 +38,13 @@ type deviation struct {
 	aspect    aspect
 	want, got string
 	detail    string
-	// misplaced says that the client is on this node by its address and elsewhere by its interface, or the other way round.
+	// misplaced says that the client is on this node by its address and elsewhere by its interface,
+	// or the other way round.
 	misplaced bool
 	// optional says that only one kind of proxy does what is wanted.
 	optional bool
-	// probe names the packet that showed it: "" for rows, "file: ..." for packets of the file, else a generated one.
+	// probe names the packet that showed it: "" for rows, "file: ..." for packets of the file, else
+	// a generated one.
 	probe string
 }
 
@@ -57,7 +60,8 @@ func (d deviation) String() string {
 	return text
 }
 
-// reasonOptional is why a packet that only the nftables proxy treats this way may be treated otherwise.
+// reasonOptional is why a packet that only the nftables proxy treats this way may be treated
+// otherwise.
 const reasonOptional = "not obligatory (level nftables): a service network is unreachable where nothing is served"
 
 // hostOf is the address of "ip:port/PROTO".
@@ -66,7 +70,8 @@ func hostOf(frontend string) string {
 	return host
 }
 
-// judge finds the report that allows each deviation; one that none allows fails the test, and so does a report without a deviation.
+// judge finds the report that allows each deviation; one that none allows fails the test, and so
+// does a report without a deviation.
 func (r *run) judge(found []deviation, reports []*report) {
 	r.Helper()
 	for _, d := range found {
@@ -99,7 +104,8 @@ type tally struct {
 	mu      sync.Mutex
 	counts  map[string]int
 	excused map[string]*excuse
-	// wrong are the deviations that were not reported and the reports without a deviation, by their shape.
+	// wrong are the deviations that were not reported and the reports without a deviation, by their
+	// shape.
 	wrong map[string]*excuse
 }
 

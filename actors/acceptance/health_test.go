@@ -27,8 +27,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// checkups are the health-check node ports of a node. They outlive the troupe, as they do in the agent; its addresses are real sockets
-// somewhere else.
+// checkups are the health-check node ports of a node. They outlive the troupe, as they do in the
+// agent; its addresses are real sockets somewhere else.
 type checkups struct {
 	servers *healthcheck.Servers
 	healthy atomic.Bool // the node keeps up
@@ -98,8 +98,9 @@ func (c *checkups) listening() map[string]string {
 	return maps.Clone(c.at)
 }
 
-// checkHealth asks every health-check node port of the node over HTTP: those that the outcome speaks of as it says, and no other port answers.
-// The listeners follow the troupe by themselves, so they are waited for.
+// checkHealth asks every health-check node port of the node over HTTP: those that the outcome
+// speaks of as it says, and no other port answers. The listeners follow the troupe by themselves,
+// so they are waited for.
 func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: actorstest.Patience}
@@ -126,7 +127,8 @@ func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*me
 	r.tally.count("health checks over HTTP", len(checks))
 }
 
-// checkup compares the listeners of one service; it says what is not as the file says, and notes the addresses.
+// checkup compares the listeners of one service; it says what is not as the file says, and notes
+// the addresses.
 func (r *run) checkup(client *http.Client, want *casefile.HealthCheck, open map[string]bool) string {
 	at := map[string]string{}
 	listening := r.checkups.listening()
@@ -219,8 +221,8 @@ func (r *run) checkMetrics(want *casefile.Metrics, statuses map[string]*messages
 // deletesSession is the message that ends one session; it is how UDP flows are cleaned up.
 const deletesSession = "nat44_del_session"
 
-// checkCleanup compares the decision whether flows have to be looked through, on what the troupe was given before and after the step; where
-// they need not be, no session was ended.
+// checkCleanup compares the decision whether flows have to be looked through, on what the troupe
+// was given before and after the step; where they need not be, no session was ended.
 func (r *run) checkCleanup(want *bool) {
 	r.Helper()
 	inputs, ended := r.Source.Services(), r.VPP.Counters().Of(deletesSession)

@@ -25,9 +25,11 @@ type held struct {
 	open     *simulator.Connection
 }
 
-// Why a connection to an endpoint that its service still has was cut. The first two are what VPP does by itself: the deletion of a backend,
-// or of a row, ends the sessions to the address and port, whatever row they are of. The others are rows that were deleted and added again
-// although they have the endpoint before and after, and why VPP leaves no other way. Every other cause is an error.
+// Why a connection to an endpoint that its service still has was cut. The first two are what VPP
+// does by itself: the deletion of a backend, or of a row, ends the sessions to the address and
+// port, whatever row they are of. The others are rows that were deleted and added again although
+// they have the endpoint before and after, and why VPP leaves no other way. Every other cause is an
+// error.
 const (
 	cutByLeaving  = "VPP: the endpoint left another row"
 	cutByRow      = "VPP: another row with the endpoint went"
@@ -37,9 +39,10 @@ const (
 	replacedClients  = "VPP: a row with affinity lost an endpoint, and its clients would go on to be sent there"
 )
 
-// TestHeldConnections keeps connections through several services open while everything else changes. The services themselves stay as they
-// are; some of their endpoints are also those of others. A cut needs a cause in what was written, and no restart may be one; causes are
-// counted, each kind of unexpected one fails the test once.
+// TestHeldConnections keeps connections through several services open while everything else
+// changes. The services themselves stay as they are; some of their endpoints are also those of
+// others. A cut needs a cause in what was written, and no restart may be one; causes are counted,
+// each kind of unexpected one fails the test once.
 func TestHeldConnections(t *testing.T) {
 	h := newHolding(t, 1)
 	h.Start()
@@ -83,7 +86,8 @@ type heldService struct {
 	endpoints []netip.Addr
 }
 
-// Endpoints of this node and elsewhere: the first ones belong to held services alone, the shared ones to all services, the rest to churn.
+// Endpoints of this node and elsewhere: the first ones belong to held services alone, the shared
+// ones to all services, the rest to churn.
 const (
 	sharedFrom, sharedTo = 8, 11
 	churnFrom, churnTo   = 11, 20
@@ -115,7 +119,8 @@ func newHolding(t *testing.T, seed uint64) *holding {
 	return h
 }
 
-// dial opens connections from every kind of client to every row of the held services until each endpoint has one of each.
+// dial opens connections from every kind of client to every row of the held services until each
+// endpoint has one of each.
 func (h *holding) dial() {
 	h.Helper()
 	h.before = h.heldRows()
@@ -170,7 +175,8 @@ func (h *holding) dialAll(frontend string, client netip.Addr) {
 	}
 }
 
-// look uses every connection. One that was cut must have a cause in what was written; then it is opened again.
+// look uses every connection. One that was cut must have a cause in what was written; then it is
+// opened again.
 func (h *holding) look(what string) {
 	h.Helper()
 	h.changes[what]++
@@ -207,7 +213,8 @@ func (h *holding) look(what string) {
 	}
 }
 
-// necessary reports whether VPP leaves no way to make a change without the cut. Nothing of that kind changes while the agent restarts.
+// necessary reports whether VPP leaves no way to make a change without the cut. Nothing of that
+// kind changes while the agent restarts.
 func necessary(cause string) bool {
 	return slices.Contains([]string{
 		cutByLeaving, cutByRow, cutByReplaced + replacedAffinity,
@@ -335,7 +342,8 @@ func (h *holding) someChurn() int {
 	return all[h.random.IntN(len(all))]
 }
 
-// change gives one of the other services new endpoints: own ones, and some that held services have as well.
+// change gives one of the other services new endpoints: own ones, and some that held services have
+// as well.
 func (h *holding) change(i int) {
 	s := serviceSpec{name: fmt.Sprint("churn-", i), ip: fmt.Sprint("10.96.2.", i+1)}
 	switch i % 4 {

@@ -38,7 +38,8 @@ func (w write) String() string {
 	return text
 }
 
-// overheard is the connection of one troupe to VPP, with lists of what it wrote. VPP itself counts by message only, not by row.
+// overheard is the connection of one troupe to VPP, with lists of what it wrote. VPP itself counts
+// by message only, not by row.
 type overheard struct {
 	actor.Link
 	mu     sync.Mutex
@@ -70,7 +71,8 @@ func (o *overheard) take() []write {
 	return taken
 }
 
-// takeRoutes returns the addresses whose routes were written since the last call, once for each message.
+// takeRoutes returns the addresses whose routes were written since the last call, once for each
+// message.
 func (o *overheard) takeRoutes() []netip.Addr {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -31,7 +31,8 @@ var timing = actors.Timing{
 	DriftCheckLeast: time.Second, RollCall: time.Second, Backoff: 20 * time.Millisecond,
 }
 
-// node is a node whose addresses, pods and clients a test knows, with all that its troupe writes to VPP.
+// node is a node whose addresses, pods and clients a test knows, with all that its troupe writes to
+// VPP.
 type node struct {
 	*actorstest.World
 	T      *testing.T
@@ -52,7 +53,8 @@ type node struct {
 	cnat bool
 }
 
-// newNode builds a node of the cluster, with a VPP that has all plugins but the named ones; nothing of the troupe runs before Start.
+// newNode builds a node of the cluster, with a VPP that has all plugins but the named ones; nothing
+// of the troupe runs before Start.
 func newNode(t *testing.T, name string, serving service.Config, without ...string) *node {
 	t.Helper()
 	n := &node{T: t, checkups: newCheckups(t), known: map[string]bool{}, port: 1023}
@@ -74,8 +76,9 @@ func (n *node) configure(d *actors.Deps) {
 	}
 }
 
-// settled waits until everything that was changed has arrived: every actor on the way has seen it, every service serves what the pure
-// rules make of the input, VPP holds it and its interfaces have their roles.
+// settled waits until everything that was changed has arrived: every actor on the way has seen it,
+// every service serves what the pure rules make of the input, VPP holds it and its interfaces have
+// their roles.
 func (n *node) settled() {
 	n.Helper()
 	for range 2 {
@@ -149,8 +152,8 @@ func (n *node) unfinished(status *messages.ServiceStatus, want uint64) string {
 	return n.NotInSync(status)
 }
 
-// rolesMissing says which interface that packets use has not both NAT roles: the uplink, the host, pods that Kubernetes knows and those that
-// back a service.
+// rolesMissing says which interface that packets use has not both NAT roles: the uplink, the host,
+// pods that Kubernetes knows and those that back a service.
 func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string {
 	details, err := n.VPP.Exec(&nat44_ed.Nat44InterfaceDump{})
 	if err != nil {

@@ -12,16 +12,17 @@ import (
 
 // Names of the interfaces that every node has.
 const (
-	uplink = "uplink0" // carries the default route; every client that is not on this node is behind it
-	host   = "host0"   // leads to the processes of this node
+	// carries the default route; every client that is not on this node is behind it
+	uplink = "uplink0"
+	host   = "host0" // leads to the processes of this node
 )
 
 // owner says who owns the addresses of the node.
 type owner string
 
 const (
-	// vppOwns: the addresses are on the uplink of VPP, as with Contiv and Calico. Answers to the node's processes end in VPP itself, from
-	// where a real one hands them to the kernel.
+	// vppOwns: the addresses are on the uplink of VPP, as with Contiv and Calico. Answers to the
+	// node's processes end in VPP itself, from where a real one hands them to the kernel.
 	vppOwns owner = "VPP owns the node's addresses"
 	// hostOwns: VPP routes the addresses to the kernel through an interface.
 	hostOwns owner = "the host owns the node's addresses"
@@ -37,7 +38,8 @@ type places struct {
 	owner owner
 	// nodes are the addresses of this node.
 	nodes map[netip.Addr]bool
-	// pods are the interfaces of the pods of this node; known are those that Kubernetes has told of.
+	// pods are the interfaces of the pods of this node; known are those that Kubernetes has told
+	// of.
 	pods, known map[netip.Addr]string
 	count       int
 }
@@ -132,10 +134,12 @@ func (p *places) of(a netip.Addr) string {
 	}
 }
 
-// here reports whether an address is on this node, so that answers to it always come through this VPP.
+// here reports whether an address is on this node, so that answers to it always come through this
+// VPP.
 func (p *places) here(a netip.Addr) bool { return p.of(a) != uplink }
 
-// reached reports whether a packet with this verdict got to an address: through its interface, or by ending in VPP where that owns it.
+// reached reports whether a packet with this verdict got to an address: through its interface, or
+// by ending in VPP where that owns it.
 func (p *places) reached(v simulator.Verdict, a netip.Addr) bool {
 	if v.Dst.Addr() != a {
 		return false

@@ -111,7 +111,8 @@ func (r *run) send(src netip.Addr, to target) seen {
 	return s
 }
 
-// endsInVPP is what a client sees of a packet to an address that VPP takes for its own: UDP is refused, TCP gets no answer.
+// endsInVPP is what a client sees of a packet to an address that VPP takes for its own: UDP is
+// refused, TCP gets no answer.
 func endsInVPP(proto uint8) string {
 	if proto == simulator.ProtoUDP {
 		return reject
@@ -137,10 +138,12 @@ func (f *findings) add(a aspect, wanted, got, detail string) {
 	}
 }
 
-// most is how many connections are opened until every endpoint of n has got one. With equal shares one in e^40 runs needs more.
+// most is how many connections are opened until every endpoint of n has got one. With equal shares
+// one in e^40 runs needs more.
 func most(n int) int { return 40 * max(n, 1) }
 
-// probe opens connections from a client to a frontend until every wanted endpoint has got one, and compares each with what is wanted.
+// probe opens connections from a client to a frontend until every wanted endpoint has got one, and
+// compares each with what is wanted.
 func (r *run) probe(src netip.Addr, to target, want verdict) []deviation {
 	r.Helper()
 	f := &findings{to: to, want: want, misplaced: r.places.here(src) != (r.from(src) == "local")}
@@ -207,7 +210,8 @@ func (r *run) compare(src netip.Addr, f *findings, s seen) {
 	if s.verdict.Action == simulator.Local {
 		back = r.VPP.Send(r.answerOf(s.verdict))
 	}
-	// Where a client with the address of a frontend is, only its own node knows: the answer is translated, and that is all to be said.
+	// Where a client with the address of a frontend is, only its own node knows: the answer is
+	// translated, and that is all to be said.
 	if back.Src != to.at || back.Dst != s.verdict.Packet.Src || !r.vips[src] && !r.places.reached(back, src) {
 		f.add(aspectAnswer, "back to the client as from the frontend", "elsewhere", back.String())
 	}

@@ -21,9 +21,10 @@ const (
 	changes   = 60 // changes of each
 )
 
-// TestAnySequenceEndsAlike lets random clusters change in random ways, with duplicates, relists, restarts and failures on the way. What VPP
-// holds in the end is what the rules make of the last state, what a fresh node makes of it, and what the troupe says of itself. Another run
-// of the agent writes nothing.
+// TestAnySequenceEndsAlike lets random clusters change in random ways, with duplicates, relists,
+// restarts and failures on the way. What VPP holds in the end is what the rules make of the last
+// state, what a fresh node makes of it, and what the troupe says of itself. Another run of the
+// agent writes nothing.
 func TestAnySequenceEndsAlike(t *testing.T) {
 	for seed := range uint64(sequences) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -114,7 +115,8 @@ func (n *node) compareWithRules() {
 	n.Helper()
 	inputs := n.Source.Services()
 	created, rows := map[frontend.Key]int64{}, map[frontend.Key]nat44.Row{}
-	for _, key := range slices.Sorted(maps.Keys(inputs)) { // of two services of the same age the smaller key wins
+	for _, key := range slices.Sorted(maps.Keys(inputs)) {
+		// of two services of the same age the smaller key wins
 		view := service.Resolve(inputs[key], n.context, n.Serving)
 		plan := nat44.Plan(view, nat44.Config{Node: n.Node, Pads: true, Guarded: true})
 		for _, planned := range plan.Claims() {

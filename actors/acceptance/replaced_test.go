@@ -9,15 +9,17 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Why a connection is cut although its endpoint stays in the row: VPP can change neither weights nor affinity of a row, and does not forget
-// the clients of an endpoint that leaves a row with affinity.
+// Why a connection is cut although its endpoint stays in the row: VPP can change neither weights
+// nor affinity of a row, and does not forget the clients of an endpoint that leaves a row with
+// affinity.
 const (
 	becauseSeconds = cutByReplaced + replacedAffinity
 	becauseClients = cutByReplaced + replacedClients
 )
 
-// TestReplacedRows makes changes that VPP cannot, or once could not, carry out without a row being deleted and added again. A connection to an
-// endpoint that stays survives all of them, but for those where VPP leaves no choice; each of these has its reason.
+// TestReplacedRows makes changes that VPP cannot, or once could not, carry out without a row being
+// deleted and added again. A connection to an endpoint that stays survives all of them, but for
+// those where VPP leaves no choice; each of these has its reason.
 func TestReplacedRows(t *testing.T) {
 	plain := serviceSpec{name: "plain", ip: "10.96.0.1", portName: "http"}
 	ported := serviceSpec{name: "ported", ip: "10.96.0.2", nodePort: 30002}
@@ -87,7 +89,8 @@ func TestReplacedRows(t *testing.T) {
 	}
 }
 
-// dialTo opens a connection through port 80 of a cluster IP to this endpoint, from a client that was nowhere else before.
+// dialTo opens a connection through port 80 of a cluster IP to this endpoint, from a client that
+// was nowhere else before.
 func (n *node) dialTo(ip string, endpoint netip.Addr) *simulator.Connection {
 	n.Helper()
 	for i := range 1000 {
@@ -106,8 +109,8 @@ func (n *node) dialTo(ip string, endpoint netip.Addr) *simulator.Connection {
 	return nil
 }
 
-// TestRestartsLeaveContestedAddresses has many services want one address. Whatever the order in which they speak after a restart, the row
-// of the owner stays as it is.
+// TestRestartsLeaveContestedAddresses has many services want one address. Whatever the order in
+// which they speak after a restart, the row of the owner stays as it is.
 func TestRestartsLeaveContestedAddresses(t *testing.T) {
 	n := newCluster(t)
 	const rivals, restarts = 6, 12
@@ -130,7 +133,8 @@ func TestRestartsLeaveContestedAddresses(t *testing.T) {
 	}
 }
 
-// TestInSyncMeansThatRowsAreGone asks for the state of a service that lost its endpoints while VPP does not answer. Its row is still there.
+// TestInSyncMeansThatRowsAreGone asks for the state of a service that lost its endpoints while VPP
+// does not answer. Its row is still there.
 func TestInSyncMeansThatRowsAreGone(t *testing.T) {
 	n := newCluster(t)
 	s := serviceSpec{name: "web", ip: "10.96.0.1"}

@@ -10,14 +10,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// report is one thing that the troupe says of one frontend: that it is served in another way than Kubernetes asks, or not at all. It allows
-// some deviations of this frontend, and it has to be true: without one of these deviations it is a false report.
+// report is one thing that the troupe says of one frontend: that it is served in another way than
+// Kubernetes asks, or not at all. It allows some deviations of this frontend, and it has to be
+// true: without one of these deviations it is a false report.
 type report struct {
 	service, frontend string
 	kind              reportKind
 	// text is what was said, reason the short form of why for the summary.
 	text, reason string
-	// instead is what should happen to a packet that is not refused or dropped: some of the observed actions.
+	// instead is what should happen to a packet that is not refused or dropped: some of the
+	// observed actions.
 	instead []string
 	// real is set by the first deviation that the report allows.
 	real bool
@@ -38,12 +40,13 @@ const (
 	unequalShares             // some endpoints get nothing for a while
 	someEndpoints             // not all endpoints have a place in the row
 	otherSource               // the source is not replaced, or cannot be
-	byInterface               // a client is local or remote by the interface through which it enters
-	unseen                    // nothing that whole packets show
+	// a client is local or remote by the interface through which it enters
+	byInterface
+	unseen // nothing that whole packets show
 )
 
-// reportsOf collects what the troupe says of frontends, and checks what the cases exclude: conflicts, and missing access lists where VPP has the
-// plugin.
+// reportsOf collects what the troupe says of frontends, and checks what the cases exclude:
+// conflicts, and missing access lists where VPP has the plugin.
 func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 	r.Helper()
 	for key, status := range statuses {
@@ -75,7 +78,8 @@ func (r *run) reports(statuses map[string]*messages.ServiceStatus) []*report {
 			for _, a := range ack.GetApproximations() {
 				one := approximation(a)
 				if slices.Contains(one.instead, untouched) && r.inServiceNetwork(one.frontend) {
-					one.instead = append(one.instead, unreachable) // that is where the routes of VPP lead
+					// that is where the routes of VPP lead
+					one.instead = append(one.instead, unreachable)
 				}
 				if one.kind == unknownReport {
 					r.Errorf("%s: this test does not know what the approximation allows: %s", r.step, one.text)
@@ -91,14 +95,15 @@ func (r *run) reports(statuses map[string]*messages.ServiceStatus) []*report {
 	return all
 }
 
-// inServiceNetwork reports whether the address of a frontend is of a service network, which is refused as a whole.
+// inServiceNetwork reports whether the address of a frontend is of a service network, which is
+// refused as a whole.
 func (r *run) inServiceNetwork(frontend string) bool {
 	addr, err := netip.ParseAddr(hostOf(frontend))
 	return err == nil && slices.ContainsFunc(r.Serving.ServiceCIDRs, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// approximation reads what a renderer says. The texts are part of the interface: operators read them, and this is where their meaning is
-// kept true.
+// approximation reads what a renderer says. The texts are part of the interface: operators read
+// them, and this is where their meaning is kept true.
 func approximation(a *messages.Approximation) *report {
 	r := &report{
 		service: a.GetService(), frontend: a.GetFrontend(), reason: a.GetWhy(),
@@ -140,7 +145,8 @@ func approximation(a *messages.Approximation) *report {
 	return r
 }
 
-// unrendered finds out which frontends of a view the troupe says it does not serve. IPv6 and SCTP have to be said of each of them.
+// unrendered finds out which frontends of a view the troupe says it does not serve. IPv6 and SCTP
+// have to be said of each of them.
 func unrendered(view *messages.ServiceView, parts []string) []*report {
 	var all []*report
 	seen := map[string]bool{}

@@ -31,7 +31,8 @@ type row struct {
 // rowPattern takes a line of simulator.Rows apart.
 var rowPattern = regexp.MustCompile(`^(\S+)/(\d+) lb \[(.*)\](.*) tag "(.*)"$`)
 
-// rows reads the rows of ours in VPP. Anything else in VPP fails the test: no other client writes there.
+// rows reads the rows of ours in VPP. Anything else in VPP fails the test: no other client writes
+// there.
 func (n *node) rows() map[string]row {
 	n.Helper()
 	rows := n.heldRows()
@@ -98,7 +99,8 @@ func parseRow(line string) (row, error) {
 	return r, nil
 }
 
-// dropped reports whether access lists of ours drop every packet of a class of clients to a frontend, whatever its source.
+// dropped reports whether access lists of ours drop every packet of a class of clients to a
+// frontend, whatever its source.
 func (n *node) dropped(to target, from string) bool {
 	n.Helper()
 	state, err := acl.Read(n.Context(), n.link)

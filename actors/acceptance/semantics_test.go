@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestSemantics runs, under the name of each rule that is easily got wrong, the cases of the acceptance file that pin it down.
+// TestSemantics runs, under the name of each rule that is easily got wrong, the cases of the
+// acceptance file that pin it down.
 func TestSemantics(t *testing.T) {
 	file := casefile.Load(t)
 	for _, rule := range []struct {
@@ -78,7 +79,8 @@ func TestSemantics(t *testing.T) {
 	}
 }
 
-// connectAt opens a connection of a client through a frontend, and returns the endpoint that it comes to.
+// connectAt opens a connection of a client through a frontend, and returns the endpoint that it
+// comes to.
 func (n *node) connectAt(client netip.Addr, at string) netip.Addr {
 	n.Helper()
 	open, err := n.VPP.Dial(simulator.Packet{
@@ -91,8 +93,8 @@ func (n *node) connectAt(client netip.Addr, at string) netip.Addr {
 	return open.Opened().Dst.Addr()
 }
 
-// TestAffinityOfAnEndpointThatGoes: the clients of an endpoint that leaves a service with affinity are never sent there again. They choose
-// another one at their next connection, and stay there.
+// TestAffinityOfAnEndpointThatGoes: the clients of an endpoint that leaves a service with affinity
+// are never sent there again. They choose another one at their next connection, and stay there.
 func TestAffinityOfAnEndpointThatGoes(t *testing.T) {
 	n := newCluster(t)
 	s := serviceSpec{name: "sticky", ip: "10.96.1.1", nodePort: 30001, affinity: 10800}
@@ -144,7 +146,8 @@ func TestAffinityOfAnEndpointThatGoes(t *testing.T) {
 	}
 }
 
-// TestRenamedServices: a service gives its address to another name, in one step, in two, and with both there for a while.
+// TestRenamedServices: a service gives its address to another name, in one step, in two, and with
+// both there for a while.
 func TestRenamedServices(t *testing.T) {
 	before := serviceSpec{name: "before", ip: "10.96.1.1", nodePort: 30001, created: 1}
 	after := before
@@ -191,8 +194,8 @@ func TestRenamedServices(t *testing.T) {
 // remoteClient is a client outside the cluster.
 var remoteClient = netip.AddrFrom4([4]byte{198, 51, 100, 7})
 
-// TestRetypedAndRecreatedServices: the rows follow, and a connection survives as long as a service of this node has its endpoint: VPP would
-// delete the sessions to it with each row.
+// TestRetypedAndRecreatedServices: the rows follow, and a connection survives as long as a service
+// of this node has its endpoint: VPP would delete the sessions to it with each row.
 func TestRetypedAndRecreatedServices(t *testing.T) {
 	n := newCluster(t)
 	spec := serviceSpec{name: "web", ip: "10.96.1.1"}

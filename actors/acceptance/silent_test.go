@@ -20,8 +20,9 @@ import (
 
 var worlds = flag.Uint64("worlds", 40, "random clusters of TestNothingIsApproximatedSilently, for each kind of VPP")
 
-// TestNothingIsApproximatedSilently sends packets of every kind of client to every frontend of random clusters. What rows, access lists and routes do
-// with them is what the frontends of the views say, or an approximation of the service that owns the frontend says that it is not.
+// TestNothingIsApproximatedSilently sends packets of every kind of client to every frontend of
+// random clusters. What rows, access lists and routes do with them is what the frontends of the
+// views say, or an approximation of the service that owns the frontend says that it is not.
 func TestNothingIsApproximatedSilently(t *testing.T) {
 	counts := newTally()
 	t.Run("world", func(t *testing.T) {
@@ -56,7 +57,8 @@ func randomWorld(t *testing.T, random *rand.Rand, owns owner, counts *tally) *ru
 	return r
 }
 
-// separateRanges gives every service with source ranges a load-balancer address of its own, and takes the ranges away where nothing enforces them.
+// separateRanges gives every service with source ranges a load-balancer address of its own, and
+// takes the ranges away where nothing enforces them.
 func (r *run) separateRanges() {
 	inputs := r.Source.Services()
 	r.Source.Change(func(s *kube.Store) {
@@ -139,8 +141,9 @@ func (r *run) expectSaid(service string, found []deviation, said func(deviation)
 	}
 }
 
-// checkOtherPorts judges packets to a port that no service has: at an address outside of the service networks nothing happens to them, unless a
-// service says that the whole address is refused.
+// checkOtherPorts judges packets to a port that no service has: at an address outside of the
+// service networks nothing happens to them, unless a service says that the whole address is
+// refused.
 func (r *run) checkOtherPorts(table *service.Table, reports []*report) {
 	r.Helper()
 	for vip := range r.vips {
@@ -164,7 +167,8 @@ func (r *run) checkOtherPorts(table *service.Table, reports []*report) {
 	}
 }
 
-// someClients are pods and processes of this node, endpoints or not, pods of another node, and clients outside, in source ranges or not.
+// someClients are pods and processes of this node, endpoints or not, pods of another node, and
+// clients outside, in source ranges or not.
 var someClients = []netip.Addr{
 	localPod(localPods - 1), localPod(0), localPod(1), netip.MustParseAddr(nodeAddress), remotePod(20), remotePod(0),
 	netip.MustParseAddr("198.51.100.10"), netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("100.64.0.10"),
@@ -183,7 +187,8 @@ func frontendsOf(r *run, views []*messages.ServiceView) map[target]bool {
 	return all
 }
 
-// askTable is what the frontends say of the packets of a client, and the service that they belong to.
+// askTable is what the frontends say of the packets of a client, and the service that they belong
+// to.
 func (r *run) askTable(table *service.Table, src netip.Addr, to target) (verdict, string) {
 	asked := table.Verdict(service.Packet{Source: src, Destination: to.at, Protocol: messages.Protocol(to.proto)})
 	want := verdict{

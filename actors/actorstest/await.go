@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Patience is how long a test waits for something that should happen at once. No test asserts on time on the real dispatcher.
+// Patience is how long a test waits for something that should happen at once. No test asserts on
+// time on the real dispatcher.
 const Patience = 60 * time.Second
 
 // Now is the time of the troupe.
@@ -98,7 +99,8 @@ func (w *World) unready() string {
 	return ""
 }
 
-// Settled waits until every actor on the way has seen what was changed, the node is ready, and every service of the cluster is in sync.
+// Settled waits until every actor on the way has seen what was changed, the node is ready, and
+// every service of the cluster is in sync.
 func (w *World) Settled() {
 	w.Helper()
 	for range 2 { // what a service sends because of the first barrier is in sync after the second
@@ -107,8 +109,8 @@ func (w *World) Settled() {
 	}
 }
 
-// Barrier passes a question through the actors in the order in which a change travels: mailboxes are queues, so an actor that answers has seen what
-// came before.
+// Barrier passes a question through the actors in the order in which a change travels: mailboxes
+// are queues, so an actor that answers has seen what came before.
 func (w *World) Barrier() {
 	paths := []string{address.Watch, address.Registry}
 	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
@@ -119,7 +121,8 @@ func (w *World) Barrier() {
 	}
 	for _, path := range append(paths, address.Introspect) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, _ = w.System.Inspect(ctx, path) // an actor that is not there yet has seen nothing; unsettled waits for it
+		// an actor that is not there yet has seen nothing; unsettled waits for it
+		_, _ = w.System.Inspect(ctx, path)
 		cancel()
 	}
 }
@@ -142,7 +145,8 @@ func (w *World) unsettled() string {
 	return ""
 }
 
-// NotInSync says in which renderer a service is not in sync; "" = it is in all, or a renderer has said that it does not serve a part.
+// NotInSync says in which renderer a service is not in sync; "" = it is in all, or a renderer has
+// said that it does not serve a part.
 func (w *World) NotInSync(s *messages.ServiceStatus) string {
 	if n := len(s.GetRenders()); n != len(w.Deps.Renderers()) {
 		return fmt.Sprintf("known to %d renderers", n)
@@ -156,7 +160,8 @@ func (w *World) NotInSync(s *messages.ServiceStatus) string {
 	return ""
 }
 
-// Quiet waits until the node is settled and stays so for a while that is longer than every first retry.
+// Quiet waits until the node is settled and stays so for a while that is longer than every first
+// retry.
 func (w *World) Quiet() {
 	w.Helper()
 	for range 3 {

@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeSync is a node sync that gives the node an ID at once. It can be run again, but not twice at a time.
+// nodeSync is a node sync that gives the node an ID at once. It can be run again, but not twice at
+// a time.
 type nodeSync struct {
 	park    func(ready func() bool)
 	running bool

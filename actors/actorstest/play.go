@@ -14,7 +14,8 @@ func (w *World) Settle(limit time.Duration) {
 	w.Within(limit, "as it should be", w.Wrong)
 }
 
-// Rests checks that nothing is left to do: for so long nothing writes to VPP, readiness does not change and nothing is wrong.
+// Rests checks that nothing is left to do: for so long nothing writes to VPP, readiness does not
+// change and nothing is wrong.
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
 	w.Run(10 * time.Second) // endpoints that drain without connections have gone then
@@ -34,7 +35,8 @@ func (w *World) Rests(d time.Duration) {
 	}
 }
 
-// CrashVPP lets VPP die and come back empty, in virtual time. The connection comes back with Stream.Connect.
+// CrashVPP lets VPP die and come back empty, in virtual time. The connection comes back with
+// Stream.Connect.
 func (w *World) CrashVPP() {
 	w.Helper()
 	if err := w.Stream.Crash(); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Mutate makes one random change of the cluster, with both nodes in it. Names and external addresses are few, so that services come back and contend.
+// Mutate makes one random change of the cluster, with both nodes in it. Names and external
+// addresses are few, so that services come back and contend.
 func (s *Source) Mutate(r *rand.Rand) {
 	n := r.IntN(8)
 	name := fmt.Sprint("s", n)
@@ -35,7 +36,8 @@ func (s *Source) Mutate(r *rand.Rand) {
 	})
 }
 
-// externalAddresses are few; among them one that may be that of a host, one that nodes have at times, and one that the peer has at times.
+// externalAddresses are few; among them one that may be that of a host, one that nodes have at
+// times, and one that the peer has at times.
 var externalAddresses = []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "192.168.16.50", "172.30.1.1"}
 
 func randomService(r *rand.Rand, name string, n int) *messages.Service {

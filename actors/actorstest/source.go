@@ -8,8 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Source is a cluster in memory and the kube.Source that reads it. It keeps the contract of kube.Source, but for Hold, and outlives the processes that
-// read it: a later Run finds what was changed meanwhile.
+// Source is a cluster in memory and the kube.Source that reads it. It keeps the contract of
+// kube.Source, but for Hold, and outlives the processes that read it: a later Run finds what was
+// changed meanwhile.
 type Source struct {
 	wake chan struct{}           // of capacity one: Run has to deliver everything
 	park func(ready func() bool) // lets Run wait in virtual time; nil = on the channel
@@ -95,7 +96,8 @@ func (s *Source) Refresh() {
 	}
 }
 
-// Change changes the cluster. When it returns, the present listener has been told, unless the source is held.
+// Change changes the cluster. When it returns, the present listener has been told, unless the
+// source is held.
 func (s *Source) Change(change func(*kube.Store)) {
 	s.locked(func() {
 		change(s.store)
@@ -108,8 +110,8 @@ func (s *Source) Change(change func(*kube.Store)) {
 	})
 }
 
-// Hold begins an outage: the listener is told why, and nothing of what changes, until Release. With partial the next Run delivers what there is as
-// incomplete, which no source but the mirror may do.
+// Hold begins an outage: the listener is told why, and nothing of what changes, until Release. With
+// partial the next Run delivers what there is as incomplete, which no source but the mirror may do.
 func (s *Source) Hold(reason string, partial bool) {
 	s.locked(func() {
 		s.told = s.told && s.held != "" // an outage is reported once
@@ -120,7 +122,8 @@ func (s *Source) Hold(reason string, partial bool) {
 	})
 }
 
-// Release ends the outage: a listener that had everything before is told what has changed meanwhile, another one is given everything.
+// Release ends the outage: a listener that had everything before is told what has changed
+// meanwhile, another one is given everything.
 func (s *Source) Release() {
 	s.locked(func() {
 		s.told = s.told && s.held == ""

@@ -33,7 +33,8 @@ func synced(s *Source) {
 	}
 }
 
-// TestSourceKeepsTheContract: every listener sees what kube.Source promises and ends with the cluster, over several runs.
+// TestSourceKeepsTheContract: every listener sees what kube.Source promises and ends with the
+// cluster, over several runs.
 func TestSourceKeepsTheContract(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := NewSource(probe.Node)

@@ -21,8 +21,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// Wrong compares a running troupe and its VPP with what they should be, and says what is not: VPP, readiness, what introspection shows, which actors
-// exist. It looks into VPP past the troupe and computes everything from scratch; "" = nothing is wrong.
+// Wrong compares a running troupe and its VPP with what they should be, and says what is not: VPP,
+// readiness, what introspection shows, which actors exist. It looks into VPP past the troupe and
+// computes everything from scratch; "" = nothing is wrong.
 func (w *World) Wrong() string {
 	var wrong []string
 	state, err := nat44.Read(context.Background(), w.Reader())
@@ -76,7 +77,8 @@ func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 	return wrong
 }
 
-// wrongRoutes compares the routes of ours with what the services ask for. VPP tells nothing of a route beneath a better one of others.
+// wrongRoutes compares the routes of ours with what the services ask for. VPP tells nothing of a
+// route beneath a better one of others.
 func (w *World) wrongRoutes() (wrong []string) {
 	want := w.refusals()
 	state, err := routes.Read(context.Background(), w.Reader(), slices.Collect(maps.Keys(want)), nil)

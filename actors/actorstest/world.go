@@ -41,7 +41,8 @@ type Config struct {
 	Serving service.Config
 	// VPP are options of the simulated VPP on the real dispatcher.
 	VPP simulator.Options
-	// Socket is that of a VPP that the test has started, with the interfaces of probe.Topology; "" = VPP is simulated.
+	// Socket is that of a VPP that the test has started, with the interfaces of probe.Topology; ""
+	// = VPP is simulated.
 	Socket string
 	// Sim lets everything run in virtual time; nil = on the real dispatcher.
 	Sim *runtime.SimOptions
@@ -58,8 +59,9 @@ func Timing() actors.Timing {
 	return actors.Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond, RediscoverSoon: 200 * time.Millisecond, Staleness: time.Hour}
 }
 
-// World is one node with everything: a cluster in memory, a simulated VPP, and a troupe between Start and Stop. A second Start is a restart of the
-// agent: the process is another one, cluster and VPP are the same.
+// World is one node with everything: a cluster in memory, a simulated VPP, and a troupe between
+// Start and Stop. A second Start is a restart of the agent: the process is another one, cluster and
+// VPP are the same.
 type World struct {
 	testing.TB
 	Config
@@ -67,7 +69,8 @@ type World struct {
 	Source *Source
 	// VPP is the simulated VPP; nil with Config.Socket.
 	VPP *simulator.VPP
-	// Sim and Stream are the scheduler and the connection to VPP in virtual time; nil on the real dispatcher.
+	// Sim and Stream are the scheduler and the connection to VPP in virtual time; nil on the real
+	// dispatcher.
 	Sim    *runtime.Sim
 	Stream *virtual.Stream
 	// Meter counts what the present troupe asked VPP for; nil in virtual time, where Stream counts.
@@ -181,7 +184,8 @@ func (w *World) Start() {
 	}
 }
 
-// connect gives the troupe its connection to VPP, and what it has to be told besides in virtual time.
+// connect gives the troupe its connection to VPP, and what it has to be told besides in virtual
+// time.
 func (w *World) connect(log *slog.Logger) {
 	if w.Sim != nil {
 		w.Deps.Link, w.Deps.Park, w.Deps.NodeSync = w.Stream, w.Sim.Park, &nodeSync{park: w.Sim.Park}

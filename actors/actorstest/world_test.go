@@ -18,7 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// TestWorld: the same story on the real dispatcher and in virtual time. Wrong finds what is wrong, and nothing else.
+// TestWorld: the same story on the real dispatcher and in virtual time. Wrong finds what is wrong,
+// and nothing else.
 func TestWorld(t *testing.T) {
 	sim := &runtime.SimOptions{Seed: 1, MessageCost: 200 * time.Microsecond, StepLimit: 1_000_000}
 	for name, config := range map[string]Config{"real dispatcher": {}, "virtual time": {Sim: sim}} {

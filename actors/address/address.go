@@ -1,6 +1,8 @@
-// Package address names the actors of the tree. Actors address each other by path, so that no PID has to be handed over after a restart.
+// Package address names the actors of the tree. Actors address each other by path, so that no PID
+// has to be handed over after a restart.
 //
-// The paths are public: the command line, the API, the journal and the metrics show them. The package is constant and has no state.
+// The paths are public: the command line, the API, the journal and the metrics show them. The
+// package is constant and has no state.
 package address
 
 import (

@@ -1,8 +1,10 @@
-// Package audit is the actor that schedules the drift checks of all renderers: VPP does not report what is modified outside of the agent, so each renderer
-// reads and compares it at an interval.
+// Package audit is the actor that schedules the drift checks of all renderers: VPP does not report
+// what is modified outside of the agent, so each renderer reads and compares it at an interval.
 //
-// VPP answers under a barrier that stops its workers, so a reading has a price for the packets: after a reading VPP is left alone for a multiple of the
-// time it took. The schedule is a value without a clock and belongs to the actor. A renderer carries the check out when it has nothing else to do.
+// VPP answers under a barrier that stops its workers, so a reading has a price for the packets:
+// after a reading VPP is left alone for a multiple of the time it took. The schedule is a value
+// without a clock and belongs to the actor. A renderer carries the check out when it has nothing
+// else to do.
 package audit
 
 import (
@@ -21,8 +23,9 @@ type Config struct {
 	Least, Most time.Duration
 }
 
-// A reading may take one share-th of the time. The first overhead of it costs the packets nothing: so long its requests, one after the other, are under
-// way, and VPP 25.10 is busy with the answers for a fraction of it when it holds next to nothing.
+// A reading may take one share-th of the time. The first overhead of it costs the packets nothing:
+// so long its requests, one after the other, are under way, and VPP 25.10 is busy with the answers
+// for a fraction of it when it holds next to nothing.
 const (
 	share    = 1000
 	overhead = time.Millisecond
@@ -82,8 +85,8 @@ func (a *auditor) after(c *runtime.Context, renderer string, d time.Duration) {
 	k.cancel = c.After(d, &due{renderer})
 }
 
-// next is the time until the next reading after one that took so long. Of the last two the shorter one counts: the other has waited for something else
-// than VPP, like a processor.
+// next is the time until the next reading after one that took so long. Of the last two the shorter
+// one counts: the other has waited for something else than VPP, like a processor.
 func (k *check) next(took, least, most time.Duration) time.Duration {
 	cost := min(took, k.took) - overhead
 	k.took = took

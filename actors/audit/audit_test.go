@@ -69,7 +69,8 @@ func withAudit(t *testing.T, config *Config, play func(s *probe.Stage)) {
 	play(s)
 }
 
-// checks counts the drift checks that a renderer was asked for, and fails the test if it was asked for anything else.
+// checks counts the drift checks that a renderer was asked for, and fails the test if it was asked
+// for anything else.
 func checks(s *probe.Stage, renderer string) int {
 	s.Helper()
 	all := probe.All[*messages.Verify](s, address.Renderer(renderer))
@@ -83,7 +84,8 @@ func verified(renderer string, took time.Duration) *messages.Verified {
 	return &messages.Verified{Renderer: renderer, Took: int64(took)}
 }
 
-// TestAuditAsksEachRendererOnce: the first check comes after the least time; without an answer the next one comes after the longest.
+// TestAuditAsksEachRendererOnce: the first check comes after the least time; without an answer the
+// next one comes after the longest.
 func TestAuditAsksEachRendererOnce(t *testing.T) {
 	withAudit(t, &Config{Renderers: probe.Renderers, Least: testLeast, Most: testMost}, func(s *probe.Stage) {
 		s.Run(testLeast - time.Second)
@@ -101,7 +103,8 @@ func TestAuditAsksEachRendererOnce(t *testing.T) {
 	})
 }
 
-// TestAuditGoesByTheReadings: whatever a reading was for, the next check comes after it, and each renderer has a schedule of its own.
+// TestAuditGoesByTheReadings: whatever a reading was for, the next check comes after it, and each
+// renderer has a schedule of its own.
 func TestAuditGoesByTheReadings(t *testing.T) {
 	withAudit(t, &Config{Renderers: probe.Renderers, Least: testLeast, Most: testMost}, func(s *probe.Stage) {
 		for range 10 { // nat44 is read again and again because of changes

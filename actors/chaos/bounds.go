@@ -32,7 +32,8 @@ func slower() map[string]bound {
 	}
 }
 
-// within is how long it may take until all is well when faults of these kinds are over: as long as after the worst of them.
+// within is how long it may take until all is well when faults of these kinds are over: as long as
+// after the worst of them.
 func (c Counts) within() time.Duration {
 	most := soon
 	for kind, b := range slower() {

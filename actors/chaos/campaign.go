@@ -15,11 +15,13 @@ type Options struct {
 	// First and Seeds are the seeds: First, First+1, ... First+Seeds-1.
 	First uint64
 	Seeds int
-	// Swarm lets every seed choose which kinds of faults there are; without it there are all in every run.
+	// Swarm lets every seed choose which kinds of faults there are; without it there are all in
+	// every run.
 	Swarm bool
 	// Workers is how many runs go on side by side; 0 = one for each processor.
 	Workers int
-	// Progress is told every result, in no order, from several goroutines; nil = it is not reported.
+	// Progress is told every result, in no order, from several goroutines; nil = it is not
+	// reported.
 	Progress func(*Result)
 }
 
@@ -33,7 +35,8 @@ type Report struct {
 	// Steps is the number of messages that were handled, Struck counts the faults that struck.
 	Steps  int    `json:"steps"`
 	Struck Counts `json:"struck"`
-	// Slowest is the longest virtual time that a run needed until all was well after the last fault.
+	// Slowest is the longest virtual time that a run needed until all was well after the last
+	// fault.
 	Slowest time.Duration `json:"slowest"`
 	// Writes and Reads are what VPP was asked for.
 	Writes int `json:"writes"`
@@ -48,8 +51,8 @@ func (r *Report) OK() bool { return r.Failed == 0 }
 // MaxFailures is how many failures a Report names.
 const MaxFailures = 20
 
-// Campaign plays many seeds. It returns what was done when ctx ends before that, with the error of ctx. What it keeps in memory does not grow with
-// the number of seeds.
+// Campaign plays many seeds. It returns what was done when ctx ends before that, with the error of
+// ctx. What it keeps in memory does not grow with the number of seeds.
 func Campaign(ctx context.Context, o Options) (*Report, error) {
 	workers := o.Workers
 	if workers <= 0 {
@@ -86,8 +89,9 @@ feed:
 	return report, ctx.Err()
 }
 
-// summary makes the report of a campaign from results that come in any order. It keeps of each result what the report says, and the plan of those
-// only that failed and are named. All methods are safe for concurrent use.
+// summary makes the report of a campaign from results that come in any order. It keeps of each
+// result what the report says, and the plan of those only that failed and are named. All methods
+// are safe for concurrent use.
 type summary struct {
 	mu     sync.Mutex // guards the following
 	next   uint64     // the seed whose turn it is
@@ -107,7 +111,8 @@ func newSummary(first uint64) *summary {
 	return &summary{next: first, early: map[uint64]outcome{}, hash: fnv.New64a(), report: Report{Failures: []*Result{}, Struck: Counts{}}}
 }
 
-// add takes what Run returned for a seed: a result or an error. Every seed from the first on must be added once, in any order.
+// add takes what Run returned for a seed: a result or an error. Every seed from the first on must
+// be added once, in any order.
 func (s *summary) add(seed uint64, result *Result, err error) {
 	o := outcome{err: err}
 	if err == nil {

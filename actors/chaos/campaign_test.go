@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSummaryInAnyOrder: the report does not depend on the order in which seeds end, and names the first failures and the first error.
+// TestSummaryInAnyOrder: the report does not depend on the order in which seeds end, and names the
+// first failures and the first error.
 func TestSummaryInAnyOrder(t *testing.T) {
 	const first, seeds = 100, 60
 	play := func(order func(i int) int, broken ...uint64) (*Report, error) {
@@ -66,7 +67,8 @@ func TestSummaryInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSummaryKeepsNoPlan: the plan of a seed that ended well is not kept, also while the seed waits for its turn; that of a failure is.
+// TestSummaryKeepsNoPlan: the plan of a seed that ended well is not kept, also while the seed waits
+// for its turn; that of a failure is.
 func TestSummaryKeepsNoPlan(t *testing.T) {
 	const seeds = 3 * MaxFailures
 	s := newSummary(0)
@@ -114,7 +116,8 @@ func TestCampaignDoesNotGrow(t *testing.T) {
 	if slow > 1 {
 		t.Skip("takes too long with the race detector, which does not change what is kept")
 	}
-	const few, many, most = 10, 40, 6 << 10 // bytes for each seed; a plan has 18 kB, a world megabytes
+	// bytes for each seed; a plan has 18 kB, a world megabytes
+	const few, many, most = 10, 40, 6 << 10
 	played, after := 0, map[int]uint64{}
 	report, err := Campaign(t.Context(), Options{Seeds: many + 1, Swarm: true, Workers: 1, Progress: func(*Result) {
 		if played++; played == few+1 || played == many+1 { // the last result is still in use

@@ -99,7 +99,8 @@ func (e expectation) backends() []netip.AddrPort {
 	return all
 }
 
-// wrongStatuses compares what introspection shows with the services that exist, and whether each has been served in its latest version (I2).
+// wrongStatuses compares what introspection shows with the services that exist, and whether each
+// has been served in its latest version (I2).
 func (w *world) wrongStatuses() (wrong []string) {
 	answer, err := w.sys.Ask(context.Background(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
@@ -153,8 +154,10 @@ func (w *world) changed(c virtual.RowChange) {
 	w.observed.changed(w, c)
 }
 
-// bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all that is not written down only the latest of a key
-// waits. What is written down all counts; how much of it waits for a journal that does not work is limited in its mailbox, and a test of its own.
+// bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all
+// that is not written down only the latest of a key waits. What is written down all counts; how
+// much of it waits for a journal that does not work is limited in its mailbox, and a test of its
+// own.
 func (w *world) bounded() {
 	const most, written = 4 * (serviceNames + 3), 20 * (serviceNames + 3)
 	for _, a := range w.sys.Snapshot() {

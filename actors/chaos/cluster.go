@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The simulated cluster is made of few names and addresses, so that services come back and fight for addresses.
+// The simulated cluster is made of few names and addresses, so that services come back and fight
+// for addresses.
 const (
 	thisNode      = "n1"
 	otherNode     = "n2"
@@ -75,7 +76,8 @@ func (k *cluster) remove(n int) {
 	}
 }
 
-// collect removes what belongs to a service that is gone, as the garbage collector of Kubernetes does.
+// collect removes what belongs to a service that is gone, as the garbage collector of Kubernetes
+// does.
 func (k *cluster) collect(n int) {
 	for i := range slicesOfService {
 		k.removeSlice(n, i)

@@ -17,7 +17,8 @@ import (
 // request tells the client to send a command.
 type request struct{ command any }
 
-// commander sends commands from within the actor that it is put in front of, and counts the answers.
+// commander sends commands from within the actor that it is put in front of, and counts the
+// answers.
 type commander struct {
 	runtime.Behaviour
 	commands *commands
@@ -47,7 +48,8 @@ func (w *world) wrap(kind string, b runtime.Behaviour) runtime.Behaviour {
 	return b
 }
 
-// command sends a command about a random pod: attach its interface, another one, or one that is not there, or detach.
+// command sends a command about a random pod: attach its interface, another one, or one that is not
+// there, or detach.
 func (w *world) command(r *rand.Rand) {
 	n := r.IntN(podsPerNode)
 	pod := fmt.Sprint(namespace, "/p", n)
@@ -82,14 +84,16 @@ func (w *world) expireCommands(r *rand.Rand) {
 	w.later(7*time.Second, w.resumeVPP)
 }
 
-// answered checks that no command was answered twice (I18). That one is answered at all is checked at rest: the client may have died.
+// answered checks that no command was answered twice (I18). That one is answered at all is checked
+// at rest: the client may have died.
 func (w *world) answered() {
 	if w.commands.answered > w.commands.asked {
 		w.breach("I18: %d commands were answered %d times", w.commands.asked, w.commands.answered)
 	}
 }
 
-// attachDrill attaches an interface to which no route leads yet, and detaches it again (I18): the answer says what VPP holds.
+// attachDrill attaches an interface to which no route leads yet, and detaches it again (I18): the
+// answer says what VPP holds.
 func (w *world) attachDrill() (wrong []string) {
 	const name, pod = "extra", namespace + "/extra"
 	index := uint32(0)

@@ -18,7 +18,8 @@ const (
 	mirrorOrigin = "kubernetes"
 )
 
-// mirrored puts the local mirror in front of a source, as production does. The disk outlives the process.
+// mirrored puts the local mirror in front of a source, as production does. The disk outlives the
+// process.
 func (w *world) mirrored(s kube.Source) kube.Source {
 	config := mirror.Config{Node: thisNode, Origin: mirrorOrigin, Clock: mirrorClock{w.sim}, Observer: mirrorObserver{w.injector}}
 	return mirror.New(s, mirror.NewStore(mirrorDir, w.disk), config, slog.New(slog.DiscardHandler))
@@ -46,8 +47,8 @@ func (mirrorObserver) MirrorSaved(time.Time) {}
 // MirrorNotSaved satisfies mirror.Observer.
 func (o mirrorObserver) MirrorNotSaved(string) { o.count("mirror not saved") }
 
-// provisional are the rows that were removed while the troupe knew the services from the local mirror alone. Nothing may be: a service that the mirror
-// does not have may exist (I17).
+// provisional are the rows that were removed while the troupe knew the services from the local
+// mirror alone. Nothing may be: a service that the mirror does not have may exist (I17).
 type provisional map[frontend]bool
 
 // changed takes a change of a row.
@@ -69,8 +70,8 @@ func (w *world) listed() {
 	clear(w.provisional)
 }
 
-// replace ends the agent and starts another one, as an update does. VPP keeps what it has, and the cluster does not wait. A killed process does not
-// complete a save of the mirror.
+// replace ends the agent and starts another one, as an update does. VPP keeps what it has, and the
+// cluster does not wait. A killed process does not complete a save of the mirror.
 func (w *world) replace(r *rand.Rand, killed bool) {
 	if err := w.sys.Shutdown(context.Background()); err != nil {
 		w.breach("I9: %v", err)
@@ -107,7 +108,8 @@ func (w *world) restartAlone(r *rand.Rand) {
 	w.later(seconds(r, outage), func() { w.cluster.erase(r) })
 }
 
-// reboot restarts the machine: VPP and the agent begin anew, and the disk has lost what was not synced.
+// reboot restarts the machine: VPP and the agent begin anew, and the disk has lost what was not
+// synced.
 func (w *world) reboot(r *rand.Rand) {
 	const changes = 4
 	w.disk = w.disk.Rebooted(r.IntN(changes), r.Float64())

@@ -109,7 +109,8 @@ func (w *world) lose(kind string, r *rand.Rand) {
 	w.later(seconds(r, 6), func() { w.injector.kind = "" })
 }
 
-// killOne lets a random actor fail. Supervisors are rarely among them: their children fail with them.
+// killOne lets a random actor fail. Supervisors are rarely among them: their children fail with
+// them.
 func (w *world) killOne(r *rand.Rand) {
 	alive := w.sys.Snapshot()
 	target := alive[r.IntN(len(alive))]
@@ -140,7 +141,8 @@ func (w *world) stick(r *rand.Rand) {
 	w.later(seconds(r, 8), box.Release)
 }
 
-// lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken when it has read VPP.
+// lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken
+// when it has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
 	w.spell(r, &w.injector.late, 2, 6)
 	for _, renderer := range []string{"nat44", cnat.Renderer} {
@@ -226,11 +228,13 @@ func (w *world) stealRoute(r *rand.Rand) {
 	w.strayed["routes"]++
 }
 
-// occupy puts a row of another owner on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has
-// not read VPP again it believes the row to be its own, and VPP deletes rows by their address alone.
+// occupy puts a row of another owner on an address that services want. Not where a row of ours has
+// just been stolen: as long as the troupe has not read VPP again it believes the row to be its own,
+// and VPP deletes rows by their address alone.
 func (w *world) occupy(r *rand.Rand) {
 	at := netip.AddrPortFrom(balancerIP(r.IntN(balancerIPs)), servicePort)
-	if reads, stolen := w.stolen[at]; stolen && w.vpp.Reads < reads+2 { // the first one may have been under way
+	if reads, stolen := w.stolen[at]; stolen && w.vpp.Reads < reads+2 {
+		// the first one may have been under way
 		return
 	}
 	backend := func(n byte) simulator.Backend {
@@ -297,8 +301,8 @@ func (w *world) wipe(r *rand.Rand) {
 	})
 }
 
-// renew deletes one service after the other and creates it again at once, as "kubectl replace --force" does: just before everything of the old one has
-// gone, or just after that.
+// renew deletes one service after the other and creates it again at once, as "kubectl replace
+// --force" does: just before everything of the old one has gone, or just after that.
 func (w *world) renew(r *rand.Rand) {
 	at := time.Duration(0)
 	for n, s := range w.cluster.ordered() {
@@ -312,7 +316,8 @@ func (w *world) renew(r *rand.Rand) {
 	}
 }
 
-// vanish deletes services with all that belongs to them during an outage of the source: the next list has nothing of them, and nothing else says that they are gone.
+// vanish deletes services with all that belongs to them during an outage of the source: the next
+// list has nothing of them, and nothing else says that they are gone.
 func (w *world) vanish(r *rand.Rand) {
 	w.source.broken, w.source.slow = true, 500*time.Millisecond+seconds(r, 4)
 	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })

@@ -16,18 +16,21 @@ import (
 // errInjected is what actors panic with.
 var errInjected = errors.New("injected: panic")
 
-// injector is the fault injection into messages and incarnations. A rate of n means one in n, 0 never.
+// injector is the fault injection into messages and incarnations. A rate of n means one in n, 0
+// never.
 type injector struct {
 	rand *rand.Rand
 
 	before, after, starting, stopping int // panics
 	lost, twice, late                 int // messages between actors
 	poisoned                          string
-	kind                              string          // of messages that all get lost
-	heard                             map[string]bool // kinds of messages there have been; nil = they are not recorded
-	counts                            Counts
-	now                               func() time.Time // nil = the arrival of the last late message is not recorded
-	arrival                           time.Time        // of the last one
+	kind                              string // of messages that all get lost
+	// kinds of messages there have been; nil = they are not recorded
+	heard  map[string]bool
+	counts Counts
+	// nil = the arrival of the last late message is not recorded
+	now     func() time.Time
+	arrival time.Time // of the last one
 }
 
 // Counts are the faults that struck, by name.
@@ -78,7 +81,8 @@ func (w *injector) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	}
 }
 
-// network is the runtime's NetworkHook. What supervisors and their children tell each other does not leave the runtime.
+// network is the runtime's NetworkHook. What supervisors and their children tell each other does
+// not leave the runtime.
 func (w *injector) network(to *runtime.Mailbox, msg any) []time.Duration {
 	usual := []time.Duration{0}
 	kind := reflect.TypeOf(msg).String()

@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// The world of some seeds has IPv6 besides: every address has a twin, and so has every slice. What CNAT has to hold follows from what NAT44 has to.
+// The world of some seeds has IPv6 besides: every address has a twin, and so has every slice. What
+// CNAT has to hold follows from what NAT44 has to.
 
 // withIPv6 reports whether the world of a seed has IPv6: every other one.
 func withIPv6(seed uint64) bool { return rand.New(rand.NewPCG(seed, 6)).IntN(2) == 0 }
@@ -77,7 +78,8 @@ func connectPodIPv6(v *simulator.VPP, n int) error {
 	return v.AddRoute(simulator.Route{Prefix: netip.PrefixFrom(addr, 128), NextHop: addr, Interface: podName(n)})
 }
 
-// translations is what CNAT has to hold: clients outside decide for all, and nothing but services is served.
+// translations is what CNAT has to hold: clients outside decide for all, and nothing but services
+// is served.
 func translations(k *cluster) map[frontend][]netip.AddrPort {
 	want := map[frontend][]netip.AddrPort{}
 	for at, e := range model(k, nil, nil) {

@@ -21,7 +21,8 @@ type expectation struct {
 // none is the owner of what external configuration wants: it is no service.
 const none = -1
 
-// model says what this node has to serve, from the rules of Kubernetes and nothing else. Frontends that have another owner in VPP are not served.
+// model says what this node has to serve, from the rules of Kubernetes and nothing else. Frontends
+// that have another owner in VPP are not served.
 func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]bool) map[frontend]expectation {
 	want, taken := map[frontend]expectation{}, map[frontend]bool{}
 	// The oldest service gets a contested address, then the one with the smallest name.
@@ -72,8 +73,9 @@ func (k *cluster) endpoints(n int) []netip.Addr {
 	return slices.Compact(all)
 }
 
-// refused are the frontends at which every client has to be refused: those of services without endpoints, unless others that have some claim the address,
-// and all of the service network that no service has.
+// refused are the frontends at which every client has to be refused: those of services without
+// endpoints, unless others that have some claim the address, and all of the service network that no
+// service has.
 func refused(k *cluster, want map[frontend]expectation, foreign map[frontend]bool) []frontend {
 	var all []frontend
 	add := func(at frontend) {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// mutant is a bug that a change might bring: a small change of the production code, applied by the compiler's overlay.
+// mutant is a bug that a change might bring: a small change of the production code, applied by the
+// compiler's overlay.
 type mutant struct {
 	name     string
 	file     string // below the root of the module
@@ -225,15 +226,17 @@ var hunts = []string{
 	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure",
 }
 
-// shows is the single fault that shows a bug which the first hunts do not find: it is played before them.
+// shows is the single fault that shows a bug which the first hunts do not find: it is played before
+// them.
 var shows = map[string]string{
 	"a service that is wanted again is let go":                            "made anew",
 	"what VPP refused waits for its back-off although VPP takes it again": "VPP refuses",
 	"a translation that VPP refused counts as done":                       "VPP refuses",
 }
 
-// TestMutants plants each bug, builds the simulation with it and wants a seed to fail. It builds the package anew for every bug, which takes
-// minutes: TROUPE_MUTANTS=all does that, otherwise it is done for one only.
+// TestMutants plants each bug, builds the simulation with it and wants a seed to fail. It builds
+// the package anew for every bug, which takes minutes: TROUPE_MUTANTS=all does that, otherwise it
+// is done for one only.
 func TestMutants(t *testing.T) {
 	if slow > 1 {
 		t.Skip("the race detector makes no difference here; run it without")
@@ -251,7 +254,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestMutantsHaveTheirPlaces: a change of the code that a bug is planted in shows at once, not only where all bugs are planted.
+// TestMutantsHaveTheirPlaces: a change of the code that a bug is planted in shows at once, not only
+// where all bugs are planted.
 func TestMutantsHaveTheirPlaces(t *testing.T) {
 	for _, m := range mutants {
 		m.planted(t)
@@ -264,7 +268,8 @@ const root = "../.."
 // failedSeed is how the tests say that a seed failed.
 var failedSeed = regexp.MustCompile(`seed \d+: .*`)
 
-// mustBeCaught builds the tests of this package with the bug and wants one of the hunts, which are arguments of the test binary, to fail.
+// mustBeCaught builds the tests of this package with the bug and wants one of the hunts, which are
+// arguments of the test binary, to fail.
 func (m mutant) mustBeCaught(t *testing.T) {
 	const pkg = "actors/chaos"
 	dir := t.TempDir()

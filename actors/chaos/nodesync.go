@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeSync is the simulated store of node IDs, at the interface where package cluster stands in production.
+// nodeSync is the simulated store of node IDs, at the interface where package cluster stands in
+// production.
 type nodeSync struct {
 	sim     *runtime.Sim
 	state   *messages.ClusterState
@@ -81,7 +82,8 @@ func (n *nodeSync) wipe() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId() + 1, Connected: true})
 }
 
-// garble lets the records of the peers be unreadable; the claim of this node is not touched by that.
+// garble lets the records of the peers be unreadable; the claim of this node is not touched by
+// that.
 func (n *nodeSync) garble() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId(), Connected: true, Reason: "injected: a record can not be read"})
 }

@@ -24,7 +24,8 @@ const (
 	etcdFamily = "etcd:"
 )
 
-// documents are what external configuration says, and what of it is valid: the last good document of each source counts.
+// documents are what external configuration says, and what of it is valid: the last good document
+// of each source counts.
 type documents struct {
 	texts   map[string][]byte // by source, as JSON
 	good    map[string]layer
@@ -45,7 +46,8 @@ type layer struct {
 // outsideSources are the sources of external configuration, the one that counts most first.
 var outsideSources = []string{"etcd:a", "etcd:b", fileFamily}
 
-// mappings is how many addresses external configuration has; the first few are those that services want as well.
+// mappings is how many addresses external configuration has; the first few are those that services
+// want as well.
 const mappings = 6
 
 func newDocuments() *documents {
@@ -96,7 +98,8 @@ func (d *documents) write(r *rand.Rand) {
 	d.texts[source], d.good[source], d.last[source] = document, l, document
 }
 
-// mend replaces documents with an error by the last good ones: the troupe may never have seen those.
+// mend replaces documents with an error by the last good ones: the troupe may never have seen
+// those.
 func (d *documents) mend() {
 	d.texts = maps.Clone(d.last)
 	d.slow, d.broken = 0, false
@@ -193,7 +196,8 @@ func (o *outside) update(family string) external.Update {
 	return u
 }
 
-// wrongOutside compares the identity mappings in VPP with those of external configuration, and wants every interface of a pod to have its roles (I1).
+// wrongOutside compares the identity mappings in VPP with those of external configuration, and
+// wants every interface of a pod to have its roles (I1).
 func (w *world) wrongOutside() (wrong []string) {
 	if w.documents == nil {
 		return nil

@@ -21,8 +21,9 @@ type client struct {
 func outsider() client { return client{"outside", uplink, netip.MustParseAddr("198.51.100.9")} }
 func insider() client  { return client{"a pod", "pod1", podIP(1, 1)} }
 
-// wrongPackets sends packets to every frontend that there may be, from both kinds of clients, and compares where they arrive with the model (I1).
-// It asks VPP's packets alone: neither a row nor an access list or a route is looked at.
+// wrongPackets sends packets to every frontend that there may be, from both kinds of clients, and
+// compares where they arrive with the model (I1). It asks VPP's packets alone: neither a row nor an
+// access list or a route is looked at.
 func (w *world) wrongPackets() (wrong []string) {
 	want := model(w.cluster, w.outsideWanted(), w.foreign)
 	for _, at := range slices.SortedFunc(maps.Keys(want), netip.AddrPort.Compare) {

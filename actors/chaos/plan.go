@@ -21,10 +21,11 @@ type Step struct {
 // String describes the step; the details follow from the dice.
 func (s Step) String() string { return fmt.Sprintf("%8.3fs %s (%x)", s.At.Seconds(), s.What, s.Dice) }
 
-// Plan is everything that happens in one run. What is not in it, the order in which the actors work and which message is lost, follows
-// from the seed.
+// Plan is everything that happens in one run. What is not in it, the order in which the actors work
+// and which message is lost, follows from the seed.
 type Plan struct {
-	// Hot says that few services change very often, instead of many seldom: the one finds wrong orders, the other lost updates.
+	// Hot says that few services change very often, instead of many seldom: the one finds wrong
+	// orders, the other lost updates.
 	Hot bool `json:"hot"`
 	// Steps are in the order of their time.
 	Steps []Step `json:"steps"`
@@ -39,7 +40,8 @@ const (
 	mostFaults   = 25
 )
 
-// NewPlan makes the plan of a seed. With swarm, the seed also chooses which kinds of faults there are; otherwise there are all.
+// NewPlan makes the plan of a seed. With swarm, the seed also chooses which kinds of faults there
+// are; otherwise there are all.
 func NewPlan(seed uint64, swarm bool) Plan {
 	r := rand.New(rand.NewPCG(seed, 0xc4a05))
 	p := Plan{Hot: r.IntN(4) == 0}
@@ -69,8 +71,9 @@ func NewPlan(seed uint64, swarm bool) Plan {
 	return p
 }
 
-// Minimise looks for the smallest plan with which a seed still fails: it leaves out steps, half of them at a time, then fewer, as long as
-// something can be left out. It plays at most budget runs and returns the best plan that it found, with its result.
+// Minimise looks for the smallest plan with which a seed still fails: it leaves out steps, half of
+// them at a time, then fewer, as long as something can be left out. It plays at most budget runs
+// and returns the best plan that it found, with its result.
 func Minimise(seed uint64, plan Plan, budget int) (*Result, error) {
 	best, err := Run(seed, plan, nil)
 	if err != nil || best.OK() {

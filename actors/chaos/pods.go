@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// replacePod has a pod end and another one take its place: the CNI removes its interface from VPP and makes a new one, under the same name.
+// replacePod has a pod end and another one take its place: the CNI removes its interface from VPP
+// and makes a new one, under the same name.
 func (w *world) replacePod(r *rand.Rand) {
 	pods := []int{0, 2, 3} // others belong to clients and observed services
 	n := pods[r.IntN(len(pods))]
@@ -53,8 +54,9 @@ func (k *cluster) setPod(n int, ended bool) {
 	k.version++
 }
 
-// unseen reports whether a replaced interface may not have been missed: nothing could be discovered, or the news was lost. The next one has its name and
-// its index, and only the drift check finds that it has no roles.
+// unseen reports whether a replaced interface may not have been missed: nothing could be
+// discovered, or the news was lost. The next one has its name and its index, and only the drift
+// check finds that it has no roles.
 func (w *world) unseen() bool {
 	away := []string{"VPP hangs", "connection cut", "answer lost", "machine sleeps", "agent restarts", "agent restarts alone", "VPP refuses", "watch gap"}
 	return w.injector.counts["pod ended"] > 0 && slices.ContainsFunc(append(away, explanations()[repeat]...), func(fault string) bool {

@@ -12,9 +12,12 @@ import (
 
 // The services that are observed all the time. No fault touches their rows.
 const (
-	steady = serviceNames     // never changes: whatever happens, its rows stay and its connections live
+	// never changes: whatever happens, its rows stay and its connections live
+	steady = serviceNames
 	ageing = serviceNames + 1 // has one more endpoint each time: its row must never go back
-	inward = serviceNames + 2 // never changes either, and serves clients of this node only: a client from outside must never be let in
+	// never changes either, and serves clients of this node only: a client from outside must never
+	// be let in
+	inward = serviceNames + 2
 )
 
 // age is the kind of step that changes the ageing service.
@@ -25,17 +28,22 @@ const knock = time.Second
 
 // observed watches three services all the time, not only at the end.
 type observed struct {
-	frontends   map[frontend]bool                    // of the steady service
-	at          frontend                             // of the ageing one
-	inward      frontend                             // of the one for clients of this node
-	years       int                                  // how often the ageing service has changed
-	reached     int                                  // the newest endpoint of it that VPP has had
-	open        map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
-	interrupted bool                                 // the overlay was replaced, which ends connections
-	missed      time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
-	boots       int                                  // of VPP when they were opened
-	settled     map[frontend]int                     // all other frontends that no other service can claim, with their services, once all is well
-	version     uint64                               // of the cluster then
+	frontends map[frontend]bool // of the steady service
+	at        frontend          // of the ageing one
+	inward    frontend          // of the one for clients of this node
+	years     int               // how often the ageing service has changed
+	reached   int               // the newest endpoint of it that VPP has had
+	// connections through the steady service, by client
+	open map[netip.AddrPort]simulator.Verdict
+	// the overlay was replaced, which ends connections
+	interrupted bool
+	// since when rows of the steady service have been missing while the node said that it was
+	// ready; zero = they are not
+	missed time.Time
+	boots  int // of VPP when they were opened
+	// all other frontends that no other service can claim, with their services, once all is well
+	settled map[frontend]int
+	version uint64 // of the cluster then
 }
 
 // newObserved creates the two services.
@@ -44,7 +52,8 @@ func newObserved(k *cluster) observed {
 	// pods of its own: VPP ends the connections to a backend that another service loses
 	k.putSlice(steady, 0, []netip.Addr{podIP(1, podsPerNode), podIP(2, podsPerNode)})
 	k.put(ageing, service{external: -1})
-	k.put(inward, service{external: balancerIPs, local: true}) // an address of its own, and no endpoint here
+	// an address of its own, and no endpoint here
+	k.put(inward, service{external: balancerIPs, local: true})
 	k.putSlice(inward, 0, []netip.Addr{podIP(2, podsPerNode+1)})
 	s := observed{
 		frontends: map[frontend]bool{
@@ -96,7 +105,8 @@ func (s *observed) intrude(w *world) {
 	}
 }
 
-// settle notes that all is well: from now on the rows of every service are observed until it changes.
+// settle notes that all is well: from now on the rows of every service are observed until it
+// changes.
 func (s *observed) settle(k *cluster) {
 	s.settled, s.version = map[frontend]int{}, k.version
 	for n := range k.ordered() {
@@ -183,10 +193,12 @@ func (s *observed) knock(w *world, p simulator.Packet) {
 	}
 }
 
-// believable is how long a node may call itself ready although rows are missing: until it has noticed.
+// believable is how long a node may call itself ready although rows are missing: until it has
+// noticed.
 const believable = 3 * time.Second
 
-// believe compares readiness with what is in VPP (I11). An actor that is suspended cannot notice anything, and a healer that gets no health cannot know.
+// believe compares readiness with what is in VPP (I11). An actor that is suspended cannot notice
+// anything, and a healer that gets no health cannot know.
 func (s *observed) believe(w *world) {
 	rows := 0
 	for _, row := range w.rows() {

@@ -20,8 +20,9 @@ func serving() kubeservice.Config {
 	return kubeservice.Config{ServiceCIDRs: []netip.Prefix{serviceNetwork}}
 }
 
-// refusals says which addresses this node has to refuse, from the rules of Kubernetes and what routes can do: the service network as a whole,
-// cluster IPs without endpoints, and load-balancer addresses none of whose services has endpoints.
+// refusals says which addresses this node has to refuse, from the rules of Kubernetes and what
+// routes can do: the service network as a whole, cluster IPs without endpoints, and load-balancer
+// addresses none of whose services has endpoints.
 func refusals(k *cluster) map[netip.Prefix]bool {
 	want, left := map[netip.Prefix]bool{serviceNetwork: true}, map[netip.Prefix]bool{}
 	for n, s := range k.services {
@@ -50,8 +51,8 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 	return want
 }
 
-// leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more, or that others may use as well (I1): the owner of such an
-// address is not reached.
+// leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more,
+// or that others may use as well (I1): the owner of such an address is not reached.
 func (w *world) leftBehind() (wrong []string) {
 	state, err := nat44.Read(context.Background(), w.vpp.Reader())
 	if err != nil {
@@ -100,7 +101,8 @@ func (w *world) wrongRoutes() (wrong []string) {
 		if p.Addr().Is6() && beneath {
 			continue // CNAT keeps an address as long as a session of it lives
 		}
-		if !held[p] && !(p.IsSingleIP() && own.Received[p.Addr()]) { // a route of NAT44 hides ours; leftBehind finds it where there is no row
+		if !held[p] && !(p.IsSingleIP() && own.Received[p.Addr()]) {
+			// a route of NAT44 hides ours; leftBehind finds it where there is no row
 			wrong = append(wrong, fmt.Sprintf("I1: VPP does not refuse %s", p))
 		}
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 )
 
-// What the troupe does because it has found that something is not as it should be. In the end everything is well then, and that hides bugs: a wrong
-// belief is corrected by the next drift check, and a lost message by the next roll call. So each of these needs a fault that
-// explains it. That VPP does not hold what a renderer knew is explained by what was stolen.
+// What the troupe does because it has found that something is not as it should be. In the end
+// everything is well then, and that hides bugs: a wrong belief is corrected by the next drift
+// check, and a lost message by the next roll call. So each of these needs a fault that explains it.
+// That VPP does not hold what a renderer knew is explained by what was stolen.
 const (
 	again  = "what VPP refused is tried again"
 	doubt  = "VPP is read, because it has refused something"
@@ -23,17 +24,20 @@ const (
 
 // explanations are the faults that can lead to a remedy; what is not in it is never needed.
 func explanations() map[string][]string {
-	// A VPP that was started again has other FIB sources than the one that was read, and nothing of what an actor that does not know it yet may ask for.
-	// What is asked of an interface that has just gone is refused as well.
+	// A VPP that was started again has other FIB sources than the one that was read, and nothing of
+	// what an actor that does not know it yet may ask for. What is asked of an interface that has
+	// just gone is refused as well.
 	refusal := []string{"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots", "overlay ended"}
-	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
+	// An actor that fails loses the message that it was about to handle, and one that is held up
+	// can not answer in time.
 	loss := []string{
 		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "kill most services",
 		"stuck actor", "poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
-		again:  refusal,
-		doubt:  slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}), // a row is there, or not, against expectation
+		again: refusal,
+		// a row is there, or not, against expectation
+		doubt:  slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}),
 		repeat: loss,
 	}
 }
@@ -84,7 +88,8 @@ func (o observer) Healed(part, step string, _ int) {
 	}
 }
 
-// Drifted satisfies report.Observer: nothing explains it but what was modified outside of the agent since the read before.
+// Drifted satisfies report.Observer: nothing explains it but what was modified outside of the agent
+// since the read before.
 func (o observer) Drifted(renderer string, n int) {
 	o.injector.count("drift found")
 	explained := o.world.strayed[renderer]
@@ -98,7 +103,8 @@ func (o observer) Drifted(renderer string, n int) {
 		}
 	}
 	if renderer == cnat.Renderer {
-		explained += o.injector.counts["overlay ended"] // its nodes: the next one may have its index and name
+		// its nodes: the next one may have its index and name
+		explained += o.injector.counts["overlay ended"]
 	}
 	if (renderer == "nat44" || renderer == cnat.Renderer) && o.world.unseen() {
 		explained += o.injector.counts["pod ended"]
@@ -111,7 +117,8 @@ func (o observer) Drifted(renderer string, n int) {
 	}
 }
 
-// A service that fails so often within such a time is in a crash loop, whatever it fails of, and is put into quarantine.
+// A service that fails so often within such a time is in a crash loop, whatever it fails of, and is
+// put into quarantine.
 const (
 	crashes     = 3
 	crashWindow = 5 * time.Second

@@ -12,8 +12,9 @@ import (
 
 // How long things may take, in virtual time.
 const (
-	patience = 90 * time.Second // until everything is well again after the last fault: quarantine and back-off last 30 s
-	stillFor = 3 * time.Minute  // then nothing may happen, for longer than every period
+	// until everything is well again after the last fault: quarantine and back-off last 30 s
+	patience = 90 * time.Second
+	stillFor = 3 * time.Minute // then nothing may happen, for longer than every period
 	tick     = 50 * time.Millisecond
 )
 
@@ -22,7 +23,8 @@ type Result struct {
 	// Seed and Plan repeat the run.
 	Seed uint64 `json:"seed"`
 	Plan Plan   `json:"-"`
-	// Violations say what did not hold, each with the invariant (I1-I14) it belongs to; none is the aim.
+	// Violations say what did not hold, each with the invariant (I1-I14) it belongs to; none is the
+	// aim.
 	Violations []string `json:"violations,omitempty"`
 	// Hash identifies the trace.
 	Hash string `json:"hash"`
@@ -62,7 +64,8 @@ func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 	return result, nil
 }
 
-// play is a run between start and shutdown; an error means that the actors keep each other busy for ever.
+// play is a run between start and shutdown; an error means that the actors keep each other busy for
+// ever.
 func (w *world) play(plan Plan, result *Result) error {
 	start := w.sim.Now()
 	kinds := faultKinds()
@@ -133,7 +136,8 @@ func (w *world) converge(result *Result) (wrong []string, err error) {
 
 // still checks that nothing is left to do (I1, I10): nothing is written, the node stays ready.
 func (w *world) still() (wrong []string, err error) {
-	if err := w.sim.RunFor(10 * time.Second); err != nil { // endpoints that drain without connections go
+	if err := w.sim.RunFor(10 * time.Second); err != nil {
+		// endpoints that drain without connections go
 		return nil, err
 	}
 	writes, since := w.vpp.Writes, w.deps.Readiness.Load().Since
@@ -154,8 +158,8 @@ func (w *world) still() (wrong []string, err error) {
 	return slices.Concat(wrong, w.wrong(), w.wrongPackets()), nil
 }
 
-// drills kills one actor after the other in a world at rest (I4, I5): a service costs VPP nothing, a renderer one read of the rows, none
-// of them a change.
+// drills kills one actor after the other in a world at rest (I4, I5): a service costs VPP nothing,
+// a renderer one read of the rows, none of them a change.
 func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 	type drill struct {
 		path  string

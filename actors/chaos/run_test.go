@@ -74,7 +74,8 @@ func effects() map[string]string {
 	}
 }
 
-// TestPlans: every kind of fault is planned, in quiet and in hot runs, and every swarm is another one.
+// TestPlans: every kind of fault is planned, in quiet and in hot runs, and every swarm is another
+// one.
 func TestPlans(t *testing.T) {
 	const plans = 100
 	kinds, left := map[bool]Counts{false: {}, true: {}}, Counts{}

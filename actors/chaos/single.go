@@ -13,14 +13,16 @@ const (
 	growUp  = 5 * time.Second // the cluster changes and comes to rest
 	settled = 8 * time.Second // then the fault strikes
 	afters  = 2 * time.Second // changes of the cluster meanwhile
-	calm    = 6 * time.Second // without anything wrong, until it counts as well: VPP may be cut off once more
+	// without anything wrong, until it counts as well: VPP may be cut off once more
+	calm = 6 * time.Second
 )
 
 // Faults are the names of all kinds of faults, ordered.
 func Faults() []string { return slices.Sorted(maps.Keys(faultKinds())) }
 
-// Single plays one fault of a kind on a node that is well, "" is none at all; with an even seed the cluster goes on changing. Result.Converged is the
-// time from the end of the fault, or the last change if that is later, until all was well again.
+// Single plays one fault of a kind on a node that is well, "" is none at all; with an even seed the
+// cluster goes on changing. Result.Converged is the time from the end of the fault, or the last
+// change if that is later, until all was well again.
 func Single(kind string, seed uint64) (*Result, error) {
 	fault, found := faultKinds()[kind]
 	if kind == "" {
@@ -87,8 +89,8 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 	return w.recover(over, result)
 }
 
-// recover watches until all has been well for a while. The fault is over when its last part ends: the cluster stops changing,
-// VPP is back, a slow list is there, the last late message has arrived.
+// recover watches until all has been well for a while. The fault is over when its last part ends:
+// the cluster stops changing, VPP is back, a slow list is there, the last late message has arrived.
 func (w *world) recover(over time.Time, result *Result) error {
 	var wrong []string
 	healed, bad := false, over
@@ -117,7 +119,8 @@ func (w *world) recover(over time.Time, result *Result) error {
 	return nil
 }
 
-// ended is when the last part of a fault ends that goes on by itself: a slow list is there, the last late message has arrived.
+// ended is when the last part of a fault ends that goes on by itself: a slow list is there, the
+// last late message has arrived.
 func (w *world) ended(over time.Time) time.Time {
 	return latest(over, w.source.answered, w.documents.read, w.injector.arrival)
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 )
 
-// TestSingleFaults measures how long it takes after any single fault until all is well, in virtual time, and bounds it.
+// TestSingleFaults measures how long it takes after any single fault until all is well, in virtual
+// time, and bounds it.
 func TestSingleFaults(t *testing.T) {
 	kinds := append([]string{""}, Faults()...) // first none at all
 	if *only != "" {
@@ -40,7 +41,8 @@ func TestSingleFaults(t *testing.T) {
 	}
 	for kind, effect := range effects() {
 		seen := slices.ContainsFunc(played[kind], func(r *Result) bool { return r.Struck[effect] > 0 })
-		if !seen && slow == 1 && *singles == allSingles && *only == "" { // the race detector leaves time for two each
+		if !seen && slow == 1 && *singles == allSingles && *only == "" {
+			// the race detector leaves time for two each
 			t.Errorf("%q never had an effect: %s", kind, effect)
 		}
 	}
@@ -79,7 +81,8 @@ func TestKillEachActor(t *testing.T) {
 	}
 }
 
-// TestNewSpecEndsQuarantine: a service in quarantine is told that there is a new spec, and does not wait for the end of the quarantine.
+// TestNewSpecEndsQuarantine: a service in quarantine is told that there is a new spec, and does not
+// wait for the end of the quarantine.
 func TestNewSpecEndsQuarantine(t *testing.T) {
 	const most = 2 * time.Second // the spec is sent again after 0.9 s, up to 30 % later
 	for seed := range uint64(5) {
@@ -104,7 +107,8 @@ func TestNewSpecEndsQuarantine(t *testing.T) {
 	}
 }
 
-// TestLoseEachKind: whatever is said is said again, or asked for, soon enough: all messages of a kind are lost for a while, of each kind in turn.
+// TestLoseEachKind: whatever is said is said again, or asked for, soon enough: all messages of a
+// kind are lost for a while, of each kind in turn.
 func TestLoseEachKind(t *testing.T) {
 	const kind = "one kind lost"
 	struck := 0

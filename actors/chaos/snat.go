@@ -15,7 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Where pods leave the node, and how they reach those of the other node if they leave with another address.
+// Where pods leave the node, and how they reach those of the other node if they leave with another
+// address.
 const (
 	uplink      = "uplink0"
 	overlay     = "vxlan_tunnel0"
@@ -31,11 +32,13 @@ func (w *world) snatSettings() layers.SNAT {
 	return layers.SNAT{Enabled: w.snat, OverlayPorts: []string{fmt.Sprint(overlayPort, "/UDP")}}
 }
 
-// connectOverlay leads to the pods of the other node through a tunnel: without one SNAT would translate what they are sent. The tunnel does not lead to
-// the network of this node's pods: one without an interface would not be missed.
+// connectOverlay leads to the pods of the other node through a tunnel: without one SNAT would
+// translate what they are sent. The tunnel does not lead to the network of this node's pods: one
+// without an interface would not be missed.
 func connectOverlay(v *simulator.VPP) error {
 	_, err := v.AddInterface(overlay, []netip.Prefix{netip.MustParsePrefix("10.200.0.1/24")}, true)
-	for _, pods := range []string{"10.1.2.0/24", "10.1.128.0/17"} { // the second one is for the ageing service
+	for _, pods := range []string{"10.1.2.0/24", "10.1.128.0/17"} {
+		// the second one is for the ageing service
 		to := simulator.Route{Prefix: netip.MustParsePrefix(pods), Interface: overlay, NextHop: netip.MustParseAddr("10.200.0.2")}
 		err = errors.Join(err, v.AddRoute(to))
 	}
@@ -51,8 +54,9 @@ func (w *world) exempt() []vppfrontend.Key {
 	return []vppfrontend.Key{{Addr: node}, {Addr: node, Port: overlayPort, Proto: simulator.ProtoUDP}, {Addr: netip.MustParseAddr(loopbackIP)}}
 }
 
-// wrongSNAT compares NAT addresses, and the roles of all interfaces but those of pods, with what SNAT wants (I1): packets are translated to the address of
-// the node where they leave through the uplink, and nowhere else.
+// wrongSNAT compares NAT addresses, and the roles of all interfaces but those of pods, with what
+// SNAT wants (I1): packets are translated to the address of the node where they leave through the
+// uplink, and nowhere else.
 func (w *world) wrongSNAT(state *nat44.State) (wrong []string) {
 	pool := []netip.Addr{netip.MustParseAddr(loopbackIP)} // for clashes
 	if w.snat {
@@ -72,8 +76,9 @@ func (w *world) wrongSNAT(state *nat44.State) (wrong []string) {
 	return wrong
 }
 
-// wrongEgress sends packets of a pod to a host outside of the cluster, to a pod of the other node and to one of this node (I1): only the first one leaves
-// with the address of the node, and only with SNAT. All of them are answered.
+// wrongEgress sends packets of a pod to a host outside of the cluster, to a pod of the other node
+// and to one of this node (I1): only the first one leaves with the address of the node, and only
+// with SNAT. All of them are answered.
 func (w *world) wrongEgress() (wrong []string) {
 	pod := insider()
 	for _, to := range []netip.Addr{netip.MustParseAddr("198.51.100.7"), podIP(2, 0), podIP(1, podsPerNode)} {
@@ -91,8 +96,8 @@ func (w *world) wrongEgress() (wrong []string) {
 	return wrong
 }
 
-// replaceOverlay has the tunnel end and another one take its place, as when a CNI is configured anew. SNAT may be refused meanwhile, which ends the
-// connections that it has translated.
+// replaceOverlay has the tunnel end and another one take its place, as when a CNI is configured
+// anew. SNAT may be refused meanwhile, which ends the connections that it has translated.
 func (w *world) replaceOverlay(r *rand.Rand) {
 	if !w.snat || w.detached {
 		return
@@ -107,8 +112,8 @@ func (w *world) replaceOverlay(r *rand.Rand) {
 	})
 }
 
-// stealSettings removes the roles of an interface or the NAT address, as an operator at VPP's command line might. No packet through the interface is
-// translated until the drift check finds it.
+// stealSettings removes the roles of an interface or the NAT address, as an operator at VPP's
+// command line might. No packet through the interface is translated until the drift check finds it.
 func (w *world) stealSettings(r *rand.Rand) {
 	vpp := w.vpp.Reader()
 	state, err := nat44.Read(context.Background(), vpp)

@@ -12,8 +12,8 @@ import (
 // errBroken is the end of a node sync that cannot go on.
 var errBroken = errors.New("injected: broken for good")
 
-// source is the simulated kube.Source on a cluster, with the faults that informers have. Before the troupe stand the mirror and the relay of
-// production.
+// source is the simulated kube.Source on a cluster, with the faults that informers have. Before the
+// troupe stand the mirror and the relay of production.
 type source struct {
 	sim     *runtime.Sim
 	cluster *cluster

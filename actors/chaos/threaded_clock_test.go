@@ -8,11 +8,13 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// speed is how many times faster than a wall clock the actors live: what takes minutes, a quarantine above all, takes seconds.
+// speed is how many times faster than a wall clock the actors live: what takes minutes, a
+// quarantine above all, takes seconds.
 const speed = 10
 
-// swift is the clock of a world with threads: a real one that runs fast, and knows how many of its timers are pending. It has no lock: what actors
-// share here would hide from the race detector what else they share. That is also why there are many counters.
+// swift is the clock of a world with threads: a real one that runs fast, and knows how many of its
+// timers are pending. It has no lock: what actors share here would hide from the race detector what
+// else they share. That is also why there are many counters.
 type swift struct {
 	began   time.Time
 	pending [64]struct {

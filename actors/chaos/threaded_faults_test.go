@@ -11,14 +11,16 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// sharedFaults are the faults that are the same in every world: they are about actors, messages, rows and the cluster.
+// sharedFaults are the faults that are the same in every world: they are about actors, messages,
+// rows and the cluster.
 var sharedFaults = []string{
 	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
 	"poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
 	"cluster wiped", "made anew", "routes stolen", "settings stolen", "services late",
 }
 
-// simulatedOnly are the faults of what a world with threads does not have: external configuration, SNAT and commands.
+// simulatedOnly are the faults of what a world with threads does not have: external configuration,
+// SNAT and commands.
 var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire", "overlay replaced"}
 
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
@@ -31,8 +33,8 @@ func TestFaultsOnDispatcher(t *testing.T) {
 	}
 }
 
-// faults are the faults of a world with threads, by the names of faultKinds. VPP, the source and the store of node IDs fail on their own sides of the
-// real connections.
+// faults are the faults of a world with threads, by the names of faultKinds. VPP, the source and
+// the store of node IDs fail on their own sides of the real connections.
 func (w *threaded) faults() map[string]func(*rand.Rand) {
 	all := map[string]func(*rand.Rand){}
 	kinds := faultKinds()
@@ -66,12 +68,14 @@ func (w *threaded) faults() map[string]func(*rand.Rand) {
 			w.later(seconds(r, 8), func() { w.disk.broken.Store(false) })
 		},
 		"machine reboots": func(r *rand.Rand) { w.sim.Crash(); w.restart(r) },
-		"machine sleeps":  func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) }, // only its operator does
+		// only its operator does
+		"machine sleeps": func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) },
 	})
 	return all
 }
 
-// cut ends the connection: at once, before a request, or in the middle of an answer. Or VPP dies of a request.
+// cut ends the connection: at once, before a request, or in the middle of an answer. Or VPP dies of
+// a request.
 func (w *threaded) cut(r *rand.Rand) {
 	switch r.IntN(4) {
 	case 0:
@@ -104,7 +108,8 @@ func (w *threaded) restartAlone(r *rand.Rand) {
 	w.later(seconds(r, 9), func() { w.cluster.erase(r) })
 }
 
-// outage has the source see nothing of the cluster for a while; of several outages the last one ends it.
+// outage has the source see nothing of the cluster for a while; of several outages the last one
+// ends it.
 func (w *threaded) outage(d time.Duration) {
 	source := w.source
 	source.away++
@@ -116,7 +121,8 @@ func (w *threaded) outage(d time.Duration) {
 	})
 }
 
-// replacePod is that of a simulation. A VPP that begins meanwhile has the interface of the pod already.
+// replacePod is that of a simulation. A VPP that begins meanwhile has the interface of the pod
+// already.
 func (w *threaded) replacePod(r *rand.Rand) {
 	const n = 2
 	if w.cluster.ended[n] {

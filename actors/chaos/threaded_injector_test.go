@@ -9,8 +9,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// sharedInjector is the injector for actors on many goroutines. They only read what the driver of the world has put there, and every injection has dice of its
-// own: which message is struck is not repeatable here. What strikes is counted, which is rare enough to hide no race.
+// sharedInjector is the injector for actors on many goroutines. They only read what the driver of
+// the world has put there, and every injection has dice of its own: which message is struck is not
+// repeatable here. What strikes is counted, which is rare enough to hide no race.
 type sharedInjector struct {
 	now    atomic.Pointer[injector]
 	mu     sync.Mutex // guards counts

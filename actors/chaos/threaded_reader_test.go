@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 )
 
-// readAll asks everything that can be asked from outside, as the HTTP server does, until ctx ends, and reads every answer to its ends. It returns how
-// many questions were answered.
+// readAll asks everything that can be asked from outside, as the HTTP server does, until ctx ends,
+// and reads every answer to its ends. It returns how many questions were answered.
 func (w *threaded) readAll(ctx context.Context) (answered int) {
 	for ctx.Err() == nil {
 		sys := w.asked.Load()

@@ -18,7 +18,8 @@ import (
 
 // How long things may take, by a wall clock.
 const (
-	wallPatience   = time.Minute            // until everything is well again; it takes a few seconds, mostly of quarantine
+	// until everything is well again; it takes a few seconds, mostly of quarantine
+	wallPatience   = time.Minute
 	wallStill      = 500 * time.Millisecond // then nothing may be written for so long
 	wallTroubles   = troubles / speed
 	threadedWorlds = 8 // that share a processor, and nothing else
@@ -30,8 +31,10 @@ var (
 	firstSeed = flag.Uint64("seed", 0, "seed of the first world with threads; 0 = another one each time where -for asks for a campaign, else 1")
 )
 
-// TestOnDispatcher plays the troupe on the dispatcher, with real goroutines, a real connection and time that only runs faster; it is for the race detector, and
-// for what a simulation on one goroutine cannot see. The plan follows from the seed; what is struck depends on the machine as well.
+// TestOnDispatcher plays the troupe on the dispatcher, with real goroutines, a real connection and
+// time that only runs faster; it is for the race detector, and for what a simulation on one
+// goroutine cannot see. The plan follows from the seed; what is struck depends on the machine as
+// well.
 func TestOnDispatcher(t *testing.T) {
 	seed := cmp.Or(*firstSeed, 1) // a change is not to fail for a seed that is new
 	if *firstSeed == 0 && *roundsFor > wallTroubles {
@@ -94,7 +97,8 @@ func (w *threaded) play() tally {
 	return out
 }
 
-// trouble carries out the plan. Some worlds end in the middle of it, the others have to be well in the end.
+// trouble carries out the plan. Some worlds end in the middle of it, the others have to be well in
+// the end.
 func (w *threaded) trouble() {
 	w.Helper()
 	start := w.clock.Now()
@@ -140,8 +144,9 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 	}
 }
 
-// converge waits until all is well and stays so, and nothing is written any more. What was well may have to be put right again: a message that fault injection
-// has made late tells of a service that is gone.
+// converge waits until all is well and stays so, and nothing is written any more. What was well may
+// have to be put right again: a message that fault injection has made late tells of a service that
+// is gone.
 func (w *threaded) converge() {
 	w.Helper()
 	deadline := time.Now().Add(wallPatience)
@@ -166,8 +171,9 @@ func (w *threaded) converge() {
 	}
 }
 
-// differs has the renderer read VPP and say what it would change. It may find what only the next drift check repairs: the roles of an interface that
-// another one with its name and index has replaced.
+// differs has the renderer read VPP and say what it would change. It may find what only the next
+// drift check repairs: the roles of an interface that another one with its name and index has
+// replaced.
 func (w *threaded) differs() []string {
 	ctx, cancel := context.WithTimeout(w.Context(), wallPatience)
 	defer cancel()

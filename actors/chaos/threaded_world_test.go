@@ -27,8 +27,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// threaded is a world on the dispatcher of production, with the real connection to a simulated VPP behind its socket. Its world, with the cluster, the
-// injector and what it knows of VPP, belongs to the goroutine of the test, the driver.
+// threaded is a world on the dispatcher of production, with the real connection to a simulated VPP
+// behind its socket. Its world, with the cluster, the injector and what it knows of VPP, belongs to
+// the goroutine of the test, the driver.
 type threaded struct {
 	*testing.T
 	*world
@@ -111,7 +112,8 @@ type threadedSource struct {
 	away int // outages that have not ended
 }
 
-// start starts the troupe as the agent does, which sees the cluster after a while. A new agent knows nothing of the one before.
+// start starts the troupe as the agent does, which sees the cluster after a while. A new agent
+// knows nothing of the one before.
 func (w *threaded) start(unseen time.Duration) {
 	w.Helper()
 	w.source, w.nodes = &threadedSource{Source: actorstest.NewSource(thisNode)}, newThreadedNodes()
@@ -134,7 +136,8 @@ func (w *threaded) start(unseen time.Duration) {
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
 			BackoffMax: time.Second / speed, PollInterval: 10 * time.Millisecond, OnEvent: func() { nudge(hints) },
-			ReplaceAfter: 20 * time.Second / speed, // the fault "answer lost" may lose the first answer of a connection
+			// the fault "answer lost" may lose the first answer of a connection
+			ReplaceAfter: 20 * time.Second / speed,
 		}, quiet),
 	}
 	w.sys = runtime.NewSystem(runtime.Options{
@@ -148,7 +151,8 @@ func (w *threaded) start(unseen time.Duration) {
 	w.asked.Store(w.sys)
 }
 
-// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the cluster does not wait.
+// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the
+// cluster does not wait.
 func (w *threaded) restart(r *rand.Rand) {
 	w.end()
 	for range r.IntN(4) {
@@ -208,7 +212,8 @@ func (w *threaded) look() {
 	}
 }
 
-// knock tries the connections through the steady service, again and again. What happens while VPP dies says nothing.
+// knock tries the connections through the steady service, again and again. What happens while VPP
+// dies says nothing.
 func (w *threaded) knock() {
 	broken := len(w.broken)
 	w.observed.try(w.world)
@@ -252,7 +257,8 @@ func (w *threaded) end() {
 		w.Errorf("the source ended: %v", err)
 	}
 	left, deadline := w.sys.Statistics(), time.Now().Add(5*time.Second)
-	for left != w.empty && time.Now().Before(deadline) { // a request still waits for the answer of an actor that is gone
+	for left != w.empty && time.Now().Before(deadline) {
+		// a request still waits for the answer of an actor that is gone
 		time.Sleep(time.Millisecond)
 		left = w.sys.Statistics()
 	}

@@ -29,21 +29,25 @@ const (
 
 // world is one node with everything around it.
 type world struct {
-	sim         *runtime.Sim // nil on the real dispatcher
-	now         func() time.Time
-	later       func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
-	cluster     *cluster
-	source      *source
-	endSource   func() // ends the source of the present process and waits for its end
-	disk        *durabletest.Disk
-	nodes       *nodeSync
-	vpp         *virtual.Stream
-	injector    *injector
-	deps        *actors.Deps
-	sys         *runtime.System
-	foreign     map[frontend]bool // rows of other owners in VPP
-	stolen      map[frontend]int  // rows that were removed outside of the agent, with the number of the last read before
-	strayed     map[string]int    // routes and settings that were removed outside of the agent and that no drift check has found yet, by renderer
+	sim *runtime.Sim // nil on the real dispatcher
+	now func() time.Time
+	// ends a fault, or goes on with it, after a while, between two steps
+	later     func(time.Duration, func())
+	cluster   *cluster
+	source    *source
+	endSource func() // ends the source of the present process and waits for its end
+	disk      *durabletest.Disk
+	nodes     *nodeSync
+	vpp       *virtual.Stream
+	injector  *injector
+	deps      *actors.Deps
+	sys       *runtime.System
+	foreign   map[frontend]bool // rows of other owners in VPP
+	// rows that were removed outside of the agent, with the number of the last read before
+	stolen map[frontend]int
+	// routes and settings that were removed outside of the agent and that no drift check has found
+	// yet, by renderer
+	strayed     map[string]int
 	provisional provisional
 	overdue     bool              // VPP executes what it was asked while it hung
 	documents   *documents        // of external configuration

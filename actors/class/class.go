@@ -1,7 +1,8 @@
-// Package class says what an error asks for: one table for all actors, so that the same error has the same consequence everywhere. It is pure.
+// Package class says what an error asks for: one table for all actors, so that the same error has
+// the same consequence everywhere. It is pure.
 //
-// The table knows no renderer. What VPP's answer means for an object is said by the package that sent the request, by wrapping one of the
-// sentinels of vpp/link.
+// The table knows no renderer. What VPP's answer means for an object is said by the package that
+// sent the request, by wrapping one of the sentinels of vpp/link.
 package class
 
 import (
@@ -19,11 +20,14 @@ type Class uint8
 const (
 	// None: there is no error.
 	None Class = iota
-	// Wait: nothing has happened, because something outside is away. Its return is reported; until then there is nothing to do.
+	// Wait: nothing has happened, because something outside is away. Its return is reported; until
+	// then there is nothing to do.
 	Wait
-	// Retry: this one object has failed. It is tried again after a delay; other objects are not concerned.
+	// Retry: this one object has failed. It is tried again after a delay; other objects are not
+	// concerned.
 	Retry
-	// Abort: the same request would end the same way. Nothing is done until something else is wanted.
+	// Abort: the same request would end the same way. Nothing is done until something else is
+	// wanted.
 	Abort
 	// Resync: what is believed is not what is. It has to be read again, as far as its reach goes.
 	Resync
@@ -75,7 +79,8 @@ type line struct {
 	reach messages.Reach
 }
 
-// table is ordered: the first line that matches decides, because a missing answer weighs more than what VPP said before.
+// table is ordered: the first line that matches decides, because a missing answer weighs more than
+// what VPP said before.
 func table() []line {
 	const none, key, vpp = messages.Reach_REACH_NONE, messages.Reach_REACH_OBJECT, messages.Reach_REACH_DOWNSTREAM
 	return []line{
@@ -97,7 +102,8 @@ func table() []line {
 	}
 }
 
-// Of says what an error asks for, and how much is concerned. What is not in the table is the failure of one object.
+// Of says what an error asks for, and how much is concerned. What is not in the table is the
+// failure of one object.
 func Of(err error) (Class, messages.Reach) {
 	if err == nil {
 		return None, messages.Reach_REACH_NONE
@@ -114,7 +120,8 @@ func Of(err error) (Class, messages.Reach) {
 	return Retry, messages.Reach_REACH_OBJECT
 }
 
-// Lost reports whether an error only says that the connection to VPP has ended: the link reports the next one.
+// Lost reports whether an error only says that the connection to VPP has ended: the link reports
+// the next one.
 func Lost(err error) bool {
 	k, _ := Of(err)
 	return k == Wait || errors.Is(err, link.ErrUnknown)

@@ -44,8 +44,9 @@ type Expired struct {
 	Of *Command
 }
 
-// Queue holds the commands of one actor, which embeds it: they are carried out one after the other, so that each finds what the one before has
-// left behind. Every one is answered exactly once: when it has ended, when its deadline passes, or when the actor goes down.
+// Queue holds the commands of one actor, which embeds it: they are carried out one after the other,
+// so that each finds what the one before has left behind. Every one is answered exactly once: when
+// it has ended, when its deadline passes, or when the actor goes down.
 type Queue struct {
 	running *Command
 	waiting []*Command
@@ -93,7 +94,8 @@ func (q *Queue) Finish(c *runtime.Context, ticket uint64, err error) {
 	}
 }
 
-// Expire ends the wait for a command: it is answered, and what was done of it is rolled back, which has the deadline once more.
+// Expire ends the wait for a command: it is answered, and what was done of it is rolled back, which
+// has the deadline once more.
 func (q *Queue) Expire(c *runtime.Context, m *Expired, deadline time.Duration) {
 	cmd := m.Of
 	if cmd != q.running {
@@ -155,7 +157,8 @@ func (cmd *Command) reply(c *runtime.Context, err error) {
 	}
 }
 
-// Interrupt answers all commands because the actor goes down; what was done is not rolled back. It is called in Stop.
+// Interrupt answers all commands because the actor goes down; what was done is not rolled back. It
+// is called in Stop.
 func (q *Queue) Interrupt(c *runtime.Context) {
 	if q.running != nil {
 		q.running.reply(c, fmt.Errorf("%w: %s", class.ErrInterrupted, q.running.waitsFor()))

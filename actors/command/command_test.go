@@ -79,7 +79,8 @@ func (l *caller) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// TestCommandsAreAnsweredOnce: whatever happens, every command gets one answer, and by the deadline.
+// TestCommandsAreAnsweredOnce: whatever happens, every command gets one answer, and by the
+// deadline.
 func TestCommandsAreAnsweredOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		play    func(s *probe.Stage)

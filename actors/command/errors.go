@@ -21,7 +21,8 @@ var (
 var (
 	// ErrNotConnected answers what needs VPP while it is not connected.
 	ErrNotConnected = errors.New("no connection to VPP, or its interfaces are not known yet")
-	// ErrNotLoaded answers commands while the state that earlier ones have saved is still being loaded.
+	// ErrNotLoaded answers commands while the state that earlier ones have saved is still being
+	// loaded.
 	ErrNotLoaded = errors.New("saved state is still loading")
 )
 
@@ -34,7 +35,8 @@ func (refusal) Is(target error) bool { return target == ErrState }
 // Refusal returns an error with this text that ErrState matches.
 func Refusal(text string) error { return refusal{errors.New(text)} }
 
-// Meaning says which of ErrState, ErrAway and ErrTooLate an error of a command is; nil = none of them.
+// Meaning says which of ErrState, ErrAway and ErrTooLate an error of a command is; nil = none of
+// them.
 func Meaning(err error) error {
 	for _, known := range []struct{ is, means error }{
 		{ErrState, ErrState},

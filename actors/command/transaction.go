@@ -7,24 +7,28 @@ import (
 	"github.com/troupe-vpp/troupe/actors/class"
 )
 
-// Step is one part of a command; C is what its functions need of their owner, for actors *runtime.Context. A step whose Do returns an error
-// has done nothing. Neither function waits: one that has only begun something reports done = false, and its result is reported later with
+// Step is one part of a command; C is what its functions need of their owner, for actors
+// *runtime.Context. A step whose Do returns an error has done nothing. Neither function waits: one
+// that has only begun something reports done = false, and its result is reported later with
 // Transaction.Finish.
 type Step[C any] struct {
 	// Name says what the step does, for the journal: "attach interface tap3".
 	Name string
 	// Do carries the step out.
 	Do func(c C) (done bool, err error)
-	// Undo rolls it back, also when it was carried out in part only; nil = there is nothing to roll back.
+	// Undo rolls it back, also when it was carried out in part only; nil = there is nothing to roll
+	// back.
 	Undo func(c C) (done bool, err error)
 }
 
-// Transaction carries out the steps of a command in their order: all of them or none. When one fails, those that were carried out are
-// rolled back in the reverse order; one that failed after it had begun is rolled back too, because some of it may have happened. A failed
-// rollback of a step does not keep the steps before it from being rolled back.
+// Transaction carries out the steps of a command in their order: all of them or none. When one
+// fails, those that were carried out are rolled back in the reverse order; one that failed after it
+// had begun is rolled back too, because some of it may have happened. A failed rollback of a step
+// does not keep the steps before it from being rolled back.
 //
-// It is plain data: it neither sends nor waits. Its owner calls Begin once, then Finish with the result of each step that is not done at once,
-// and Abandon when waiting is over. A result that comes too late has an old ticket and is ignored.
+// It is plain data: it neither sends nor waits. Its owner calls Begin once, then Finish with the
+// result of each step that is not done at once, and Abandon when waiting is over. A result that
+// comes too late has an old ticket and is ignored.
 type Transaction[C any] struct {
 	steps    []Step[C]
 	at       int    // the step under way
@@ -112,7 +116,8 @@ func (t *Transaction[C]) conclude(err error, begun bool) {
 	}
 }
 
-// err says why nothing was done; nil = everything was. It wraps class.ErrNotReverted when something was left behind.
+// err says why nothing was done; nil = everything was. It wraps class.ErrNotReverted when something
+// was left behind.
 func (t *Transaction[C]) err() error {
 	if len(t.stuck) == 0 {
 		return t.failure

@@ -115,8 +115,9 @@ func (a *aggregator) trigger() {
 	a.passes.Trigger()
 }
 
-// pass compares everything, if something has changed. A snapshot that says the same as the one before can still confirm what is held back. Before
-// the store has listed its objects nothing follows from what the sources say.
+// pass compares everything, if something has changed. A snapshot that says the same as the one
+// before can still confirm what is held back. Before the store has listed its objects nothing
+// follows from what the sources say.
 func (a *aggregator) pass(c *runtime.Context) {
 	if a.store == nil {
 		return

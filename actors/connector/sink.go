@@ -16,13 +16,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/events"
 )
 
-// writers is how many services are written at the same time. The rate limit of the store's client bounds the requests.
+// writers is how many services are written at the same time. The rate limit of the store's client
+// bounds the requests.
 const writers = 8
 
 // Delays after a write that failed. There is no last attempt.
 var (
-	failedBackoff  = runtime.Backoff{Min: time.Second, Max: 5 * time.Minute, Jitter: 0.2}
-	invalidBackoff = runtime.Backoff{Min: time.Minute, Max: 5 * time.Minute, Jitter: 0.2} // the same object will be refused again
+	failedBackoff = runtime.Backoff{Min: time.Second, Max: 5 * time.Minute, Jitter: 0.2}
+	// the same object will be refused again
+	invalidBackoff = runtime.Backoff{Min: time.Minute, Max: 5 * time.Minute, Jitter: 0.2}
 )
 
 // sink owns the store and makes the writes.
@@ -94,7 +96,8 @@ func (s *sink) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// publish publishes the state, now and in a second again, and logs what keeps the store from seeing its objects.
+// publish publishes the state, now and in a second again, and logs what keeps the store from seeing
+// its objects.
 func (s *sink) publish(c *runtime.Context) {
 	status := s.status()
 	s.deps.Board.sink.Store(status)
@@ -120,7 +123,8 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 		c.Fail(fmt.Errorf("store: %w", m.err))
 	case *began:
 		s.term = m.term
-		c.Send(c.PID(Aggregator), &Changed{}) // the pass that follows knows what the last leader wrote
+		// the pass that follows knows what the last leader wrote
+		c.Send(c.PID(Aggregator), &Changed{})
 	case *ceased:
 		s.term = nil
 	case *Planned:

@@ -205,7 +205,8 @@ type town struct {
 	events  recorder
 }
 
-// start starts a connector with these sources; with lead nil it is the only one. It must be stopped.
+// start starts a connector with these sources; with lead nil it is the only one. It must be
+// stopped.
 func start(t *testing.T, c *cluster, lead func(context.Context, func(context.Context)), sources ...string) *town {
 	o := &town{T: t, cluster: c, sources: map[string]*script{}}
 	log := slog.New(slog.DiscardHandler)

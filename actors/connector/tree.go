@@ -41,7 +41,8 @@ type Deps struct {
 	DeleteLimit int
 	// Store makes the place where the objects are, for each incarnation of the sink.
 	Store func() connector.Store
-	// Lead competes for the right to write until ctx ends, and calls lead for each term; nil = this is the only connector.
+	// Lead competes for the right to write until ctx ends, and calls lead for each term; nil = this
+	// is the only connector.
 	Lead func(ctx context.Context, lead func(term context.Context))
 	// Events records Kubernetes Events; nil = none are recorded. It must not block.
 	Events events.Recorder
@@ -69,15 +70,16 @@ func Tree(d *Deps) runtime.Spec {
 	})
 }
 
-// independent is the policy of the sources: a failure concerns only the source itself, however many there are.
+// independent is the policy of the sources: a failure concerns only the source itself, however many
+// there are.
 func independent() runtime.Policy {
 	return runtime.Policy{
 		Budget: -1, Window: 10 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
 }
 
-// Board holds what the actors publish once a second outside of messages, so that probes have an answer even when actors hang. Any goroutine may read it; the
-// values are immutable.
+// Board holds what the actors publish once a second outside of messages, so that probes have an
+// answer even when actors hang. Any goroutine may read it; the values are immutable.
 type Board struct {
 	aggregator atomic.Pointer[Status]
 	sink       atomic.Pointer[SinkStatus]
@@ -131,7 +133,8 @@ type Planned struct {
 // CoalesceKey replaces the one before.
 func (*Planned) CoalesceKey() string { return "planned" }
 
-// Confirm is the word of an operator that what is held back of a source may be deleted. The answer is a *Confirmed.
+// Confirm is the word of an operator that what is held back of a source may be deleted. The answer
+// is a *Confirmed.
 type Confirm struct{ Source string }
 
 // Confirmed answers Confirm.

@@ -13,8 +13,9 @@ func (r *registry) announce(c *runtime.Context, rollCall bool) {
 	}
 }
 
-// announceTo tells one renderer which services there are, and in which generation. Before the addresses of VPP are known nothing is announced: what
-// the services say without them must not lead to a deletion.
+// announceTo tells one renderer which services there are, and in which generation. Before the
+// addresses of VPP are known nothing is announced: what the services say without them must not lead
+// to a deletion.
 func (r *registry) announceTo(c *runtime.Context, renderer string, rollCall bool) {
 	if !r.known() || r.context == nil || !r.looked {
 		return // began, updateContext or interfacesChanged does it
@@ -39,10 +40,11 @@ func (r *registry) ensure(c *runtime.Context) {
 	c.Send(c.PID(address.Introspect), all)
 }
 
-// callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told the others, the renderers ask the services that they
-// know in an older generation, and repeat acknowledgements, at which the services repeat their status. Specs are not repeated here: one without an
-// acknowledgement is sent again anyway. Inside a process nothing is lost without the failure of an actor, whose next incarnation asks again; this is for
-// whatever else there may be.
+// callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told
+// the others, the renderers ask the services that they know in an older generation, and repeat
+// acknowledgements, at which the services repeat their status. Specs are not repeated here: one
+// without an acknowledgement is sent again anyway. Inside a process nothing is lost without the
+// failure of an actor, whose next incarnation asks again; this is for whatever else there may be.
 func (r *registry) callRoll(c *runtime.Context) {
 	call := &messages.RollCall{}
 	for _, path := range r.config.Called {

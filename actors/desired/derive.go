@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes object first, in its order, because the
-// first one of a family is the primary one.
+// nodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes
+// object first, in its order, because the first one of a family is the primary one.
 func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	addresses := slices.Clone(self.GetAddresses())
 	for _, text := range vpp {
@@ -19,8 +19,9 @@ func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	return &messages.NodeContext{Node: self, Addresses: addresses}
 }
 
-// Used returns the addresses and the pod networks that the nodes of the cluster use themselves, each ordered: what Kubernetes says of them, and the
-// addresses of their VPPs. Both arguments may be nil.
+// Used returns the addresses and the pod networks that the nodes of the cluster use themselves,
+// each ordered: what Kubernetes says of them, and the addresses of their VPPs. Both arguments may
+// be nil.
 func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podNetworks []string) {
 	addresses, podNetworks = slices.Clone(in.GetSelf().GetAddresses()), slices.Clone(in.GetSelf().GetPodCidrs())
 	for _, node := range in.GetNodes() {
@@ -38,7 +39,8 @@ func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podN
 	return slices.Compact(addresses), slices.Compact(podNetworks)
 }
 
-// localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices without a service have none.
+// localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices
+// without a service have none.
 func localEndpoints(in *messages.ServiceInput, node string) []string {
 	if in.GetService() == nil {
 		return nil

@@ -35,7 +35,8 @@ func TestLocalEndpointsAreDerivedNotCounted(t *testing.T) {
 			{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.2")}}, // the same pod in two slices
 		}},
 		{Service: service, Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.1"), on("n1", "")}}}},
-		{Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.7")}}}}, // slices without a service
+		// slices without a service
+		{Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.7")}}}},
 	}
 	lists := map[string][]string{}
 	for i, in := range inputs {

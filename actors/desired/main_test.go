@@ -63,7 +63,8 @@ func (s *stage) begin() *messages.Begin {
 	return probe.Latest[*messages.Begin](s.Stage, address.Renderer("nat44"))
 }
 
-// fakeFeed is a feed whose deliveries the test decides. A listener gets a Snapshot when the test says so.
+// fakeFeed is a feed whose deliveries the test decides. A listener gets a Snapshot when the test
+// says so.
 type fakeFeed struct {
 	store             *kube.Store
 	sink              kube.Sink // nil = no actor listens

@@ -14,8 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodes keeps this node known in the cluster and knows its peers: it runs node sync, feeds it what Kubernetes and VPP say, and reports
-// what the cluster agreed on. Without an etcd it has nothing to do.
+// nodes keeps this node known in the cluster and knows its peers: it runs node sync, feeds it what
+// Kubernetes and VPP say, and reports what the cluster agreed on. Without an etcd it has nothing to
+// do.
 type nodes struct {
 	report.Health
 	config    *Config
@@ -68,7 +69,8 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
 		}
-		c.Fail(fmt.Errorf("node sync failed: %w", m.err)) // the supervisor restarts us, with back-off
+		// the supervisor restarts us, with back-off
+		c.Fail(fmt.Errorf("node sync failed: %w", m.err))
 	case *messages.RollCall, *messages.Resync:
 		n.tell(c)
 	case *report.Ask:
@@ -78,7 +80,8 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// publish asks for the addresses of VPP's uplink to be known to the peers; an uplink that is gone for a moment withdraws nothing.
+// publish asks for the addresses of VPP's uplink to be known to the peers; an uplink that is gone
+// for a moment withdraws nothing.
 func (n *nodes) publish(addresses []string) {
 	if n.config.NodeSync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
 		return
@@ -109,10 +112,12 @@ func (n *nodes) tell(c *runtime.Context) {
 	}
 }
 
-// mostPeersRecorded is how many changes of single nodes the journal gets from one state of the cluster; of more it gets a count.
+// mostPeersRecorded is how many changes of single nodes the journal gets from one state of the
+// cluster; of more it gets a count.
 const mostPeersRecorded = 8
 
-// recordPeers records which nodes joined, changed and left. What was there before this incarnation is no news.
+// recordPeers records which nodes joined, changed and left. What was there before this incarnation
+// is no news.
 func (n *nodes) recordPeers(c *runtime.Context, before, now *messages.ClusterState) {
 	if before == nil {
 		return

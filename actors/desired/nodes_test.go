@@ -27,7 +27,8 @@ func TestNodesFeedsNodeSync(t *testing.T) {
 			}
 			s.Tell(set)
 		}
-		want := [][]string{{"192.168.16.1/24"}, {"192.168.16.2/24"}} // an uplink that is gone for a moment withdraws nothing
+		// an uplink that is gone for a moment withdraws nothing
+		want := [][]string{{"192.168.16.1/24"}, {"192.168.16.2/24"}}
 		if diff := cmp.Diff(want, s.sync.published); diff != "" {
 			t.Errorf("published (-want +got):\n%s", diff)
 		}
@@ -108,7 +109,8 @@ func TestPeersThatComeAndGoAreInTheJournal(t *testing.T) {
 			state *messages.ClusterState
 			want  []string
 		}{
-			{state(peer(2, "192.168.16.2/24")), []string{"n1: node ID 1 CLAIM_HELD"}}, // what is there is no news
+			// what is there is no news
+			{state(peer(2, "192.168.16.2/24")), []string{"n1: node ID 1 CLAIM_HELD"}},
 			{state(peer(2, "192.168.16.2/24"), peer(3, "192.168.16.3/24")), []string{"n3: joined with node ID 3, VPP at 192.168.16.3/24"}},
 			{state(peer(3, "192.168.16.33/24")), []string{"n2: left; it had node ID 2", "n3: now has VPP at 192.168.16.33/24"}},
 			{state(append(crowd, peer(3, "192.168.16.33/24"))...), []string{"n1: of the other nodes 300 joined, 0 left, 0 changed"}},

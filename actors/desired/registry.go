@@ -15,33 +15,38 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// generationBits separates the generations of incarnations: one that gave out a million specs a second would need twelve days to reach the next.
+// generationBits separates the generations of incarnations: one that gave out a million specs a
+// second would need twelve days to reach the next.
 const generationBits = 40
 
-// registry holds what the node should serve: the input of every service with a generation, and which services exist at all. It does no
-// I/O; a restarted registry pulls everything from the watch and hands it out again, which changes nothing for services that have it already.
+// registry holds what the node should serve: the input of every service with a generation, and
+// which services exist at all. It does no I/O; a restarted registry pulls everything from the watch
+// and hands it out again, which changes nothing for services that have it already.
 type registry struct {
 	report.Health
-	config                 *Config
-	complete               bool // a complete snapshot has been taken
-	mirrored               bool // before that, one of the local mirror was taken
-	generation             uint64
-	newest                 uint64 // highest generation of the source that has been seen
-	entries                map[string]*entry
-	unacked                map[string]*entry // those whose spec has no acknowledgement
-	retrying               bool              // a retryTick is under way
-	members                []string          // keys of entries, ordered; nil = to be made again; shared with messages
-	node                   *messages.NodeInput
-	vpp                    []string // VPP addresses of this node, "ip/len"
-	looked                 bool     // VPP's interfaces are known, and so vpp
-	context                *messages.NodeContext
-	addresses, podNetworks []string               // that the nodes of the cluster use themselves; shared with messages
+	config     *Config
+	complete   bool // a complete snapshot has been taken
+	mirrored   bool // before that, one of the local mirror was taken
+	generation uint64
+	newest     uint64 // highest generation of the source that has been seen
+	entries    map[string]*entry
+	unacked    map[string]*entry // those whose spec has no acknowledgement
+	retrying   bool              // a retryTick is under way
+	// keys of entries, ordered; nil = to be made again; shared with messages
+	members []string
+	node    *messages.NodeInput
+	vpp     []string // VPP addresses of this node, "ip/len"
+	looked  bool     // VPP's interfaces are known, and so vpp
+	context *messages.NodeContext
+	// that the nodes of the cluster use themselves; shared with messages
+	addresses, podNetworks []string
 	peers                  *messages.ClusterState // nil = not known
-	hosted                 map[string][]string    // addresses of local endpoints by service, of those that have some
-	budget                 *service.Budget        // which services their namespaces have room for
-	endpoints              *messages.LocalEndpoints
-	stale                  bool // endpoints must be computed again
-	traced                 bool // what is given out now is recorded service by service
+	// addresses of local endpoints by service, of those that have some
+	hosted    map[string][]string
+	budget    *service.Budget // which services their namespaces have room for
+	endpoints *messages.LocalEndpoints
+	stale     bool // endpoints must be computed again
+	traced    bool // what is given out now is recorded service by service
 }
 
 // entry is one service.
@@ -52,7 +57,8 @@ type entry struct {
 	again   time.Time // when it is sent again
 }
 
-// Ticks of the registry: retryTick sends again what was not acknowledged, rollCallTick repeats everything.
+// Ticks of the registry: retryTick sends again what was not acknowledged, rollCallTick repeats
+// everything.
 type (
 	retryTick    struct{}
 	rollCallTick struct{}
@@ -90,7 +96,8 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.ServiceChanged:
 		r.serviceChanged(c, m.GetInput())
 	case *messages.NodeChanged:
-		if r.known() && m.GetInput().GetGeneration() > r.newest { // nodes have their place in the order of all changes
+		if r.known() && m.GetInput().GetGeneration() > r.newest {
+			// nodes have their place in the order of all changes
 			r.newest = m.GetInput().GetGeneration()
 			r.nodeChanged(c, m.GetInput())
 		}
@@ -125,11 +132,12 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// known reports whether it is known which services there are: from the source, or from an earlier process through the local mirror.
+// known reports whether it is known which services there are: from the source, or from an earlier
+// process through the local mirror.
 func (r *registry) known() bool { return r.complete || r.mirrored }
 
-// serviceChanged takes one change of the source. Before the first snapshot there are none; what is not newer than all that has been seen comes
-// late.
+// serviceChanged takes one change of the source. Before the first snapshot there are none; what is
+// not newer than all that has been seen comes late.
 func (r *registry) serviceChanged(c *runtime.Context, in *messages.ServiceInput) {
 	if !r.known() || in.GetGeneration() <= r.newest {
 		return
@@ -141,7 +149,8 @@ func (r *registry) serviceChanged(c *runtime.Context, in *messages.ServiceInput)
 	}
 }
 
-// trace takes the latest input of one service and, if that is news, records the id of everything that follows from it.
+// trace takes the latest input of one service and, if that is news, records the id of everything
+// that follows from it.
 func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method messages.Method) (created bool) {
 	before := r.generation
 	r.traced = true
@@ -164,8 +173,8 @@ func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method m
 	return created
 }
 
-// snapshot takes a list of everything: a service that is not in a complete one is gone; one of the local mirror only adds. A complete list that
-// is older than what has been seen comes late.
+// snapshot takes a list of everything: a service that is not in a complete one is gone; one of the
+// local mirror only adds. A complete list that is older than what has been seen comes late.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	if !m.GetComplete() {
 		r.mirror(c, m)
@@ -183,7 +192,8 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	shown := make(map[string]bool, len(m.GetServices()))
 	for _, in := range m.GetServices() {
 		shown[in.GetKey()] = true
-		if e := r.entries[in.GetKey()]; e == nil || e.spec.GetInput() != in { // nearly all are repeated, and have been measured
+		if e := r.entries[in.GetKey()]; e == nil || e.spec.GetInput() != in {
+			// nearly all are repeated, and have been measured
 			r.measure(in)
 		}
 	}
@@ -202,7 +212,9 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 		}
 	}
 	r.moved(c, moved)
-	r.complete = true // not before everything is in: a Begin with half of the services would cost the others their rows
+	// not before everything is in: a Begin with half of the services would cost the others their
+	// rows
+	r.complete = true
 	if first {
 		r.mirrored = false
 		r.began(c, fmt.Sprintf("snapshot of %d services taken", len(r.entries)), m)
@@ -210,7 +222,8 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	r.ensure(c)
 }
 
-// listed takes the input of one service out of a list. Only what is new in a later list is worth a record.
+// listed takes the input of one service out of a list. Only what is new in a later list is worth a
+// record.
 func (r *registry) listed(c *runtime.Context, in *messages.ServiceInput, first bool) {
 	if first {
 		r.changed(c, in)
@@ -252,8 +265,8 @@ func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) 
 	})
 }
 
-// report reports what the registry lacks. Without a node nothing can be served; when Kubernetes deletes one that was known, the node goes on with
-// what it was.
+// report reports what the registry lacks. Without a node nothing can be served; when Kubernetes
+// deletes one that was known, the node goes on with what it was.
 func (r *registry) report(c *runtime.Context) {
 	ok, reason, missing := true, "", "Kubernetes has no node "+r.config.NodeName
 	switch {
@@ -271,7 +284,8 @@ func (r *registry) report(c *runtime.Context) {
 	}
 }
 
-// changed takes the latest input of one service and reports whether it needs an actor that it did not need before.
+// changed takes the latest input of one service and reports whether it needs an actor that it did
+// not need before.
 func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (created bool) {
 	key, gone := in.GetKey(), in.GetService() == nil
 	e := r.entries[key]
@@ -295,7 +309,8 @@ func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (creat
 	return created
 }
 
-// sameInput reports whether the service would see no difference, whatever generation the source counts.
+// sameInput reports whether the service would see no difference, whatever generation the source
+// counts.
 func sameInput(a, b *messages.ServiceInput) bool {
 	if a == b || a.GetService() == nil && b.GetService() == nil {
 		return true
@@ -323,7 +338,8 @@ func (r *registry) lookAround() bool {
 	return !slices.Equal(r.addresses, addresses) || !slices.Equal(r.podNetworks, pods)
 }
 
-// announceAnew tells every renderer what has changed besides the services: a renderer ignores a list that is not newer.
+// announceAnew tells every renderer what has changed besides the services: a renderer ignores a
+// list that is not newer.
 func (r *registry) announceAnew(c *runtime.Context) {
 	r.generation++
 	r.announce(c, false)
@@ -341,7 +357,8 @@ func (r *registry) interfacesChanged(c *runtime.Context, set *messages.Interface
 	}
 }
 
-// updateContext gives every service a new spec when something of the node changed that serving depends on, and reports whether it did.
+// updateContext gives every service a new spec when something of the node changed that serving
+// depends on, and reports whether it did.
 func (r *registry) updateContext(c *runtime.Context) bool {
 	if r.node.GetSelf() == nil || c.Incarnation() > 1 && !r.looked {
 		return false // a restarted registry must not give out less than its predecessor knew
@@ -354,7 +371,8 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	next.Generation = r.generation
 	r.context = next
 	for _, key := range r.keys() {
-		r.measure(r.entries[key].spec.GetInput()) // node ports are frontends at each address of the node
+		// node ports are frontends at each address of the node
+		r.measure(r.entries[key].spec.GetInput())
 	}
 	r.budget.Settle()
 	for _, key := range r.keys() {

@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// withRegistry plays with a registry that knows two services, "default/web" and "default/db", whose actors have acknowledged their specs.
+// withRegistry plays with a registry that knows two services, "default/web" and "default/db", whose
+// actors have acknowledged their specs.
 func withRegistry(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	perform(t, address.Registry, []string{webKey, dbKey}, func(s *stage) {
@@ -68,7 +69,8 @@ func TestRegistryAsksOnceWhenItStarts(t *testing.T) {
 	})
 }
 
-// TestRegistryWithoutANode: nothing can be served for a node that Kubernetes does not have; one that was known is served further on.
+// TestRegistryWithoutANode: nothing can be served for a node that Kubernetes does not have; one
+// that was known is served further on.
 func TestRegistryWithoutANode(t *testing.T) {
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		empty := snapshotOf(1, testInput("web", "10.96.0.10", 1))
@@ -89,7 +91,8 @@ func TestRegistryWithoutANode(t *testing.T) {
 	})
 }
 
-// TestRegistryIgnoresWhatComesLate: what is not newer than all that was seen changes nothing, neither the same again nor what a list has overtaken.
+// TestRegistryIgnoresWhatComesLate: what is not newer than all that was seen changes nothing,
+// neither the same again nor what a list has overtaken.
 func TestRegistryIgnoresWhatComesLate(t *testing.T) {
 	old, current := testInput("web", "10.96.0.10", 5, "10.1.1.2"), testInput("web", "10.96.0.10", 12, "10.1.1.3")
 	for name, tc := range map[string]struct {
@@ -112,7 +115,8 @@ func TestRegistryIgnoresWhatComesLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			perform(t, address.Registry, []string{webKey}, func(s *stage) {
 				s.Tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)), interfacesWith("192.168.16.1/24"), &messages.PullSpec{Key: webKey})
-				for _, msg := range tc.messages { // one by one: of two that wait, a mailbox keeps the last
+				for _, msg := range tc.messages {
+					// one by one: of two that wait, a mailbox keeps the last
 					s.Tell(msg)
 				}
 				if gone := s.spec(webKey).GetInput().GetService() == nil; gone != (tc.want == nil) || !slices.Equal(s.endpointsOf(webKey), tc.want) {
@@ -140,7 +144,8 @@ func TestRegistryIgnoresALateNode(t *testing.T) {
 	})
 }
 
-// TestBlankRegistryIgnoresChanges: a change alone says nothing of the other services, so nothing begins with it.
+// TestBlankRegistryIgnoresChanges: a change alone says nothing of the other services, so nothing
+// begins with it.
 func TestBlankRegistryIgnoresChanges(t *testing.T) {
 	perform(t, address.Registry, nil, func(s *stage) {
 		s.Forget()
@@ -161,7 +166,8 @@ func TestBlankRegistryIgnoresChanges(t *testing.T) {
 	})
 }
 
-// TestRegistryTakesTheMirrorUntilTheSourceSpeaks: what the mirror says is announced, nothing is removed for it, and a late one changes nothing.
+// TestRegistryTakesTheMirrorUntilTheSourceSpeaks: what the mirror says is announced, nothing is
+// removed for it, and a late one changes nothing.
 func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		mirror := &messages.Snapshot{Services: []*messages.ServiceInput{testInput("web", "10.96.0.10", 0, "10.1.1.2")}, Node: testNodeInput(0)}
@@ -186,7 +192,8 @@ func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 	})
 }
 
-// TestRegistryBeginsOnlyWithAllServices: a list without a service that exists would cost it its rows.
+// TestRegistryBeginsOnlyWithAllServices: a list without a service that exists would cost it its
+// rows.
 func TestRegistryBeginsOnlyWithAllServices(t *testing.T) {
 	up := &messages.RenderUp{Renderer: "nat44"}
 	web, node := testInput("web", "10.96.0.10", 1), &messages.NodeChanged{Input: testNodeInput(1)}
@@ -225,7 +232,8 @@ func TestRegistryBeginsOnlyWithAllServices(t *testing.T) {
 	}
 }
 
-// TestRegistryAnswersARenderer: one that has started gets the list with the generation of each service, and no service is bothered.
+// TestRegistryAnswersARenderer: one that has started gets the list with the generation of each
+// service, and no service is bothered.
 func TestRegistryAnswersARenderer(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
@@ -293,7 +301,8 @@ func TestRegistryReleasesOnlyTheRetired(t *testing.T) {
 	})
 }
 
-// TestRestartedRegistryGivesNoLess: a restarted registry gives out nothing before it knows what its predecessor knew, and then only higher generations.
+// TestRestartedRegistryGivesNoLess: a restarted registry gives out nothing before it knows what its
+// predecessor knew, and then only higher generations.
 func TestRestartedRegistryGivesNoLess(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.Tell(&messages.PullSpec{Key: webKey}, &messages.RenderUp{Renderer: "nat44"})
@@ -359,7 +368,8 @@ func TestRegistryIgnoresSameContent(t *testing.T) {
 	})
 }
 
-// TestRegistryRecordsChanges: each change of the source has an id in the journal, and its spec says so.
+// TestRegistryRecordsChanges: each change of the source has an id in the journal, and its spec says
+// so.
 func TestRegistryRecordsChanges(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		for _, step := range []struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// serviceActor is one service: it turns what Kubernetes says of it into what this node serves and sees to it that every renderer has it.
-// It keeps nothing that it could not ask for again; after a crash it pulls its spec and repeats its Renders, which cost VPP nothing when
-// nothing changed.
+// serviceActor is one service: it turns what Kubernetes says of it into what this node serves and
+// sees to it that every renderer has it. It keeps nothing that it could not ask for again; after a
+// crash it pulls its spec and repeats its Renders, which cost VPP nothing when nothing changed.
 type serviceActor struct {
 	config   *Config
 	key      string
@@ -38,7 +38,8 @@ func NewService(config *Config, key string) runtime.Behaviour {
 
 // Start satisfies runtime.Behaviour.
 func (s *serviceActor) Start(c *runtime.Context) {
-	s.pull(c) // a message that came before this incarnation may be lost with the one that was handling it
+	// a message that came before this incarnation may be lost with the one that was handling it
+	s.pull(c)
 	s.retryLater(c)
 }
 
@@ -75,7 +76,8 @@ func (s *serviceActor) pull(c *runtime.Context) {
 	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})
 }
 
-// take adopts a spec. A repeated one is acknowledged again, because the acknowledgement may have been lost.
+// take adopts a spec. A repeated one is acknowledged again, because the acknowledgement may have
+// been lost.
 func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	if spec.GetGeneration() < s.spec.GetGeneration() {
 		return // of an earlier incarnation of the registry
@@ -102,7 +104,8 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 		clear(s.acks) // they are about another view
 	}
 	for _, name := range s.config.Renderers {
-		s.render(c, name) // also where nothing has changed: the barrier of a renderer counts generations
+		// also where nothing has changed: the barrier of a renderer counts generations
+		s.render(c, name)
 	}
 	s.publish(c)
 }
@@ -152,8 +155,9 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 	s.retryLater(c)
 }
 
-// acknowledged takes the answer of a renderer. An answer to an earlier Render says nothing; one that is not about the present view means
-// that the renderer has lost it, for example because a list of the registry did not have the service.
+// acknowledged takes the answer of a renderer. An answer to an earlier Render says nothing; one
+// that is not about the present view means that the renderer has lost it, for example because a
+// list of the registry did not have the service.
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	name := ack.GetRenderer()
 	before := s.acks[name]
@@ -232,7 +236,8 @@ func (s *serviceActor) retry(c *runtime.Context) {
 
 // retryLater retries with back-off: a renderer reports by itself when something changes.
 func (s *serviceActor) retryLater(c *runtime.Context) {
-	// A service that is gone goes on until its actor is stopped: the registry may have missed Retired.
+	// A service that is gone goes on until its actor is stopped: the registry may have missed
+	// Retired.
 	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
 		return
 	}

@@ -124,7 +124,8 @@ func TestServiceRepeatsItsRenderUntilItIsInVPP(t *testing.T) {
 	}
 }
 
-// TestServiceKeepsItsAcknowledgements where the view does not change. The renderers still get the new generation: their barrier counts it.
+// TestServiceKeepsItsAcknowledgements where the view does not change. The renderers still get the
+// new generation: their barrier counts it.
 func TestServiceKeepsItsAcknowledgements(t *testing.T) {
 	withService(t, func(s *stage) {
 		s.Tell(specOf(5, "10.1.1.2"))
@@ -173,7 +174,8 @@ func TestServiceRendersWhenItIsAsked(t *testing.T) {
 	})
 }
 
-// TestServiceRepeatsItsStatus: for a restarted introspection, and when a renderer repeats its acknowledgement in a roll call.
+// TestServiceRepeatsItsStatus: for a restarted introspection, and when a renderer repeats its
+// acknowledgement in a roll call.
 func TestServiceRepeatsItsStatus(t *testing.T) {
 	for _, state := range []messages.RenderState{messages.RenderState_RENDER_IN_SYNC, messages.RenderState_RENDER_FAILED} {
 		withService(t, func(s *stage) {
@@ -195,7 +197,8 @@ func TestServiceRepeatsItsStatus(t *testing.T) {
 	}
 }
 
-// TestServiceRendersAgainWhatWasLost: what a renderer acknowledges is compared with the present view.
+// TestServiceRendersAgainWhatWasLost: what a renderer acknowledges is compared with the present
+// view.
 func TestServiceRendersAgainWhatWasLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		generation uint64
@@ -341,7 +344,8 @@ func TestServiceReportsHowLongAChangeTook(t *testing.T) {
 	})
 }
 
-// TestServiceRecordsATracedChange: what became of it is in the journal under the id of the change, in the words of an operator.
+// TestServiceRecordsATracedChange: what became of it is in the journal under the id of the change,
+// in the words of an operator.
 func TestServiceRecordsATracedChange(t *testing.T) {
 	withService(t, func(s *stage) {
 		traced := func(spec *messages.ServiceSpec) *messages.ServiceSpec { spec.Traced = true; return spec }

@@ -24,7 +24,8 @@ func (r *registry) measure(in *messages.ServiceInput) {
 	r.budget.Set(in.GetKey(), in.GetService().GetCreated(), service.Measure(in, r.context, &r.config.Serving))
 }
 
-// moved gives those of the services a new spec for which their namespace has room now and had none, or the other way round.
+// moved gives those of the services a new spec for which their namespace has room now and had none,
+// or the other way round.
 func (r *registry) moved(c *runtime.Context, keys []string) {
 	for _, key := range keys {
 		if e := r.entries[key]; e != nil && e.spec.GetRefused() != r.budget.Refused(key) {
@@ -42,7 +43,9 @@ func (r *registry) send(c *runtime.Context, e *entry) {
 	}
 	r.retryLater(c)
 	if !e.started && c.Incarnation() == 1 {
-		return // its actor is being spawned and will ask; a restarted registry cannot know which actors exist
+		// its actor is being spawned and will ask; a restarted registry cannot know which actors
+		// exist
+		return
 	}
 	c.Send(c.PID(address.Service(e.spec.GetInput().GetKey())), e.spec)
 }
@@ -55,7 +58,8 @@ func (r *registry) retryLater(c *runtime.Context) {
 	}
 }
 
-// retry sends specs again that were not acknowledged. The actor may be in quarantine: the spawner is told as well.
+// retry sends specs again that were not acknowledged. The actor may be in quarantine: the spawner
+// is told as well.
 func (r *registry) retry(c *runtime.Context) {
 	now := c.Now()
 	var due []string
@@ -98,7 +102,8 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 // retired lets a service go of which nothing is left in VPP, unless it is wanted again.
 func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 	e := r.entries[m.GetKey()]
-	// A service that was deleted and created again meanwhile has a higher generation than the one that it retired for.
+	// A service that was deleted and created again meanwhile has a higher generation than the one
+	// that it retired for.
 	if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {
 		return
 	}
@@ -134,8 +139,8 @@ func (r *registry) host(c *runtime.Context, in *messages.ServiceInput) {
 	}
 }
 
-// computeEndpoints joins the addresses of all endpoints on this node. It is computed, not counted: a pod that backs several services
-// stays a backend until the last of them drops it.
+// computeEndpoints joins the addresses of all endpoints on this node. It is computed, not counted:
+// a pod that backs several services stays a backend until the last of them drops it.
 func (r *registry) computeEndpoints(c *runtime.Context) {
 	r.stale = false
 	if addresses := union(r.hosted); r.endpoints == nil || !slices.Equal(addresses, r.endpoints.GetAddresses()) {

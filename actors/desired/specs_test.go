@@ -28,7 +28,8 @@ func TestRegistryGivesASpecToAServiceThatAsks(t *testing.T) {
 	})
 }
 
-// TestRegistryRetriesASpecUntilItIsTaken: with back-off, and the spawner is told in case the actor is in quarantine.
+// TestRegistryRetriesASpecUntilItIsTaken: with back-off, and the spawner is told in case the actor
+// is in quarantine.
 func TestRegistryRetriesASpecUntilItIsTaken(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
@@ -53,7 +54,8 @@ func TestRegistryRetriesASpecUntilItIsTaken(t *testing.T) {
 	})
 }
 
-// TestRegistryRestsWithoutWork: while every spec is acknowledged the registry has no timer but the heartbeat and the roll call.
+// TestRegistryRestsWithoutWork: while every spec is acknowledged the registry has no timer but the
+// heartbeat and the roll call.
 func TestRegistryRestsWithoutWork(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.config.RollCall = 24 * time.Hour
@@ -90,7 +92,8 @@ func TestRegistryNudgesTheSpawner(t *testing.T) {
 	})
 }
 
-// TestRegistryRetriesManyWithBackOff: however many services do not answer, each of them is retried with a delay that grows.
+// TestRegistryRetriesManyWithBackOff: however many services do not answer, each of them is retried
+// with a delay that grows.
 func TestRegistryRetriesManyWithBackOff(t *testing.T) {
 	perform(t, address.Registry, nil, func(s *stage) {
 		const many = 1000
@@ -128,7 +131,8 @@ func TestRegistryTakesAcknowledgementsOfTheSameGenerationOnly(t *testing.T) {
 	})
 }
 
-// TestRegistryKnowsActorsByTheirAcknowledgement: an actor that acknowledges exists, even if its question was never seen.
+// TestRegistryKnowsActorsByTheirAcknowledgement: an actor that acknowledges exists, even if its
+// question was never seen.
 func TestRegistryKnowsActorsByTheirAcknowledgement(t *testing.T) {
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		s.Tell(snapshotOf(2, testInput("web", "10.96.0.10", 1)), interfacesWith("192.168.16.1/24"), &messages.Have{Key: webKey, Generation: 1})
@@ -173,7 +177,8 @@ func TestRollCall(t *testing.T) {
 	})
 }
 
-// TestRollCallOfABlankRegistry: it asks for what it lacks, and says nothing about services that it does not know.
+// TestRollCallOfABlankRegistry: it asks for what it lacks, and says nothing about services that it
+// does not know.
 func TestRollCallOfABlankRegistry(t *testing.T) {
 	perform(t, address.Registry, nil, func(s *stage) {
 		s.Forget()

@@ -7,8 +7,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// triggers are the instants at which Kubernetes stamped the endpoint changes of one service that have not reached VPP yet. What was stamped
-// before the service was first seen counts for nothing: the agent may have been away.
+// triggers are the instants at which Kubernetes stamped the endpoint changes of one service that
+// have not reached VPP yet. What was stamped before the service was first seen counts for nothing:
+// the agent may have been away.
 type triggers struct {
 	seen    int64 // latest one, Unix nanoseconds
 	pending []trigger

@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestWaiting: a change waits until each renderer has answered it or a later one; while changes go on, each such answer moves the clock.
+// TestWaiting: a change waits until each renderer has answered it or a later one; while changes go
+// on, each such answer moves the clock.
 func TestWaiting(t *testing.T) {
 	type step struct {
 		at     int64

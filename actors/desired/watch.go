@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// watch listens to the Kubernetes source and passes on what it delivers, in its order. It is started after its receivers, so that they miss
-// nothing.
+// watch listens to the Kubernetes source and passes on what it delivers, in its order. It is
+// started after its receivers, so that they miss nothing.
 type watch struct {
 	report.Health
 	config   *Config
@@ -28,7 +28,8 @@ func NewWatch(config *Config) runtime.Behaviour {
 func (w *watch) Start(c *runtime.Context) {
 	w.report(c)
 	w.Health.Start(c)
-	// The source is not run here: it outlives the watch, so that a restart costs the API server nothing.
+	// The source is not run here: it outlives the watch, so that a restart costs the API server
+	// nothing.
 	w.leave = w.config.Feed.Listen(postSink{c.Post()})
 	c.Ready()
 }
@@ -83,8 +84,9 @@ func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
 	}
 }
 
-// report reports the health: the first list must be complete, and a source that does not see what happens must not have been away for too long. A
-// mirror is no list, however young: an update that cuts off the API server must stop at its first node.
+// report reports the health: the first list must be complete, and a source that does not see what
+// happens must not have been away for too long. A mirror is no list, however young: an update that
+// cuts off the API server must stop at its first node.
 func (w *watch) report(c *runtime.Context) {
 	ok, reason := w.complete, w.source.Reason
 	if w.AsOf = 0; !w.source.OK {

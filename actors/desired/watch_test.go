@@ -51,7 +51,8 @@ func TestWatchPassesOnWhatTheSourceSays(t *testing.T) {
 	})
 }
 
-// TestWatchKeepsTheOrder: the registry takes what is newer than all that it has seen, so services and nodes must come in the order of the source.
+// TestWatchKeepsTheOrder: the registry takes what is newer than all that it has seen, so services
+// and nodes must come in the order of the source.
 func TestWatchKeepsTheOrder(t *testing.T) {
 	withWatch(t, func(s *stage) {
 		for i := range 20 {
@@ -115,7 +116,8 @@ func TestWatchAsksTheSource(t *testing.T) {
 	}
 }
 
-// TestWatchWithoutANodeAsksForOne: an interfaces actor that starts before the first list gets the node with that list.
+// TestWatchWithoutANodeAsksForOne: an interfaces actor that starts before the first list gets the
+// node with that list.
 func TestWatchWithoutANodeAsksForOne(t *testing.T) {
 	perform(t, address.Watch, nil, func(s *stage) {
 		s.Tell(&messages.Resync{Sibling: "interfaces"})
@@ -138,7 +140,8 @@ func TestWatchRepeatsItsHealthOnly(t *testing.T) {
 	})
 }
 
-// TestWatchHealth: there must be a list, and a source that does not see what happens may not be away for longer than the limit.
+// TestWatchHealth: there must be a list, and a source that does not see what happens may not be
+// away for longer than the limit.
 func TestWatchHealth(t *testing.T) {
 	perform(t, address.Watch, nil, func(s *stage) {
 		list := func(complete bool) func() {
@@ -200,7 +203,8 @@ func TestWatchWithoutALimit(t *testing.T) {
 	})
 }
 
-// TestRestartedWatchListensAgain: the source goes on, the new incarnation gets a list from it, and the end of the watch ends the listening.
+// TestRestartedWatchListensAgain: the source goes on, the new incarnation gets a list from it, and
+// the end of the watch ends the listening.
 func TestRestartedWatchListensAgain(t *testing.T) {
 	withWatch(t, func(s *stage) {
 		first := s.feed.sink

@@ -14,12 +14,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Deadline is how long a command about external configuration may take, and as long again its rollback. Requests of the API have to wait longer, or
-// the reason does not reach their caller.
+// Deadline is how long a command about external configuration may take, and as long again its
+// rollback. Requests of the API have to wait longer, or the reason does not reach their caller.
 const Deadline = 8 * time.Second
 
-// Apply is a command: the document of a source replaces what the source said before. It is answered with a command.Result when VPP holds
-// what it wants and the document is saved; with an error nothing of it is. The error may be of type external.Errors.
+// Apply is a command: the document of a source replaces what the source said before. It is answered
+// with a command.Result when VPP holds what it wants and the document is saved; with an error
+// nothing of it is. The error may be of type external.Errors.
 type Apply struct {
 	// Source names the layer.
 	Source string
@@ -42,7 +43,8 @@ type Page struct {
 
 // Layer is what one source says.
 type Layer struct {
-	// Source names the layer, Priority decides between layers, Entries is the number of things that it wants.
+	// Source names the layer, Priority decides between layers, Entries is the number of things that
+	// it wants.
 	Source   string
 	Priority int
 	Entries  int
@@ -60,7 +62,8 @@ type Entry struct {
 	Name, Kind, Source string
 	// State is in-sync, pending, failed, refused or shadowed.
 	State string
-	// Owner has it where State is refused or shadowed: another source, a service, or something in VPP.
+	// Owner has it where State is refused or shadowed: another source, a service, or something in
+	// VPP.
 	Owner string
 	// Why says more about a state that is not in-sync.
 	Why string
@@ -156,8 +159,9 @@ func (x *externals) steps(source string, next *layered) []step {
 	})
 }
 
-// replace puts a layer in the place of the one of its source, and has the step under way wait for VPP. It fails at once, and changes nothing, when
-// entries of the source required contradict those of layers with a higher rank.
+// replace puts a layer in the place of the one of its source, and has the step under way wait for
+// VPP. It fails at once, and changes nothing, when entries of the source required contradict those
+// of layers with a higher rank.
 func (x *externals) replace(c *runtime.Context, source string, l *layered, required string) error {
 	before := x.layers[source]
 	set := func(l *layered) {

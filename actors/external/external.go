@@ -17,8 +17,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Sources is where external configuration comes from, and where it is saved. What was saved must survive restarts of the actor; where it survives
-// those of the process as well, so does what was applied at the control socket.
+// Sources is where external configuration comes from, and where it is saved. What was saved must
+// survive restarts of the actor; where it survives those of the process as well, so does what was
+// applied at the control socket.
 type Sources interface {
 	// Families are the kinds of sources that Run watches: "file", "etcd:".
 	Families() []string
@@ -26,18 +27,21 @@ type Sources interface {
 	Load(ctx context.Context) (map[string][]byte, error)
 	// Save saves the document of a source; nil = it has none any more.
 	Save(ctx context.Context, source string, document []byte) error
-	// Run watches every family until ctx ends; out gets all documents of a family each time something changed, never two at a time.
+	// Run watches every family until ctx ends; out gets all documents of a family each time
+	// something changed, never two at a time.
 	Run(ctx context.Context, out func(Update)) error
 }
 
 // Update is what a family of sources says now.
 type Update struct {
-	// Family is one of Sources.Families. One that ends with a colon has the layers whose source begins like that, any other one only the layer
-	// of its own name: "file" is not "fileserver", which may be the name of a layer at the control socket.
+	// Family is one of Sources.Families. One that ends with a colon has the layers whose source
+	// begins like that, any other one only the layer of its own name: "file" is not "fileserver",
+	// which may be the name of a layer at the control socket.
 	Family string
 	// Documents by source, as JSON; complete.
 	Documents map[string][]byte
-	// Unreadable are sources whose document is there and cannot even be read; their last good one stays.
+	// Unreadable are sources whose document is there and cannot even be read; their last good one
+	// stays.
 	Unreadable map[string]error
 	// Err is why the family cannot be read: its last documents stay.
 	Err error
@@ -62,9 +66,10 @@ type Config struct {
 	Retry time.Duration
 }
 
-// externals keeps external configuration: a layer per source, merged by priority, sent to the renderer. Layers come from the families of
-// sources, which are watched, and from commands. A command is a transaction: its layer is in VPP and saved, or nothing of it is, and the answer
-// says why.
+// externals keeps external configuration: a layer per source, merged by priority, sent to the
+// renderer. Layers come from the families of sources, which are watched, and from commands. A
+// command is a transaction: its layer is in VPP and saved, or nothing of it is, and the answer says
+// why.
 //
 // A document with an error changes nothing: the last good layer of its source stays.
 type externals struct {
@@ -189,7 +194,8 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
 		}
-		c.Fail(fmt.Errorf("external configuration: %w", m.err)) // the supervisor restarts us, with back-off
+		// the supervisor restarts us, with back-off
+		c.Fail(fmt.Errorf("external configuration: %w", m.err))
 	case *Query:
 		c.Reply(x.page())
 		return
@@ -225,8 +231,8 @@ func (x *externals) begin(c *runtime.Context, m *loadedDocuments) {
 // problemSaved is the name of the problem that what was saved cannot be loaded.
 const problemSaved = "saved"
 
-// adopt makes the document of a source its layer; nil removes it. It reports whether that changed anything. A document with an error leaves
-// the layer as it is.
+// adopt makes the document of a source its layer; nil removes it. It reports whether that changed
+// anything. A document with an error leaves the layer as it is.
 func (x *externals) adopt(c *runtime.Context, source string, document []byte) bool {
 	delete(x.problems, source)
 	before := x.layers[source]
@@ -234,7 +240,8 @@ func (x *externals) adopt(c *runtime.Context, source string, document []byte) bo
 		delete(x.layers, source)
 		return before != nil
 	}
-	if before != nil && string(before.document) == string(document) { // sources repeat everything when they start
+	if before != nil && string(before.document) == string(document) {
+		// sources repeat everything when they start
 		return false
 	}
 	layer, err := external.Decode(document, source)
@@ -248,7 +255,8 @@ func (x *externals) adopt(c *runtime.Context, source string, document []byte) bo
 	return true
 }
 
-// updated takes what a family of sources says. Commands change other layers, so neither waits for the other.
+// updated takes what a family of sources says. Commands change other layers, so neither waits for
+// the other.
 func (x *externals) updated(c *runtime.Context, m *Update) {
 	delete(x.problems, m.Family)
 	if m.Err != nil {
@@ -260,7 +268,8 @@ func (x *externals) updated(c *runtime.Context, m *Update) {
 		sources[source] = true
 	}
 	for source := range x.layers {
-		if m.has(source) && m.Unreadable[source] == nil { // without a document in the update: it is gone
+		if m.has(source) && m.Unreadable[source] == nil {
+			// without a document in the update: it is gone
 			sources[source] = true
 		}
 	}
@@ -377,7 +386,8 @@ func (x *externals) saved(c *runtime.Context, m *savedDocument) {
 	x.saveNext(c)
 }
 
-// warn reports the health of the part, which is always good: the node serves what it should. A warning stands beside it.
+// warn reports the health of the part, which is always good: the node serves what it should. A
+// warning stands beside it.
 func (x *externals) warn(c *runtime.Context) {
 	reason := ""
 	if len(x.problems) > 0 {

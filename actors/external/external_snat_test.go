@@ -21,7 +21,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// withSNAT plays with dynamic SNAT; the peer is reached by the default route until an overlay is built.
+// withSNAT plays with dynamic SNAT; the peer is reached by the default route until an overlay is
+// built.
 func withSNAT(t *testing.T, s *sources, enabled bool, play func(w *world)) {
 	t.Helper()
 	withExternal(t, s, func(w *world) {
@@ -63,7 +64,8 @@ func (w *world) passes(in, src, dst string, proto uint8, flags simulator.TCPFlag
 	return v.Out + " " + v.Src.String() + " > " + v.Dst.String()
 }
 
-// translation are packets of a node: through a service from outside and from a pod, of the overlay, of and to the node, and out of pods.
+// translation are packets of a node: through a service from outside and from a pod, of the overlay,
+// of and to the node, and out of pods.
 func (w *world) translation(port string, snat bool) {
 	w.Helper()
 	tcp, udp, answer := simulator.ProtoTCP, simulator.ProtoUDP, simulator.SYN|simulator.ACK
@@ -124,7 +126,9 @@ const (
 	snatRefusal    = "snat: refused: packets to pods of other nodes leave through uplink0 without an overlay, and would be translated: 10.1.2.0/24 of n2"
 )
 
-// TestSNAT: pods leave with the address of the node and get their answers, and nothing else is translated; failures of actors cost no write; an overlay that goes takes it away, with a reason, and one that comes brings it.
+// TestSNAT: pods leave with the address of the node and get their answers, and nothing else is
+// translated; failures of actors cost no write; an overlay that goes takes it away, with a reason,
+// and one that comes brings it.
 func TestSNAT(t *testing.T) {
 	s := newSources("file")
 	s.say(update("file"))
@@ -171,7 +175,8 @@ func TestSNAT(t *testing.T) {
 	})
 }
 
-// TestSNATBeneathLayers: other layers come first, and SNAT comes up again when they go; a restart of VPP brings all of it back.
+// TestSNATBeneathLayers: other layers come first, and SNAT comes up again when they go; a restart
+// of VPP brings all of it back.
 func TestSNATBeneathLayers(t *testing.T) {
 	withSNAT(t, newSources(), true, func(w *world) {
 		w.overlay()
@@ -221,7 +226,8 @@ func (w *world) recorded(text string) {
 	}
 }
 
-// nothingRefused fails the test if VPP has ever refused an operation on rows or roles: while it is tried again the uplink has no role at all.
+// nothingRefused fails the test if VPP has ever refused an operation on rows or roles: while it is
+// tried again the uplink has no role at all.
 func (w *world) nothingRefused() {
 	w.Helper()
 	events := w.Events(&status.EventsQuery{Limit: 500})

@@ -14,8 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// TestExternalStorms: layers come, change and go in any order, services take addresses and give them back, actors fail and VPP as well. In the end
-// VPP holds what a merge of the layers says, but for what services have.
+// TestExternalStorms: layers come, change and go in any order, services take addresses and give
+// them back, actors fail and VPP as well. In the end VPP holds what a merge of the layers says, but
+// for what services have.
 func TestExternalStorms(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -23,7 +23,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// TestExternalLayers: the layer with the highest priority is in VPP; when it goes, the one below is, without a write where both want the same.
+// TestExternalLayers: the layer with the highest priority is in VPP; when it goes, the one below
+// is, without a write where both want the same.
 func TestExternalLayers(t *testing.T) {
 	s := newSources("file", "etcd:")
 	s.say(update("file", "file", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")))
@@ -60,7 +61,8 @@ func TestExternalLayers(t *testing.T) {
 	})
 }
 
-// TestExternalAndServices: services win whenever they come, and the entry that loses names the owner.
+// TestExternalAndServices: services win whenever they come, and the entry that loses names the
+// owner.
 func TestExternalAndServices(t *testing.T) {
 	withExternal(t, newSources(), func(w *world) {
 		w.Source.Serve("web", "10.96.0.1", "10.1.1.2")
@@ -88,7 +90,8 @@ func TestExternalAndServices(t *testing.T) {
 	})
 }
 
-// TestExternalCommandsChangeAllOrNothing: whatever is wrong with one entry, nothing of the document stays, and what was there before is there again.
+// TestExternalCommandsChangeAllOrNothing: whatever is wrong with one entry, nothing of the document
+// stays, and what was there before is there again.
 func TestExternalCommandsChangeAllOrNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before   func(w *world, s *sources)
@@ -136,8 +139,9 @@ func TestExternalCommandsChangeAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestExternalContradictionIsNeverSent: what contradicts another layer is refused before the renderer gets anything that stands beside it, so that
-// VPP serves it at no time and no NAT address of another client is taken for one of ours.
+// TestExternalContradictionIsNeverSent: what contradicts another layer is refused before the
+// renderer gets anything that stands beside it, so that VPP serves it at no time and no NAT address
+// of another client is taken for one of ours.
 func TestExternalContradictionIsNeverSent(t *testing.T) {
 	withExternal(t, newSources(), func(w *world) {
 		w.Settled()
@@ -159,7 +163,8 @@ func TestExternalContradictionIsNeverSent(t *testing.T) {
 	})
 }
 
-// TestExternalFamiliesAreApart: a layer of the control socket is not that of the file because its name begins like it.
+// TestExternalFamiliesAreApart: a layer of the control socket is not that of the file because its
+// name begins like it.
 func TestExternalFamiliesAreApart(t *testing.T) {
 	s := newSources("file")
 	s.say(update("file"))
@@ -178,7 +183,8 @@ func TestExternalFamiliesAreApart(t *testing.T) {
 	})
 }
 
-// TestExternalSettingsGoThoughTheActorFails: VPP does not say whose an address is, so the renderer as well as the actor knows what has to go.
+// TestExternalSettingsGoThoughTheActorFails: VPP does not say whose an address is, so the renderer
+// as well as the actor knows what has to go.
 func TestExternalSettingsGoThoughTheActorFails(t *testing.T) {
 	s := newSources("file")
 	s.say(update("file", "file", `"natAddresses": ["203.0.113.9"], "interfaces": [{"name": "uplink0", "role": "output"}]`))
@@ -200,7 +206,8 @@ func TestExternalSettingsGoThoughTheActorFails(t *testing.T) {
 	})
 }
 
-// TestExternalSettings: NAT addresses and roles come and go with their layers, and services are served meanwhile.
+// TestExternalSettings: NAT addresses and roles come and go with their layers, and services are
+// served meanwhile.
 func TestExternalSettings(t *testing.T) {
 	withExternal(t, newSources(), func(w *world) {
 		w.Source.Serve("web", "10.96.0.1", "10.1.1.2")
@@ -232,7 +239,8 @@ func TestExternalSettings(t *testing.T) {
 	})
 }
 
-// TestExternalGoodStays: what cannot be read or understood leaves the last good layer, with a warning that does not make the node unready.
+// TestExternalGoodStays: what cannot be read or understood leaves the last good layer, with a
+// warning that does not make the node unready.
 func TestExternalGoodStays(t *testing.T) {
 	s := newSources("file", "etcd:")
 	s.say(update("file", "file", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")))
@@ -262,7 +270,8 @@ func TestExternalGoodStays(t *testing.T) {
 	})
 }
 
-// TestExternalCommandsEndWithTheActor: a command that is under way when the actor fails is answered, too.
+// TestExternalCommandsEndWithTheActor: a command that is under way when the actor fails is
+// answered, too.
 func TestExternalCommandsEndWithTheActor(t *testing.T) {
 	withExternal(t, newSources(), func(w *world) {
 		w.Settled()
@@ -277,8 +286,8 @@ func TestExternalCommandsEndWithTheActor(t *testing.T) {
 	})
 }
 
-// TestExternalLeftoversWait: what an earlier run has left of external configuration stays until every source has been read, and goes then; the renderer
-// is ready meanwhile.
+// TestExternalLeftoversWait: what an earlier run has left of external configuration stays until
+// every source has been read, and goes then; the renderer is ready meanwhile.
 func TestExternalLeftoversWait(t *testing.T) {
 	layer, err := layers.Decode(document(mapped("203.0.113.1:80/TCP", "10.1.1.2:80")), "file")
 	if err != nil {

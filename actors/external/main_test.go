@@ -26,7 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errBroken = errors.New("broken")
 
-// sources are Sources in memory, whose families say what the test says. The simulation uses them on one goroutine.
+// sources are Sources in memory, whose families say what the test says. The simulation uses them on
+// one goroutine.
 type sources struct {
 	families []string
 	saved    map[string][]byte
@@ -106,7 +107,8 @@ func mapped(external, to string) string {
 // world is a whole troupe with external configuration.
 type world struct{ *actorstest.World }
 
-// withExternal plays with external configuration from sources; with may change what the troupe is given.
+// withExternal plays with external configuration from sources; with may change what the troupe is
+// given.
 func withExternal(t *testing.T, s *sources, play func(w *world), with ...func(*actors.Deps)) {
 	t.Helper()
 	config := actorstest.Config{Deps: func(d *actors.Deps) {

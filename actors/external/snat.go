@@ -20,8 +20,9 @@ type Place struct {
 	Hairpin netip.Addr
 }
 
-// snatState is what external configuration knows of dynamic SNAT, which is a layer like others: its document follows from the place. Like
-// those it is saved, so that a restart neither takes anything away nor forgets what has to go when SNAT is switched off.
+// snatState is what external configuration knows of dynamic SNAT, which is a layer like others: its
+// document follows from the place. Like those it is saved, so that a restart neither takes anything
+// away nor forgets what has to go when SNAT is switched off.
 type snatState struct {
 	known      bool // there was a Place
 	generation uint64
@@ -29,7 +30,8 @@ type snatState struct {
 	why        string // there is none
 }
 
-// beginSNAT goes on from what was saved. Where SNAT is not wanted any more, it is still known what has to leave VPP.
+// beginSNAT goes on from what was saved. Where SNAT is not wanted any more, it is still known what
+// has to leave VPP.
 func (x *externals) beginSNAT(c *runtime.Context) {
 	last := x.layers[external.SourceSNAT]
 	if last == nil {
@@ -95,7 +97,8 @@ func snatText(why string) string {
 	return "pods leave with an address of the node"
 }
 
-// forgetSNAT deletes what was saved when nothing of it is in VPP any more, not earlier: VPP does not say whose it is.
+// forgetSNAT deletes what was saved when nothing of it is in VPP any more, not earlier: VPP does
+// not say whose it is.
 func (x *externals) forgetSNAT(c *runtime.Context) {
 	gone := x.layers[external.SourceSNAT] == nil && (x.snat.known || !x.config.SNAT.Enabled)
 	if x.snat.saved != nil && gone && x.status != nil && x.status.Settled && x.acknowledged() {

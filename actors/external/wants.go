@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Wants is what external configuration wants, for the renderer; always complete and immutable. It is sent again until a Status of its generation comes.
+// Wants is what external configuration wants, for the renderer; always complete and immutable. It
+// is sent again until a Status of its generation comes.
 type Wants struct {
 	// Generation grows with each change, over restarts too.
 	Generation uint64
@@ -16,11 +17,13 @@ type Wants struct {
 	Merged *external.Merged
 	// Retired is what earlier layers wanted.
 	Retired Retired
-	// Complete says that every source has been read. Before, what an earlier run left in VPP of external configuration stays there.
+	// Complete says that every source has been read. Before, what an earlier run left in VPP of
+	// external configuration stays there.
 	Complete bool
 }
 
-// Retired is what external configuration has wanted and may not want any more, where VPP does not say whose it is.
+// Retired is what external configuration has wanted and may not want any more, where VPP does not
+// say whose it is.
 type Retired struct {
 	// Addresses are NAT addresses, ordered.
 	Addresses []netip.Addr
@@ -47,7 +50,8 @@ func (r Retired) With(addresses []netip.Addr, roles map[string]external.Role) Re
 	return all
 }
 
-// Status answers Wants: what became of each entry, by its name. It is sent again when something changes, and immutable.
+// Status answers Wants: what became of each entry, by its name. It is sent again when something
+// changes, and immutable.
 type Status struct {
 	// Generation is that of the Wants.
 	Generation uint64
@@ -59,7 +63,8 @@ type Status struct {
 
 // State is what became of one entry.
 type State struct {
-	// State is one of the constants, Owner has it where State is Refused or Shadowed, Why says more.
+	// State is one of the constants, Owner has it where State is Refused or Shadowed, Why says
+	// more.
 	State, Owner, Why string
 }
 

@@ -37,7 +37,8 @@ func sent(s *probe.Stage) []*external.Wants {
 	return probe.All[*external.Wants](s, address.Renderer("nat44"))
 }
 
-// TestWantsAreRetried until the renderer has answered to that generation, and repeated when it asks or in a roll call.
+// TestWantsAreRetried until the renderer has answered to that generation, and repeated when it asks
+// or in a roll call.
 func TestWantsAreRetried(t *testing.T) {
 	withActor(t, nil, func(s *probe.Stage) {
 		s.Run(9 * time.Second)
@@ -70,7 +71,8 @@ func TestWantsAreRetried(t *testing.T) {
 	})
 }
 
-// TestWantsAreCompleteWithEveryFamily: before every family has been read, nothing of an earlier run may go.
+// TestWantsAreCompleteWithEveryFamily: before every family has been read, nothing of an earlier run
+// may go.
 func TestWantsAreCompleteWithEveryFamily(t *testing.T) {
 	from := newSources("file", "etcd:")
 	from.saved["file"] = document(mapped("203.0.113.1:80/TCP", "10.1.1.2:80"))
@@ -86,7 +88,8 @@ func TestWantsAreCompleteWithEveryFamily(t *testing.T) {
 		}{
 			{"one of two", update("etcd:"), false},
 			{"the other one cannot be read", external.Update{Family: "file", Err: errors.New("permission denied")}, false},
-			{"its document is not understood", external.Update{Family: "file", Unreadable: map[string]error{"file": errors.New("not YAML")}}, true}, // the last good one stays
+			// the last good one stays
+			{"its document is not understood", external.Update{Family: "file", Unreadable: map[string]error{"file": errors.New("not YAML")}}, true},
 			{"both", update("file"), true},
 		} {
 			from.say(step.says)

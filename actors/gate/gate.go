@@ -1,5 +1,6 @@
-// Package gate lets one run of an outside part in at a time. A restarted actor runs its part again at once, but the run of its predecessor
-// ends a little later, and node sync, link and stores all must be run by one goroutine.
+// Package gate lets one run of an outside part in at a time. A restarted actor runs its part again
+// at once, but the run of its predecessor ends a little later, and node sync, link and stores all
+// must be run by one goroutine.
 //
 // A Gate is shared by the incarnations of an actor; its methods may be called from any goroutine.
 package gate
@@ -12,7 +13,8 @@ type Gate struct {
 	park  func(ready func() bool)
 }
 
-// New returns an open gate. park is how goroutines wait in a simulation (runtime.Sim.Park); nil = as goroutines do.
+// New returns an open gate. park is how goroutines wait in a simulation (runtime.Sim.Park); nil =
+// as goroutines do.
 func New(park func(ready func() bool)) *Gate { return &Gate{make(chan struct{}, 1), park} }
 
 // Run calls fn when the gate is free. It reports false when ctx ended before that.

@@ -25,7 +25,8 @@ func TestGateLetsOneIn(t *testing.T) {
 	})
 }
 
-// TestGateWaitsForItsPredecessor: the run of an actor's next incarnation begins when that of the one before has returned.
+// TestGateWaitsForItsPredecessor: the run of an actor's next incarnation begins when that of the
+// one before has returned.
 func TestGateWaitsForItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, leave, done := New(nil), make(chan struct{}), make(chan error, 1)
@@ -47,7 +48,8 @@ func TestGateWaitsForItsPredecessor(t *testing.T) {
 	})
 }
 
-// TestGateParks: in a simulation a function waits by parking, and gives up without a choice when its context ends.
+// TestGateParks: in a simulation a function waits by parking, and gives up without a choice when
+// its context ends.
 func TestGateParks(t *testing.T) {
 	parked := 0
 	var g *Gate

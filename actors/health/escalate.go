@@ -16,9 +16,11 @@ type Query struct{}
 
 // Page answers a Query.
 type Page struct {
-	// Counts says how often each step of the escalation was taken since the healer started, by part and step.
+	// Counts says how often each step of the escalation was taken since the healer started, by part
+	// and step.
 	Counts map[string]map[string]uint64
-	// Cases are the parts that are not well for a reason that the healer does something about, ordered by part.
+	// Cases are the parts that are not well for a reason that the healer does something about,
+	// ordered by part.
 	Cases []Case
 }
 
@@ -59,7 +61,8 @@ func (h *healer) heal(c *runtime.Context) {
 	}
 }
 
-// complaint says what is wrong with a part that can be repaired from here, and with which step to begin; "" = nothing is.
+// complaint says what is wrong with a part that can be repaired from here, and with which step to
+// begin; "" = nothing is.
 func (h *healer) complaint(c *runtime.Context, part string) (reason string, lowest report.Step) {
 	last, known := h.parts[part]
 	switch {
@@ -69,7 +72,8 @@ func (h *healer) complaint(c *runtime.Context, part string) (reason string, lowe
 		return "", report.NoStep
 	case last.GetReach() == messages.Reach_REACH_UPSTREAM && h.parts["registry"].GetOk():
 		return last.GetReason(), report.StepFull
-	case last.GetReach() == messages.Reach_REACH_DOWNSTREAM && last.GetEpoch() == 0: // not a renderer: it has nothing to compare
+	case last.GetReach() == messages.Reach_REACH_DOWNSTREAM && last.GetEpoch() == 0:
+		// not a renderer: it has nothing to compare
 		return last.GetReason(), report.StepFull
 	case last.GetReach() == messages.Reach_REACH_DOWNSTREAM:
 		return last.GetReason(), report.StepDownstream

@@ -14,7 +14,8 @@ type budget struct {
 	within time.Duration
 }
 
-// budgets of the steps that the healer takes. Downstream resyncs are counted for each part, the others for all together: they concern all parts.
+// budgets of the steps that the healer takes. Downstream resyncs are counted for each part, the
+// others for all together: they concern all parts.
 func budgets() map[report.Step]budget {
 	const window = 10 * time.Minute
 	return map[report.Step]budget{
@@ -22,8 +23,9 @@ func budgets() map[report.Step]budget {
 	}
 }
 
-// escalation decides what is done about parts that are not well and do not recover by themselves. It is plain data: the healer carries out what
-// it decides. Single objects that fail are retried by their renderer (the first two steps) and never escalate.
+// escalation decides what is done about parts that are not well and do not recover by themselves.
+// It is plain data: the healer carries out what it decides. Single objects that fail are retried by
+// their renderer (the first two steps) and never escalate.
 type escalation struct {
 	patience time.Duration // with a part that is not well, and with each step
 	cases    map[string]*condition
@@ -53,8 +55,8 @@ func newEscalation(patience time.Duration) *escalation {
 	}
 }
 
-// recovered notes that nothing is wrong with a part, or nothing that can be repaired here. It returns the step that has helped; NoStep = none was
-// needed.
+// recovered notes that nothing is wrong with a part, or nothing that can be repaired here. It
+// returns the step that has helped; NoStep = none was needed.
 func (l *escalation) recovered(part string) (helped report.Step) {
 	is := l.cases[part]
 	delete(l.cases, part)
@@ -64,8 +66,8 @@ func (l *escalation) recovered(part string) (helped report.Step) {
 	return is.at
 }
 
-// outside notes that a part is not well and waits for something outside of the process. A part that was restarted to be repaired reports that at
-// first, too, and has not recovered by that.
+// outside notes that a part is not well and waits for something outside of the process. A part that
+// was restarted to be repaired reports that at first, too, and has not recovered by that.
 func (l *escalation) outside(part string, now time.Time) {
 	is := l.cases[part]
 	switch {
@@ -86,7 +88,8 @@ func (l *escalation) failing(part, reason string, lowest report.Step, now time.T
 		l.cases[part] = &condition{reason: reason, since: now, until: now.Add(l.patience), at: report.NoStep, lowest: lowest}
 		return report.NoStep
 	}
-	is.lowest, is.paused = max(is.lowest, lowest), time.Time{} // a part that has become silent does not get the gentle steps
+	// a part that has become silent does not get the gentle steps
+	is.lowest, is.paused = max(is.lowest, lowest), time.Time{}
 	is.reason = reason
 	if now.Before(is.until) {
 		return report.NoStep
@@ -110,7 +113,8 @@ func (l *escalation) next(part string, is *condition, now time.Time) report.Step
 	if is.at != report.NoStep {
 		s = max(s, is.at)
 	}
-	for s < report.StepExit && !l.spend(s, part, now) { // a step that has not helped so often will not now
+	for s < report.StepExit && !l.spend(s, part, now) {
+		// a step that has not helped so often will not now
 		s++
 	}
 	is.at, is.until = s, now.Add(l.patience)

@@ -13,7 +13,8 @@ import (
 
 const calm = 30 * time.Second
 
-// escalates lets parts be wrong for a time, looks every two seconds as the healer does, and lists the steps: "12m30s nat44 full".
+// escalates lets parts be wrong for a time, looks every two seconds as the healer does, and lists
+// the steps: "12m30s nat44 full".
 func escalates(e *escalation, from time.Time, lasts time.Duration, reason func(part string, at time.Duration) string, lowest report.Step, parts ...string) (done []string) {
 	for at := time.Duration(0); at <= lasts; at += 2 * time.Second {
 		for _, part := range parts {
@@ -94,7 +95,8 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-// TestEscalationIsNotFooledByARestart: a part that was restarted waits for others at first. That is no recovery, but a VPP that stays away ends the case.
+// TestEscalationIsNotFooledByARestart: a part that was restarted waits for others at first. That is
+// no recovery, but a VPP that stays away ends the case.
 func TestEscalationIsNotFooledByARestart(t *testing.T) {
 	e, now := newEscalation(calm), time.Unix(1_000_000, 0)
 	_ = escalates(e, now, 2*time.Minute, always, report.StepDownstream, "nat44")
@@ -115,7 +117,8 @@ func TestEscalationIsNotFooledByARestart(t *testing.T) {
 	e.outside("nat44", now)
 }
 
-// TestEscalationForgetsWhatItHasNotTried: what is wrong after a wait for something outside gets all the patience.
+// TestEscalationForgetsWhatItHasNotTried: what is wrong after a wait for something outside gets all
+// the patience.
 func TestEscalationForgetsWhatItHasNotTried(t *testing.T) {
 	e, now := newEscalation(calm), time.Unix(1_000_000, 0)
 	e.failing("routes", "wrong", report.StepDownstream, now)
@@ -125,7 +128,8 @@ func TestEscalationForgetsWhatItHasNotTried(t *testing.T) {
 	}
 }
 
-// TestEscalationKeepsItsBudgets whatever happens to the parts: no step is taken more often than its budget within its time, and none below the first.
+// TestEscalationKeepsItsBudgets whatever happens to the parts: no step is taken more often than its
+// budget within its time, and none below the first.
 func TestEscalationKeepsItsBudgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := newEscalation(calm)

@@ -13,7 +13,8 @@ import (
 
 // Config is what the healer is given. It is read-only.
 type Config struct {
-	// Expected are the parts without which the node is not ready, Advisory those that only add a warning.
+	// Expected are the parts without which the node is not ready, Advisory those that only add a
+	// warning.
 	Expected, Advisory []string
 	// Patience is how long a part may be wrong before the next step of the escalation.
 	Patience time.Duration
@@ -99,8 +100,8 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// awake notices that its own time was late: the machine slept, the process was stopped, or the healer was held up. A part cannot recover in such
-// a time.
+// awake notices that its own time was late: the machine slept, the process was stopped, or the
+// healer was held up. A part cannot recover in such a time.
 func (h *healer) awake(now time.Time) {
 	if late := now.Sub(h.ticked) - report.Heartbeat; late > report.Heartbeat {
 		h.escalation.slept(late)
@@ -170,7 +171,8 @@ func (h *healer) advice(c *runtime.Context) (parts []Part) {
 	return parts
 }
 
-// log logs why the node is not ready, or that it is. While parts come up the reason changes with each of them: it is logged when it has lasted.
+// log logs why the node is not ready, or that it is. While parts come up the reason changes with
+// each of them: it is logged when it has lasted.
 func (h *healer) log(c *runtime.Context) {
 	if h.logged != h.unready || h.ready {
 		c.Logger().Info("readiness changed", "ready", h.ready, "reason", h.unready)
@@ -178,13 +180,14 @@ func (h *healer) log(c *runtime.Context) {
 	h.logged = h.unready
 }
 
-// behind reports whether a renderer has not carried out the interface set that the interfaces actor is sure of. That matters until the node
-// is ready; later on interfaces come and go all the time.
+// behind reports whether a renderer has not carried out the interface set that the interfaces actor
+// is sure of. That matters until the node is ready; later on interfaces come and go all the time.
 func (h *healer) behind(renderer *messages.Health) bool {
 	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
 }
 
-// outdated reports whether a part is well with what the local mirror says although the source has delivered meanwhile.
+// outdated reports whether a part is well with what the local mirror says although the source has
+// delivered meanwhile.
 func (h *healer) outdated(part *messages.Health) bool {
 	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
 }

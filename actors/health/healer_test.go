@@ -95,7 +95,8 @@ func TestHealerIsReadyWhenAllPartsAre(t *testing.T) {
 	})
 }
 
-// TestAdvisoryPartsOnlyWarn: what they report stands beside readiness and does not change it, nor does their silence.
+// TestAdvisoryPartsOnlyWarn: what they report stands beside readiness and does not change it, nor
+// does their silence.
 func TestAdvisoryPartsOnlyWarn(t *testing.T) {
 	perform(t, func(s *stage) {
 		s.all(true)
@@ -205,7 +206,8 @@ func TestHealerKnowsSinceWhen(t *testing.T) {
 	})
 }
 
-// TestReadyWithTheInterfaces: until the node is ready for the first time, each renderer must have carried out the interface set; later it may be behind.
+// TestReadyWithTheInterfaces: until the node is ready for the first time, each renderer must have
+// carried out the interface set; later it may be behind.
 func TestReadyWithTheInterfaces(t *testing.T) {
 	perform(t, func(s *stage) {
 		s.all(true)
@@ -223,8 +225,8 @@ func TestReadyWithTheInterfaces(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithAnOldMirror: a part that serves what the local mirror says is behind as soon as the source has delivered, also if the source
-// has not said yet that it is well.
+// TestNotReadyWithAnOldMirror: a part that serves what the local mirror says is behind as soon as
+// the source has delivered, also if the source has not said yet that it is well.
 func TestNotReadyWithAnOldMirror(t *testing.T) {
 	perform(t, func(s *stage) {
 		s.all(true)
@@ -238,7 +240,8 @@ func TestNotReadyWithAnOldMirror(t *testing.T) {
 	})
 }
 
-// TestHealerEscalates: a part that does not recover gets the steps one after the other, each of which the journal and the metrics show.
+// TestHealerEscalates: a part that does not recover gets the steps one after the other, each of
+// which the journal and the metrics show.
 func TestHealerEscalates(t *testing.T) {
 	perform(t, func(s *stage) {
 		wrong := &messages.Health{Part: "nat44", Reason: "cannot read VPP", Epoch: 3, Reach: messages.Reach_REACH_DOWNSTREAM}
@@ -282,7 +285,8 @@ func TestHealerEscalates(t *testing.T) {
 	})
 }
 
-// TestWhereTheEscalationBegins depends on how far what is wrong reaches, and on whether anything can be done from here.
+// TestWhereTheEscalationBegins depends on how far what is wrong reaches, and on whether anything
+// can be done from here.
 func TestWhereTheEscalationBegins(t *testing.T) {
 	for name, tc := range map[string]struct {
 		health *messages.Health // nil = the part is silent

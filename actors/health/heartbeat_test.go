@@ -31,7 +31,8 @@ func (silentFeed) Listen(kube.Sink) (leave func()) { return func() {} }
 // Refresh satisfies kube.Feed.
 func (silentFeed) Refresh() {}
 
-// TestEveryPartHasAHeartbeat: a part without news repeats its health in time, or the healer would restart it.
+// TestEveryPartHasAHeartbeat: a part without news repeats its health in time, or the healer would
+// restart it.
 func TestEveryPartHasAHeartbeat(t *testing.T) {
 	for part, make := range map[string]func(s *probe.Stage) func() runtime.Behaviour{
 		"link": func(s *probe.Stage) func() runtime.Behaviour {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Readiness is the one value the troupe publishes outside messages, so that /readyz has an answer even when actors hang. The healer
-// writes it; any goroutine may read it. The zero value says that the agent is starting.
+// Readiness is the one value the troupe publishes outside messages, so that /readyz has an answer
+// even when actors hang. The healer writes it; any goroutine may read it. The zero value says that
+// the agent is starting.
 type Readiness struct{ report atomic.Pointer[Report] }
 
 // Report says whether the node serves what it should, part by part. It is immutable.
@@ -33,11 +34,14 @@ type Part struct {
 	Epoch uint64
 	// Partial says that the part is not OK because of single objects only, and all else is served.
 	Partial bool
-	// Waiting is since when the object waits that has waited the longest for an answer of VPP; zero = none does, or the part has no objects.
+	// Waiting is since when the object waits that has waited the longest for an answer of VPP; zero
+	// = none does, or the part has no objects.
 	Waiting time.Time
-	// AsOf is when the state was current that the part works with, while its source does not see changes; zero = it does.
+	// AsOf is when the state was current that the part works with, while its source does not see
+	// changes; zero = it does.
 	AsOf time.Time
-	// Since is when OK last changed, or when the healer that says so started; zero only before the first report.
+	// Since is when OK last changed, or when the healer that says so started; zero only before the
+	// first report.
 	Since time.Time
 }
 
@@ -62,8 +66,9 @@ func (r Report) Reasons() string {
 	return strings.Join(reasons, "; ")
 }
 
-// Behind is since when VPP lacks something that should be there, as far as these parts know; zero = it lacks nothing. What VPP refuses of single
-// services does not count: it has been tried. Neither do parts that only know what is wanted, because the node serves what it knew last.
+// Behind is since when VPP lacks something that should be there, as far as these parts know; zero =
+// it lacks nothing. What VPP refuses of single services does not count: it has been tried. Neither
+// do parts that only know what is wanted, because the node serves what it knew last.
 func (r Report) Behind(beside ...string) time.Time {
 	var since time.Time
 	for _, p := range r.Parts {

@@ -17,8 +17,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Attach says that an interface of VPP is that of a pod, before a route leads there. It is a command; the answer, a command.Result, comes when the
-// interface has its roles in VPP, or with the reason why nothing was changed.
+// Attach says that an interface of VPP is that of a pod, before a route leads there. It is a
+// command; the answer, a command.Result, comes when the interface has its roles in VPP, or with the
+// reason why nothing was changed.
 type Attach struct {
 	// Pod is "namespace/name".
 	Pod string
@@ -26,14 +27,15 @@ type Attach struct {
 	Interface string
 }
 
-// Detach undoes Attach, if there was one. The answer comes when VPP holds the roles that follow without it.
+// Detach undoes Attach, if there was one. The answer comes when VPP holds the roles that follow
+// without it.
 type Detach struct {
 	// Pod is "namespace/name".
 	Pod string
 }
 
-// Store keeps the attachments over restarts of the actor, and of the process where it can. Its methods are called from goroutines of actors, one at
-// a time.
+// Store keeps the attachments over restarts of the actor, and of the process where it can. Its
+// methods are called from goroutines of actors, one at a time.
 type Store interface {
 	// Load returns what was saved last; nothing saved is no error.
 	Load() (*messages.Attachments, error)
@@ -41,22 +43,26 @@ type Store interface {
 	Save(*messages.Attachments) error
 }
 
-// attachments are the interfaces of pods that were attached by command. The interfaces actor embeds them.
+// attachments are the interfaces of pods that were attached by command. The interfaces actor embeds
+// them.
 type attachments struct {
 	command.Queue
 	loaded   bool
-	recorded map[string]string                    // interface by pod, as it is saved
-	active   map[string]string                    // interface by pod, as the interface set is derived from it
+	recorded map[string]string // interface by pod, as it is saved
+	// interface by pod, as the interface set is derived from it
+	active   map[string]string
 	detached map[string]bool                      // interfaces that lost their pod by a command
 	version  uint64                               // of active and detached
 	latest   atomic.Pointer[messages.Attachments] // recorded, for the goroutine that saves it
 	reports  map[string]*messages.Health          // by renderer: which interface set is in VPP
-	gone     map[string]time.Time                 // by pod: since when neither it nor the interface that was recorded for it exists
-	await    await
+	// by pod: since when neither it nor the interface that was recorded for it exists
+	gone  map[string]time.Time
+	await await
 }
 
-// forgetAfter is how long a pod and its interface have to be gone until the record of it goes: a VPP that has restarted gets its interfaces back one
-// after the other, and the pods of the local mirror may be old.
+// forgetAfter is how long a pod and its interface have to be gone until the record of it goes: a
+// VPP that has restarted gets its interfaces back one after the other, and the pods of the local
+// mirror may be old.
 const forgetAfter = 10 * time.Minute
 
 // await is what the command under way waits for.
@@ -102,8 +108,8 @@ func (i *interfacesActor) load(c *runtime.Context) {
 	})
 }
 
-// adopt takes the attachments of an earlier incarnation or process. Without them the roles in VPP stay what they are, so the actor goes on with an
-// unreadable store.
+// adopt takes the attachments of an earlier incarnation or process. Without them the roles in VPP
+// stay what they are, so the actor goes on with an unreadable store.
 func (i *interfacesActor) adopt(c *runtime.Context, m *loadedAttachments) {
 	if m.err != nil {
 		c.Logger().Error("cannot load the interfaces that were attached to pods", "err", m.err)
@@ -139,8 +145,9 @@ func (i *interfacesActor) handleCommand(c *runtime.Context, msg any) bool {
 	return true
 }
 
-// attaching is the command that gives a pod an interface; "" takes it away. What comes first when it is given goes last when it is taken: the
-// record is there before the role, and as long as it is.
+// attaching is the command that gives a pod an interface; "" takes it away. What comes first when
+// it is given goes last when it is taken: the record is there before the role, and as long as it
+// is.
 func (i *interfacesActor) attaching(pod, name string) *command.Command {
 	cmd := &command.Command{Object: pod, Method: messages.Method_METHOD_UPDATE, Text: "attach interface " + name}
 	if name == "" {
@@ -197,7 +204,8 @@ func (i *interfacesActor) save(c *runtime.Context, pod, name string) (done bool)
 	i.latest.Store(all)
 	post, store, gate, latest, ticket := c.Post(), i.config.Attachments, i.config.StoreGate, &i.latest, i.Ticket()
 	c.Go("attachments", func(ctx context.Context) {
-		// Each goroutine saves what is the latest when its turn comes, so their order does not matter.
+		// Each goroutine saves what is the latest when its turn comes, so their order does not
+		// matter.
 		if ran, err := gate.Run(ctx, func() error { return store.Save(latest.Load()) }); ran {
 			post(&savedAttachments{ticket, err})
 		}
@@ -205,7 +213,8 @@ func (i *interfacesActor) save(c *runtime.Context, pod, name string) (done bool)
 	return false
 }
 
-// giving derives the interface set with the attachment, and waits until VPP has the roles that follow.
+// giving derives the interface set with the attachment, and waits until VPP has the roles that
+// follow.
 func (i *interfacesActor) giving(pod, name string) step {
 	var before string
 	return step{
@@ -219,7 +228,8 @@ func (i *interfacesActor) giving(pod, name string) step {
 			return false, nil
 		},
 		Undo: func(c *runtime.Context) (bool, error) {
-			i.activate(c, pod, before, "") // whether the former interface is in VPP is no matter of this command
+			// whether the former interface is in VPP is no matter of this command
+			i.activate(c, pod, before, "")
 			return false, nil
 		},
 	}
@@ -227,7 +237,8 @@ func (i *interfacesActor) giving(pod, name string) step {
 
 // activate changes what the set is derived from, and starts a discovery.
 func (i *interfacesActor) activate(c *runtime.Context, pod, name, want string) {
-	if old := i.active[pod]; old != "" && old != name { // renderers take roles away only where a command has said so
+	if old := i.active[pod]; old != "" && old != name {
+		// renderers take roles away only where a command has said so
 		i.detached[old] = true
 	}
 	delete(i.detached, name)
@@ -275,7 +286,8 @@ func ready(set *messages.InterfaceSet, pod, name string) error {
 
 // rolesReported takes from a renderer which interface set is in VPP.
 func (i *interfacesActor) rolesReported(c *runtime.Context, m *messages.Health) {
-	i.reports[m.GetPart()] = m // also without a command: the set of the next one may be that of today
+	// also without a command: the set of the next one may be that of today
+	i.reports[m.GetPart()] = m
 	if w := &i.await; w.ticket != 0 && w.generation > 0 && m.GetRefusedSet() >= w.generation {
 		i.arrive(c, fmt.Errorf("%s: %w: %s", m.GetPart(), errRolesRefused, m.GetRolesRefused()))
 		return
@@ -312,8 +324,8 @@ func (a *attachments) attached() map[string][]string {
 	return pods
 }
 
-// forget drops what no command has detached: interfaces without a pod that VPP does not have any more, and records of pods that are gone together
-// with their interfaces, one at a time.
+// forget drops what no command has detached: interfaces without a pod that VPP does not have any
+// more, and records of pods that are gone together with their interfaces, one at a time.
 func (i *interfacesActor) forget(c *runtime.Context) {
 	if !i.podsKnown || !i.loaded || i.Running() != nil { // a pod that is not known yet is not gone
 		return

@@ -31,7 +31,8 @@ func (s *stage) lastCommand() (last *messages.Event) {
 	return last
 }
 
-// TestAttachWaitsForTheRoles: the command is done when the renderer has carried out the set that follows from it, not earlier.
+// TestAttachWaitsForTheRoles: the command is done when the renderer has carried out the set that
+// follows from it, not earlier.
 func TestAttachWaitsForTheRoles(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})
@@ -57,11 +58,13 @@ func TestAttachWaitsForTheRoles(t *testing.T) {
 	})
 }
 
-// TestAttachEndsByItsDeadline: VPP does not answer; the command does, and what it has saved is rolled back.
+// TestAttachEndsByItsDeadline: VPP does not answer; the command does, and what it has saved is
+// rolled back.
 func TestAttachEndsByItsDeadline(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})
-		s.tell(&Attach{Pod: "default/p2", Interface: "pod2"}) // the probe at the renderer's place never carries anything out
+		// the probe at the renderer's place never carries anything out
+		s.tell(&Attach{Pod: "default/p2", Interface: "pod2"})
 		s.Run(s.config.Command / 2)
 		if s.store.Text() != "default/p2=pod2" {
 			t.Errorf("saved %q", s.store.Text())
@@ -108,7 +111,8 @@ func TestAttachmentsSurviveTheActor(t *testing.T) {
 	})
 }
 
-// TestDetachedInterfacesAreForgotten: what was taken from an interface says nothing of another one that gets its name.
+// TestDetachedInterfacesAreForgotten: what was taken from an interface says nothing of another one
+// that gets its name.
 func TestDetachedInterfacesAreForgotten(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})

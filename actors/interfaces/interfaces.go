@@ -29,28 +29,32 @@ type Config struct {
 	VPP link.Caller
 	// Hints says that VPP's interfaces changed; may be nil. One pending hint is enough.
 	Hints <-chan struct{}
-	// NAT44 has the hairpin address, SNAT the settings of dynamic SNAT, which depends on the interface set.
+	// NAT44 has the hairpin address, SNAT the settings of dynamic SNAT, which depends on the
+	// interface set.
 	NAT44 nat44.Config
 	SNAT  external.SNAT
-	// Listening returns the ports on which processes of this node listen, "number/PROTO", ordered. It is called by discoveries, outside of the actor.
-	// May be nil: none are known.
+	// Listening returns the ports on which processes of this node listen, "number/PROTO", ordered.
+	// It is called by discoveries, outside of the actor. May be nil: none are known.
 	Listening func(now time.Time) []string
-	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one save in at a time.
+	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one
+	// save in at a time.
 	Attachments Store
 	StoreGate   *gate.Gate
 	// Receivers are the paths of the actors that get the set.
 	Receivers []string
 	// RoleGivers are the names of the renderers that give interfaces their roles.
 	RoleGivers []string
-	// Rediscover is the longest time between two discoveries: addresses and routes of VPP have no events. While a pod of this node has no
-	// interface, and shortly after a change, discoveries follow each other after RediscoverSoon.
+	// Rediscover is the longest time between two discoveries: addresses and routes of VPP have no
+	// events. While a pod of this node has no interface, and shortly after a change, discoveries
+	// follow each other after RediscoverSoon.
 	Rediscover, RediscoverSoon time.Duration
 	// Command is how long a command may take, and how long its rollback.
 	Command time.Duration
 }
 
-// interfacesActor derives the frontend/backend interface set from VPP, the pods of this node and the local endpoints. It keeps no counts:
-// each time something may have changed it discovers the interfaces again and sends the complete set if it differs.
+// interfacesActor derives the frontend/backend interface set from VPP, the pods of this node and
+// the local endpoints. It keeps no counts: each time something may have changed it discovers the
+// interfaces again and sends the complete set if it differs.
 type interfacesActor struct {
 	report.Health
 	attachments
@@ -185,7 +189,8 @@ func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput
 	}
 }
 
-// takePeers notes what SNAT depends on besides the interfaces, and reports whether that has changed.
+// takePeers notes what SNAT depends on besides the interfaces, and reports whether that has
+// changed.
 func (i *interfacesActor) takePeers(in *messages.NodeInput) bool {
 	if !i.config.SNAT.Enabled {
 		return false
@@ -222,7 +227,8 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		return
 	}
 	i.looking, i.again = true, false
-	if i.hinted || i.link.GetBoot() != i.set.GetBoot() { // something that is known may have changed: everything is read
+	if i.hinted || i.link.GetBoot() != i.set.GetBoot() {
+		// something that is known may have changed: everything is read
 		i.reader.Forget()
 	}
 	i.hinted = false
@@ -257,14 +263,16 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	switch {
 	case i.again:
 		i.look(c)
-	case m.err == nil && m.version == i.version: // the set is up to date, so what is missing in it is gone
+	case m.err == nil && m.version == i.version:
+		// the set is up to date, so what is missing in it is gone
 		i.forget(c)
 	}
 	i.lookLater(c)
 }
 
-// lookLater has the next discovery come: soon after a change, because the routes of a CNI come after the interface that VPP reports, and longer while a
-// pod of this node has no interface; seldom otherwise.
+// lookLater has the next discovery come: soon after a change, because the routes of a CNI come
+// after the interface that VPP reports, and longer while a pod of this node has no interface;
+// seldom otherwise.
 func (i *interfacesActor) lookLater(c *runtime.Context) {
 	if i.wake != nil {
 		i.wake()
@@ -277,7 +285,8 @@ func (i *interfacesActor) lookLater(c *runtime.Context) {
 	i.wake = c.After(next, &interfacesTick{})
 }
 
-// settling is how long after a change others are likely, mostSettling how long the interface of a pod is waited for.
+// settling is how long after a change others are likely, mostSettling how long the interface of a
+// pod is waited for.
 const (
 	settling     = 10 * time.Second
 	mostSettling = time.Minute
@@ -298,7 +307,8 @@ func (i *interfacesActor) unplaced() bool {
 
 // take adopts a set and sends it if it differs; cause is the command that it follows from, if any.
 func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, cause uint64) {
-	set.Generation, set.Cause = i.generation, i.set.GetCause() // for the comparison: they are no difference
+	// for the comparison: they are no difference
+	set.Generation, set.Cause = i.generation, i.set.GetCause()
 	if i.set == nil || !proto.Equal(i.set, set) {
 		i.generation++
 		set.Generation, set.Cause = i.generation, cause
@@ -310,7 +320,8 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 	case !i.podsKnown && i.Last.GetReason() != podsUnknown:
 		i.Reach = messages.Reach_REACH_NONE
 		i.Report(c, false, podsUnknown, 0)
-	case i.podsKnown && !i.again && !i.Last.GetOk(): // a discovery that began before the last change says nothing of it
+	case i.podsKnown && !i.again && !i.Last.GetOk():
+		// a discovery that began before the last change says nothing of it
 		i.Interfaces = i.set.GetGeneration()
 		i.Reach = messages.Reach_REACH_NONE
 		i.Report(c, true, "", 0)
@@ -328,7 +339,8 @@ func (i *interfacesActor) send(c *runtime.Context) {
 	for _, path := range i.config.Receivers {
 		c.Send(c.PID(path), i.set)
 	}
-	if i.config.SNAT.Enabled && i.set.GetComplete() { // of a part, SNAT would be refused or placed for a moment
+	if i.config.SNAT.Enabled && i.set.GetComplete() {
+		// of a part, SNAT would be refused or placed for a moment
 		c.Send(c.PID(address.External), &layers.Place{Set: i.set, Hairpin: i.hairpin})
 	}
 }

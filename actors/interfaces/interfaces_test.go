@@ -95,7 +95,8 @@ func TestInterfacesSaysWhenAllIsKnown(t *testing.T) {
 	})
 }
 
-// TestInterfacesTellsWhatIsAskedFor: without news the set is repeated only when an actor has started, or in a roll call.
+// TestInterfacesTellsWhatIsAskedFor: without news the set is repeated only when an actor has
+// started, or in a roll call.
 func TestInterfacesTellsWhatIsAskedFor(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		before := s.set()
@@ -149,7 +150,8 @@ func TestInterfacesIgnoresAnEarlierConnection(t *testing.T) {
 	})
 }
 
-// TestInterfacesThatCannotBeRead: the set stays, the node is not ready, and the next discovery comes soon.
+// TestInterfacesThatCannotBeRead: the set stays, the node is not ready, and the next discovery
+// comes soon.
 func TestInterfacesThatCannotBeRead(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.tell(nodeWith(), &messages.LocalEndpoints{})
@@ -169,7 +171,8 @@ func TestInterfacesThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestRestartedInterfacesTellsAnotherGeneration: the renderer must take up what its predecessor never told.
+// TestRestartedInterfacesTellsAnotherGeneration: the renderer must take up what its predecessor
+// never told.
 func TestRestartedInterfacesTellsAnotherGeneration(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		before := s.set()
@@ -196,7 +199,8 @@ func (s *stage) discoveries(d time.Duration) (n int) {
 	return s.lists - before
 }
 
-// TestDiscoveriesFollowChanges: soon after each other after a change, and while a pod has no interface, which is waited for a minute; seldom otherwise.
+// TestDiscoveriesFollowChanges: soon after each other after a change, and while a pod has no
+// interface, which is waited for a minute; seldom otherwise.
 func TestDiscoveriesFollowChanges(t *testing.T) {
 	perform(t, func(s *stage) {
 		s.connected()
@@ -223,8 +227,8 @@ func TestDiscoveriesFollowChanges(t *testing.T) {
 	})
 }
 
-// TestQuietDiscoveriesReadAShare: while nothing changes, a discovery costs VPP a number of requests that does not grow with its interfaces; a hint has
-// everything read.
+// TestQuietDiscoveriesReadAShare: while nothing changes, a discovery costs VPP a number of requests
+// that does not grow with its interfaces; a hint has everything read.
 func TestQuietDiscoveriesReadAShare(t *testing.T) {
 	perform(t, func(s *stage) {
 		for i := range 200 {

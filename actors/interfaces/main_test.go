@@ -62,7 +62,8 @@ func withInterfaces(t *testing.T, play func(s *stage)) {
 	})
 }
 
-// connected tells the actor the state of the connection, as the link would, and lets a discovery end.
+// connected tells the actor the state of the connection, as the link would, and lets a discovery
+// end.
 func (s *stage) connected() {
 	s.Helper()
 	s.tell(s.vpp.State())

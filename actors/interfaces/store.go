@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// MemoryStore is a Store that lasts as long as the process; the component that connects pods attaches them again after that.
+// MemoryStore is a Store that lasts as long as the process; the component that connects pods
+// attaches them again after that.
 type MemoryStore struct {
 	mu    sync.Mutex
 	saved *messages.Attachments

@@ -18,8 +18,8 @@ import (
 
 var errBroken = errors.New("broken")
 
-// world is a whole troupe on a node with two interfaces that nothing leads to, no route and no address: what they are for only a command can say.
-// memif0 is up.
+// world is a whole troupe on a node with two interfaces that nothing leads to, no route and no
+// address: what they are for only a command can say. memif0 is up.
 type world struct {
 	*actorstest.World
 	store *probe.Store
@@ -95,7 +95,8 @@ func TestAttachAndDetachAPod(t *testing.T) {
 	})
 }
 
-// TestAttachIsAllOrNothing: whatever fails, nothing is saved, nothing is in VPP, and the answer says why.
+// TestAttachIsAllOrNothing: whatever fails, nothing is saved, nothing is in VPP, and the answer
+// says why.
 func TestAttachIsAllOrNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		iface, text string
@@ -140,7 +141,8 @@ func TestAttachIsAllOrNothing(t *testing.T) {
 // forgetAfter is how long a pod and its interface have to be gone, see attachments.
 const forgetAfter = 10 * time.Minute
 
-// TestAttachmentsAreForgotten: a record that no command takes back goes when neither the pod nor its interface exists any more, and not before.
+// TestAttachmentsAreForgotten: a record that no command takes back goes when neither the pod nor
+// its interface exists any more, and not before.
 func TestAttachmentsAreForgotten(t *testing.T) {
 	play(t, func(w *world) {
 		if err := w.VPP.SetInterface("memif1", true); err != nil {

@@ -33,7 +33,8 @@ type Config struct {
 	Renderers []string
 }
 
-// linkActor owns the connection to VPP. A VPP that is down is state, not a failure: no actor is restarted because of it.
+// linkActor owns the connection to VPP. A VPP that is down is state, not a failure: no actor is
+// restarted because of it.
 type linkActor struct {
 	report.Health
 	config *Config
@@ -44,8 +45,10 @@ type linkActor struct {
 	trusted time.Time
 }
 
-// distrust is how long the reason for the end of a session stays a warning in the next session with the same VPP. It is longer than a session that
-// VPP breaks again in the same way (Config.DumpTimeout of package vpp/link), so that readiness says why all the time, and not only between sessions.
+// distrust is how long the reason for the end of a session stays a warning in the next session with
+// the same VPP. It is longer than a session that VPP breaks again in the same way
+// (Config.DumpTimeout of package vpp/link), so that readiness says why all the time, and not only
+// between sessions.
 const distrust = time.Minute
 
 // linkEnded is posted when the connection loop ended, which it only does when the agent stops.
@@ -59,8 +62,9 @@ func New(config *Config) runtime.Behaviour {
 	return &linkActor{Health: report.Health{Part: "link"}, config: config, state: &messages.LinkState{Reason: "not connected yet"}}
 }
 
-// Start satisfies runtime.Behaviour. A link counts the sessions of one run; the actor makes them unique over its
-// incarnations, because a receiver goes on to believe what it has read in a session that it knows.
+// Start satisfies runtime.Behaviour. A link counts the sessions of one run; the actor makes them
+// unique over its incarnations, because a receiver goes on to believe what it has read in a session
+// that it knows.
 func (l *linkActor) Start(c *runtime.Context) {
 	post, link, gate, base := c.Post(), l.config.Link, l.config.Gate, c.Incarnation()<<sessionBits
 	on := func(s *messages.LinkState) {
@@ -124,7 +128,8 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 	l.send(c)
 }
 
-// report reports the connection: without one why, with a new one to the same VPP for a while why the one before ended, then what VPP lacks.
+// report reports the connection: without one why, with a new one to the same VPP for a while why
+// the one before ended, then what VPP lacks.
 func (l *linkActor) report(c *runtime.Context) {
 	reason := l.state.GetReason()
 	if !l.trusted.IsZero() {

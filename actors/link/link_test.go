@@ -30,7 +30,8 @@ func withLink(t *testing.T, play func(s *probe.Stage, vpp *virtual.Stream)) {
 	s := probe.New(t)
 	vpp := s.VPP()
 	start(s, vpp)
-	s.Tell(&messages.Resync{Sibling: "nat44"}) // as a sibling does that came up after the link had reported
+	// as a sibling does that came up after the link had reported
+	s.Tell(&messages.Resync{Sibling: "nat44"})
 	play(s, vpp)
 }
 
@@ -85,7 +86,8 @@ func TestLinkReportsTheConnection(t *testing.T) {
 	})
 }
 
-// TestLinkSaysWhyVPPIsNotTrusted: a VPP that breaks every session in the same way is why the node is not ready, also while a session lasts.
+// TestLinkSaysWhyVPPIsNotTrusted: a VPP that breaks every session in the same way is why the node
+// is not ready, also while a session lasts.
 func TestLinkSaysWhyVPPIsNotTrusted(t *testing.T) {
 	const why = "dump too large: nat44_lb_static_mapping_dump: more than 1048576 details"
 	withLink(t, func(s *probe.Stage, vpp *virtual.Stream) {
@@ -112,7 +114,8 @@ func TestLinkSaysWhyVPPIsNotTrusted(t *testing.T) {
 	})
 }
 
-// TestLinkSaysWhatVPPLacks: it is a warning, for the renderers that run only, until VPP is another one.
+// TestLinkSaysWhatVPPLacks: it is a warning, for the renderers that run only, until VPP is another
+// one.
 func TestLinkSaysWhatVPPLacks(t *testing.T) {
 	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
 		lacks := func(renderer string) []*messages.VPPFeature {
@@ -156,8 +159,8 @@ func TestLinkRepeatsItsStateWhenAsked(t *testing.T) {
 	})
 }
 
-// TestLinkNumbersSessionsForEver: a restarted link runs the connection anew, which may count from 1 again; a receiver that remembers session 1 must not
-// take the new one for it.
+// TestLinkNumbersSessionsForEver: a restarted link runs the connection anew, which may count from 1
+// again; a receiver that remembers session 1 must not take the new one for it.
 func TestLinkNumbersSessionsForEver(t *testing.T) {
 	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
 		seen := map[uint64]bool{}
@@ -220,7 +223,8 @@ func TestLinkActorFailsWithItsConnectionOnly(t *testing.T) {
 				t.Errorf("faults %v", s.Faults)
 			}
 			s.Faults = nil
-			for range 3 { // the old run needs a while to end: the new incarnation waits and does not fail
+			for range 3 {
+				// the old run needs a while to end: the new incarnation waits and does not fail
 				s.Kill()
 			}
 			s.Run(time.Second)

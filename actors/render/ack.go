@@ -20,7 +20,8 @@ func RowState(renderer string, key fmt.Stringer, inSync bool, err error) *messag
 	return state
 }
 
-// Unrendered adds parts of a service that there are no means for to its acknowledgement; what says what becomes of them: "not rendered".
+// Unrendered adds parts of a service that there are no means for to its acknowledgement; what says
+// what becomes of them: "not rendered".
 func Unrendered(ack *messages.RenderAck, what string, parts []*messages.ObjectError) {
 	if len(parts) == 0 {
 		return

@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestUnrendered: the first part is named, and how many more there are, unless there is another error.
+// TestUnrendered: the first part is named, and how many more there are, unless there is another
+// error.
 func TestUnrendered(t *testing.T) {
 	parts := []*messages.ObjectError{{Field: "ports[a]", Message: "too many"}, {Field: "ports[b]", Message: "no"}}
 	ack := &messages.RenderAck{}

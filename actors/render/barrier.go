@@ -16,16 +16,20 @@ import (
 // subscriber is one service that has rendered.
 type subscriber struct {
 	generation, hash uint64
-	view             *messages.ServiceView // nil: it is gone, and is forgotten when nothing of it is left in VPP
-	acked            *messages.RenderAck   // last acknowledgement; nil = none for what it rendered last
-	repeats          int                   // so many roll calls repeat it before it waits for its turn
+	// nil: it is gone, and is forgotten when nothing of it is left in VPP
+	view *messages.ServiceView
+	// last acknowledgement; nil = none for what it rendered last
+	acked *messages.RenderAck
+	// so many roll calls repeat it before it waits for its turn
+	repeats int
 }
 
-// barrier knows which services exist and which of them have not rendered what they should have. Nothing that an earlier run put into VPP may be removed
-// before all have.
+// barrier knows which services exist and which of them have not rendered what they should have.
+// Nothing that an earlier run put into VPP may be removed before all have.
 type barrier struct {
-	begun   *messages.Begin   // last list of the services; nil = none yet
-	awaited map[string]uint64 // services that have not rendered, with the generation that is awaited
+	begun *messages.Begin // last list of the services; nil = none yet
+	// services that have not rendered, with the generation that is awaited
+	awaited map[string]uint64
 
 	rollCalls int // since the start
 }
@@ -62,8 +66,8 @@ func (b *barrier) rendered(key string, generation uint64) {
 	}
 }
 
-// begin takes a list of the services. The first one, and the first that is not provisional, closes the barrier until every service in it has rendered its
-// generation; those that have not are asked.
+// begin takes a list of the services. The first one, and the first that is not provisional, closes
+// the barrier until every service in it has rendered its generation; those that have not are asked.
 func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 	if m.GetGeneration() < d.begun.GetGeneration() {
 		return
@@ -102,7 +106,8 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(d.awaited)),
 		})
 		if first {
-			d.answerEach(c, slices.Sorted(maps.Keys(d.subscribers))) // approximations depend on the node
+			// approximations depend on the node
+			d.answerEach(c, slices.Sorted(maps.Keys(d.subscribers)))
 		}
 	case m.GetRollCall():
 		d.repeatAcks(c)
@@ -137,7 +142,8 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.kind.Name, State: messages.RenderState_RENDER_RETIRED,
 		})
 	case s != nil && s.hash == m.GetHash() && (s.view == nil) == (m.GetView() == nil):
-		if s.generation == m.GetGeneration() && d.owed[key] { // repeated while it is being programmed
+		if s.generation == m.GetGeneration() && d.owed[key] {
+			// repeated while it is being programmed
 			c.Send(c.PID(address.Service(key)), s.acked)
 			return
 		}
@@ -148,8 +154,8 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 	}
 }
 
-// adopt changes what a service wants; nil = nothing any more. Objects that VPP is known to hold as they are wanted now need no work, and the answer
-// says so.
+// adopt changes what a service wants; nil = nothing any more. Objects that VPP is known to hold as
+// they are wanted now need no work, and the answer says so.
 func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint64, view *messages.ServiceView) {
 	s := d.subscribers[key]
 	if s == nil {
@@ -160,7 +166,8 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	before := d.adapter.Objects(key)
 	changed := d.adapter.Plan(key, view)
 	concerned := map[string]bool{key: true}
-	for _, k := range slices.Concat(before, d.adapter.Objects(key)) { // its owner may be another one although the same is wanted
+	for _, k := range slices.Concat(before, d.adapter.Objects(key)) {
+		// its owner may be another one although the same is wanted
 		d.concern(k, concerned)
 	}
 	for _, k := range changed {
@@ -213,7 +220,8 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.kind.Name, State: messages.RenderState_RENDER_IN_SYNC,
 	}
 	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
-		ack.State = messages.RenderState_RENDER_PENDING // what became of each of very many objects is said once, when they are done
+		// what became of each of very many objects is said once, when they are done
+		ack.State = messages.RenderState_RENDER_PENDING
 		return ack
 	}
 	left := d.queue.left(key) && d.adapter.Left(key)
@@ -231,7 +239,8 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 			ack.Conflicts = append(ack.Conflicts, &messages.Conflict{Frontend: k.String(), Owner: owner})
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) { // until it has gone the service is served as before
+	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) {
+		// until it has gone the service is served as before
 		d.queue.acknowledge(ack, k, true)
 	}
 	d.adapter.Acknowledge(ack, key, d.known)
@@ -241,8 +250,9 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	return ack
 }
 
-// answerEach acknowledges services, if that is news. An acknowledgement is about everything that a service has in VPP, and so costs as much: one that
-// knows not to be in sync is told again when nothing of it is in the queue any more, and not after every batch.
+// answerEach acknowledges services, if that is news. An acknowledgement is about everything that a
+// service has in VPP, and so costs as much: one that knows not to be in sync is told again when
+// nothing of it is in the queue any more, and not after every batch.
 func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
 	slices.Sort(services)
 	for _, name := range slices.Compact(services) {
@@ -290,14 +300,16 @@ func (d *Driver[K]) answerAll(c *runtime.Context) {
 	d.answerEach(c, slices.Collect(maps.Keys(d.subscribers)))
 }
 
-// Acknowledgements in roll calls: news are repeated in newsRepeats of them, so that a fault that hides one roll call and the news before it hides
-// nothing; what is in sync has its turn every restInterval of them, so that services at rest cost next to nothing.
+// Acknowledgements in roll calls: news are repeated in newsRepeats of them, so that a fault that
+// hides one roll call and the news before it hides nothing; what is in sync has its turn every
+// restInterval of them, so that services at rest cost next to nothing.
 const (
 	newsRepeats  = 2
 	restInterval = 10
 )
 
-// repeatAcks sends acknowledgements again: news, those of services that are not in sync, and a part of the others in turn.
+// repeatAcks sends acknowledgements again: news, those of services that are not in sync, and a part
+// of the others in turn.
 func (d *Driver[K]) repeatAcks(c *runtime.Context) {
 	d.rollCalls++
 	for i, key := range d.begun.GetKeys() {

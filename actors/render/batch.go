@@ -14,7 +14,8 @@ type applied[K Key] struct {
 	results []Result[K]
 }
 
-// startBatch sends the operations for the objects in the queue, and settings that are not in VPP. Objects that need none are passed over.
+// startBatch sends the operations for the objects in the queue, and settings that are not in VPP.
+// Objects that need none are passed over.
 func (d *Driver[K]) startBatch(c *runtime.Context) {
 	var keys, quiet []K
 	messages := batchMessages

@@ -17,13 +17,15 @@ type Claim[V any] struct {
 	Rank  int
 }
 
-// compare orders claims: the lowest rank, then the service that was created first, then the one with the smallest key.
+// compare orders claims: the lowest rank, then the service that was created first, then the one
+// with the smallest key.
 func (c Claim[V]) compare(other Claim[V]) int {
 	return cmp.Or(cmp.Compare(c.Rank, other.Rank), cmp.Compare(c.Created, other.Created), cmp.Compare(c.Service, other.Service))
 }
 
-// Claims knows what every service wants for which objects, and what follows where several want the same object. A service that loses gets the object
-// as soon as it is free. V is the wish of one service, D what VPP should hold. It belongs to one goroutine.
+// Claims knows what every service wants for which objects, and what follows where several want the
+// same object. A service that loses gets the object as soon as it is free. V is the wish of one
+// service, D what VPP should hold. It belongs to one goroutine.
 type Claims[K comparable, V, D any] struct {
 	order    func(a, b K) int
 	rank     func(V) int
@@ -33,8 +35,9 @@ type Claims[K comparable, V, D any] struct {
 	claims   map[K][]Claim[V]
 }
 
-// NewClaims returns an empty value. order orders keys; rank says how much a wish counts, the lowest most, before age does, nil = all alike; resolve says
-// what the claims on an object, in their order, come to, and whether VPP should hold anything; same compares two of its results.
+// NewClaims returns an empty value. order orders keys; rank says how much a wish counts, the lowest
+// most, before age does, nil = all alike; resolve says what the claims on an object, in their
+// order, come to, and whether VPP should hold anything; same compares two of its results.
 func NewClaims[K comparable, V, D any](
 	order func(a, b K) int, rank func(V) int, resolve func(k K, claims []Claim[V]) (D, bool), same func(a, b D) bool,
 ) *Claims[K, V, D] {
@@ -44,8 +47,8 @@ func NewClaims[K comparable, V, D any](
 	return &Claims[K, V, D]{order: order, rank: rank, resolve: resolve, same: same, services: map[string][]K{}, claims: map[K][]Claim[V]{}}
 }
 
-// Set replaces all wishes of a service and returns the keys, ordered, for which Desired has another answer than before. The values must not be
-// changed afterwards.
+// Set replaces all wishes of a service and returns the keys, ordered, for which Desired has another
+// answer than before. The values must not be changed afterwards.
 func (c *Claims[K, V, D]) Set(service string, created int64, wishes map[K]V) (changed []K) {
 	touched := slices.AppendSeq(slices.Clone(c.services[service]), maps.Keys(wishes))
 	changed = c.Change(touched, func() {
@@ -72,7 +75,8 @@ func (c *Claims[K, V, D]) withdraw(k K, service string) {
 	}
 }
 
-// Change carries out a change that resolve depends on and returns those of the keys, ordered, for which Desired has another answer then.
+// Change carries out a change that resolve depends on and returns those of the keys, ordered, for
+// which Desired has another answer then.
 func (c *Claims[K, V, D]) Change(keys []K, change func()) (changed []K) {
 	slices.SortFunc(keys, c.order)
 	keys = slices.Compact(keys)

@@ -130,8 +130,8 @@ func (w *plainClaims) all() map[string]int {
 	return all
 }
 
-// TestClaimsLikeTheObvious: whatever the order of events, owners and values are those of the obvious implementation, and exactly the keys whose value
-// changes are returned.
+// TestClaimsLikeTheObvious: whatever the order of events, owners and values are those of the
+// obvious implementation, and exactly the keys whose value changes are returned.
 func TestClaimsLikeTheObvious(t *testing.T) {
 	universe, services := []string{"k1", "k2", "k3"}, []string{"a/a", "a/b", "b/a", "b/b"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -182,7 +182,8 @@ func TestClaimsLikeTheObvious(t *testing.T) {
 	})
 }
 
-// TestClaimsOrderDoesNotMatter: the last wish of each service counts, with any history and in any order.
+// TestClaimsOrderDoesNotMatter: the last wish of each service counts, with any history and in any
+// order.
 func TestClaimsOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "services")

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// condition is what keeps a renderer from being in sync: words that do not change while it lasts, and the details, which are only worked out when they
-// are reported. The zero value is none.
+// condition is what keeps a renderer from being in sync: words that do not change while it lasts,
+// and the details, which are only worked out when they are reported. The zero value is none.
 type condition struct {
 	cause   string
 	details func() string // nil: the cause says it all
@@ -34,7 +34,8 @@ const (
 	causeInSync     = "in sync"
 )
 
-// report reports the health of the renderer when it has changed. With a warning it is in sync nevertheless.
+// report reports the health of the renderer when it has changed. With a warning it is in sync
+// nevertheless.
 func (d *Driver[K]) report(c *runtime.Context) {
 	settled := d.adapter.Settings()
 	if d.resting() && settled {
@@ -70,16 +71,19 @@ func (d *Driver[K]) report(c *runtime.Context) {
 	}
 }
 
-// fromMirror reports whether the renderer was last in sync with what the local mirror says, and not with the cluster.
+// fromMirror reports whether the renderer was last in sync with what the local mirror says, and not
+// with the cluster.
 func (d *Driver[K]) fromMirror() bool { return d.Last.GetReason() == report.FromMirror }
 
-// resting reports whether nothing is left to do. On a provisional list what waits for the barrier does not count.
+// resting reports whether nothing is left to do. On a provisional list what waits for the barrier
+// does not count.
 func (d *Driver[K]) resting() bool {
 	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && d.queue.next.empty()
 }
 
-// condition is the first thing that is not as it should be. Once in sync, ordinary changes do not take readiness away: VPP holds what was wanted a moment
-// ago. What was modified outside of the agent does.
+// condition is the first thing that is not as it should be. Once in sync, ordinary changes do not
+// take readiness away: VPP holds what was wanted a moment ago. What was modified outside of the
+// agent does.
 func (d *Driver[K]) condition(settled bool) condition {
 	const downstream = messages.Reach_REACH_DOWNSTREAM
 	unready := !d.Last.GetOk() || d.damaged || d.fromMirror()
@@ -121,7 +125,8 @@ func (d *Driver[K]) working() string {
 	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.kind.Noun, causeWork)
 }
 
-// progress is the reach of work: as long as VPP comes to hold what is wanted, however much that is, nothing is wrong as a whole.
+// progress is the reach of work: as long as VPP comes to hold what is wanted, however much that is,
+// nothing is wrong as a whole.
 func (d *Driver[K]) progress() messages.Reach {
 	if d.advanced || d.advances {
 		return messages.Reach_REACH_OBJECT
@@ -129,7 +134,8 @@ func (d *Driver[K]) progress() messages.Reach {
 	return messages.Reach_REACH_DOWNSTREAM
 }
 
-// refusesAll reports whether VPP holds nothing of what services want of this renderer, which serves their packets.
+// refusesAll reports whether VPP holds nothing of what services want of this renderer, which serves
+// their packets.
 func (d *Driver[K]) refusesAll() bool {
 	if !d.kind.GivesRoles {
 		return false

@@ -44,11 +44,14 @@ func (g *Config) backoff() runtime.Backoff {
 	return runtime.Backoff{Min: g.Backoff, Max: longest, Jitter: jitter}
 }
 
-// Driver makes VPP equal to what the services want, by means of an Adapter. It owns the work queue, the barrier, the acknowledgements and the session
-// with VPP; the difference between desired and actual objects goes to VPP in batches, one at a time, over one stream.
+// Driver makes VPP equal to what the services want, by means of an Adapter. It owns the work queue,
+// the barrier, the acknowledgements and the session with VPP; the difference between desired and
+// actual objects goes to VPP in batches, one at a time, over one stream.
 //
-// What VPP holds is unknown at the start, after VPP was away and after an operation without an answer; then it is read. Nothing that an earlier run
-// put there is removed before every service has rendered. Requests of a predecessor cannot interfere: they stand before the read in the same stream.
+// What VPP holds is unknown at the start, after VPP was away and after an operation without an
+// answer; then it is read. Nothing that an earlier run put there is removed before every service
+// has rendered. Requests of a predecessor cannot interfere: they stand before the read in the same
+// stream.
 type Driver[K Key] struct {
 	report.Health
 	barrier
@@ -59,18 +62,22 @@ type Driver[K Key] struct {
 	queue       *queue[K]
 	heap        heap.Reserve
 	subscribers map[string]*subscriber
-	owed        map[string]bool        // services whose acknowledgement may be another one when nothing of them is in the queue any more
-	set         *messages.InterfaceSet // complete; nil = none yet
-	known       bool                   // the adapter knows what VPP holds
-	swept       Phase                  // since the last read: what has waited for this phase is in the queue
-	opened      bool                   // the barrier has been passed once
-	work        *work                  // under way; nil = none
-	warning     string                 // of the adapter, when the services were acknowledged last
-	told        string                 // the adapter's warning at the last report
-	cause       string                 // of the last condition that was reported
-	advanced    bool                   // since the last heartbeat VPP has come to hold an object as it is wanted
-	advances    bool                   // it had before
-	ticking     bool                   // a tick is under way
+	// services whose acknowledgement may be another one when nothing of them is in the queue any
+	// more
+	owed  map[string]bool
+	set   *messages.InterfaceSet // complete; nil = none yet
+	known bool                   // the adapter knows what VPP holds
+	// since the last read: what has waited for this phase is in the queue
+	swept   Phase
+	opened  bool   // the barrier has been passed once
+	work    *work  // under way; nil = none
+	warning string // of the adapter, when the services were acknowledged last
+	told    string // the adapter's warning at the last report
+	cause   string // of the last condition that was reported
+	// since the last heartbeat VPP has come to hold an object as it is wanted
+	advanced bool
+	advances bool // it had before
+	ticking  bool // a tick is under way
 }
 
 // tick tries again what VPP refused.
@@ -105,7 +112,8 @@ func (p progress[K]) Refused() (times int, err error) {
 // Read satisfies Progress.
 func (p progress[K]) Read(reason string) { p.session.verify = reason }
 
-// Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for what the renderer needs.
+// Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for
+// what the renderer needs.
 func (d *Driver[K]) Start(c *runtime.Context) {
 	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.kind.Name})
 	d.askSiblings(c)
@@ -114,7 +122,8 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their state.
+// askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their
+// state.
 func (d *Driver[K]) askSiblings(c *runtime.Context) {
 	asked := []string{address.Link, address.Interfaces}
 	if d.kind.External {
@@ -188,7 +197,8 @@ func (d *Driver[K]) other(c *runtime.Context, msg any) {
 	}
 }
 
-// changed has objects looked at of which something else is wanted now, and acknowledges the services that this concerns.
+// changed has objects looked at of which something else is wanted now, and acknowledges the
+// services that this concerns.
 func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) {
 	concerned := map[string]bool{}
 	for _, name := range services {
@@ -201,7 +211,8 @@ func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) 
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
 }
 
-// connection takes the state of the connection: what VPP holds is not known on another one, and what it refused means nothing when it has restarted.
+// connection takes the state of the connection: what VPP holds is not known on another one, and
+// what it refused means nothing when it has restarted.
 func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
 	lost, restarted := d.linkChanged(m)
 	if lost || restarted {
@@ -215,8 +226,9 @@ func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
 	d.surroundings(c) // the interfaces may have become known while the connection was down
 }
 
-// interfaces adopts the interface set when all is known about it: a role that comes later would have every row walked for it and leave entries in VPP's
-// forwarding table, and a client of an unknown interface would be dropped or let in.
+// interfaces adopts the interface set when all is known about it: a role that comes later would
+// have every row walked for it and leave entries in VPP's forwarding table, and a client of an
+// unknown interface would be dropped or let in.
 func (d *Driver[K]) interfaces(c *runtime.Context, m *messages.InterfaceSet) {
 	if m.GetComplete() && m.GetGeneration() > d.set.GetGeneration() {
 		d.set = m

@@ -36,7 +36,8 @@ func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
 	})
 }
 
-// memoryRead takes the state of VPP's heap. A VPP that does not say it is programmed without a reserve.
+// memoryRead takes the state of VPP's heap. A VPP that does not say it is programmed without a
+// reserve.
 func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 	d.work = nil
 	if m.session != d.link.GetSession() {
@@ -58,8 +59,8 @@ func (d *Driver[K]) observeMemory() {
 	d.config.Observer.Memory(d.kind.Name, now.Total, now.Free, d.queue.short)
 }
 
-// admit reports whether VPP has memory for what is wanted of an object. One that VPP holds already may grow:
-// an outdated row does more harm.
+// admit reports whether VPP has memory for what is wanted of an object. One that VPP holds already
+// may grow: an outdated row does more harm.
 func (d *Driver[K]) admit(c *runtime.Context, k K) bool {
 	sizer, knows := d.adapter.(Sizer[K])
 	if !knows {

@@ -15,14 +15,16 @@ const (
 	mostLines   = 32 // operations in one record
 )
 
-// oplog collects the operations of a batch for the journal: an operation has the id of the change of the input that it follows from.
+// oplog collects the operations of a batch for the journal: an operation has the id of the change
+// of the input that it follows from.
 type oplog[K Key] struct {
 	causes map[string]uint64      // by service, or name of the renderer for settings
 	groups map[string][]Result[K] // likewise
 	names  []string               // in the order in which they come
 }
 
-// record writes the operations of a batch into the journal. A half-open probe that was refused as before is no news.
+// record writes the operations of a batch into the journal. A half-open probe that was refused as
+// before is no news.
 func (d *Driver[K]) record(c *runtime.Context, results []Result[K]) {
 	log := oplog[K]{causes: map[string]uint64{}, groups: map[string][]Result[K]{}}
 	var all []Result[K]
@@ -55,7 +57,8 @@ func (l *oplog[K]) add(d *Driver[K], r Result[K]) {
 	l.groups[name], l.causes[name] = append(l.groups[name], r), cause
 }
 
-// beneficiary is the service for which an object is changed: its owner, the first that wants it, or one that leaves it; "" = none.
+// beneficiary is the service for which an object is changed: its owner, the first that wants it, or
+// one that leaves it; "" = none.
 func (d *Driver[K]) beneficiary(k K) string {
 	for _, name := range slices.Concat([]string{d.adapter.Owner(k)}, d.adapter.Services(k), d.queue.leavers[k]) {
 		if d.subscribers[name] != nil {
@@ -65,7 +68,8 @@ func (d *Driver[K]) beneficiary(k K) string {
 	return ""
 }
 
-// event is the record of some operations: those that were planned, and where one failed those that were carried out.
+// event is the record of some operations: those that were planned, and where one failed those that
+// were carried out.
 func (d *Driver[K]) event(object string, cause uint64, list []Result[K]) *messages.Event {
 	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.method()}
 	objects := map[K]bool{}

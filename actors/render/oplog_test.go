@@ -40,7 +40,8 @@ func logged(d *Driver[name], results []Result[name]) (events []*messages.Event) 
 	return events
 }
 
-// TestOperationsAreLoggedForTheirService: settings and what belongs to no service with the cause of the interfaces.
+// TestOperationsAreLoggedForTheirService: settings and what belongs to no service with the cause of
+// the interfaces.
 func TestOperationsAreLoggedForTheirService(t *testing.T) {
 	d, a := newLogger()
 	a.owner["1"], a.owner["2"] = "a/a", "b/b"
@@ -66,7 +67,8 @@ func TestOperationsAreLoggedForTheirService(t *testing.T) {
 	}
 }
 
-// TestBeneficiary: the owner, else the first service that wants the object, else one that leaves it.
+// TestBeneficiary: the owner, else the first service that wants the object, else one that leaves
+// it.
 func TestBeneficiary(t *testing.T) {
 	d, a := newLogger()
 	a.owner["owned"], a.services["owned"] = "b/b", []string{"a/a", "b/b"}

@@ -11,9 +11,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Refused objects are tried again with a back-off that grows to half a minute, or VPP would be asked for a thousand rows over and over again. When the
-// cause is gone that would be long. So each refusal class is a circuit breaker: at every tick one of its objects is tried as a half-open probe, in
-// turn. When VPP takes it, two others follow at once, then four, and so on as long as none is refused.
+// Refused objects are tried again with a back-off that grows to half a minute, or VPP would be
+// asked for a thousand rows over and over again. When the cause is gone that would be long. So each
+// refusal class is a circuit breaker: at every tick one of its objects is tried as a half-open
+// probe, in turn. When VPP takes it, two others follow at once, then four, and so on as long as
+// none is refused.
 
 // refusal is the class of a refusal: the request and VPP's answer. The zero value is any other one.
 type refusal struct {
@@ -38,13 +40,15 @@ func refusalOf(err error) refusal {
 	return refusal{}
 }
 
-// probeable reports whether a try before its time makes sense: not where it would end the same way, and not where VPP has to be read for it.
+// probeable reports whether a try before its time makes sense: not where it would end the same way,
+// and not where VPP has to be read for it.
 func (f *failure) probeable() bool {
 	k, _ := class.Of(f.err)
 	return k == class.Retry
 }
 
-// probe puts one object of each refusal class into the queue, unless one of them is being tried anyway.
+// probe puts one object of each refusal class into the queue, unless one of them is being tried
+// anyway.
 func (q *queue[K]) probe() {
 	candidates := map[refusal][]K{}
 	busy := map[refusal]bool{}

@@ -35,7 +35,8 @@ func refusedQueue(t *testing.T, n int, classes map[string]error) (*queue[name], 
 	return q, now
 }
 
-// TestProbesTakeTurns: one of each class, the next one each time; none where the same request cannot end otherwise or VPP has to be read for it.
+// TestProbesTakeTurns: one of each class, the next one each time; none where the same request
+// cannot end otherwise or VPP has to be read for it.
 func TestProbesTakeTurns(t *testing.T) {
 	classes := map[string]error{
 		"a": retval("m", -1), "b": retval("m", -2), "c": retval("n", -1), "other": errors.New("no"),
@@ -56,7 +57,8 @@ func TestProbesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestProbeInVain: it changes neither the delay nor whether VPP is read, and is no news; another refusal is.
+// TestProbeInVain: it changes neither the delay nor whether VPP is read, and is no news; another
+// refusal is.
 func TestProbeInVain(t *testing.T) {
 	q, now := refusedQueue(t, 1, map[string]error{"a": retval("m", -1)})
 	k := name("a00")
@@ -89,7 +91,8 @@ func TestProbeInVain(t *testing.T) {
 	}
 }
 
-// TestReleaseGrows: when VPP takes the probe, more and more follow at once, of the same class only; when it refuses again, none.
+// TestReleaseGrows: when VPP takes the probe, more and more follow at once, of the same class only;
+// when it refuses again, none.
 func TestReleaseGrows(t *testing.T) {
 	classes := map[string]error{"a": retval("m", -1), "b": retval("m", -2)}
 	q, now := refusedQueue(t, 20, classes)
@@ -112,8 +115,8 @@ func TestReleaseGrows(t *testing.T) {
 	}
 }
 
-// TestProbeSurvivesARead: what is about to be tried is tried also when VPP has been read meanwhile, what waits goes on waiting, and what is as wanted
-// nevertheless is neither.
+// TestProbeSurvivesARead: what is about to be tried is tried also when VPP has been read meanwhile,
+// what waits goes on waiting, and what is as wanted nevertheless is neither.
 func TestProbeSurvivesARead(t *testing.T) {
 	q, _ := refusedQueue(t, 3, map[string]error{"a": retval("m", -1)})
 	q.probe()
@@ -123,7 +126,8 @@ func TestProbeSurvivesARead(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsSentWasTriedAgain: what is under way when its time comes once more is listed, and not tried for that.
+// TestOnlyWhatIsSentWasTriedAgain: what is under way when its time comes once more is listed, and
+// not tried for that.
 func TestOnlyWhatIsSentWasTriedAgain(t *testing.T) {
 	q, now := refusedQueue(t, 2, map[string]error{"a": retval("m", -1)})
 	now = now.Add(time.Minute)

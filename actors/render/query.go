@@ -18,8 +18,8 @@ type RowsQuery struct {
 
 // RowsPage answers a RowsQuery.
 type RowsPage struct {
-	// Wanted are the rows that the service wants, also where another owner has the key; Held what VPP was last seen or made to hold under those
-	// of their keys that have no other owner.
+	// Wanted are the rows that the service wants, also where another owner has the key; Held what
+	// VPP was last seen or made to hold under those of their keys that have no other owner.
 	Wanted, Held []*messages.RowState
 }
 
@@ -29,7 +29,8 @@ func (d *Driver[K]) rows(q *RowsQuery) *RowsPage {
 	return page
 }
 
-// DiffQuery asks a renderer to compare VPP, read now, with what it should hold, without changing anything. The answer is a DiffPage.
+// DiffQuery asks a renderer to compare VPP, read now, with what it should hold, without changing
+// anything. The answer is a DiffPage.
 type DiffQuery struct{}
 
 // DiffPage answers a DiffQuery.

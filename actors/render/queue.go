@@ -12,21 +12,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// queue is the work queue of a renderer: the objects that may not be as wanted, those that VPP refused and when they are tried again, and those that
-// services have left behind. It is plain data: it neither sends nor waits.
+// queue is the work queue of a renderer: the objects that may not be as wanted, those that VPP
+// refused and when they are tried again, and those that services have left behind. It is plain
+// data: it neither sends nor waits.
 type queue[K Key] struct {
 	adapter Adapter[K]
-	now     int64                 // Unix nanoseconds
-	dirty   map[K]mark            // may not be as wanted
-	next    turns[K]              // to be looked at; those that became clean meanwhile are still in it
-	drained []string              // services of which nothing is in next any more
-	blocked map[K]bool            // wait for another object
-	failed  map[K]*failure        // refused by VPP, or not admitted
-	short   int                   // those of failed for which VPP has no memory
-	first   *K                    // smallest key of failed; nil = to be looked for
-	probed  map[refusal]K         // the last half-open probe of each refusal class
-	leaving map[string]map[K]bool // by service: what it wanted, no service wants any more, and may still be in VPP
-	leavers map[K][]string        // the services that an object is leaving
+	now     int64      // Unix nanoseconds
+	dirty   map[K]mark // may not be as wanted
+	// to be looked at; those that became clean meanwhile are still in it
+	next    turns[K]
+	drained []string       // services of which nothing is in next any more
+	blocked map[K]bool     // wait for another object
+	failed  map[K]*failure // refused by VPP, or not admitted
+	short   int            // those of failed for which VPP has no memory
+	first   *K             // smallest key of failed; nil = to be looked for
+	probed  map[refusal]K  // the last half-open probe of each refusal class
+	// by service: what it wanted, no service wants any more, and may still be in VPP
+	leaving map[string]map[K]bool
+	leavers map[K][]string // the services that an object is leaving
 }
 
 // mark says where an object is that may not be as wanted, and since when.
@@ -81,8 +84,9 @@ func (q *queue[K]) inSync(k K) bool { return q.adapter.Cost(k) == 0 }
 // Pending satisfies Progress.
 func (q *queue[K]) Pending() int { return len(q.dirty) - len(q.failed) }
 
-// waiting is since when the object waits that has waited the longest for its batch to be answered, in Unix nanoseconds; 0 = none does. What was
-// refused, or waits for another object or the barrier, does not count.
+// waiting is since when the object waits that has waited the longest for its batch to be answered,
+// in Unix nanoseconds; 0 = none does. What was refused, or waits for another object or the barrier,
+// does not count.
 func (q *queue[K]) waiting() (since int64) {
 	for _, m := range q.dirty {
 		if m.state != held && (since == 0 || m.since < since) {
@@ -92,8 +96,9 @@ func (q *queue[K]) waiting() (since int64) {
 	return since
 }
 
-// touch has an object looked at, and forgets that it was refused: something else is wanted now. It has the turns of the service that wants it; where
-// none does, those of the one that has given it up.
+// touch has an object looked at, and forgets that it was refused: something else is wanted now. It
+// has the turns of the service that wants it; where none does, those of the one that has given it
+// up.
 func (q *queue[K]) touch(k K, by string) {
 	q.reset(k)
 	q.enter(k, by, q.now)
@@ -120,8 +125,8 @@ func (q *queue[K]) turnOf(k K, by string) string {
 	return by
 }
 
-// relist replaces the whole queue, because VPP has been read. A refused object that differs waits until its time comes, unless it has; the others, which
-// are returned, are as wanted nevertheless.
+// relist replaces the whole queue, because VPP has been read. A refused object that differs waits
+// until its time comes, unless it has; the others, which are returned, are as wanted nevertheless.
 func (q *queue[K]) relist(differing []K) (settled []K) {
 	before := q.dirty
 	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.flows))...)
@@ -166,7 +171,8 @@ func (q *queue[K]) take(most, messages int) (keys []K, needed int) {
 // hold keeps an object that has been taken out of the queue.
 func (q *queue[K]) hold(k K) { q.dirty[k] = mark{held, q.now} }
 
-// unblock puts blocked objects back whose gate is not blocked any more, and reports whether there were any.
+// unblock puts blocked objects back whose gate is not blocked any more, and reports whether there
+// were any.
 func (q *queue[K]) unblock(phase Phase) bool {
 	if len(q.blocked) == 0 {
 		return false
@@ -192,8 +198,9 @@ func (q *queue[K]) unfinished() []K {
 	return keys
 }
 
-// fail notes that VPP refused an object; it is tried again with back-off, which a failed probe does not extend. One that is not what was believed is
-// tried again at once, the first time, because VPP is read meanwhile.
+// fail notes that VPP refused an object; it is tried again with back-off, which a failed probe does
+// not extend. One that is not what was believed is tried again at once, the first time, because VPP
+// is read meanwhile.
 func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) {
 	f := q.failed[k]
 	if f == nil {
@@ -219,8 +226,9 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) 
 	f.tries++
 }
 
-// stubborn reports whether VPP has refused one of the objects several times since it was last read for that: what is believed of it may be wrong.
-// The first few tries cost less than reading VPP does.
+// stubborn reports whether VPP has refused one of the objects several times since it was last read
+// for that: what is believed of it may be wrong. The first few tries cost less than reading VPP
+// does.
 func (q *queue[K]) stubborn(keys []K) bool {
 	for _, k := range keys {
 		if f := q.failed[k]; f != nil && !f.again && f.tries%triesUntilRead == 0 {
@@ -257,8 +265,9 @@ func (q *queue[K]) retry(now time.Time) {
 	}
 }
 
-// conclude sorts what was in a batch: refused, in sync, or to be looked at again. Where VPP takes now what it refused before, others of the same refusal
-// class need not wait any longer. It reports whether anything is in sync now that was not.
+// conclude sorts what was in a batch: refused, in sync, or to be looked at again. Where VPP takes
+// now what it refused before, others of the same refusal class need not wait any longer. It reports
+// whether anything is in sync now that was not.
 func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) (advanced bool) {
 	accepted := map[refusal]int{}
 	var again []K
@@ -388,7 +397,8 @@ func (q *queue[K]) forget(service string) {
 	delete(q.leaving, service)
 }
 
-// acknowledge enters one object into the state of its service, which is in sync only when nothing is left to do.
+// acknowledge enters one object into the state of its service, which is in sync only when nothing
+// is left to do.
 func (q *queue[K]) acknowledge(ack *messages.RenderAck, k K, todo bool) {
 	switch failed := q.failed[k]; {
 	case failed != nil:

@@ -72,7 +72,8 @@ func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
 	}
 }
 
-// TestQueueWaitsLongerAfterEachRefusal: up to half a minute, a fifth longer or shorter; what is wanted differently is tried at once.
+// TestQueueWaitsLongerAfterEachRefusal: up to half a minute, a fifth longer or shorter; what is
+// wanted differently is tried at once.
 func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 	q, now := newQueue[name](newNames()), time.Unix(1000, 0)
 	q.touch("a", "")
@@ -102,7 +103,8 @@ func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 	}
 }
 
-// TestDelaysAreSpread: what was refused together is not tried again together, and a rerun has the same delays.
+// TestDelaysAreSpread: what was refused together is not tried again together, and a rerun has the
+// same delays.
 func TestDelaysAreSpread(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for i := range 100 {
@@ -125,7 +127,8 @@ func TestDelaysAreSpread(t *testing.T) {
 	}
 }
 
-// TestQueueKnowsTheClassOfARefusal: what would end the same way waits longest, what needs a read is tried right after it, the first time.
+// TestQueueKnowsTheClassOfARefusal: what would end the same way waits longest, what needs a read is
+// tried right after it, the first time.
 func TestQueueKnowsTheClassOfARefusal(t *testing.T) {
 	for what, tc := range map[string]struct {
 		err           error
@@ -171,7 +174,8 @@ func TestQueueConcludes(t *testing.T) {
 	}
 }
 
-// TestQueueUnblocks: in order, what is not blocked any more, but not what was refused or has become clean meanwhile.
+// TestQueueUnblocks: in order, what is not blocked any more, but not what was refused or has become
+// clean meanwhile.
 func TestQueueUnblocks(t *testing.T) {
 	a := newNames()
 	q := newQueue[name](a)

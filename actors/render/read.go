@@ -105,7 +105,8 @@ func (d *Driver[K]) warned() bool {
 	return d.warning != before
 }
 
-// sweep puts what has waited for the phase into the queue, and when the barrier has been passed every object of ours that no service wants.
+// sweep puts what has waited for the phase into the queue, and when the barrier has been passed
+// every object of ours that no service wants.
 func (d *Driver[K]) sweep(c *runtime.Context) {
 	d.swept = d.phase()
 	var leftovers []K

@@ -19,16 +19,19 @@ const (
 	reasonUnknown    = "what VPP holds is not known"
 )
 
-// session is a renderer's side of VPP: whether VPP is connected, when it may be asked again, and why it should be read.
+// session is a renderer's side of VPP: whether VPP is connected, when it may be asked again, and
+// why it should be read.
 type session struct {
-	config  *Config
-	name    string // of the renderer
-	link    *messages.LinkState
-	boot    string    // of the VPP that was connected last
-	verify  string    // why a read of VPP is wanted although its content is believed to be known; "" = it is not
-	reread  time.Time // VPP is not read for verify before
-	check   time.Time // since when a drift check is due; zero = none is
-	damaged bool      // VPP was modified outside of the agent; until it is repaired the node is not ready
+	config *Config
+	name   string // of the renderer
+	link   *messages.LinkState
+	boot   string // of the VPP that was connected last
+	// why a read of VPP is wanted although its content is believed to be known; "" = it is not
+	verify string
+	reread time.Time // VPP is not read for verify before
+	check  time.Time // since when a drift check is due; zero = none is
+	// VPP was modified outside of the agent; until it is repaired the node is not ready
+	damaged bool
 	once    bool      // everything has been programmed once in this incarnation
 	full    time.Time // when the read began after which everything is being programmed; zero = none
 	delayed time.Time // nothing is sent to VPP before
@@ -37,7 +40,8 @@ type session struct {
 	unread  bool      // it was a read
 }
 
-// linkChanged takes the state of the connection. lost says that what VPP holds is not known any more, restarted that it is another VPP.
+// linkChanged takes the state of the connection. lost says that what VPP holds is not known any
+// more, restarted that it is another VPP.
 func (s *session) linkChanged(m *messages.LinkState) (lost, restarted bool) {
 	if m.GetSession() < s.link.GetSession() {
 		return false, false
@@ -56,7 +60,8 @@ func (s *session) linkChanged(m *messages.LinkState) (lost, restarted bool) {
 // open reports whether something may be sent to VPP now.
 func (s *session) open(now time.Time) bool { return s.link.GetUp() && !s.delayed.After(now) }
 
-// doubtful reports whether VPP should be read before anything else is done, although its content is believed to be known.
+// doubtful reports whether VPP should be read before anything else is done, although its content is
+// believed to be known.
 func (s *session) doubtful(now time.Time) bool {
 	return s.verify != "" && !s.reread.After(now) || !s.check.IsZero() && now.Sub(s.check) >= s.config.DriftCheckOverdue
 }
@@ -129,8 +134,8 @@ func (s *session) method() messages.Method {
 	return messages.Method_METHOD_UPDATE
 }
 
-// synced reports how long a pass took: a full one from the beginning of the read of VPP until nothing is left to do, an incremental one from
-// the beginning of its batch.
+// synced reports how long a pass took: a full one from the beginning of the read of VPP until
+// nothing is left to do, an incremental one from the beginning of its batch.
 func (s *session) synced(c *runtime.Context, began time.Time, left int) {
 	full := !s.full.IsZero()
 	switch {
@@ -188,7 +193,8 @@ func (o *outcome[K]) take(r *Result[K]) {
 	case r.Setting:
 		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
 	default:
-		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) { // what was refused after it may only follow from it
+		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) {
+			// what was refused after it may only follow from it
 			o.refused[r.Object] = r.Err
 		}
 	}
@@ -196,12 +202,14 @@ func (o *outcome[K]) take(r *Result[K]) {
 	o.doubt = o.doubt || r.Unknown || kind == class.Resync
 }
 
-// conclude draws the consequences of a batch for the next one; stubborn says that something in it was refused again and again.
+// conclude draws the consequences of a batch for the next one; stubborn says that something in it
+// was refused again and again.
 func conclude[K Key](c *runtime.Context, s *session, o *outcome[K], stubborn bool) {
 	s.config.Observer.Operations(s.name, o.done, o.failed, o.unknown+o.unsent)
 	switch {
 	case o.unknown+o.unsent > 0:
-		s.delayed = c.Now().Add(s.config.Backoff) // the link reports the next connection, which ends the wait
+		// the link reports the next connection, which ends the wait
+		s.delayed = c.Now().Add(s.config.Backoff)
 	case o.settings != nil:
 		s.refuse(c, o.settings)
 	default:

@@ -67,7 +67,8 @@ func TestSessionSaysWhyVPPIsRead(t *testing.T) {
 	}
 }
 
-// TestSessionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over, for a drift check when it is overdue.
+// TestSessionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over, for a
+// drift check when it is overdue.
 func TestSessionLetsADriftCheckWait(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := &session{config: &Config{DriftCheckOverdue: time.Minute}}

@@ -39,8 +39,8 @@ func TestDriverInstallsWhatServicesWant(t *testing.T) {
 	})
 }
 
-// TestDriverAsksForWhatItNeeds: at the start the registry, the earlier siblings and, where it carries that out,
-// external configuration; siblings again when one of them is new.
+// TestDriverAsksForWhatItNeeds: at the start the registry, the earlier siblings and, where it
+// carries that out, external configuration; siblings again when one of them is new.
 func TestDriverAsksForWhatItNeeds(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Forget()
@@ -64,7 +64,8 @@ func TestDriverAsksForWhatItNeeds(t *testing.T) {
 	})
 }
 
-// TestDriverRemovesNothingBeforeTheBarrier goes through the ways in which services come to have rendered.
+// TestDriverRemovesNothingBeforeTheBarrier goes through the ways in which services come to have
+// rendered.
 func TestDriverRemovesNothingBeforeTheBarrier(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Serve("a/a", 1, "10.0.0.1")
@@ -134,7 +135,8 @@ func TestDriverDoesNotWaitForServicesThatDisappear(t *testing.T) {
 	})
 }
 
-// TestDriverKeepsWhatAProvisionalListDoesNotHave: the list of the local mirror programs, and the barrier stays closed.
+// TestDriverKeepsWhatAProvisionalListDoesNotHave: the list of the local mirror programs, and the
+// barrier stays closed.
 func TestDriverKeepsWhatAProvisionalListDoesNotHave(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(5, "a/a", "b/b")
@@ -217,7 +219,8 @@ func TestDriverRetiresServices(t *testing.T) {
 	})
 }
 
-// TestDriverRetiresNothingBeforeTheBarrier: the objects of a service that goes wait for it, also where VPP is read meanwhile.
+// TestDriverRetiresNothingBeforeTheBarrier: the objects of a service that goes wait for it, also
+// where VPP is read meanwhile.
 func TestDriverRetiresNothingBeforeTheBarrier(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -237,7 +240,8 @@ func TestDriverRetiresNothingBeforeTheBarrier(t *testing.T) {
 	})
 }
 
-// TestDriverRepeatsAcknowledgementsInARollCall: those that were sent, to every service, and it asks the services that are behind the list.
+// TestDriverRepeatsAcknowledgementsInARollCall: those that were sent, to every service, and it asks
+// the services that are behind the list.
 func TestDriverRepeatsAcknowledgementsInARollCall(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(5, "a/a", "b/b")

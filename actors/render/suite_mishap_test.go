@@ -33,10 +33,12 @@ var mishaps = []string{
 	"crash after",  // the renderer crashes when it has handled it and sent everything
 }
 
-// troupe plays what the other actors do for a renderer: they answer its questions, and services repeat what is not acknowledged.
+// troupe plays what the other actors do for a renderer: they answer its questions, and services
+// repeat what is not acknowledged.
 type troupe struct {
 	*scene
-	want       map[string]*messages.Render // last of each service; of one that is gone until it is acknowledged
+	// last of each service; of one that is gone until it is acknowledged
+	want       map[string]*messages.Render
 	generation uint64
 	interfaces uint64
 	answered   map[string]int // messages that an actor has answered, by path
@@ -130,7 +132,8 @@ func (r *troupe) attend() {
 	}
 }
 
-// retry has the services repeat what is not acknowledged as done, and forgets those that have been retired.
+// retry has the services repeat what is not acknowledged as done, and forgets those that have been
+// retired.
 func (r *troupe) retry() {
 	for _, key := range slices.Sorted(maps.Keys(r.want)) {
 		switch ack := r.Ack(key); {
@@ -144,7 +147,8 @@ func (r *troupe) retry() {
 	}
 }
 
-// life is everything that happens to a renderer in this test: each type of message comes at least once.
+// life is everything that happens to a renderer in this test: each type of message comes at least
+// once.
 func (r *troupe) life() {
 	r.list(false)
 	r.serve("a/a", "10.0.0.1", "10.0.0.2")
@@ -177,7 +181,8 @@ func (r *troupe) life() {
 	r.pass(3 * time.Second)
 }
 
-// rollCall has every actor repeat what it last told the renderer, twice, because the message of the first may be the one with the mishap.
+// rollCall has every actor repeat what it last told the renderer, twice, because the message of the
+// first may be the one with the mishap.
 func (r *troupe) rollCall() {
 	for range 2 {
 		r.Connected()
@@ -189,7 +194,8 @@ func (r *troupe) rollCall() {
 	r.retry()
 }
 
-// settled fails the test where VPP does not hold what is wanted, a service does not know that, or work is left.
+// settled fails the test where VPP does not hold what is wanted, a service does not know that, or
+// work is left.
 func (r *troupe) settled() {
 	r.Helper()
 	want := map[string]bool{}
@@ -212,8 +218,9 @@ func (r *troupe) settled() {
 	}
 }
 
-// TestDriverSurvivesMishaps takes one message of every type after the other, and loses it, repeats it, delays it, or has the renderer crash of it. After the
-// next roll call VPP holds what it should, every service knows it, and no work is left.
+// TestDriverSurvivesMishaps takes one message of every type after the other, and loses it, repeats
+// it, delays it, or has the renderer crash of it. After the next roll call VPP holds what it
+// should, every service knows it, and no work is left.
 func TestDriverSurvivesMishaps(t *testing.T) {
 	services := []string{"a/a", "b/b", "c/c"}
 	for _, sub := range subjects() {

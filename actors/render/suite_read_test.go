@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// TestDriverComesBackForOneRead: a crash of the renderer costs VPP one read and no write, whatever the order of what its siblings send.
+// TestDriverComesBackForOneRead: a crash of the renderer costs VPP one read and no write, whatever
+// the order of what its siblings send.
 func TestDriverComesBackForOneRead(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -48,8 +49,9 @@ func TestDriverComesBackForOneRead(t *testing.T) {
 	})
 }
 
-// TestDriverTakesInterfacesThatItHeardOfWithoutConnection: a renderer that has restarted loses the connection before it knows the interfaces. They must
-// have reached the adapter when the connection is back: without them it would take access lists for superfluous.
+// TestDriverTakesInterfacesThatItHeardOfWithoutConnection: a renderer that has restarted loses the
+// connection before it knows the interfaces. They must have reached the adapter when the connection
+// is back: without them it would take access lists for superfluous.
 func TestDriverTakesInterfacesThatItHeardOfWithoutConnection(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -72,7 +74,8 @@ func TestDriverTakesInterfacesThatItHeardOfWithoutConnection(t *testing.T) {
 	})
 }
 
-// TestDriverFinishesWhatItsPredecessorBegan: the renderer crashes while it works, after each message to VPP.
+// TestDriverFinishesWhatItsPredecessorBegan: the renderer crashes while it works, after each
+// message to VPP.
 func TestDriverFinishesWhatItsPredecessorBegan(t *testing.T) {
 	for at := 1; at <= 8; at++ {
 		each(t, func(s *scene) {
@@ -80,7 +83,8 @@ func TestDriverFinishesWhatItsPredecessorBegan(t *testing.T) {
 			s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2")
 			s.RefuseAfter(at, fmt.Errorf("the crash"))
 			s.Before = func(msg any, handle func(any)) {
-				if !strings.Contains(fmt.Sprintf("%T", msg), ".applied[") { // the results of the batch
+				if !strings.Contains(fmt.Sprintf("%T", msg), ".applied[") {
+					// the results of the batch
 					handle(msg)
 				}
 			}
@@ -123,7 +127,8 @@ func TestDriverReadsBackWhatItCannotKnow(t *testing.T) {
 	}
 }
 
-// TestDriverReadsBackAnUnansweredOperation: VPP has carried it out, or not, and the connection goes on.
+// TestDriverReadsBackAnUnansweredOperation: VPP has carried it out, or not, and the connection goes
+// on.
 func TestDriverReadsBackAnUnansweredOperation(t *testing.T) {
 	for _, executed := range []bool{true, false} {
 		each(t, func(s *scene) {
@@ -242,7 +247,8 @@ func TestDriverDoesNotTakeOneVPPForAnother(t *testing.T) {
 	})
 }
 
-// TestDriverRepairsDamage: another client has changed VPP. Until that is repaired the node is not ready; a read that finds nothing changes nothing.
+// TestDriverRepairsDamage: another client has changed VPP. Until that is repaired the node is not
+// ready; a read that finds nothing changes nothing.
 func TestDriverRepairsDamage(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
@@ -274,7 +280,8 @@ func TestDriverRepairsDamage(t *testing.T) {
 	})
 }
 
-// TestDriverChecksForDriftWhenAsked: one read for each routine Verify, which is a drift check for VPP and for the journal only when it finds something.
+// TestDriverChecksForDriftWhenAsked: one read for each routine Verify, which is a drift check for
+// VPP and for the journal only when it finds something.
 func TestDriverChecksForDriftWhenAsked(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
@@ -301,7 +308,8 @@ func TestDriverChecksForDriftWhenAsked(t *testing.T) {
 	})
 }
 
-// TestDriverChecksForDriftWhileItWorks: a drift check waits for work to end, and no longer than it is overdue.
+// TestDriverChecksForDriftWhileItWorks: a drift check waits for work to end, and no longer than it
+// is overdue.
 func TestDriverChecksForDriftWhileItWorks(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")

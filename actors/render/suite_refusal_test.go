@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// TestDriverRetriesWhatWasRefused: once a second as a half-open probe, without disturbing other objects; VPP is read for it later and later.
+// TestDriverRetriesWhatWasRefused: once a second as a half-open probe, without disturbing other
+// objects; VPP is read for it later and later.
 func TestDriverRetriesWhatWasRefused(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -40,7 +41,8 @@ func TestDriverRetriesWhatWasRefused(t *testing.T) {
 	})
 }
 
-// TestDriverTakesManyRefusalsBackQuickly: one probe a second for all objects of a class, and when VPP takes it the others follow at once.
+// TestDriverTakesManyRefusalsBackQuickly: one probe a second for all objects of a class, and when
+// VPP takes it the others follow at once.
 func TestDriverTakesManyRefusalsBackQuickly(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -101,7 +103,8 @@ func TestDriverForgetsRefusalsThatMeanNothing(t *testing.T) {
 	})
 }
 
-// TestDriverRetriesRemovals: a service that goes is retired when VPP has removed the last object of it.
+// TestDriverRetriesRemovals: a service that goes is retired when VPP has removed the last object of
+// it.
 func TestDriverRetriesRemovals(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
@@ -121,7 +124,8 @@ func TestDriverRetriesRemovals(t *testing.T) {
 	})
 }
 
-// TestDriverDoesNotHammerVPP: whatever VPP refuses, settings and objects alike, it is not asked in a loop.
+// TestDriverDoesNotHammerVPP: whatever VPP refuses, settings and objects alike, it is not asked in
+// a loop.
 func TestDriverDoesNotHammerVPP(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"refused":      &link.RetvalError{Message: "m", Retval: -1},
@@ -224,8 +228,8 @@ func TestDriverReadsAgainWhatItCouldNotRead(t *testing.T) {
 	})
 }
 
-// TestDriverRecordsWhatItDoes: an operation has the generation of the service that it follows from; of a failed batch both lists are there. A probe in
-// vain is no news.
+// TestDriverRecordsWhatItDoes: an operation has the generation of the service that it follows from;
+// of a failed batch both lists are there. A probe in vain is no news.
 func TestDriverRecordsWhatItDoes(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")

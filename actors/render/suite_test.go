@@ -32,7 +32,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// subject is a renderer that the suite can be run with. All names of objects in the suite are addresses 10.0.x.y.
+// subject is a renderer that the suite can be run with. All names of objects in the suite are
+// addresses 10.0.x.y.
 type subject struct {
 	kind render.Kind
 	view func(key string, created int64, addresses ...string) *messages.ServiceView
@@ -48,7 +49,8 @@ type subject struct {
 	settings bool
 	// owned says that an object has one owner: services do not share it.
 	owned bool
-	// occupy has another client of VPP take an object, and release give it back; nil where VPP does not say whose an object is.
+	// occupy has another client of VPP take an object, and release give it back; nil where VPP does
+	// not say whose an object is.
 	occupy, release func(vpp *simulator.VPP, addr netip.Addr) error
 }
 

@@ -37,7 +37,8 @@ func (s *scene) slow(each time.Duration) (end func()) {
 	}
 }
 
-// TestDriverAcknowledgesALotOnce: that VPP does not hold it yet, and that it does, however many batches there are between.
+// TestDriverAcknowledgesALotOnce: that VPP does not hold it yet, and that it does, however many
+// batches there are between.
 func TestDriverAcknowledgesALotOnce(t *testing.T) {
 	each(t, func(s *scene) {
 		acks := func(what func()) (states []messages.RenderState) {
@@ -63,7 +64,8 @@ func TestDriverAcknowledgesALotOnce(t *testing.T) {
 	}, "a/a")
 }
 
-// TestDriverTakesTurns: what one service wants is in VPP after two batches at most, however much services of another namespace want, or leave behind.
+// TestDriverTakesTurns: what one service wants is in VPP after two batches at most, however much
+// services of another namespace want, or leave behind.
 func TestDriverTakesTurns(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "evil/a", "evil/b", "shop/web")
@@ -88,8 +90,8 @@ func TestDriverTakesTurns(t *testing.T) {
 	}, "evil/a", "evil/b", "shop/web")
 }
 
-// TestChangesWithoutEndAreNoDelay: a service that changes faster than VPP takes it is never in sync, and yet no change waits for long. When VPP hangs,
-// one does.
+// TestChangesWithoutEndAreNoDelay: a service that changes faster than VPP takes it is never in
+// sync, and yet no change waits for long. When VPP hangs, one does.
 func TestChangesWithoutEndAreNoDelay(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
@@ -116,7 +118,8 @@ func TestChangesWithoutEndAreNoDelay(t *testing.T) {
 	}, "a/a")
 }
 
-// TestWorkThatGoesOnIsNotWrong: the healer has nothing to do as long as VPP takes what there is to do, and has when it does not.
+// TestWorkThatGoesOnIsNotWrong: the healer has nothing to do as long as VPP takes what there is to
+// do, and has when it does not.
 func TestWorkThatGoesOnIsNotWrong(t *testing.T) {
 	each(t, func(s *scene) {
 		s.slow(time.Millisecond)
@@ -138,7 +141,8 @@ func TestWorkThatGoesOnIsNotWrong(t *testing.T) {
 	}, "a/a")
 }
 
-// TestWhatIsRefusedOfSomeIsPartial: what VPP refuses of one service says nothing about the node; when it holds nothing that services want, it does.
+// TestWhatIsRefusedOfSomeIsPartial: what VPP refuses of one service says nothing about the node;
+// when it holds nothing that services want, it does.
 func TestWhatIsRefusedOfSomeIsPartial(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")

@@ -19,8 +19,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// toy is an adapter as small as one can be: a service has a static neighbour on the uplink for each address, whose MAC address says which backend it has.
-// A neighbour with another kind of MAC address is not ours. One neighbour, the marker, is a setting: it must be there before the others.
+// toy is an adapter as small as one can be: a service has a static neighbour on the uplink for each
+// address, whose MAC address says which backend it has. A neighbour with another kind of MAC
+// address is not ours. One neighbour, the marker, is a setting: it must be there before the others.
 type toy struct {
 	claims *render.Claims[netip.Addr, mac, mac]
 	uplink interface_types.InterfaceIndex // 0 = not known
@@ -96,7 +97,8 @@ func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
 func readNeighbours(ctx context.Context, vpp link.Caller) (map[netip.Addr]mac, error) {
 	found := map[netip.Addr]mac{}
 	err := vpp.Dump(ctx, &ip_neighbor.IPNeighborDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(m api.Message) {
-		if d, is := m.(*ip_neighbor.IPNeighborDetails); is && d.Neighbor.SwIfIndex != 0 { // local0 leads nowhere
+		if d, is := m.(*ip_neighbor.IPNeighborDetails); is && d.Neighbor.SwIfIndex != 0 {
+			// local0 leads nowhere
 			found[netip.AddrFrom4(d.Neighbor.IPAddress.Un.GetIP4())] = d.Neighbor.MacAddress
 		}
 	})

@@ -11,8 +11,10 @@ const (
 	TurnMessages = 256
 )
 
-// turns is a queue that hands out objects in turns: one namespace after the other, within a namespace one service after the other, and within a service
-// in the order in which they came. So a change waits for a turn of each other namespace, however much one of them has to do. The zero value is empty.
+// turns is a queue that hands out objects in turns: one namespace after the other, within a
+// namespace one service after the other, and within a service in the order in which they came. So a
+// change waits for a turn of each other namespace, however much one of them has to do. The zero
+// value is empty.
 type turns[K comparable] struct {
 	flows  map[string]*flow[K]  // by service
 	spaces map[string]*space[K] // by namespace

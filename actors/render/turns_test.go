@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTurns: services of other namespaces come after a turn of one with much to do, whatever came first, and so do other services of its own.
+// TestTurns: services of other namespaces come after a turn of one with much to do, whatever came
+// first, and so do other services of its own.
 func TestTurns(t *testing.T) {
 	var q turns[string]
 	push := func(service string, n int) {
@@ -34,7 +35,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsLoseNothing: everything comes out once, that of one service in its order, and a service waits exactly as long as something of it does.
+// TestTurnsLoseNothing: everything comes out once, that of one service in its order, and a service
+// waits exactly as long as something of it does.
 func TestTurnsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q turns[int]
@@ -67,8 +69,8 @@ func TestTurnsLoseNothing(t *testing.T) {
 	})
 }
 
-// TestTurnsAreBoundedByMessages: what needs many messages has as many of them in a turn as what needs
-// few, and what has begun goes on before the next one.
+// TestTurnsAreBoundedByMessages: what needs many messages has as many of them in a turn as what
+// needs few, and what has begun goes on before the next one.
 func TestTurnsAreBoundedByMessages(t *testing.T) {
 	a := newNames()
 	q := newQueue[name](a)

@@ -1,4 +1,6 @@
-// Package report is how actors tell what happens to them: events for the journal, health for the healer, numbers for metrics.
+// Package report is how actors tell what happens to them: events for the journal, health for the
+// healer, numbers for metrics.
 //
-// Every function sends messages or calls an Observer and never blocks. A Health value belongs to the actor that embeds it.
+// Every function sends messages or calls an Observer and never blocks. A Health value belongs to
+// the actor that embeds it.
 package report

@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Heartbeat is the interval at which every part repeats its health. A part that misses three of them counts as silent (SilentAfter).
+// Heartbeat is the interval at which every part repeats its health. A part that misses three of
+// them counts as silent (SilentAfter).
 const Heartbeat = 2 * time.Second
 
 // SilentAfter is how long a part may say nothing until it counts as not ready.
@@ -17,10 +18,12 @@ const SilentAfter = 3 * Heartbeat
 // Beat is the message with which a part reminds itself of its heartbeat.
 type Beat struct{}
 
-// Ask is the message with which a restarted healer asks a part for its last report, so that readiness does not wait for the next heartbeat.
+// Ask is the message with which a restarted healer asks a part for its last report, so that
+// readiness does not wait for the next heartbeat.
 type Ask struct{}
 
-// Health reports the health of one part to the healer. The actor of the part embeds it, calls Start in its Start and Beat for every Beat.
+// Health reports the health of one part to the healer. The actor of the part embeds it, calls Start
+// in its Start and Beat for every Beat.
 type Health struct {
 	// Part is the name of the part, for example "nat44".
 	Part string
@@ -28,14 +31,16 @@ type Health struct {
 	Also string
 	// Interfaces is the generation of the interface set that the next report is about; 0 = of none.
 	Interfaces uint64
-	// RefusedSet is the generation of the interface set whose roles VPP refused, and RefusedWhy the reason; 0 = of none.
+	// RefusedSet is the generation of the interface set whose roles VPP refused, and RefusedWhy the
+	// reason; 0 = of none.
 	RefusedSet uint64
 	RefusedWhy string
 	// Reach of what is wrong; without meaning while the part is well.
 	Reach messages.Reach
 	// Partial says that only single objects are wrong; without meaning while the part is well.
 	Partial bool
-	// Waiting is since when, in Unix nanoseconds, the object waits that has waited the longest for an answer of VPP; 0 = none does.
+	// Waiting is since when, in Unix nanoseconds, the object waits that has waited the longest for
+	// an answer of VPP; 0 = none does.
 	Waiting int64
 	// AsOf is when, in Unix nanoseconds, the state was current that the part works with; 0 = it is.
 	AsOf int64
@@ -46,13 +51,15 @@ type Health struct {
 // Start begins the heartbeat.
 func (*Health) Start(c *runtime.Context) { c.After(Heartbeat, &Beat{}) }
 
-// Beat repeats the last report, so that a restarted healer learns it, and has the next heartbeat come.
+// Beat repeats the last report, so that a restarted healer learns it, and has the next heartbeat
+// come.
 func (h *Health) Beat(c *runtime.Context) {
 	c.After(Heartbeat, &Beat{})
 	h.Repeat(c)
 }
 
-// Report sends the health of the part; with ok, a reason is a warning. epoch is that of a renderer, 0 for other parts.
+// Report sends the health of the part; with ok, a reason is a warning. epoch is that of a renderer,
+// 0 for other parts.
 func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64) {
 	h.Last = &messages.Health{
 		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
@@ -79,5 +86,6 @@ func (h *Health) Repeat(c *runtime.Context) {
 	}
 }
 
-// FromMirror is the warning of parts that work with what the local mirror says, because the source has not delivered.
+// FromMirror is the warning of parts that work with what the local mirror says, because the source
+// has not delivered.
 const FromMirror = "the services are those of the local mirror"

@@ -41,7 +41,8 @@ func (*listener) Start(c *runtime.Context)                  { c.Ready() }
 func (*listener) Stop(*runtime.Context)                     {}
 func (l *listener) Receive(_ *runtime.Context, message any) { *l.heard = append(*l.heard, message) }
 
-// withPart plays with the part "link", the healer, the journal and the interfaces actor, which the part also reports to.
+// withPart plays with the part "link", the healer, the journal and the interfaces actor, which the
+// part also reports to.
 func withPart(t *testing.T, say func(p *part, c *runtime.Context), play func(run func(time.Duration), heard func(path string) []any)) {
 	t.Helper()
 	heard := map[string]*[]any{}
@@ -128,7 +129,8 @@ func TestHealthIsCurrent(t *testing.T) {
 	}
 }
 
-// TestEventsAndSteps: the journal learns who sends, the healer what was done, unless that is nothing.
+// TestEventsAndSteps: the journal learns who sends, the healer what was done, unless that is
+// nothing.
 func TestEventsAndSteps(t *testing.T) {
 	withPart(t, func(p *part, c *runtime.Context) {
 		Event(c, &messages.Event{Kind: "link", Text: "connected"})

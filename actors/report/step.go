@@ -5,19 +5,23 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// Step is one step of the escalation. Each one costs more than the one before and is taken when that did not help.
+// Step is one step of the escalation. Each one costs more than the one before and is taken when
+// that did not help.
 type Step uint8
 
 const (
 	// StepKey: what VPP refused is tried again, 1 s x 2^n apart with jitter.
 	StepKey Step = iota
-	// StepObject: VPP is read because it refuses one object again and again; what is believed of it may be wrong.
+	// StepObject: VPP is read because it refuses one object again and again; what is believed of it
+	// may be wrong.
 	StepObject
 	// StepDownstream: VPP is read and compared as a whole.
 	StepDownstream
-	// StepFull: the desired state is read anew as well, and a new incarnation of the part works everything out again.
+	// StepFull: the desired state is read anew as well, and a new incarnation of the part works
+	// everything out again.
 	StepFull
-	// StepSubtree: the part is restarted together with its siblings, the connection to VPP included.
+	// StepSubtree: the part is restarted together with its siblings, the connection to VPP
+	// included.
 	StepSubtree
 	// StepExit: the process ends and is started again from outside; VPP goes on forwarding.
 	StepExit

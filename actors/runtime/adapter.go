@@ -11,14 +11,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// adapter is the protoactor actor that hosts a Behaviour: one value for each incarnation. It translates the life cycle, contains panics of
-// Stop, and hands failures and ends of children to a Behaviour that is a supervisor.
+// adapter is the protoactor actor that hosts a Behaviour: one value for each incarnation. It
+// translates the life cycle, contains panics of Stop, and hands failures and ends of children to a
+// Behaviour that is a supervisor.
 type adapter struct {
 	sys       *System
 	behaviour Behaviour // nil when Spec.New panicked
 	ctx       Context
 	inc       incarnation // its mailbox is nil until the actor starts
-	down      bool        // restarting or stopping; the actor must not start children any more (pitfall P1)
+	// restarting or stopping; the actor must not start children any more (pitfall P1)
+	down bool
 }
 
 // supervisor is a Behaviour with children. All methods run in its actor.
@@ -55,7 +57,8 @@ func (a *adapter) Receive(ac actor.Context) {
 // receive handles a user message.
 func (a *adapter) receive(msg any) {
 	if a.down {
-		a.inc.box.drop() // never reached as long as the mailbox keeps its gate closed meanwhile (pitfall P6)
+		// never reached as long as the mailbox keeps its gate closed meanwhile (pitfall P6)
+		a.inc.box.drop()
 		return
 	}
 	switch m := msg.(type) {
@@ -70,7 +73,8 @@ func (a *adapter) receive(msg any) {
 
 // start begins the incarnation.
 func (a *adapter) start(ac actor.Context) {
-	if a.inc.box == nil { // after a restart; the first adapter of an actor gets its mailbox in RegisterHandlers
+	if a.inc.box == nil {
+		// after a restart; the first adapter of an actor gets its mailbox in RegisterHandlers
 		a.inc.box = a.sys.lookup(ac.Self().GetId())
 	}
 	a.inc.number = a.inc.box.begin(&a.inc)
@@ -81,7 +85,8 @@ func (a *adapter) start(ac actor.Context) {
 	a.inc.box.begun()
 }
 
-// end finishes the incarnation. It is called twice when a stop overtakes a restart that waits for children.
+// end finishes the incarnation. It is called twice when a stop overtakes a restart that waits for
+// children.
 func (a *adapter) end() {
 	if a.down {
 		return
@@ -100,8 +105,8 @@ func (a *adapter) end() {
 	a.behaviour.Stop(&a.ctx)
 }
 
-// HandleFailure satisfies actor.SupervisorStrategy. protoactor prefers an actor that is its own strategy and calls it in the actor's
-// goroutine.
+// HandleFailure satisfies actor.SupervisorStrategy. protoactor prefers an actor that is its own
+// strategy and calls it in the actor's goroutine.
 func (a *adapter) HandleFailure(
 	_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any,
 ) {
@@ -146,12 +151,14 @@ func (a *adapter) inspect(msg *messages.Inspect) {
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
-		text, _ = json.Marshal(map[string]string{"error": fmt.Sprintf("encode state of %s: %v", a.inc.box.Path(), err)}) // strings always encode
+		// strings always encode
+		text, _ = json.Marshal(map[string]string{"error": fmt.Sprintf("encode state of %s: %v", a.inc.box.Path(), err)})
 	}
 	a.ctx.Reply(&messages.State{Json: string(text)})
 }
 
-// contained is the state of a Behaviour, or why there is none: one that has failed may be in any state.
+// contained is the state of a Behaviour, or why there is none: one that has failed may be in any
+// state.
 func contained(i Inspector) (state any) {
 	defer func() {
 		if reason := recover(); reason != nil {

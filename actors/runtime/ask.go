@@ -11,10 +11,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// askTimeout is how long Ask waits when its context has no deadline. An actor never takes long for a message.
+// askTimeout is how long Ask waits when its context has no deadline. An actor never takes long for
+// a message.
 const askTimeout = 200 * time.Millisecond
 
-// answer is the sender of a request of Ask. protoactor's futures have four reproduced defects (pitfalls P14 to P16), one of them a data race.
+// answer is the sender of a request of Ask. protoactor's futures have four reproduced defects
+// (pitfalls P14 to P16), one of them a data race.
 type answer struct {
 	got chan any // of capacity one; later answers are dropped
 }
@@ -36,9 +38,10 @@ func (a *answer) SendSystemMessage(*actor.PID, any) {}
 // Stop satisfies actor.Process.
 func (a *answer) Stop(*actor.PID) {}
 
-// Ask sends a request from outside of the actors and waits for the reply, 200 ms if ctx has no deadline. It is for HTTP handlers and
-// tests; an actor must not call it, because it blocks. In a Sim it must be called on the goroutine of the simulation. The error wraps ErrNoActor or
-// ErrBusy; the latter names what the actor is doing.
+// Ask sends a request from outside of the actors and waits for the reply, 200 ms if ctx has no
+// deadline. It is for HTTP handlers and tests; an actor must not call it, because it blocks. In a
+// Sim it must be called on the goroutine of the simulation. The error wraps ErrNoActor or ErrBusy;
+// the latter names what the actor is doing.
 func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	return s.ask(ctx, path, msg, func(box *Mailbox, e *actor.MessageEnvelope) { box.PostUserMessage(e) })
 }
@@ -58,7 +61,8 @@ func (s *System) ask(ctx context.Context, path string, msg any, post func(*Mailb
 		defer cancel()
 	}
 	a := &answer{got: make(chan any, 1)}
-	pid, _ := s.proto.ProcessRegistry.Add(a, "ask"+s.proto.ProcessRegistry.NextId()) // the identifier is new
+	// the identifier is new
+	pid, _ := s.proto.ProcessRegistry.Add(a, "ask"+s.proto.ProcessRegistry.NextId())
 	defer s.proto.ProcessRegistry.Remove(pid)
 	post(box, &actor.MessageEnvelope{Message: msg, Sender: pid})
 	// The simulation has no goroutine that could handle the request meanwhile.
@@ -86,8 +90,9 @@ func (b *Mailbox) busy(cause error) error {
 	return fmt.Errorf("ask %s: %w: %s, %d messages wait: %w", b.Path(), ErrBusy, doing, state.User, cause)
 }
 
-// Inspect asks an actor for its state as JSON. An actor whose messages wait, because it is suspended or held, answers too; one that is handling a
-// message does not. See Ask for deadline and errors.
+// Inspect asks an actor for its state as JSON. An actor whose messages wait, because it is
+// suspended or held, answers too; one that is handling a message does not. See Ask for deadline and
+// errors.
 func (s *System) Inspect(ctx context.Context, path string) (string, error) {
 	reply, err := s.ask(ctx, path, &messages.Inspect{}, (*Mailbox).inspect)
 	if err != nil {

@@ -10,25 +10,29 @@ import (
 	"time"
 )
 
-// Backoff is an exponential back-off. It is a pure function of the number of tries: the caller keeps the state.
+// Backoff is an exponential back-off. It is a pure function of the number of tries: the caller
+// keeps the state.
 type Backoff struct {
 	// Min is the first delay, Max caps the growth. A Max below Min counts as Min.
 	Min, Max time.Duration
 	// Factor is the growth with each try; 0 = 2.
 	Factor float64
-	// Jitter is the part of the delay, 0 to 1, by which it is longer or shorter, so that what failed together does not retry together. It also
-	// applies at Max.
+	// Jitter is the part of the delay, 0 to 1, by which it is longer or shorter, so that what
+	// failed together does not retry together. It also applies at Max.
 	Jitter float64
 }
 
-// Delay is the pause after a number of failed tries in a row, from 1: Min multiplied tries-1 times, with random jitter.
+// Delay is the pause after a number of failed tries in a row, from 1: Min multiplied tries-1 times,
+// with random jitter.
 func (b Backoff) Delay(tries int, r *rand.Rand) time.Duration { return b.at(tries, r.Float64()) }
 
-// DelayFor is Delay with a jitter that depends only on the name of what is retried and the number of tries, so that a simulation repeats it.
+// DelayFor is Delay with a jitter that depends only on the name of what is retried and the number
+// of tries, so that a simulation repeats it.
 func (b Backoff) DelayFor(name string, tries int) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write(strconv.AppendInt([]byte(name), int64(tries), 10)) // never fails
-	r := rand.New(rand.NewPCG(h.Sum64(), 0))                          // spreads the hashes of similar names over the whole range
+	// spreads the hashes of similar names over the whole range
+	r := rand.New(rand.NewPCG(h.Sum64(), 0))
 	return b.at(tries, r.Float64())
 }
 
@@ -60,8 +64,9 @@ func (p Policy) backoff() Backoff {
 	return Backoff{Min: p.BackoffMin, Max: p.BackoffMax, Jitter: p.Jitter}
 }
 
-// retry is the back-off of one child of a supervisor. A cancelled timer of Context.After delivers nothing, not even what waits in the mailbox
-// already, so a back-off that was cancelled has no consequences (pitfall P4).
+// retry is the back-off of one child of a supervisor. A cancelled timer of Context.After delivers
+// nothing, not even what waits in the mailbox already, so a back-off that was cancelled has no
+// consequences (pitfall P4).
 type retry struct {
 	attempts int       // failures in a row
 	since    time.Time // start of the present incarnation
@@ -107,8 +112,8 @@ type window struct {
 	left int // so many at the front have left the window
 }
 
-// add counts a failure and returns how many lie in the window now. Success does not reset it: an actor that works for a moment and fails
-// again would restart in a hot loop.
+// add counts a failure and returns how many lie in the window now. Success does not reset it: an
+// actor that works for a moment and fails again would restart in a hot loop.
 func (w *window) add(now time.Time, length time.Duration) int {
 	w.at = append(w.at, now)
 	for now.Sub(w.at[w.left]) >= length {
@@ -126,7 +131,8 @@ func (w *window) publish(c *Context, strategy string, p Policy) {
 	c.adapter.inc.box.supervises.Store(&supervision{strategy: strategy, budget: p.Budget, window: p.Window, failures: slices.Clone(w.at[w.left:])})
 }
 
-// supervision is how a supervisor treats failures of its children, and when they failed. It is never modified.
+// supervision is how a supervisor treats failures of its children, and when they failed. It is
+// never modified.
 type supervision struct {
 	strategy string
 	budget   int

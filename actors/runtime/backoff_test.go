@@ -41,7 +41,8 @@ func TestDelayDoublesUpToTheCap(t *testing.T) {
 	}
 }
 
-// TestBackoffByName: the same name and try give the same delay, different ones do not retry at the same instant, and no try is too many.
+// TestBackoffByName: the same name and try give the same delay, different ones do not retry at the
+// same instant, and no try is too many.
 func TestBackoffByName(t *testing.T) {
 	b := Backoff{Min: time.Second, Max: 30 * time.Second, Jitter: 0.2}
 	instants := map[time.Duration]bool{}
@@ -70,7 +71,8 @@ func TestBackoffByName(t *testing.T) {
 	}
 }
 
-// TestDelayIsBounded: for any policy and any number of failures the delay is positive and within cap and jitter.
+// TestDelayIsBounded: for any policy and any number of failures the delay is positive and within
+// cap and jitter.
 func TestDelayIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Policy{
@@ -88,7 +90,8 @@ func TestDelayIsBounded(t *testing.T) {
 	})
 }
 
-// TestWindowAgainstModel: the sliding window counts what lies in it, and does not keep what has left it.
+// TestWindowAgainstModel: the sliding window counts what lies in it, and does not keep what has
+// left it.
 func TestWindowAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w window
@@ -114,8 +117,8 @@ func TestWindowAgainstModel(t *testing.T) {
 	})
 }
 
-// TestBackoffTiming: the restarts of a crashing child on the real clock of a bubble: 1, 2, 4, ... capped, and from the beginning after a
-// healthy time.
+// TestBackoffTiming: the restarts of a crashing child on the real clock of a bubble: 1, 2, 4, ...
+// capped, and from the beginning after a healthy time.
 func TestBackoffTiming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var starts []time.Time
@@ -159,7 +162,8 @@ func pauses(starts []time.Time) (out []time.Duration) {
 	return out
 }
 
-// TestBackoffJitter: a hundred children that fail at the same instant do not come back at the same instant.
+// TestBackoffJitter: a hundred children that fail at the same instant do not come back at the same
+// instant.
 func TestBackoffJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		instants := map[time.Time]int{}

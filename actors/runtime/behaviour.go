@@ -2,26 +2,29 @@ package runtime
 
 import "time"
 
-// Behaviour is what an actor does. One value serves one incarnation: a restart makes a new one with Spec.New and discards
-// the old one with all its fields. The three methods of one value never run concurrently.
+// Behaviour is what an actor does. One value serves one incarnation: a restart makes a new one with
+// Spec.New and discards the old one with all its fields. The three methods of one value never run
+// concurrently.
 //
-// A panic in Start or Receive is a failure of the actor: the message is lost, the incarnation is over, and the supervisor decides what
-// comes next. A panic in Stop is contained, recorded, and changes nothing.
+// A panic in Start or Receive is a failure of the actor: the message is lost, the incarnation is
+// over, and the supervisor decides what comes next. A panic in Stop is contained, recorded, and
+// changes nothing.
 type Behaviour interface {
 	// Start is called first. It must not block.
 	Start(c *Context)
-	// Receive gets one message. It is never called after the incarnation has failed, nor while the actor is stopping. It must not block.
+	// Receive gets one message. It is never called after the incarnation has failed, nor while the
+	// actor is stopping. It must not block.
 	Receive(c *Context, msg any)
-	// Stop is called last, once per incarnation, also after Start or Receive have failed. Timers are stopped and the contexts of
-	// goroutines cancelled before it. It must not block.
+	// Stop is called last, once per incarnation, also after Start or Receive have failed. Timers
+	// are stopped and the contexts of goroutines cancelled before it. It must not block.
 	Stop(c *Context)
 }
 
-// Inspector is a Behaviour that describes its state. A Behaviour without it may reply to *messages.Inspect in Receive; one that does
-// neither is described by its kind and incarnation.
+// Inspector is a Behaviour that describes its state. A Behaviour without it may reply to
+// *messages.Inspect in Receive; one that does neither is described by its kind and incarnation.
 type Inspector interface {
-	// Inspect returns a value for encoding/json. It runs in the actor, like Receive, and the value is encoded before it returns to the
-	// mailbox, so it may point into the actor's state.
+	// Inspect returns a value for encoding/json. It runs in the actor, like Receive, and the value
+	// is encoded before it returns to the mailbox, so it may point into the actor's state.
 	Inspect() any
 }
 
@@ -31,8 +34,9 @@ type Spec struct {
 	Kind string
 	// New makes the Behaviour of the next incarnation. It must return a new value each time.
 	New func() Behaviour
-	// Limit is how many user messages wait at most; one more makes the first a dead letter. It is for actors whose messages have no keys and
-	// lose value with age. 0 = unlimited: with keys that is one message each.
+	// Limit is how many user messages wait at most; one more makes the first a dead letter. It is
+	// for actors whose messages have no keys and lose value with age. 0 = unlimited: with keys that
+	// is one message each.
 	Limit int
 }
 
@@ -40,11 +44,12 @@ type Spec struct {
 type Reaction int
 
 const (
-	// ReactRestart closes the gate of the child at once and restarts it after the earlier sibling is ready again, because it holds handles of
-	// the failed incarnation. No pending message is lost.
+	// ReactRestart closes the gate of the child at once and restarts it after the earlier sibling
+	// is ready again, because it holds handles of the failed incarnation. No pending message is
+	// lost.
 	ReactRestart Reaction = iota
-	// ReactResync leaves the child running and sends it *messages.Resync when the earlier sibling is ready again: it keeps its state and asks
-	// again.
+	// ReactResync leaves the child running and sends it *messages.Resync when the earlier sibling
+	// is ready again: it keeps its state and asks again.
 	ReactResync
 	// ReactNone leaves the child running.
 	ReactNone
@@ -64,7 +69,8 @@ func (r Reaction) String() string {
 
 // Child is one step of an Ordered start.
 type Child struct {
-	// Name is the last element of the child's path, unique among its siblings; a '/' in it is escaped.
+	// Name is the last element of the child's path, unique among its siblings; a '/' in it is
+	// escaped.
 	Name string
 	// Spec says how to make the child.
 	Spec Spec
@@ -72,10 +78,12 @@ type Child struct {
 	Reaction Reaction
 }
 
-// Policy is how a supervisor treats failing children. The zero value of a field selects its default.
+// Policy is how a supervisor treats failing children. The zero value of a field selects its
+// default.
 type Policy struct {
-	// Budget is how many failures of all children together are tolerated within Window; one more fails the supervisor itself. Default:
-	// 10 for Ordered, unlimited for Dynamic, where a burst of independent failures must not restart all children. Negative: unlimited.
+	// Budget is how many failures of all children together are tolerated within Window; one more
+	// fails the supervisor itself. Default: 10 for Ordered, unlimited for Dynamic, where a burst of
+	// independent failures must not restart all children. Negative: unlimited.
 	Budget int
 	// Window is the sliding window of Budget; default 10 s.
 	Window time.Duration
@@ -83,14 +91,18 @@ type Policy struct {
 	BackoffMin time.Duration
 	// BackoffMax caps the delay; default 500 ms for Ordered, 30 s for Dynamic.
 	BackoffMax time.Duration
-	// Jitter is the part of the delay, 0 to 1, by which it is randomly longer or shorter; default 0.2, negative: none.
+	// Jitter is the part of the delay, 0 to 1, by which it is randomly longer or shorter; default
+	// 0.2, negative: none.
 	Jitter float64
-	// HealthyAfter is how long an incarnation must have lived for its failure to count as the first again; default 1 min.
+	// HealthyAfter is how long an incarnation must have lived for its failure to count as the first
+	// again; default 1 min.
 	HealthyAfter time.Duration
-	// QuarantineAfter is how many failures of one Dynamic child within QuarantineWindow quarantine it; default 3, negative: never.
+	// QuarantineAfter is how many failures of one Dynamic child within QuarantineWindow quarantine
+	// it; default 3, negative: never.
 	QuarantineAfter int
 	// QuarantineWindow is the sliding window of QuarantineAfter; default 5 s.
 	QuarantineWindow time.Duration
-	// QuarantineFor is how long the child stays suspended, unless a Nudge with a higher generation comes; default 30 s.
+	// QuarantineFor is how long the child stays suspended, unless a Nudge with a higher generation
+	// comes; default 30 s.
 	QuarantineFor time.Duration
 }

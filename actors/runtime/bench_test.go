@@ -76,7 +76,8 @@ func BenchmarkOneToMany(b *testing.B) {
 	wg.Wait()
 }
 
-// BenchmarkCoalescing: a thousand keys are posted again and again to a mailbox that does not get round to it.
+// BenchmarkCoalescing: a thousand keys are posted again and again to a mailbox that does not get
+// round to it.
 func BenchmarkCoalescing(b *testing.B) {
 	b.ReportAllocs()
 	sys := dispatched(b, Options{})
@@ -139,7 +140,8 @@ func children(b *testing.B, sys *System, n int) []*Mailbox {
 	return boxes
 }
 
-// BenchmarkSpawn10k: ten thousand service actors are spawned, and stopped again outside of the time.
+// BenchmarkSpawn10k: ten thousand service actors are spawned, and stopped again outside of the
+// time.
 func BenchmarkSpawn10k(b *testing.B) {
 	const n = 10_000
 	b.ReportAllocs()

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Clock is the time of the runtime and the actors. RealClock is for production and for testing/synctest bubbles, Sim for simulations.
+// Clock is the time of the runtime and the actors. RealClock is for production and for
+// testing/synctest bubbles, Sim for simulations.
 type Clock interface {
 	// Now is the current time.
 	Now() time.Time
@@ -15,7 +16,8 @@ type Clock interface {
 
 // Timer is a pending call of Clock.AfterFunc.
 type Timer interface {
-	// Stop prevents the call. It reports false when the call has begun, has been made or was stopped before.
+	// Stop prevents the call. It reports false when the call has begun, has been made or was
+	// stopped before.
 	Stop() bool
 }
 
@@ -38,8 +40,8 @@ type simTimer struct {
 	fn     func() // nil when stopped or fired
 }
 
-// AfterFunc satisfies Clock. Timers of one instant fire in the order in which they were set, on the goroutine of the simulation, between two
-// steps.
+// AfterFunc satisfies Clock. Timers of one instant fire in the order in which they were set, on the
+// goroutine of the simulation, between two steps.
 func (s *Sim) AfterFunc(d time.Duration, fn func()) Timer {
 	at := s.Now().Add(max(d, 0))
 	s.mu.Lock()

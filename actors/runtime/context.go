@@ -12,8 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Context is what a Behaviour sees of its actor. It is valid only inside Start, Receive and Stop of the value it was given to, on their
-// goroutine. A goroutine of the actor uses the function that Post returns, and System.Send for others.
+// Context is what a Behaviour sees of its actor. It is valid only inside Start, Receive and Stop of
+// the value it was given to, on their goroutine. A goroutine of the actor uses the function that
+// Post returns, and System.Send for others.
 type Context struct {
 	ac      actor.Context
 	adapter *adapter
@@ -28,8 +29,9 @@ func (c *Context) Self() *actor.PID { return c.adapter.inc.box.pid }
 // Path is the place of the actor in the tree, for example "agent/world/registry".
 func (c *Context) Path() string { return c.adapter.inc.box.Path() }
 
-// Incarnation is the number of this incarnation, from 1. It grows with every restart. The numbers of an Ordered child also go on growing when
-// its supervisor is restarted; those of a Dynamic child begin again when it was released and is ensured anew.
+// Incarnation is the number of this incarnation, from 1. It grows with every restart. The numbers
+// of an Ordered child also go on growing when its supervisor is restarted; those of a Dynamic child
+// begin again when it was released and is ensured anew.
 func (c *Context) Incarnation() uint64 { return c.adapter.inc.number }
 
 // Sender is the actor that requested the present message, nil if it was sent without one.
@@ -43,8 +45,8 @@ func (c *Context) Parent() *actor.PID {
 	return c.ac.Parent()
 }
 
-// Send sends a message. It never blocks and never fails; a message to no actor is counted as a dead letter. The message must not be
-// modified any more.
+// Send sends a message. It never blocks and never fails; a message to no actor is counted as a dead
+// letter. The message must not be modified any more.
 func (c *Context) Send(to *actor.PID, msg any) {
 	c.counted(to)
 	c.adapter.sys.Send(to, msg)
@@ -79,24 +81,29 @@ func (c *Context) PID(path string) *actor.PID { return c.adapter.sys.PID(path) }
 // Now is the time of the system's clock.
 func (c *Context) Now() time.Time { return c.adapter.sys.clock.Now() }
 
-// After posts msg to the actor itself, d from now. It is not delivered after cancel was called, nor after the end of the incarnation.
+// After posts msg to the actor itself, d from now. It is not delivered after cancel was called, nor
+// after the end of the incarnation.
 func (c *Context) After(d time.Duration, msg any) (cancel func()) { return c.adapter.inc.after(d, msg) }
 
-// Go runs fn on a goroutine that the incarnation owns: ctx ends with it, and System.Shutdown waits for fn to return. A panic in fn becomes a
-// failure of the actor. fn must not use the Context of the actor, only what Post returned.
+// Go runs fn on a goroutine that the incarnation owns: ctx ends with it, and System.Shutdown waits
+// for fn to return. A panic in fn becomes a failure of the actor. fn must not use the Context of
+// the actor, only what Post returned.
 func (c *Context) Go(name string, fn func(ctx context.Context)) { c.adapter.inc.run(name, fn) }
 
-// Post returns a function for the goroutines of this incarnation: it posts a message to the actor itself, and drops it when the
-// incarnation is over. It is safe for concurrent use and never blocks.
+// Post returns a function for the goroutines of this incarnation: it posts a message to the actor
+// itself, and drops it when the incarnation is over. It is safe for concurrent use and never
+// blocks.
 func (c *Context) Post() func(msg any) { return c.adapter.inc.post }
 
-// Fail fails the actor with err after the present message, as a panic would, but without a stack trace.
+// Fail fails the actor with err after the present message, as a panic would, but without a stack
+// trace.
 func (c *Context) Fail(err error) {
 	c.adapter.inc.box.postFailure(&c.adapter.inc, newFailure(err, typeName(c.ac.Message()), nil))
 }
 
-// Ready tells an Ordered supervisor that this incarnation is able to work: the next sibling may go on. A child of Ordered must call it in each
-// incarnation, sooner or later; elsewhere it does no harm.
+// Ready tells an Ordered supervisor that this incarnation is able to work: the next sibling may go
+// on. A child of Ordered must call it in each incarnation, sooner or later; elsewhere it does no
+// harm.
 func (c *Context) Ready() {
 	c.adapter.inc.box.setReady()
 	if parent := c.Parent(); parent != nil {
@@ -112,7 +119,8 @@ func (c *Context) Logger() *slog.Logger {
 	return c.log
 }
 
-// Rand is a random source of this incarnation. It depends only on Options.Seed, the path and the incarnation.
+// Rand is a random source of this incarnation. It depends only on Options.Seed, the path and the
+// incarnation.
 func (c *Context) Rand() *rand.Rand {
 	if c.rand == nil {
 		// Not from one shared source, whose values would depend on the order in which actors run.

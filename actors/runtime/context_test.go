@@ -39,7 +39,8 @@ func TestContextIdentity(t *testing.T) {
 	}
 }
 
-// TestRequestAndReply: a request carries its sender, a plain message does not; a reply without a receiver is a dead letter.
+// TestRequestAndReply: a request carries its sender, a plain message does not; a reply without a
+// receiver is a dead letter.
 func TestRequestAndReply(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// coroutine is a function of Context.Go that may wait while it is simulated. Its goroutine and that of the simulation take turns, so only one of
-// them runs at any time.
+// coroutine is a function of Context.Go that may wait while it is simulated. Its goroutine and that
+// of the simulation take turns, so only one of them runs at any time.
 type coroutine struct {
 	path, name    string
 	run           func()
@@ -15,15 +15,17 @@ type coroutine struct {
 	waiting       func() bool // reports whether it may go on; nil = it has ended
 }
 
-// errNotParkable is the panic of Park in a function that is one step of the simulation and so can not wait.
+// errNotParkable is the panic of Park in a function that is one step of the simulation and so can
+// not wait.
 var errNotParkable = errors.New("park: the caller was not started by Sim.Start")
 
-// Start is an Options.Go for functions that wait: they run like those of Go, in one step each time they may go on, and must wait with
-// Park or Sleep, never on a channel or a lock.
+// Start is an Options.Go for functions that wait: they run like those of Go, in one step each time
+// they may go on, and must wait with Park or Sleep, never on a channel or a lock.
 func (s *Sim) Start(path, name string, run func()) {
 	co := &coroutine{path: path, name: name, run: run, resume: make(chan struct{}), yield: make(chan struct{})}
 	s.add(unit{path: path, name: name, run: func() {
-		// The goroutine starts with the first step, so that a function that is never chosen leaves none behind.
+		// The goroutine starts with the first step, so that a function that is never chosen leaves
+		// none behind.
 		go func() {
 			<-co.resume
 			defer close(co.yield) // also when run ends its goroutine
@@ -34,8 +36,9 @@ func (s *Sim) Start(path, name string, run func()) {
 	}})
 }
 
-// Park lets the calling function wait until ready reports true. The simulation calls ready between steps, in the order in which functions were
-// parked; it must be cheap and change nothing. Only a function that Start has started may call Park.
+// Park lets the calling function wait until ready reports true. The simulation calls ready between
+// steps, in the order in which functions were parked; it must be cheap and change nothing. Only a
+// function that Start has started may call Park.
 func (s *Sim) Park(ready func() bool) {
 	co := s.current
 	if co == nil {

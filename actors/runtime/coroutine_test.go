@@ -26,7 +26,8 @@ func waiter(j *journal, sim *Sim, name string) Spec {
 	})
 }
 
-// TestSimStart: functions that wait take turns with the actors, in virtual time, and end with their incarnation.
+// TestSimStart: functions that wait take turns with the actors, in virtual time, and end with their
+// incarnation.
 func TestSimStart(t *testing.T) {
 	play := func(seed uint64) (string, uint64) {
 		sim, j := NewSim(SimOptions{Seed: seed, MessageCost: time.Millisecond}), &journal{}

@@ -22,7 +22,8 @@ type DeadLetter struct {
 	Type string `json:"type"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
-	// Reason is why: "no such actor", "actor has stopped", "discarded on stop" or "too many were waiting".
+	// Reason is why: "no such actor", "actor has stopped", "discarded on stop" or "too many were
+	// waiting".
 	Reason string `json:"reason"`
 }
 
@@ -47,7 +48,8 @@ func (d *deadLetters) add(l DeadLetter) {
 	d.next = (d.next + 1) % keptLetters
 }
 
-// DeadLetters returns how many user messages were not delivered since the start, and the latest of them, oldest first.
+// DeadLetters returns how many user messages were not delivered since the start, and the latest of
+// them, oldest first.
 func (s *System) DeadLetters() (count uint64, latest []DeadLetter) {
 	d := &s.letters
 	d.mu.Lock()
@@ -61,8 +63,9 @@ func (s *System) undeliverable(path string, msg any, reason string) {
 	s.letters.add(DeadLetter{At: s.clock.Now(), To: path, Type: typeName(msg), Sender: sender.GetId(), Reason: reason})
 }
 
-// replaceEventStream turns off protoactor's own handling of dead letters, whose subscriptions stay on the old stream: it starts a goroutine that
-// sleeps for a second, logs, and answers each requester with a DeadLetterResponse. The subscriber runs in the sender's goroutine and must not
+// replaceEventStream turns off protoactor's own handling of dead letters, whose subscriptions stay
+// on the old stream: it starts a goroutine that sleeps for a second, logs, and answers each
+// requester with a DeadLetterResponse. The subscriber runs in the sender's goroutine and must not
 // panic.
 func (s *System) replaceEventStream() {
 	// A new stream has no subscriber but this one.
@@ -73,7 +76,8 @@ func (s *System) replaceEventStream() {
 			return
 		}
 		switch letter.Message.(type) {
-		case actor.SystemMessage, actor.MailboxMessage: // life cycle of an actor that has stopped already
+		case actor.SystemMessage, actor.MailboxMessage:
+			// life cycle of an actor that has stopped already
 			return
 		}
 		s.letters.add(DeadLetter{

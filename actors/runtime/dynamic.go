@@ -10,16 +10,18 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Dynamic makes a supervisor whose children come and go by message: messages.Ensure starts them, messages.Release stops them. child makes the
-// Spec of a key, which it gets as it is in the messages; the path of the child ends in EscapeName(key). Children fail alone (one-for-one):
-// each is restarted after a back-off of its own.
+// Dynamic makes a supervisor whose children come and go by message: messages.Ensure starts them,
+// messages.Release stops them. child makes the Spec of a key, which it gets as it is in the
+// messages; the path of the child ends in EscapeName(key). Children fail alone (one-for-one): each
+// is restarted after a back-off of its own.
 //
-// A child that fails Policy.QuarantineAfter times in Policy.QuarantineWindow is quarantined: it stays suspended and keeps its mailbox, until
-// Policy.QuarantineFor is over or a messages.Nudge brings a higher generation than was known when the quarantine began. The generations of the
+// A child that fails Policy.QuarantineAfter times in Policy.QuarantineWindow is quarantined: it
+// stays suspended and keeps its mailbox, until Policy.QuarantineFor is over or a messages.Nudge
+// brings a higher generation than was known when the quarantine began. The generations of the
 // message it failed on and of earlier nudges are known.
 //
-// The supervisor is Ready at once. After a restart of its own it has no children until the next Ensure; a Nudge for an unknown key counts as
-// an Ensure.
+// The supervisor is Ready at once. After a restart of its own it has no children until the next
+// Ensure; a Nudge for an unknown key counts as an Ensure.
 func Dynamic(kind string, child func(name string) Spec, policy Policy) Spec {
 	const unlimited, backoffMax = -1, 30 * time.Second
 	policy = policy.withDefaults(unlimited, backoffMax)
@@ -37,7 +39,8 @@ type dynamic struct {
 	quarantined int // children in quarantine
 }
 
-// dynamicChild is one child. There are ten thousand of them, so what only failing ones need is apart.
+// dynamicChild is one child. There are ten thousand of them, so what only failing ones need is
+// apart.
 type dynamicChild struct {
 	key        string
 	box        *Mailbox // nil: it has ended, or could not be started
@@ -103,7 +106,8 @@ func (d *dynamic) ensure(c *Context, m *messages.Ensure) {
 	for _, key := range m.GetKeys() {
 		d.want(c, key)
 	}
-	if !m.GetComplete() || len(d.children) == len(m.GetKeys()) { // keys are distinct: there is none to release
+	if !m.GetComplete() || len(d.children) == len(m.GetKeys()) {
+		// keys are distinct: there is none to release
 		return
 	}
 	keep := make(map[string]struct{}, len(m.GetKeys()))
@@ -117,7 +121,8 @@ func (d *dynamic) ensure(c *Context, m *messages.Ensure) {
 	}
 }
 
-// want makes a child and its actor. A child that is still stopping gets a new actor when the old one has ended (pitfall P5).
+// want makes a child and its actor. A child that is still stopping gets a new actor when the old
+// one has ended (pitfall P5).
 func (d *dynamic) want(c *Context, key string) {
 	ch := d.children[key]
 	switch {
@@ -148,7 +153,8 @@ func (d *dynamic) release(key string) {
 	}
 }
 
-// nudge ends a quarantine that began because of an earlier generation: the new one may not have its defect.
+// nudge ends a quarantine that began because of an earlier generation: the new one may not have its
+// defect.
 func (d *dynamic) nudge(c *Context, m *messages.Nudge) {
 	d.want(c, m.GetKey())
 	ch := d.children[m.GetKey()]
@@ -192,7 +198,8 @@ func (d *dynamic) begin(c *Context, ch *dynamicChild) {
 	}
 }
 
-// spec makes the Spec of a child. A panic in it fails that child, not the supervisor with all the others.
+// spec makes the Spec of a child. A panic in it fails that child, not the supervisor with all the
+// others.
 func (d *dynamic) spec(key string) (spec Spec, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -226,7 +233,8 @@ func (d *dynamic) childEnded(c *Context, child *actor.PID) {
 	switch {
 	case !ch.wanted:
 		delete(d.children, ch.key)
-	case asked: // released and ensured again in the meantime: a new actor, without the past of the old one
+	case asked:
+		// released and ensured again in the meantime: a new actor, without the past of the old one
 		ch.past = nil
 		d.begin(c, ch)
 	default:
@@ -279,7 +287,8 @@ func (d *dynamic) failed(c *Context, ch *dynamicChild, f *Failure) (decision str
 // publish shows the failures of the children.
 func (d *dynamic) publish(c *Context) { d.failures.publish(c, "one-for-one", d.policy) }
 
-// dynamicState is what Inspect shows: the children are visible as actors, so only those with a problem are named.
+// dynamicState is what Inspect shows: the children are visible as actors, so only those with a
+// problem are named.
 type dynamicState struct {
 	Children    int             `json:"children"`
 	Quarantined int             `json:"quarantined"`

@@ -10,8 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestDynamicSimulated: keys come and go while children, their starts and stops and the supervisor itself fail, children are stopped and
-// killed from outside. In the end exactly the wanted children live, and each of them answers.
+// TestDynamicSimulated: keys come and go while children, their starts and stops and the supervisor
+// itself fail, children are stopped and killed from outside. In the end exactly the wanted children
+// live, and each of them answers.
 func TestDynamicSimulated(t *testing.T) {
 	panics, quarantines := 0, 0
 	campaign(t, *seeds, func(t *testing.T, seed uint64) {
@@ -122,7 +123,8 @@ func (w *dynamicWorld) act() {
 	}
 }
 
-// disturb lets things happen for a virtual second, and then lets them settle with a last complete Ensure.
+// disturb lets things happen for a virtual second, and then lets them settle with a last complete
+// Ensure.
 func (w *dynamicWorld) disturb(t *testing.T) {
 	run(t, w.sim, 0)
 	for range 200 {

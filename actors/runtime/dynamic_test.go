@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// troupe makes a Dynamic supervisor at "sup" whose children report starts, stops and work; a *messages.ServiceSpec of generation 13 is poison.
+// troupe makes a Dynamic supervisor at "sup" whose children report starts, stops and work; a
+// *messages.ServiceSpec of generation 13 is poison.
 func troupe(t *testing.T, j *journal, policy Policy, with func(*Options)) (*Sim, *System) {
 	t.Helper()
 	sim, sys := simulated(t, 1, with)
@@ -83,7 +84,8 @@ func TestDynamicMembership(t *testing.T) {
 	tell(t, sim, sys, ensureAll())
 	expect(t, &j, "stop kube/dns 1")
 	expectActors(t, sys, "sup")
-	tell(t, sim, sys, &messages.Nudge{Key: "default/web", Generation: 3}) // for a key that does not exist
+	// for a key that does not exist
+	tell(t, sim, sys, &messages.Nudge{Key: "default/web", Generation: 3})
 	expect(t, &j, "start default/web 1")
 	tell(t, sim, sys, &messages.Nudge{})
 	expectActors(t, sys, "sup", "sup/default~web")
@@ -103,8 +105,8 @@ func TestDynamicOneForOne(t *testing.T) {
 	}
 }
 
-// TestDynamicQuarantine: a poisonous generation puts the child aside with its mailbox. A nudge of the same generation changes nothing, one of a
-// higher generation lets it try again.
+// TestDynamicQuarantine: a poisonous generation puts the child aside with its mailbox. A nudge of
+// the same generation changes nothing, one of a higher generation lets it try again.
 func TestDynamicQuarantine(t *testing.T) {
 	var j journal
 	var decisions []string
@@ -142,7 +144,8 @@ func TestDynamicQuarantine(t *testing.T) {
 	expect(t, &j)
 }
 
-// TestResetBackoff: a child in quarantine or back-off is restarted at once, without any effect on the others.
+// TestResetBackoff: a child in quarantine or back-off is restarted at once, without any effect on
+// the others.
 func TestResetBackoff(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{QuarantineAfter: 2, QuarantineFor: time.Hour}, nil)
@@ -169,7 +172,8 @@ func TestResetBackoff(t *testing.T) {
 	}
 }
 
-// TestDynamicQuarantineEnds: after QuarantineFor the child tries again, and is put aside again when nothing has changed.
+// TestDynamicQuarantineEnds: after QuarantineFor the child tries again, and is put aside again when
+// nothing has changed.
 func TestDynamicQuarantineEnds(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{QuarantineAfter: 2, QuarantineFor: time.Minute, BackoffMax: time.Second}, nil)
@@ -204,8 +208,8 @@ func TestDynamicQuarantineEnds(t *testing.T) {
 	expectActors(t, sys, "sup")
 }
 
-// TestDynamicQuarantineTimersAreCalledOff: the timer of a quarantine that was lifted does not shorten the next one, nor that of another child of
-// the name.
+// TestDynamicQuarantineTimersAreCalledOff: the timer of a quarantine that was lifted does not
+// shorten the next one, nor that of another child of the name.
 func TestDynamicQuarantineTimersAreCalledOff(t *testing.T) {
 	for name, lift := range map[string]any{"nudge": &messages.Nudge{Key: "a", Generation: 1}, "release": &messages.Release{Key: "a"}} {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +255,8 @@ func TestDynamicSlowFailuresAreNoQuarantine(t *testing.T) {
 	}
 }
 
-// TestDynamicRespawn: a name that is released and ensured again gets a new actor, after the old one has ended.
+// TestDynamicRespawn: a name that is released and ensured again gets a new actor, after the old one
+// has ended.
 func TestDynamicRespawn(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{}, nil)
@@ -321,7 +326,8 @@ func TestDynamicBrokenSpec(t *testing.T) {
 	}
 }
 
-// TestDynamicBudget: without one a thousand failures at once restart no other actor; with one the supervisor fails.
+// TestDynamicBudget: without one a thousand failures at once restart no other actor; with one the
+// supervisor fails.
 func TestDynamicBudget(t *testing.T) {
 	for _, c := range []struct {
 		budget   int

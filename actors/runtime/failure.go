@@ -34,8 +34,9 @@ type Failure struct {
 	Incarnation uint64 `json:"incarnation"`
 	// Reason is the text of the panic value.
 	Reason string `json:"reason"`
-	// Message is the type of the message that was being handled, without its envelope; "Started" when Start failed, "goroutine NAME" when
-	// the panic was in a goroutine of Context.Go, "" when the failure was injected by Kill.
+	// Message is the type of the message that was being handled, without its envelope; "Started"
+	// when Start failed, "goroutine NAME" when the panic was in a goroutine of Context.Go, "" when
+	// the failure was injected by Kill.
 	Message string `json:"message"`
 	// Decision is what the supervisor did; "" until it has decided.
 	Decision string `json:"decision"`
@@ -62,7 +63,8 @@ func newFailure(reason any, message string, stack []byte) *Failure {
 	return f
 }
 
-// generationOf is the service generation that a message is about, 0 if it is about none. Only messages to service actors count.
+// generationOf is the service generation that a message is about, 0 if it is about none. Only
+// messages to service actors count.
 func generationOf(msg any) uint64 {
 	switch m := msg.(type) {
 	case *messages.ServiceSpec:
@@ -92,7 +94,8 @@ func (s *System) announce(path string, f *Failure, decision string) {
 	if s.options.OnFault == nil {
 		return
 	}
-	defer func() { // a broken observer must not become a failure of the supervisor (compare pitfall P11)
+	defer func() {
+		// a broken observer must not become a failure of the supervisor (compare pitfall P11)
 		if r := recover(); r != nil {
 			s.log.Error("fault observer panicked", "actor", path, "err", fmt.Sprint(r))
 		}
@@ -136,7 +139,8 @@ func (b *Mailbox) contained(f *Failure) {
 	b.sys.report(b, f, decisionContained)
 }
 
-// mark notes why the supervisor leaves the actor suspended, and until when. The next incarnation resets it.
+// mark notes why the supervisor leaves the actor suspended, and until when. The next incarnation
+// resets it.
 func (b *Mailbox) mark(condition State, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,7 +148,8 @@ func (b *Mailbox) mark(condition State, until time.Time) {
 	l.condition, l.until = condition, until
 }
 
-// Failures are the latest failures of the actor, oldest first. They survive restarts, not the end of the actor.
+// Failures are the latest failures of the actor, oldest first. They survive restarts, not the end
+// of the actor.
 func (b *Mailbox) Failures() []Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -162,23 +167,29 @@ func (b *Mailbox) Failures() []Failure {
 type Phase int
 
 const (
-	// Before: the message was taken from the mailbox, the actor has not seen it. A panic loses the message.
+	// Before: the message was taken from the mailbox, the actor has not seen it. A panic loses the
+	// message.
 	Before Phase = iota
-	// After: the actor has handled the message and made all its sends. A panic leaves these effects behind.
+	// After: the actor has handled the message and made all its sends. A panic leaves these effects
+	// behind.
 	After
-	// Starting: an incarnation begins, its Behaviour was made and not started; there is no message. A panic fails it.
+	// Starting: an incarnation begins, its Behaviour was made and not started; there is no message.
+	// A panic fails it.
 	Starting
-	// Stopping: an incarnation ends, its Stop was not called; there is no message. A panic is contained, and Stop is never called.
+	// Stopping: an incarnation ends, its Stop was not called; there is no message. A panic is
+	// contained, and Stop is never called.
 	Stopping
 )
 
-// FaultHook is called around every user message with the message out of its envelope, and at both ends of every incarnation. It may panic,
-// which fails the actor, and it may send messages. It runs in the goroutine of the actor.
+// FaultHook is called around every user message with the message out of its envelope, and at both
+// ends of every incarnation. It may panic, which fails the actor, and it may send messages. It runs
+// in the goroutine of the actor.
 type FaultHook func(m *Mailbox, msg any, phase Phase)
 
-// NetworkHook decides what becomes of a message on its way to an actor: it returns when copies of it arrive, as delays from now. One zero is
-// the usual case, nothing loses the message. The message is out of its envelope. The hook does not see what an actor posts to itself, nor
-// what reaches an actor that is still being made. It is called on the goroutine of the sender and must not block.
+// NetworkHook decides what becomes of a message on its way to an actor: it returns when copies of
+// it arrive, as delays from now. One zero is the usual case, nothing loses the message. The message
+// is out of its envelope. The hook does not see what an actor posts to itself, nor what reaches an
+// actor that is still being made. It is called on the goroutine of the sender and must not block.
 type NetworkHook func(to *Mailbox, msg any) []time.Duration
 
 // fault calls the hook at one end of an incarnation.
@@ -188,8 +199,9 @@ func (s *System) fault(b *Mailbox, phase Phase) {
 	}
 }
 
-// deliver posts a message of another sender, or what the hook makes of it. protoactor makes an actor known before it registers its mailbox; a
-// message that comes between the two waits there, and the hook must not see that mailbox, which has no path yet.
+// deliver posts a message of another sender, or what the hook makes of it. protoactor makes an
+// actor known before it registers its mailbox; a message that comes between the two waits there,
+// and the hook must not see that mailbox, which has no path yet.
 func (b *Mailbox) deliver(msg any) {
 	network := b.sys.options.Network
 	if network == nil || !b.registered() {
@@ -206,8 +218,9 @@ func (b *Mailbox) deliver(msg any) {
 	}
 }
 
-// Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of its user messages, counted as a failure. It
-// has no effect on an actor that has failed already or is going down.
+// Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of
+// its user messages, counted as a failure. It has no effect on an actor that has failed already or
+// is going down.
 func (s *System) Kill(path string) error {
 	box := s.lookup(path)
 	if box == nil {
@@ -220,8 +233,8 @@ func (s *System) Kill(path string) error {
 // resetBackoff is a user message to a Dynamic supervisor: restart this child now.
 type resetBackoff struct{ child *Mailbox }
 
-// ResetBackoff ends the back-off or the quarantine of an actor below a Dynamic supervisor at once, as if its time were over. It has no effect
-// on any other actor.
+// ResetBackoff ends the back-off or the quarantine of an actor below a Dynamic supervisor at once,
+// as if its time were over. It has no effect on any other actor.
 func (s *System) ResetBackoff(path string) error {
 	box := s.lookup(path)
 	if box == nil {

@@ -41,8 +41,9 @@ func stageInSimulation(t *testing.T) stage {
 	}
 }
 
-// live gives a system everything that could keep it in memory: children that have failed, are quarantined and have ended, timers that are due in
-// an hour, functions that wait, questions, dead letters, and a queue that has grown. Then it shuts the system down and forgets it.
+// live gives a system everything that could keep it in memory: children that have failed, are
+// quarantined and have ended, timers that are due in an hour, functions that wait, questions, dead
+// letters, and a queue that has grown. Then it shuts the system down and forgets it.
 func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], weak.Pointer[Mailbox]) {
 	t.Helper()
 	s := set(t)
@@ -87,7 +88,8 @@ func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], wea
 	return weak.Make(sys), weak.Make(box)
 }
 
-// TestShutDownIsGarbage: nothing keeps a system in memory that was shut down, nor anything that belongs to it.
+// TestShutDownIsGarbage: nothing keeps a system in memory that was shut down, nor anything that
+// belongs to it.
 func TestShutDownIsGarbage(t *testing.T) {
 	for name, set := range map[string]func(*testing.T) stage{"dispatcher": stageOnDispatcher, "simulation": stageInSimulation} {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +106,9 @@ func TestShutDownIsGarbage(t *testing.T) {
 	}
 }
 
-// TestShutDownIsGarbageAtOnce: the first collection takes it. What only the second one took would count as in use when the collector plans its
-// next round, which is then the later the more such systems there are. A system or two may hang on in what is left on the stack.
+// TestShutDownIsGarbageAtOnce: the first collection takes it. What only the second one took would
+// count as in use when the collector plans its next round, which is then the later the more such
+// systems there are. A system or two may hang on in what is left on the stack.
 func TestShutDownIsGarbageAtOnce(t *testing.T) {
 	const systems, stale = 10, 2
 	var all []weak.Pointer[System]

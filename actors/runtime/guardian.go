@@ -14,7 +14,8 @@ const (
 	rootWindow = 10 * time.Second
 )
 
-// guardian supervises root actors. protoactor's own strategies crash the process or stop the actor silently in this place (pitfalls P9, P10).
+// guardian supervises root actors. protoactor's own strategies crash the process or stop the actor
+// silently in this place (pitfalls P9, P10).
 type guardian struct {
 	sys  *System
 	once sync.Once
@@ -25,8 +26,9 @@ type guardian struct {
 
 var _ actor.SupervisorStrategy = (*guardian)(nil)
 
-// HandleFailure satisfies actor.SupervisorStrategy. It restarts at once; beyond the budget the actor stays suspended. protoactor calls it in the
-// goroutine of the failing actor, so that it may run several times at once.
+// HandleFailure satisfies actor.SupervisorStrategy. It restarts at once; beyond the budget the
+// actor stays suspended. protoactor calls it in the goroutine of the failing actor, so that it may
+// run several times at once.
 func (g *guardian) HandleFailure(
 	_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any,
 ) {

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// incarnation is what an actor owns between two restarts beyond its Behaviour, and whether it is over. Timers and goroutines hold the
-// incarnation that they belong to, so nothing of a failed one reaches its successor.
+// incarnation is what an actor owns between two restarts beyond its Behaviour, and whether it is
+// over. Timers and goroutines hold the incarnation that they belong to, so nothing of a failed one
+// reaches its successor.
 type incarnation struct {
 	box    *Mailbox
 	number uint64
@@ -22,8 +23,8 @@ type incarnation struct {
 	cancel context.CancelFunc // nil until the first goroutine
 }
 
-// timer is a message of an incarnation to itself, by Context.After or at once by Post. It is itself what is posted, so that a cancel and the end of
-// the incarnation also reach it inside the mailbox.
+// timer is a message of an incarnation to itself, by Context.After or at once by Post. It is itself
+// what is posted, so that a cancel and the end of the incarnation also reach it inside the mailbox.
 type timer struct {
 	owner     *incarnation
 	msg       any
@@ -48,7 +49,8 @@ func (inc *incarnation) after(d time.Duration, msg any) (cancel func()) {
 		t.next.prev = t
 	}
 	inc.timers = t
-	t.clock = inc.box.sys.clock.AfterFunc(d, t.fire) // under the lock, so that fire finds the timer linked
+	// under the lock, so that fire finds the timer linked
+	t.clock = inc.box.sys.clock.AfterFunc(d, t.fire)
 	return t.cancel
 }
 
@@ -87,7 +89,8 @@ func (t *timer) unlink() bool {
 	return true
 }
 
-// post puts the message into the mailbox, which drops it when its turn comes after the end of the incarnation.
+// post puts the message into the mailbox, which drops it when its turn comes after the end of the
+// incarnation.
 func (t *timer) post() {
 	if !t.owner.over.Load() {
 		t.owner.box.post(t)
@@ -133,7 +136,8 @@ type routine struct {
 	actor, name string
 }
 
-// run starts a goroutine that belongs to the incarnation. A panic in it fails the actor unless the incarnation is over.
+// run starts a goroutine that belongs to the incarnation. A panic in it fails the actor unless the
+// incarnation is over.
 func (inc *incarnation) run(name string, fn func(context.Context)) {
 	sys := inc.box.sys
 	start := sys.starter(inc.box.Path(), name)
@@ -151,7 +155,8 @@ func (inc *incarnation) run(name string, fn func(context.Context)) {
 	})
 }
 
-// starter is how a function of Context.Go is started here. It panics where that is not allowed, which fails the actor.
+// starter is how a function of Context.Go is started here. It panics where that is not allowed,
+// which fails the actor.
 func (s *System) starter(path, name string) func(run func()) {
 	switch {
 	case s.options.Go != nil:

@@ -33,7 +33,8 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestCancelReachesTheMailbox: after cancel the message is not delivered even if its time had come and it was waiting.
+// TestCancelReachesTheMailbox: after cancel the message is not delivered even if its time had come
+// and it was waiting.
 func TestCancelReachesTheMailbox(t *testing.T) {
 	var j journal
 	var cancel func()
@@ -62,7 +63,8 @@ func TestCancelReachesTheMailbox(t *testing.T) {
 	}
 }
 
-// TestNothingOfADeadIncarnationArrives: neither its timers nor what its goroutines post, and nothing new begins after its end.
+// TestNothingOfADeadIncarnationArrives: neither its timers nor what its goroutines post, and
+// nothing new begins after its end.
 func TestNothingOfADeadIncarnationArrives(t *testing.T) {
 	var j journal
 	var posts []func(any)
@@ -94,7 +96,8 @@ func TestNothingOfADeadIncarnationArrives(t *testing.T) {
 	}
 }
 
-// TestGo: the context of a goroutine ends with the incarnation, also with one that failed and waits for its restart.
+// TestGo: the context of a goroutine ends with the incarnation, also with one that failed and waits
+// for its restart.
 func TestGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
@@ -123,7 +126,8 @@ func TestGo(t *testing.T) {
 	})
 }
 
-// TestPanicInGoroutine: it fails the actor with the goroutine's stack, and only the incarnation that it belongs to.
+// TestPanicInGoroutine: it fails the actor with the goroutine's stack, and only the incarnation
+// that it belongs to.
 func TestPanicInGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var faults []*messages.Fault

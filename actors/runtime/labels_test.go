@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestGoroutinesAreLabelled: a profile says which actor a goroutine works for, in Receive and in what the actor starts.
+// TestGoroutinesAreLabelled: a profile says which actor a goroutine works for, in Receive and in
+// what the actor starts.
 func TestGoroutinesAreLabelled(t *testing.T) {
 	sys := dispatched(t, Options{})
 	busy, release := make(chan struct{}, 2), make(chan struct{})

@@ -11,12 +11,13 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Mailbox is the mailbox of one actor and holds its statistics, so that reading them never enters the actor.
-// All methods are safe for concurrent use and never block.
+// Mailbox is the mailbox of one actor and holds its statistics, so that reading them never enters
+// the actor. All methods are safe for concurrent use and never block.
 //
-// System messages (start, stop, restart, failures of children) overtake user messages. User messages wait while the actor has not
-// started, is suspended after a failure, is restarting or stopping, or its gate is closed. A message with a CoalesceKey removes the
-// pending one of the same key and goes to the end of the queue.
+// System messages (start, stop, restart, failures of children) overtake user messages. User
+// messages wait while the actor has not started, is suspended after a failure, is restarting or
+// stopping, or its gate is closed. A message with a CoalesceKey removes the pending one of the same
+// key and goes to the end of the queue.
 type Mailbox struct {
 	// Constant after RegisterHandlers.
 	sys  *System
@@ -54,7 +55,8 @@ type flags struct {
 	ready      bool // the present incarnation has called Ready
 }
 
-// numbers are incarnations. A restart is planned when it is posted, the target when it begins, and present when the children have stopped.
+// numbers are incarnations. A restart is planned when it is posted, the target when it begins, and
+// present when the children have stopped.
 type numbers struct {
 	present uint64 // runs, or ran last; 0 = none yet
 	target  uint64 // that the next start begins
@@ -68,8 +70,10 @@ type stats struct {
 	highWater                                          int
 	busy                                               int64
 	current, last                                      reflect.Type // nil = none
-	since                                              int64        // start of the present message, end of the last one
-	born                                               int64        // start of the present incarnation
+	// start of the present message, end of the last one
+	since int64
+	// start of the present incarnation
+	born int64
 }
 
 var _ actor.Mailbox = (*Mailbox)(nil)
@@ -77,7 +81,8 @@ var _ actor.Mailbox = (*Mailbox)(nil)
 // restartRequest begins the next incarnation. Only the mailbox sees this system message.
 type restartRequest struct{ incarnation uint64 }
 
-// inspectRequest is messages.Inspect for an actor that gets no user messages. Only the mailbox sees this system message.
+// inspectRequest is messages.Inspect for an actor that gets no user messages. Only the mailbox sees
+// this system message.
 type inspectRequest struct{ envelope *actor.MessageEnvelope }
 
 // failRequest fails the actor. Only the mailbox sees this system message.
@@ -86,7 +91,8 @@ type failRequest struct {
 	failure *Failure
 }
 
-// RegisterHandlers satisfies actor.Mailbox; protoactor calls it once. The invoker is protoactor's actor context, which knows the PID.
+// RegisterHandlers satisfies actor.Mailbox; protoactor calls it once. The invoker is protoactor's
+// actor context, which knows the PID.
 func (b *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	ac := invoker.(interface {
 		Self() *actor.PID
@@ -150,7 +156,8 @@ func (b *Mailbox) post(msg any) {
 	}
 }
 
-// overflow removes the first user message when more wait than Spec.Limit; nil = not so many. Lock must be held.
+// overflow removes the first user message when more wait than Spec.Limit; nil = not so many. Lock
+// must be held.
 func (b *Mailbox) overflow() (oldest any) {
 	if b.spec.Limit <= 0 || b.user.len() <= b.spec.Limit {
 		return nil
@@ -171,7 +178,8 @@ func (b *Mailbox) PostSystemMessage(msg any) {
 	}
 }
 
-// wake reports whether the mailbox has work and is not scheduled; the caller must schedule it then. Lock must be held.
+// wake reports whether the mailbox has work and is not scheduled; the caller must schedule it then.
+// Lock must be held.
 func (b *Mailbox) wake() bool {
 	if b.flags.scheduled || !b.runnable() {
 		return false
@@ -214,8 +222,8 @@ func (b *Mailbox) inspect(e *actor.MessageEnvelope) {
 	}
 }
 
-// Hold closes the gate for operators and tests: user messages wait, system messages pass. It is independent of the gate that an Ordered
-// supervisor closes.
+// Hold closes the gate for operators and tests: user messages wait, system messages pass. It is
+// independent of the gate that an Ordered supervisor closes.
 func (b *Mailbox) Hold() { b.change(func(f *flags) { f.held = true }) }
 
 // Release opens the gate that Hold closed.
@@ -233,8 +241,8 @@ func (b *Mailbox) Path() string { return b.pid.GetId() }
 // Kind is the kind of the actor.
 func (b *Mailbox) Kind() string { return b.spec.Kind }
 
-// restart posts the request for the next incarnation and returns its number. Only the supervisor may call it. An actor that is stopping ignores
-// it (pitfall P4).
+// restart posts the request for the next incarnation and returns its number. Only the supervisor
+// may call it. An actor that is stopping ignores it (pitfall P4).
 func (b *Mailbox) restart() uint64 {
 	b.mu.Lock()
 	b.numbers.planned++
@@ -284,7 +292,8 @@ func (b *Mailbox) drop() {
 	b.stats.dropped++
 }
 
-// finish ends the mailbox when its actor has stopped: what still waits becomes dead letters (pitfall P7), and the path becomes free.
+// finish ends the mailbox when its actor has stopped: what still waits becomes dead letters
+// (pitfall P7), and the path becomes free.
 func (b *Mailbox) finish() {
 	b.mu.Lock()
 	b.flags.stopped, b.flags.stopping = true, true
@@ -302,14 +311,16 @@ func (b *Mailbox) finish() {
 	b.sys.unregister(b)
 }
 
-// lastIncarnation is the number of the latest incarnation, and whether it must not be used again by a next actor of the name.
+// lastIncarnation is the number of the latest incarnation, and whether it must not be used again by
+// a next actor of the name.
 func (b *Mailbox) lastIncarnation() (number uint64, fixed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return max(b.numbers.present, b.numbers.planned), b.flags.barrier
 }
 
-// coalesceKey is the key of a messages.Coalescer, "" for any other message. The key of a timer or an envelope is that of its content.
+// coalesceKey is the key of a messages.Coalescer, "" for any other message. The key of a timer or
+// an envelope is that of its content.
 func coalesceKey(msg any) string {
 	switch m := msg.(type) {
 	case *timer:

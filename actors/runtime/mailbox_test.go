@@ -31,7 +31,8 @@ func recorder(j *journal) probe {
 	}}
 }
 
-// TestCoalescing: a message with a key removes the pending one of its key and waits at the end, with its own sender.
+// TestCoalescing: a message with a key removes the pending one of its key and waits at the end,
+// with its own sender.
 func TestCoalescing(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -81,8 +82,9 @@ func TestCoalescing(t *testing.T) {
 	}
 }
 
-// TestOrderOfOneSender: whatever is posted by several senders and by the actor itself while it works, what it handles of one sender is in the
-// order sent, contains every message without a key, and of each key the value that was posted last.
+// TestOrderOfOneSender: whatever is posted by several senders and by the actor itself while it
+// works, what it handles of one sender is in the order sent, contains every message without a key,
+// and of each key the value that was posted last.
 func TestOrderOfOneSender(t *testing.T) {
 	type sent struct {
 		sender, serial int
@@ -146,7 +148,8 @@ func TestOrderOfOneSender(t *testing.T) {
 	})
 }
 
-// TestAKeyThatIsUpdatedWaits: a key that is updated before each step waits until the others are handled, and is as old as its first value.
+// TestAKeyThatIsUpdatedWaits: a key that is updated before each step waits until the others are
+// handled, and is as old as its first value.
 func TestAKeyThatIsUpdatedWaits(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -187,7 +190,8 @@ func TestMailboxIsBoundedByKeys(t *testing.T) {
 	}
 }
 
-// TestLimit: where there is a limit, the oldest make room for the newest, and are counted; system messages always get through.
+// TestLimit: where there is a limit, the oldest make room for the newest, and are counted; system
+// messages always get through.
 func TestLimit(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -214,7 +218,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestMessagesBeforeTheStart: an actor that is being spawned can be sent to at once, from any goroutine. The race detector sees what is not guarded.
+// TestMessagesBeforeTheStart: an actor that is being spawned can be sent to at once, from any
+// goroutine. The race detector sees what is not guarded.
 func TestMessagesBeforeTheStart(t *testing.T) {
 	for n := range 50 {
 		var j journal
@@ -234,7 +239,8 @@ func TestMessagesBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself is dropped with it, so it must not replace what others sent.
+// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself is dropped with it, so it
+// must not replace what others sent.
 func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -256,7 +262,8 @@ func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
 	}
 }
 
-// TestUserMessagesWaitForStart: a name can be addressed before its actor has started; nothing is handled before Start.
+// TestUserMessagesWaitForStart: a name can be addressed before its actor has started; nothing is
+// handled before Start.
 func TestUserMessagesWaitForStart(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -273,8 +280,8 @@ func TestUserMessagesWaitForStart(t *testing.T) {
 	}
 }
 
-// TestPostBeforeRegistration: protoactor puts an actor into its registry before it calls RegisterHandlers; a sender that knows the name
-// must not crash in between.
+// TestPostBeforeRegistration: protoactor puts an actor into its registry before it calls
+// RegisterHandlers; a sender that knows the name must not crash in between.
 func TestPostBeforeRegistration(t *testing.T) {
 	_, sys := simulated(t, 1, nil)
 	box := &Mailbox{sys: sys}
@@ -298,7 +305,8 @@ func TestPostBeforeRegistration(t *testing.T) {
 // idleInvoker is an actor that does nothing.
 type idleInvoker struct{ actor.MessageInvoker }
 
-// TestSystemMessagesOvertake: a restart passes a thousand waiting messages and a closed gate, and the new incarnation gets them all.
+// TestSystemMessagesOvertake: a restart passes a thousand waiting messages and a closed gate, and
+// the new incarnation gets them all.
 func TestSystemMessagesOvertake(t *testing.T) {
 	const n = 1000
 	byIncarnation := map[uint64]int{}
@@ -322,7 +330,8 @@ func TestSystemMessagesOvertake(t *testing.T) {
 	}
 }
 
-// TestMailboxStatistics: counters, ages and the current message, seen from outside and from inside a handler.
+// TestMailboxStatistics: counters, ages and the current message, seen from outside and from inside
+// a handler.
 func TestMailboxStatistics(t *testing.T) {
 	var inside ActorState
 	sim, sys := simulated(t, 1, nil)
@@ -356,7 +365,8 @@ func TestMailboxStatistics(t *testing.T) {
 	}
 }
 
-// TestStateOfABlockedActor: the statistics can be read while a handler blocks, and name its message.
+// TestStateOfABlockedActor: the statistics can be read while a handler blocks, and name its
+// message.
 func TestStateOfABlockedActor(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	sys := dispatched(t, Options{})
@@ -402,8 +412,9 @@ func TestFailuresAreKept(t *testing.T) {
 	}
 }
 
-// TestNetworkAndAnActorInTheMaking: an actor can be found before its mailbox is registered. A message that comes between the two waits, and the hook
-// does not see a mailbox that has no path yet.
+// TestNetworkAndAnActorInTheMaking: an actor can be found before its mailbox is registered. A
+// message that comes between the two waits, and the hook does not see a mailbox that has no path
+// yet.
 func TestNetworkAndAnActorInTheMaking(t *testing.T) {
 	asked := 0
 	sys := NewSystem(Options{Network: func(to *Mailbox, _ any) []time.Duration {

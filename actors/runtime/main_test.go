@@ -22,7 +22,8 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// probe is a Behaviour made of functions; nil ones do nothing. Unless it is silent it is ready at once.
+// probe is a Behaviour made of functions; nil ones do nothing. Unless it is silent it is ready at
+// once.
 type probe struct {
 	start   func(c *Context)
 	receive func(c *Context, msg any)
@@ -56,7 +57,8 @@ func probeSpec(p probe) Spec {
 	return Spec{Kind: "probe", New: func() Behaviour { q := p; return &q }}
 }
 
-// work is a plain user message, boom one that makes a probe of the tests fail, keyed one that coalesces.
+// work is a plain user message, boom one that makes a probe of the tests fail, keyed one that
+// coalesces.
 type (
 	work  struct{ n int }
 	boom  struct{}
@@ -89,8 +91,8 @@ func (j *journal) take() []string {
 	return events
 }
 
-// simulated makes a system in a simulation with its own virtual time. It is shut down, and so checked for actors that can not be stopped,
-// at the end of the test.
+// simulated makes a system in a simulation with its own virtual time. It is shut down, and so
+// checked for actors that can not be stopped, at the end of the test.
 func simulated(tb testing.TB, seed uint64, with func(*Options)) (*Sim, *System) {
 	tb.Helper()
 	sim := NewSim(SimOptions{Seed: seed, StepLimit: 2_000_000})
@@ -112,7 +114,8 @@ func simulatedOn(tb testing.TB, sim *Sim, with func(*Options)) *System {
 	return sys
 }
 
-// dispatched makes a system on protoactor's dispatcher and the real clock, shut down at the end of the test.
+// dispatched makes a system on protoactor's dispatcher and the real clock, shut down at the end of
+// the test.
 func dispatched(tb testing.TB, o Options) *System {
 	tb.Helper()
 	sys := NewSystem(o)

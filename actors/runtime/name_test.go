@@ -29,7 +29,8 @@ func TestEscapeName(t *testing.T) {
 	}
 }
 
-// TestEscapeNameIsReversible: different keys have different names, and a name is one element of a path.
+// TestEscapeNameIsReversible: different keys have different names, and a name is one element of a
+// path.
 func TestEscapeNameIsReversible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.StringOfN(rapid.RuneFrom([]rune("ab/~%257E.é")), 0, 12, -1).Draw(t, "key")

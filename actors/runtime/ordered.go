@@ -10,13 +10,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start in order, each when the one before has
-// called Ready. A child that fails is restarted after a back-off, and once it is ready again the later siblings follow in order, each
-// according to its Reaction; meanwhile the gates of those that will be restarted are closed. PIDs and mailboxes survive, so that a planned
-// restart loses no message. The supervisor itself is Ready when all of its children have been up for the first time.
+// Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start
+// in order, each when the one before has called Ready. A child that fails is restarted after a
+// back-off, and once it is ready again the later siblings follow in order, each according to its
+// Reaction; meanwhile the gates of those that will be restarted are closed. PIDs and mailboxes
+// survive, so that a planned restart loses no message. The supervisor itself is Ready when all of
+// its children have been up for the first time.
 //
-// A child with ReactResync or ReactNone that fails does not wait for earlier siblings that are down at that time. More failures than
-// Policy.Budget in Policy.Window fail the supervisor itself. A child that stops without failing is started again like a failed one.
+// A child with ReactResync or ReactNone that fails does not wait for earlier siblings that are down
+// at that time. More failures than Policy.Budget in Policy.Window fail the supervisor itself. A
+// child that stops without failing is started again like a failed one.
 func Ordered(kind string, children []Child, policy Policy) Spec {
 	const budget, backoffMax = 10, 500 * time.Millisecond
 	policy = policy.withDefaults(budget, backoffMax)
@@ -108,7 +111,8 @@ func (o *ordered) advance(c *Context) {
 			return // a child could not be started, and that exceeded the budget
 		}
 		s := &o.states[i]
-		// After the ordered start only a child that depends on earlier siblings has to wait for them.
+		// After the ordered start only a child that depends on earlier siblings has to wait for
+		// them.
 		independent := s.begun && o.children[i].Reaction != ReactRestart
 		if s.due && !s.retry.waiting() && (ready || independent) {
 			o.begin(c, i)
@@ -131,8 +135,8 @@ func (o *ordered) begin(c *Context, i int) {
 	s.retry.began(c.Now())
 	if s.box != nil {
 		s.due = false
-		// First the restart, which passes a closed gate, then the gate: in the other order the old incarnation could take messages that
-		// were kept for the new one.
+		// First the restart, which passes a closed gate, then the gate: in the other order the old
+		// incarnation could take messages that were kept for the new one.
 		s.incarnation = s.box.restart()
 		s.box.gate(false)
 		return
@@ -151,7 +155,8 @@ func (o *ordered) begin(c *Context, i int) {
 // childFailed satisfies supervisor.
 func (o *ordered) childFailed(c *Context, child *Mailbox, f *Failure) {
 	i := o.index(child.pid)
-	if i < 0 || o.states[i].retry.waiting() { // not a child any more, or it failed twice before it was restarted
+	if i < 0 || o.states[i].retry.waiting() {
+		// not a child any more, or it failed twice before it was restarted
 		c.adapter.sys.report(child, f, decisionRestart)
 		return
 	}
@@ -162,7 +167,8 @@ func (o *ordered) childFailed(c *Context, child *Mailbox, f *Failure) {
 	c.adapter.sys.report(child, f, decision)
 }
 
-// childEnded satisfies supervisor. The supervisor stops its children only when it stops itself, so this child is still needed.
+// childEnded satisfies supervisor. The supervisor stops its children only when it stops itself, so
+// this child is still needed.
 func (o *ordered) childEnded(c *Context, child *actor.PID) {
 	if i := o.index(child); i >= 0 {
 		o.states[i].box = nil
@@ -181,8 +187,8 @@ func (o *ordered) childGone(c *Context, i int, cause error) {
 	c.adapter.sys.announce(childPath(c, o.children[i].Name), f, decision)
 }
 
-// failed schedules the retry of a failed child and closes the gates behind it. It reports false when the budget is exceeded and the supervisor
-// itself fails.
+// failed schedules the retry of a failed child and closes the gates behind it. It reports false
+// when the budget is exceeded and the supervisor itself fails.
 func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	now := c.Now()
 	n := o.failures.add(now, o.policy.Window)
@@ -202,7 +208,8 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 		s.box.mark(StateBackoff, now.Add(delay))
 	}
 	for j := i + 1; j < len(o.states); j++ {
-		if later := &o.states[j]; later.box != nil && o.children[j].Reaction == ReactRestart { // what the gate keeps goes to the next incarnation
+		if later := &o.states[j]; later.box != nil && o.children[j].Reaction == ReactRestart {
+			// what the gate keeps goes to the next incarnation
 			later.box.gate(true)
 			later.due, later.ready = true, false
 		}
@@ -213,7 +220,8 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 // publish shows the failures of the children.
 func (o *ordered) publish(c *Context) { o.failures.publish(c, "rest-for-one", o.policy) }
 
-// index finds a child by its PID, -1 if it is none. The pointer is compared, because an earlier actor of the name has an equal PID.
+// index finds a child by its PID, -1 if it is none. The pointer is compared, because an earlier
+// actor of the name has an equal PID.
 func (o *ordered) index(pid *actor.PID) int {
 	for i := range o.states {
 		if box := o.states[i].box; box != nil && box.pid == pid {

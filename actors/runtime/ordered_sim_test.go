@@ -91,7 +91,8 @@ func (w *orderedWorld) fault(m *Mailbox, msg any, phase Phase) {
 	}
 }
 
-// observe checks the order whenever all children are up: a child that is restarted with its elder siblings is younger than they are.
+// observe checks the order whenever all children are up: a child that is restarted with its elder
+// siblings is younger than they are.
 func (w *orderedWorld) observe(_, event string) {
 	w.lastEvent = event
 	switch {
@@ -109,13 +110,15 @@ func (w *orderedWorld) observe(_, event string) {
 	}
 }
 
-// load sends messages to random children over the next 100 ms, lets them fail meanwhile, and then lets everything settle.
+// load sends messages to random children over the next 100 ms, lets them fail meanwhile, and then
+// lets everything settle.
 func (w *orderedWorld) load(t *testing.T) {
 	run(t, w.sim, 0)
 	for range 300 {
 		name := w.names[w.sim.Rand().IntN(len(w.names))]
 		w.sim.AfterFunc(time.Duration(w.sim.Rand().IntN(100))*time.Millisecond, func() {
-			if box := w.sys.lookup("sup/" + name); box != nil { // there is no actor before the first start
+			if box := w.sys.lookup("sup/" + name); box != nil {
+				// there is no actor before the first start
 				w.sent[name]++
 				w.sys.Send(box.pid, &work{})
 			}
@@ -144,8 +147,9 @@ func (w *orderedWorld) check(t *testing.T) {
 	}
 }
 
-// TestOrderedSimulated: through random failures of handlers, starts and stops the order holds, everything comes up again, and the only
-// messages lost are those that were being handled by a child that panicked.
+// TestOrderedSimulated: through random failures of handlers, starts and stops the order holds,
+// everything comes up again, and the only messages lost are those that were being handled by a
+// child that panicked.
 func TestOrderedSimulated(t *testing.T) {
 	failures, all := 0, 0
 	chains := [][]Reaction{
@@ -163,7 +167,8 @@ func TestOrderedSimulated(t *testing.T) {
 	t.Logf("%d seeds: %d failures, %d times all up", *seeds, failures, all)
 }
 
-// TestOrderedIndifferentChildren: a child with reaction none or resync is neither gated nor restarted by the failures of elder siblings.
+// TestOrderedIndifferentChildren: a child with reaction none or resync is neither gated nor
+// restarted by the failures of elder siblings.
 func TestOrderedIndifferentChildren(t *testing.T) {
 	for _, reaction := range []Reaction{ReactNone, ReactResync} {
 		t.Run(reaction.String(), func(t *testing.T) {
@@ -217,7 +222,8 @@ func TestOrderedDeterminism(t *testing.T) {
 	}
 }
 
-// TestOrderedStopsWithoutFailing: a child that is stopped from outside is started again in its place, and later siblings react as to a failure.
+// TestOrderedStopsWithoutFailing: a child that is stopped from outside is started again in its
+// place, and later siblings react as to a failure.
 func TestOrderedStopsWithoutFailing(t *testing.T) {
 	campaign(t, *seeds/10, func(t *testing.T, seed uint64) {
 		w := newOrderedWorld(t, seed, ReactRestart, ReactRestart, ReactNone, ReactRestart)

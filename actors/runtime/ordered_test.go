@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// scripted makes an Ordered supervisor whose children report starts, stops, messages and resyncs; a child named in slow becomes ready only
-// when it gets *keyed.
+// scripted makes an Ordered supervisor whose children report starts, stops, messages and resyncs; a
+// child named in slow becomes ready only when it gets *keyed.
 func scripted(j *journal, slow ...string) func(names ...Child) []Child {
 	return func(children ...Child) []Child {
 		for i := range children {
@@ -52,7 +52,8 @@ func expect(t *testing.T, j *journal, want ...string) {
 	}
 }
 
-// TestOrderedReactions: restart, resync and none when the first child fails, and while it is coming up again.
+// TestOrderedReactions: restart, resync and none when the first child fails, and while it is coming
+// up again.
 func TestOrderedReactions(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -73,7 +74,8 @@ func TestOrderedReactions(t *testing.T) {
 			t.Errorf("%s while a comes up: %+v", name, s)
 		}
 	}
-	for _, name := range []string{"b", "c", "d", "e"} { // the gated ones keep it for their next incarnation
+	for _, name := range []string{"b", "c", "d", "e"} {
+		// the gated ones keep it for their next incarnation
 		sys.Send(sys.PID("sup/"+name), &work{1})
 		settle(t, sim)
 	}
@@ -97,7 +99,8 @@ func TestOrderedReactions(t *testing.T) {
 	}
 }
 
-// TestOrderedIndependentRestart: a child that does not depend on its elder siblings comes up again although they are down.
+// TestOrderedIndependentRestart: a child that does not depend on its elder siblings comes up again
+// although they are down.
 func TestOrderedIndependentRestart(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -117,7 +120,8 @@ func TestOrderedIndependentRestart(t *testing.T) {
 	expect(t, &j, "stop c 1", "start c 2")
 }
 
-// TestOrderedRewinds: a second failure of an elder sibling begins the bring-up again behind it, and a late Ready does not count.
+// TestOrderedRewinds: a second failure of an elder sibling begins the bring-up again behind it, and
+// a late Ready does not count.
 func TestOrderedRewinds(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -142,8 +146,8 @@ func TestOrderedRewinds(t *testing.T) {
 	expect(t, &j, "stop c 1", "start c 2")
 }
 
-// TestOrderedEscalates: beyond the budget the supervisor fails itself and its supervisor brings up a new chain, whose incarnation numbers go
-// on, so that nothing of the old chain is taken for new.
+// TestOrderedEscalates: beyond the budget the supervisor fails itself and its supervisor brings up
+// a new chain, whose incarnation numbers go on, so that nothing of the old chain is taken for new.
 func TestOrderedEscalates(t *testing.T) {
 	var j journal
 	var faults []*messages.Fault
@@ -221,8 +225,8 @@ func TestOrderedNestedReady(t *testing.T) {
 	expect(t, &j, "stop b 1", "start b 2")
 }
 
-// TestOrderedMergedRestarts: two restarts of a child that waits for its own children are one, and the barrier opens with the Ready of the
-// incarnation that comes of them.
+// TestOrderedMergedRestarts: two restarts of a child that waits for its own children are one, and
+// the barrier opens with the Ready of the incarnation that comes of them.
 func TestOrderedMergedRestarts(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -280,8 +284,8 @@ func TestOrderedFaultReports(t *testing.T) {
 	}
 }
 
-// eagerScheduler lets one mailbox work at the very instant it can, inside whatever its supervisor is doing: the worst that a concurrent dispatcher
-// could do.
+// eagerScheduler lets one mailbox work at the very instant it can, inside whatever its supervisor
+// is doing: the worst that a concurrent dispatcher could do.
 type eagerScheduler struct {
 	fifoScheduler
 	eager string
@@ -296,7 +300,8 @@ func (s *eagerScheduler) Ready(m *Mailbox) {
 	}
 }
 
-// TestOrderedRestartsBeforeItOpensTheGate: the old incarnation gets nothing of what was kept for the new one.
+// TestOrderedRestartsBeforeItOpensTheGate: the old incarnation gets nothing of what was kept for
+// the new one.
 func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 	var j journal
 	eager := &eagerScheduler{}

@@ -14,10 +14,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// This file goes on with the pitfalls of futures, timers, goroutines and names; see pitfalls_test.go.
+// This file goes on with the pitfalls of futures, timers, goroutines and names; see
+// pitfalls_test.go.
 
-// TestPitfallP14P15P16Futures: Ask uses none. A double or late reply is neither a race nor a result and an error at once, and nothing stays in the
-// registry.
+// TestPitfallP14P15P16Futures: Ask uses none. A double or late reply is neither a race nor a result
+// and an error at once, and nothing stays in the registry.
 func TestPitfallP14P15P16Futures(t *testing.T) {
 	sys := dispatched(t, Options{})
 	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, msg any) {
@@ -50,7 +51,8 @@ func TestPitfallP14P15P16Futures(t *testing.T) {
 	}
 }
 
-// TestPitfallP17ReceiveTimeout: our own timers set, fire and cancel without a race; run it with the race detector.
+// TestPitfallP17ReceiveTimeout: our own timers set, fire and cancel without a race; run it with the
+// race detector.
 func TestPitfallP17ReceiveTimeout(t *testing.T) {
 	var fired atomic.Int64
 	sys := dispatched(t, Options{})
@@ -72,7 +74,8 @@ func TestPitfallP17ReceiveTimeout(t *testing.T) {
 	eventually(t, "all timers have fired", func() bool { return fired.Load() == 1000 })
 }
 
-// TestPitfallP18ContextInGoroutine: goroutines have Post, which is safe while the actor handles messages and restarts.
+// TestPitfallP18ContextInGoroutine: goroutines have Post, which is safe while the actor handles
+// messages and restarts.
 func TestPitfallP18ContextInGoroutine(t *testing.T) {
 	var got atomic.Int64
 	sys := dispatched(t, Options{})
@@ -94,7 +97,8 @@ func TestPitfallP18ContextInGoroutine(t *testing.T) {
 	}
 }
 
-// TestPitfallP19Goexit: a handler that ends its goroutine (t.FailNow in a test) fails the actor; the mailbox goes on.
+// TestPitfallP19Goexit: a handler that ends its goroutine (t.FailNow in a test) fails the actor;
+// the mailbox goes on.
 func TestPitfallP19Goexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
@@ -117,8 +121,8 @@ func TestPitfallP19Goexit(t *testing.T) {
 	})
 }
 
-// TestPitfallP20StaleClosures: what a dead incarnation has started, timer or goroutine, never runs in its successor nor while the actor is
-// suspended.
+// TestPitfallP20StaleClosures: what a dead incarnation has started, timer or goroutine, never runs
+// in its successor nor while the actor is suspended.
 func TestPitfallP20StaleClosures(t *testing.T) {
 	var j journal
 	release := make(chan struct{})
@@ -147,7 +151,8 @@ func TestPitfallP20StaleClosures(t *testing.T) {
 	})
 }
 
-// TestPitfallP22MessageOfAFailure: it is named without its envelope, and a failing Start by what it is.
+// TestPitfallP22MessageOfAFailure: it is named without its envelope, and a failing Start by what it
+// is.
 func TestPitfallP22MessageOfAFailure(t *testing.T) {
 	var got []string
 	var j journal
@@ -169,8 +174,9 @@ func TestPitfallP22MessageOfAFailure(t *testing.T) {
 	}
 }
 
-// TestPitfallP23NameOfTheDead: a PID outlives its actor and reaches the next one of the name. Supervisors therefore compare PIDs as pointers
-// and incarnations as numbers, and a Ready of the dead opens no barrier.
+// TestPitfallP23NameOfTheDead: a PID outlives its actor and reaches the next one of the name.
+// Supervisors therefore compare PIDs as pointers and incarnations as numbers, and a Ready of the
+// dead opens no barrier.
 func TestPitfallP23NameOfTheDead(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)

@@ -11,11 +11,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The tests of this file show, one by one, that we do not step into the known defects of protoactor-go. Their numbers are those of the list
-// of pitfalls that the runtime was built from.
+// The tests of this file show, one by one, that we do not step into the known defects of
+// protoactor-go. Their numbers are those of the list of pitfalls that the runtime was built from.
 
-// TestPitfallP01RespawnWhileDown: a supervisor that goes down does not start children, whatever it receives while it waits for the old ones;
-// protoactor would wait for ever for "no children".
+// TestPitfallP01RespawnWhileDown: a supervisor that goes down does not start children, whatever it
+// receives while it waits for the old ones; protoactor would wait for ever for "no children".
 func TestPitfallP01RespawnWhileDown(t *testing.T) {
 	campaign(t, 20, func(t *testing.T, seed uint64) {
 		var j journal
@@ -64,7 +64,8 @@ func TestPitfallP02PanicInStop(t *testing.T) {
 	}
 }
 
-// TestPitfallP03ParentOfPanickingStop: the parent learns of the end of a child whose Stop panics, and can stop itself.
+// TestPitfallP03ParentOfPanickingStop: the parent learns of the end of a child whose Stop panics,
+// and can stop itself.
 func TestPitfallP03ParentOfPanickingStop(t *testing.T) {
 	sim, sys := simulated(t, 1, nil)
 	child := probeSpec(probe{stop: func(*Context) { panic("in Stop") }})
@@ -76,7 +77,8 @@ func TestPitfallP03ParentOfPanickingStop(t *testing.T) {
 	expectActors(t, sys)
 }
 
-// TestPitfallP04RestartAfterStop: a restart that comes after a stop, also from a back-off timer, does not resurrect the actor.
+// TestPitfallP04RestartAfterStop: a restart that comes after a stop, also from a back-off timer,
+// does not resurrect the actor.
 func TestPitfallP04RestartAfterStop(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{BackoffMin: time.Minute, BackoffMax: time.Minute}, nil)
@@ -88,7 +90,8 @@ func TestPitfallP04RestartAfterStop(t *testing.T) {
 	run(t, sim, time.Hour)
 	expect(t, &j, "start a 1", "stop a 1")
 	expectActors(t, sys, "sup")
-	for _, msg := range []any{&actor.Restart{}, &restartRequest{incarnation: 7}} { // from any source
+	for _, msg := range []any{&actor.Restart{}, &restartRequest{incarnation: 7}} {
+		// from any source
 		box.PostSystemMessage(msg)
 	}
 	settle(t, sim)
@@ -114,7 +117,8 @@ func TestPitfallP04RestartAfterStop(t *testing.T) {
 	expectActors(t, sys)
 }
 
-// TestPitfallP04StaleFailure: a failure that arrives after the child was restarted for another reason does not restart it again.
+// TestPitfallP04StaleFailure: a failure that arrives after the child was restarted for another
+// reason does not restart it again.
 func TestPitfallP04StaleFailure(t *testing.T) {
 	for name, spec := range map[string]Spec{
 		"ordered": Ordered("sup", []Child{{Name: "a", Spec: probeSpec(probe{})}}, Policy{}),
@@ -144,8 +148,8 @@ func TestPitfallP04StaleFailure(t *testing.T) {
 	}
 }
 
-// TestPitfallP05RespawnBeforeTerminated: a name is used again only after the end of its last actor was handled. See also
-// TestDynamicOnDispatcher, which looks for the orphan on the real dispatcher.
+// TestPitfallP05RespawnBeforeTerminated: a name is used again only after the end of its last actor
+// was handled. See also TestDynamicOnDispatcher, which looks for the orphan on the real dispatcher.
 func TestPitfallP05RespawnBeforeTerminated(t *testing.T) {
 	campaign(t, 50, func(t *testing.T, seed uint64) {
 		var j journal
@@ -177,8 +181,8 @@ func TestPitfallP05RespawnBeforeTerminated(t *testing.T) {
 	})
 }
 
-// TestPitfallP06MessagesWhileGoingDown: a restart that waits for children loses no message and gives none to the old incarnation; a stop gives it
-// none either.
+// TestPitfallP06MessagesWhileGoingDown: a restart that waits for children loses no message and
+// gives none to the old incarnation; a stop gives it none either.
 func TestPitfallP06MessagesWhileGoingDown(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -248,8 +252,8 @@ func TestPitfallP07DiscardedOnStop(t *testing.T) {
 	}
 }
 
-// TestPitfallP08ResumeAboveEscalate: after an escalation the failed child does not stay suspended for ever: its supervisor is restarted,
-// never resumed.
+// TestPitfallP08ResumeAboveEscalate: after an escalation the failed child does not stay suspended
+// for ever: its supervisor is restarted, never resumed.
 func TestPitfallP08ResumeAboveEscalate(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -268,8 +272,8 @@ func TestPitfallP08ResumeAboveEscalate(t *testing.T) {
 	}
 }
 
-// TestPitfallP09FailureOfARoot: the failure of a root actor, also as the end of an escalation, neither crashes the process nor touches other
-// roots.
+// TestPitfallP09FailureOfARoot: the failure of a root actor, also as the end of an escalation,
+// neither crashes the process nor touches other roots.
 func TestPitfallP09FailureOfARoot(t *testing.T) {
 	sys := dispatched(t, Options{})
 	root(t, sys, "a", probeSpec(probe{receive: func(*Context, any) { panic("boom") }}))
@@ -283,7 +287,8 @@ func TestPitfallP09FailureOfARoot(t *testing.T) {
 	}
 }
 
-// TestPitfallP10SilentDeathOfARoot: OnFatal is called once, whether the root fails too often or just stops.
+// TestPitfallP10SilentDeathOfARoot: OnFatal is called once, whether the root fails too often or
+// just stops.
 func TestPitfallP10SilentDeathOfARoot(t *testing.T) {
 	for name, kill := range map[string]func(*System){
 		"stop":   func(sys *System) { sys.lookup("agent").stop() },
@@ -314,8 +319,9 @@ func TestPitfallP10SilentDeathOfARoot(t *testing.T) {
 	}
 }
 
-// TestPitfallP11PanickingSubscriber: a fault observer may panic; protoactor's event stream would end the process. The runtime's own
-// subscriber of dead letters survives letters without a sender or a receiver.
+// TestPitfallP11PanickingSubscriber: a fault observer may panic; protoactor's event stream would
+// end the process. The runtime's own subscriber of dead letters survives letters without a sender
+// or a receiver.
 func TestPitfallP11PanickingSubscriber(t *testing.T) {
 	sys := dispatched(t, Options{OnFault: func(*messages.Fault) { panic("broken observer") }})
 	root(t, sys, "a", probeSpec(probe{receive: func(*Context, any) { panic("boom") }}))

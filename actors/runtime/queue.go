@@ -9,18 +9,22 @@ import (
 const (
 	minNodes  = 8    // nodes of the smallest list
 	maxPooled = 1024 // nodes of the largest list that is kept for re-use
-	scanLimit = 8    // up to this length a key is searched by looking at every entry, beyond it an index is kept
+	// up to this length a key is searched by looking at every entry, beyond it an index is kept
+	scanLimit = 8
 )
 
 // entry is one pending message.
 type entry struct {
 	msg any    // as posted: an envelope, a *timer or the message itself
 	key string // of messages.Coalescer; "" = it does not coalesce
-	at  int64  // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
+	// when it was posted; a newer value keeps the instant of the first one, because the key has
+	// been pending since then
+	at int64
 }
 
-// slot is what an entry coalesces by. What an incarnation posts to itself never replaces what others have sent, because it is dropped with
-// the incarnation and would take the other's message with it.
+// slot is what an entry coalesces by. What an incarnation posts to itself never replaces what
+// others have sent, because it is dropped with the incarnation and would take the other's message
+// with it.
 type slot struct {
 	key string
 	own bool
@@ -35,26 +39,30 @@ func (e *entry) own() bool {
 	return is
 }
 
-// queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to the end. An empty queue owns no memory: its
-// list goes back to the pool. It is not safe for concurrent use; the mailbox locks.
+// queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to
+// the end. An empty queue owns no memory: its list goes back to the pool. It is not safe for
+// concurrent use; the mailbox locks.
 type queue struct {
 	list *list // nil = empty
 }
 
-// list links its entries in the order in which they will be handled. An entry stays in its node until it is handled, so a newer value costs a few
-// changed links and neither memory nor a change of the index. Node numbers begin at 1, so that 0 means none.
+// list links its entries in the order in which they will be handled. An entry stays in its node
+// until it is handled, so a newer value costs a few changed links and neither memory nor a change
+// of the index. Node numbers begin at 1, so that 0 means none.
 type list struct {
-	nodes   []node         // number 0 is not used
-	n       int            // entries
-	head    int32          // first node when n > 0
-	tail    int32          // last node when n > 0
-	used    int32          // nodes 1 to used are linked or free, later ones were never needed
-	free    int32          // first free node, the others follow by next
-	index   map[slot]int32 // node numbers by key, complete when indexed
-	indexed bool           // more than scanLimit entries were pending at once; reset when the list is empty
+	nodes []node         // number 0 is not used
+	n     int            // entries
+	head  int32          // first node when n > 0
+	tail  int32          // last node when n > 0
+	used  int32          // nodes 1 to used are linked or free, later ones were never needed
+	free  int32          // first free node, the others follow by next
+	index map[slot]int32 // node numbers by key, complete when indexed
+	// more than scanLimit entries were pending at once; reset when the list is empty
+	indexed bool
 }
 
-// node is the place of one entry. The prev of the first node and the next of the last one mean nothing, which saves writing them.
+// node is the place of one entry. The prev of the first node and the next of the last one mean
+// nothing, which saves writing them.
 type node struct {
 	entry
 	prev, next int32
@@ -85,8 +93,8 @@ func (q *queue) all() iter.Seq[*entry] {
 	}
 }
 
-// push appends an entry. It reports true if that replaced a pending one of the same slot: its node moves to the end, so what one sender sends
-// is handled in the order sent, minus superseded values.
+// push appends an entry. It reports true if that replaced a pending one of the same slot: its node
+// moves to the end, so what one sender sends is handled in the order sent, minus superseded values.
 func (q *queue) push(p *lists, e entry) (replaced bool) {
 	l := q.list
 	if l == nil {
@@ -154,7 +162,8 @@ func (l *list) find(s slot) int32 {
 	if l.indexed {
 		return l.index[s]
 	}
-	for i := int32(1); i <= l.used; i++ { // in memory order, which is faster than along the links; free nodes have no key
+	for i := int32(1); i <= l.used; i++ {
+		// in memory order, which is faster than along the links; free nodes have no key
 		if e := &l.nodes[i]; e.key == s.key && e.own() == s.own {
 			return i
 		}
@@ -203,8 +212,9 @@ func (l *list) grow(p *lists) *list {
 	return bigger
 }
 
-// lists is the store of empty lists of one system, by size. It must be allocated by itself: package sync has a list of all pools that are in
-// use, so that what a pool is a field of stays in memory until the second collection after its end.
+// lists is the store of empty lists of one system, by size. It must be allocated by itself: package
+// sync has a list of all pools that are in use, so that what a pool is a field of stays in memory
+// until the second collection after its end.
 type lists struct {
 	bySize [8]sync.Pool // for minNodes << 0 to minNodes << 7 = maxPooled nodes
 }
@@ -222,7 +232,8 @@ func (p *lists) get(size int) *list {
 	return &list{nodes: make([]node, size)}
 }
 
-// put takes back a list. Large ones are left to the garbage collector, so that a burst does not stay in memory.
+// put takes back a list. Large ones are left to the garbage collector, so that a burst does not
+// stay in memory.
 func (p *lists) put(l *list) {
 	size := len(l.nodes)
 	if size > maxPooled {

@@ -31,7 +31,8 @@ func (m *modelQueue) pop() entry {
 	return e
 }
 
-// TestQueueAgainstModel: through random pushes and pops, growth and re-use of lists, the queue holds what the model holds.
+// TestQueueAgainstModel: through random pushes and pops, growth and re-use of lists, the queue
+// holds what the model holds.
 func TestQueueAgainstModel(t *testing.T) {
 	var pool lists // shared by all runs, so that used lists come back
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,7 +79,8 @@ func TestQueueAgainstModel(t *testing.T) {
 	})
 }
 
-// TestReplacingNeedsNoMemory: however often values are replaced, a list has no more nodes than entries were pending at once.
+// TestReplacingNeedsNoMemory: however often values are replaced, a list has no more nodes than
+// entries were pending at once.
 func TestReplacingNeedsNoMemory(t *testing.T) {
 	var pool lists
 	for _, keys := range []int{1, minNodes - 1, 100} {

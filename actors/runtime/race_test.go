@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestOrderedOnDispatcher is the campaign of TestOrderedSimulated on protoactor's dispatcher and the real clock, for the race detector: races
-// inside one message, which a simulation can not see.
+// TestOrderedOnDispatcher is the campaign of TestOrderedSimulated on protoactor's dispatcher and
+// the real clock, for the race detector: races inside one message, which a simulation can not see.
 func TestOrderedOnDispatcher(t *testing.T) {
 	const senders, each = 4, 1000
 	var done, lost atomic.Int64
@@ -57,8 +57,9 @@ func TestOrderedOnDispatcher(t *testing.T) {
 	t.Logf("sent %d, handled %d, lost with panics %d", senders*each, done.Load(), lost.Load())
 }
 
-// TestDynamicOnDispatcher: membership, failures, kills, stops from outside and inspection all at once; in the end exactly the wanted children
-// are left (pitfalls P4 and P5 are races inside one message).
+// TestDynamicOnDispatcher: membership, failures, kills, stops from outside and inspection all at
+// once; in the end exactly the wanted children are left (pitfalls P4 and P5 are races inside one
+// message).
 func TestDynamicOnDispatcher(t *testing.T) {
 	const workers, each, keys = 4, 400, 12
 	var quiet atomic.Bool

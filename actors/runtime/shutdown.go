@@ -12,18 +12,21 @@ import (
 // namedLeft is how many of the remaining actors and goroutines the error of Shutdown names.
 const namedLeft = 10
 
-// simulatedTimeout is the virtual time that Shutdown waits in a simulation, where the context of the caller has another clock.
+// simulatedTimeout is the virtual time that Shutdown waits in a simulation, where the context of
+// the caller has another clock.
 const simulatedTimeout = time.Minute
 
 // runner is a Scheduler that the waiting caller must drive, because it has no goroutine of its own.
 type runner interface {
-	// RunUntil takes steps until done reports true, at most for a duration, and reports the last result of done.
+	// RunUntil takes steps until done reports true, at most for a duration, and reports the last
+	// result of done.
 	RunUntil(done func() bool, limit time.Duration) (bool, error)
 }
 
-// Shutdown stops the root actors, each of which stops its children, and waits until all of them and their goroutines have ended. It works
-// in every state of the tree: gates, suspension, back-off and quarantine do not delay it. When ctx ends first it returns an error that
-// names what is left and wraps the error of ctx; the stop remains posted, and another call goes on waiting.
+// Shutdown stops the root actors, each of which stops its children, and waits until all of them and
+// their goroutines have ended. It works in every state of the tree: gates, suspension, back-off and
+// quarantine do not delay it. When ctx ends first it returns an error that names what is left and
+// wraps the error of ctx; the stop remains posted, and another call goes on waiting.
 func (s *System) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing

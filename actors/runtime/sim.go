@@ -12,13 +12,16 @@ import (
 type SimOptions struct {
 	// Seed decides every choice. The same seed gives the same trace.
 	Seed uint64
-	// MessageCost is the upper bound of the random virtual time that one message takes. With zero, timers fire only when every mailbox is
-	// empty, and interleavings inside a cascade are never explored.
+	// MessageCost is the upper bound of the random virtual time that one message takes. With zero,
+	// timers fire only when every mailbox is empty, and interleavings inside a cascade are never
+	// explored.
 	MessageCost time.Duration
-	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the bubble's time, so that timers of other code fire
-	// too. Otherwise it has a virtual time of its own, which begins at midnight UTC 2000-01-01 as in a bubble.
+	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the bubble's
+	// time, so that timers of other code fire too. Otherwise it has a virtual time of its own,
+	// which begins at midnight UTC 2000-01-01 as in a bubble.
 	Bubble bool
-	// StepLimit ends a run with ErrStepLimit, for actors that send to each other for ever; 0 = none.
+	// StepLimit ends a run with ErrStepLimit, for actors that send to each other for ever; 0 =
+	// none.
 	StepLimit int
 	// Trace is called before every step; nil = never.
 	Trace func(SimStep)
@@ -28,17 +31,20 @@ type SimOptions struct {
 type SimStep struct {
 	// At is the virtual time.
 	At time.Time
-	// Actor is the path of the actor, Message the type of the message it is about to handle, or "go NAME" for a function of Context.Go.
+	// Actor is the path of the actor, Message the type of the message it is about to handle, or "go
+	// NAME" for a function of Context.Go.
 	Actor, Message string
 	// System marks a system message: start, stop, restart, failure and end of children.
 	System bool
 }
 
-// Sim runs a System on one goroutine, repeatably: the unit is one message, the choice of the next actor comes from a seed, and time is
-// virtual. It is the Scheduler, the Clock and the Go of the System's Options; see Options.
+// Sim runs a System on one goroutine, repeatably: the unit is one message, the choice of the next
+// actor comes from a seed, and time is virtual. It is the Scheduler, the Clock and the Go of the
+// System's Options; see Options.
 //
-// All methods but AfterFunc, Ready, Go, Start and Now belong to the goroutine that runs the simulation. Code under simulation must not depend on
-// the order of a map, the global random source, goroutines or identifiers that are not counted; otherwise two runs of one seed differ.
+// All methods but AfterFunc, Ready, Go, Start and Now belong to the goroutine that runs the
+// simulation. Code under simulation must not depend on the order of a map, the global random
+// source, goroutines or identifiers that are not counted; otherwise two runs of one seed differ.
 type Sim struct {
 	options SimOptions
 	rand    *rand.Rand
@@ -89,7 +95,8 @@ func (s *Sim) Rand() *rand.Rand { return s.rand }
 // Steps is how many steps were taken.
 func (s *Sim) Steps() int { return s.steps }
 
-// TraceHash identifies everything that happened so far: actors, message types and virtual times, in order.
+// TraceHash identifies everything that happened so far: actors, message types and virtual times, in
+// order.
 func (s *Sim) TraceHash() uint64 { return s.hash }
 
 // Now satisfies Clock.
@@ -105,7 +112,8 @@ func (s *Sim) Now() time.Time {
 // Ready satisfies Scheduler.
 func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
 
-// Go is Options.Go: the function becomes one step of the simulation, so it must not wait for anything.
+// Go is Options.Go: the function becomes one step of the simulation, so it must not wait for
+// anything.
 func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
 
 // add makes a unit ready, and ends a wait in idleUntil.
@@ -119,18 +127,21 @@ func (s *Sim) add(u unit) {
 	}
 }
 
-// Run takes steps until the virtual instant. Past that instant it goes on until every mailbox is empty.
+// Run takes steps until the virtual instant. Past that instant it goes on until every mailbox is
+// empty.
 func (s *Sim) Run(until time.Time) error {
 	return s.loop(func() bool { return false }, until)
 }
 
-// Skip lets time pass without any step, as when the machine sleeps: every timer of that time is late.
+// Skip lets time pass without any step, as when the machine sleeps: every timer of that time is
+// late.
 func (s *Sim) Skip(d time.Duration) { s.sleepUntil(s.Now().Add(d)) }
 
 // RunFor is Run for a virtual duration.
 func (s *Sim) RunFor(d time.Duration) error { return s.Run(s.Now().Add(d)) }
 
-// RunUntil takes steps until done, which it calls between steps, reports true, at most for a virtual duration. It returns the last result of done.
+// RunUntil takes steps until done, which it calls between steps, reports true, at most for a
+// virtual duration. It returns the last result of done.
 func (s *Sim) RunUntil(done func() bool, limit time.Duration) (bool, error) {
 	err := s.loop(done, s.Now().Add(limit))
 	return done(), err
@@ -167,7 +178,8 @@ func (s *Sim) choose() (u unit, ok bool) {
 	if n == 0 {
 		return u, false
 	}
-	// The last unit fills the gap: the order of ready is arbitrary, but the same in each run of a seed.
+	// The last unit fills the gap: the order of ready is arbitrary, but the same in each run of a
+	// seed.
 	i := s.rand.IntN(n)
 	u = s.ready[i]
 	s.ready[i] = s.ready[n-1]
@@ -215,8 +227,8 @@ func (s *Sim) sleepUntil(at time.Time) {
 	}
 }
 
-// idleUntil moves the time when there is nothing to do. In a bubble other code runs meanwhile and may post; then it returns early and reports
-// true.
+// idleUntil moves the time when there is nothing to do. In a bubble other code runs meanwhile and
+// may post; then it returns early and reports true.
 func (s *Sim) idleUntil(at time.Time) (interrupted bool) {
 	if !s.options.Bubble {
 		s.sleepUntil(at)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestSimTimers: by instant, then by age; a stopped one does not fire; one that is set by another fires in its turn.
+// TestSimTimers: by instant, then by age; a stopped one does not fire; one that is set by another
+// fires in its turn.
 func TestSimTimers(t *testing.T) {
 	sim := NewSim(SimOptions{})
 	var got []string

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// forbidden are the identifiers of protoactor that this package does not use, and why. It shows that the pitfalls P12, P13, P14, P15, P16, P17, P20
-// and P21 can not apply.
+// forbidden are the identifiers of protoactor that this package does not use, and why. It shows
+// that the pitfalls P12, P13, P14, P15, P16, P17, P20 and P21 can not apply.
 var forbidden = map[string]string{
 	"Bounded":                       "P13: a full mailbox lets the sender spin",
 	"BoundedDropping":               "P12: spins for ever after it has dropped a message",
@@ -82,8 +82,8 @@ func TestPitfallP12P13P21ForbiddenAPI(t *testing.T) {
 	}
 }
 
-// TestGoStatements: goroutines are started in one place for actors (they are owned and recovered there), in a simulation instead of it, and
-// nowhere else.
+// TestGoStatements: goroutines are started in one place for actors (they are owned and recovered
+// there), in a simulation instead of it, and nowhere else.
 func TestGoStatements(t *testing.T) {
 	owners := map[string]bool{"incarnation.go": true, "coroutine.go": true}
 	fset, files := parseSources(t)

@@ -24,7 +24,8 @@ const (
 	StateSuspended State = "suspended"
 	// StateHeld: its gate is closed, by Hold or by its Ordered supervisor.
 	StateHeld State = "held"
-	// StateStarting: Start has not returned, or the Ready that its supervisor waits for has not come.
+	// StateStarting: Start has not returned, or the Ready that its supervisor waits for has not
+	// come.
 	StateStarting State = "starting"
 	// StateRunning: handles a message or is about to.
 	StateRunning State = "running"
@@ -34,26 +35,30 @@ const (
 
 // ActorState are the statistics of one actor. Durations are in nanoseconds when encoded.
 type ActorState struct {
-	// Path is the place in the tree, Parent the path of the supervisor ("" for a root actor), Kind the label of Spec.
+	// Path is the place in the tree, Parent the path of the supervisor ("" for a root actor), Kind
+	// the label of Spec.
 	Path   string `json:"path"`
 	Parent string `json:"parent"`
 	Kind   string `json:"kind"`
-	// State is what the actor is doing; Until is when a back-off or a quarantine ends, zero otherwise.
+	// State is what the actor is doing; Until is when a back-off or a quarantine ends, zero
+	// otherwise.
 	State State     `json:"state"`
 	Until time.Time `json:"until,omitzero"`
-	// Incarnation is the present one, Restarts how many times this actor was restarted, Uptime the age of the incarnation.
+	// Incarnation is the present one, Restarts how many times this actor was restarted, Uptime the
+	// age of the incarnation.
 	Incarnation uint64        `json:"incarnation"`
 	Restarts    uint64        `json:"restarts"`
 	Uptime      time.Duration `json:"uptime"`
-	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge the largest
-	// PendingMessage.Age.
+	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge the
+	// largest PendingMessage.Age.
 	User      int           `json:"user"`
 	System    int           `json:"system"`
 	HighWater int           `json:"highWater"`
 	OldestAge time.Duration `json:"oldestAge"`
-	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those of an ended
-	// incarnation or a cancelled timer, Discarded those that were dropped because the actor went down or because too many
-	// waited (Spec.Limit). Handled counts all messages, system messages included.
+	// Posted counts user messages that came, Coalesced those of them that replaced a pending one,
+	// Stale those of an ended incarnation or a cancelled timer, Discarded those that were dropped
+	// because the actor went down or because too many waited (Spec.Limit). Handled counts all
+	// messages, system messages included.
 	Posted    uint64 `json:"posted"`
 	Handled   uint64 `json:"handled"`
 	Coalesced uint64 `json:"coalesced"`
@@ -64,13 +69,16 @@ type ActorState struct {
 	LastFailure string `json:"lastFailure,omitempty"`
 	// Busy is the time spent in handlers.
 	Busy time.Duration `json:"busy"`
-	// Current is the type of the message that is being handled, CurrentFor since how long; Last is the type of the last one.
+	// Current is the type of the message that is being handled, CurrentFor since how long; Last is
+	// the type of the last one.
 	Current    string        `json:"current,omitempty"`
 	CurrentFor time.Duration `json:"currentFor,omitempty"`
 	Last       string        `json:"last,omitempty"`
-	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed, one-for-one only that one; "" = it has no children.
+	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed,
+	// one-for-one only that one; "" = it has no children.
 	Strategy string `json:"strategy,omitempty"`
-	// Budget is how many failures of its children a supervisor tolerates in its window, BudgetLeft how many of them are left; -1 = any number.
+	// Budget is how many failures of its children a supervisor tolerates in its window, BudgetLeft
+	// how many of them are left; -1 = any number.
 	Budget     int `json:"budget,omitempty"`
 	BudgetLeft int `json:"budgetLeft,omitempty"`
 	// Suspended and Held are the flags behind State.
@@ -99,7 +107,8 @@ func (b *Mailbox) State() ActorState {
 	if v := b.supervises.Load(); v != nil {
 		state.Strategy, state.Budget, state.BudgetLeft = v.strategy, v.budget, v.left(b.sys.clock.Now())
 	}
-	for e := range b.user.all() { // not only the first: a key that was updated is older than its place
+	for e := range b.user.all() {
+		// not only the first: a key that was updated is older than its place
 		state.OldestAge = max(state.OldestAge, time.Duration(now-e.at))
 	}
 	if l := b.failures; l != nil {
@@ -140,11 +149,13 @@ type PendingMessage struct {
 	Type string `json:"type"`
 	// Key is its coalesce key, "" if it does not coalesce.
 	Key string `json:"key,omitempty"`
-	// Age is the time since it was posted, with a key since the first value that has not been handled.
+	// Age is the time since it was posted, with a key since the first value that has not been
+	// handled.
 	Age time.Duration `json:"age"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
-	// Body is the message if it is one of package messages, which are not modified once they are sent; nil for a note of the actor to itself.
+	// Body is the message if it is one of package messages, which are not modified once they are
+	// sent; nil for a note of the actor to itself.
 	Body proto.Message `json:"-"`
 }
 
@@ -187,7 +198,8 @@ func (s *System) Actor(path string) (ActorState, bool) {
 	return ActorState{}, false
 }
 
-// Mailbox finds the mailbox of an actor. Use it at once: after a respawn of the name it is another one.
+// Mailbox finds the mailbox of an actor. Use it at once: after a respawn of the name it is another
+// one.
 func (s *System) Mailbox(path string) (*Mailbox, bool) {
 	box := s.lookup(path)
 	return box, box != nil
@@ -199,8 +211,9 @@ type Statistics struct {
 	Actors, Spawning int
 	// Goroutines are those of Context.Go that have not ended.
 	Goroutines int
-	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and a fixed number of protoactor's own. Its
-	// guardian, which it makes with the first root actor and keeps, is not among them.
+	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and
+	// a fixed number of protoactor's own. Its guardian, which it makes with the first root actor
+	// and keeps, is not among them.
 	Processes int
 }
 

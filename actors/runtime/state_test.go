@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestStatistics: a system counts its actors, their goroutines and the pending calls of Ask, and has nothing left in the end.
+// TestStatistics: a system counts its actors, their goroutines and the pending calls of Ask, and
+// has nothing left in the end.
 func TestStatistics(t *testing.T) {
 	sys := NewSystem(Options{})
 	empty := sys.Statistics()

@@ -21,10 +21,12 @@ type task struct {
 	fail   *Failure // set for an injected failure; there is no message then
 }
 
-// Scheduler decides when mailboxes work. Without one, protoactor's dispatcher gives each busy mailbox a goroutine.
+// Scheduler decides when mailboxes work. Without one, protoactor's dispatcher gives each busy
+// mailbox a goroutine.
 type Scheduler interface {
-	// Ready says that the mailbox has work. The scheduler must call Step, never two at a time for one mailbox, until it reports false.
-	// Ready is called from any goroutine, may not block and must not call Step itself.
+	// Ready says that the mailbox has work. The scheduler must call Step, never two at a time for
+	// one mailbox, until it reports false. Ready is called from any goroutine, may not block and
+	// must not call Step itself.
 	Ready(m *Mailbox)
 }
 
@@ -37,7 +39,8 @@ func (b *Mailbox) schedule() {
 	b.sys.dispatcher.Schedule(b.drain)
 }
 
-// Step handles one message and reports whether more work remains, in which case it has to be called again. It is for a Scheduler only.
+// Step handles one message and reports whether more work remains, in which case it has to be called
+// again. It is for a Scheduler only.
 func (b *Mailbox) Step() (more bool) { return b.step(nil) }
 
 // step shows the message to observe before it is handled.
@@ -63,8 +66,8 @@ func (b *Mailbox) step(observe func(msgType string, system bool)) (more bool) {
 	return b.flags.scheduled
 }
 
-// drain is the production loop: one goroutine for as long as there is work. It is step in a loop, with half of the locking and of the
-// clock reading.
+// drain is the production loop: one goroutine for as long as there is work. It is step in a loop,
+// with half of the locking and of the clock reading.
 func (b *Mailbox) drain() {
 	done := false
 	defer func() {
@@ -96,7 +99,8 @@ func (b *Mailbox) drain() {
 	done = true
 }
 
-// labels mark goroutines in profiles with the path of the actor. Only the goroutine that drains the mailbox calls it.
+// labels mark goroutines in profiles with the path of the actor. Only the goroutine that drains the
+// mailbox calls it.
 func (b *Mailbox) labels() context.Context {
 	if b.labelled == nil {
 		b.labelled = pprof.WithLabels(context.Background(), pprof.Labels("actor", b.Path()))
@@ -104,7 +108,8 @@ func (b *Mailbox) labels() context.Context {
 	return b.labelled
 }
 
-// take removes the next message that may be handled now. System messages for the mailbox itself take effect in here. Lock must be held.
+// take removes the next message that may be handled now. System messages for the mailbox itself
+// take effect in here. Lock must be held.
 func (b *Mailbox) take(now int64) (t task, ok bool) {
 	for b.runnable() {
 		if b.system.len() > 0 {
@@ -127,7 +132,8 @@ func (b *Mailbox) take(now int64) (t task, ok bool) {
 	return task{}, false
 }
 
-// control handles a system message that is for the mailbox, and reports whether the actor gets it. Lock must be held.
+// control handles a system message that is for the mailbox, and reports whether the actor gets it.
+// Lock must be held.
 func (b *Mailbox) control(msg any) (t task, forward bool) {
 	f := &b.flags
 	switch m := msg.(type) {
@@ -137,7 +143,8 @@ func (b *Mailbox) control(msg any) (t task, forward bool) {
 	case *actor.ResumeMailbox:
 		f.suspended = false
 		return t, false
-	case *actor.Started: // user messages wait for it, because senders may be faster than protoactor's start
+	case *actor.Started:
+		// user messages wait for it, because senders may be faster than protoactor's start
 		f.awake = true
 	case *actor.Stop:
 		if f.stopped {
@@ -158,8 +165,9 @@ func (b *Mailbox) control(msg any) (t task, forward bool) {
 	return task{msg: msg, system: true}, true
 }
 
-// controlRestart turns the request into protoactor's restart. Two restarts while the children stop are one, with the number of the latter,
-// because protoactor makes one incarnation of them too. Lock must be held.
+// controlRestart turns the request into protoactor's restart. Two restarts while the children stop
+// are one, with the number of the latter, because protoactor makes one incarnation of them too.
+// Lock must be held.
 func (b *Mailbox) controlRestart(incarnation uint64) (t task, forward bool) {
 	f := &b.flags
 	if f.stopping { // pitfall P4: protoactor would resurrect it
@@ -173,7 +181,8 @@ func (b *Mailbox) controlRestart(incarnation uint64) (t task, forward bool) {
 	return task{msg: &actor.Restart{}, system: true}, true
 }
 
-// invoke runs the handler of one message. A panic in it fails the actor, counts the message and reports true.
+// invoke runs the handler of one message. A panic in it fails the actor, counts the message and
+// reports true.
 func (b *Mailbox) invoke(t task) (failed bool) {
 	if t.fail != nil {
 		b.failed(t.fail, nil)
@@ -191,7 +200,8 @@ func (b *Mailbox) invoke(t task) (failed bool) {
 	return failed
 }
 
-// handle gives the message to protoactor, which calls the adapter, between the two calls of the fault hook.
+// handle gives the message to protoactor, which calls the adapter, between the two calls of the
+// fault hook.
 func (b *Mailbox) handle(t task) {
 	faults := b.sys.options.Faults
 	switch {
@@ -207,7 +217,8 @@ func (b *Mailbox) handle(t task) {
 	}
 }
 
-// failure describes the end of the handler. It is called while the goroutine panics, so that the stack shows where.
+// failure describes the end of the handler. It is called while the goroutine panics, so that the
+// stack shows where.
 func (t task) failure(reason any) *Failure {
 	if reason == nil { // not a panic: the handler ends the goroutine
 		reason = ErrGoexit
@@ -273,7 +284,8 @@ func typeName(msg any) string {
 	return nameOf(reflect.TypeOf(inner))
 }
 
-// nameOf is applied late, when statistics are read: counting keeps the reflect.Type, which costs no allocation.
+// nameOf is applied late, when statistics are read: counting keeps the reflect.Type, which costs no
+// allocation.
 func nameOf(t reflect.Type) string {
 	if t == nil {
 		return ""

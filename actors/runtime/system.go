@@ -21,18 +21,23 @@ type Options struct {
 	Logger *slog.Logger
 	// Clock is the time for everything; nil = RealClock.
 	Clock Clock
-	// Scheduler runs the mailboxes; nil = protoactor's dispatcher, one goroutine for each busy actor. See Sim.
+	// Scheduler runs the mailboxes; nil = protoactor's dispatcher, one goroutine for each busy
+	// actor. See Sim.
 	Scheduler Scheduler
-	// Go starts the functions of Context.Go; nil = a goroutine each, or with a Scheduler a failure of the actor with ErrNoGoroutines.
+	// Go starts the functions of Context.Go; nil = a goroutine each, or with a Scheduler a failure
+	// of the actor with ErrNoGoroutines.
 	Go func(path, name string, run func())
 	// Faults is called around every user message and at both ends of an incarnation; nil = never.
 	Faults FaultHook
-	// Network decides about every user message on its way; nil = all of them arrive, at once and in order.
+	// Network decides about every user message on its way; nil = all of them arrive, at once and in
+	// order.
 	Network NetworkHook
-	// OnFault is called for every failure after the supervisor's decision. It must not block; it is called from actors.
+	// OnFault is called for every failure after the supervisor's decision. It must not block; it is
+	// called from actors.
 	OnFault func(*messages.Fault)
-	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s) or has stopped outside of Shutdown. The
-	// process should end. It must not block and must not call Shutdown on the same goroutine.
+	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s)
+	// or has stopped outside of Shutdown. The process should end. It must not block and must not
+	// call Shutdown on the same goroutine.
 	OnFatal func(reason string)
 	// Seed makes everything random repeatable: jitter and Context.Rand.
 	Seed uint64
@@ -60,13 +65,15 @@ type System struct {
 	mu       sync.Mutex // guards the following
 	boxes    map[string]*Mailbox
 	spawning map[string]spawnRequest // by path
-	numbers  map[string]uint64       // last incarnation of stopped Ordered children; bounded by the names in the code
+	// last incarnation of stopped Ordered children; bounded by the names in the code
+	numbers  map[string]uint64
 	routines map[*routine]struct{}
 	closing  bool
 	empty    chan struct{} // closed when closing and neither actors nor goroutines are left
 }
 
-// spawnRequest says what to make at a path. The mailbox fetches it in RegisterHandlers, because protoactor's Props are shared.
+// spawnRequest says what to make at a path. The mailbox fetches it in RegisterHandlers, because
+// protoactor's Props are shared.
 type spawnRequest struct {
 	spec        Spec
 	incarnation uint64
@@ -86,7 +93,8 @@ func NewSystem(o Options) *System {
 	if s.clock == nil {
 		s.clock = RealClock()
 	}
-	// Mailboxes keep instants as nanoseconds since here, which take a third of the memory of a time.Time.
+	// Mailboxes keep instants as nanoseconds since here, which take a third of the memory of a
+	// time.Time.
 	s.epoch = s.clock.Now()
 	s.background, s.cancel = context.WithCancel(context.Background())
 	s.guardian = &guardian{sys: s}
@@ -97,8 +105,9 @@ func NewSystem(o Options) *System {
 	return s
 }
 
-// shrinkRegistry leaves protoactor's registry one of its 1024 buckets, each of which consists of 32 maps: empty they take 3 MB, and one entry of a map
-// has the room of eight. Its processes do not change: nothing else knows the system yet.
+// shrinkRegistry leaves protoactor's registry one of its 1024 buckets, each of which consists of 32
+// maps: empty they take 3 MB, and one entry of a map has the room of eight. Its processes do not
+// change: nothing else knows the system yet.
 func (s *System) shrinkRegistry() {
 	buckets := &s.proto.ProcessRegistry.LocalPIDs.LocalPIDs
 	first := (*buckets)[0]
@@ -108,7 +117,8 @@ func (s *System) shrinkRegistry() {
 	*buckets = append((*buckets)[:0:0], first)
 }
 
-// newProps makes protoactor's properties. All children share one value; what differs between them is in spawning.
+// newProps makes protoactor's properties. All children share one value; what differs between them
+// is in spawning.
 func (s *System) newProps(options ...actor.PropsOption) *actor.Props {
 	options = append(options, actor.WithMailbox(func() actor.Mailbox { return &Mailbox{sys: s} }), actor.WithDispatcher(s.dispatcher))
 	return actor.PropsFromProducer(func() actor.Actor { return &adapter{sys: s} }, options...)
@@ -122,7 +132,8 @@ func (s *System) nanos() int64 {
 	return int64(s.clock.Now().Sub(s.epoch))
 }
 
-// SpawnRoot starts a root actor; normally there is one. A failure restarts it, more than 20 in 10 s call Options.OnFatal.
+// SpawnRoot starts a root actor; normally there is one. A failure restarts it, more than 20 in 10 s
+// call Options.OnFatal.
 func (s *System) SpawnRoot(name string, spec Spec) (*actor.PID, error) {
 	path := EscapeName(name)
 	props := s.newProps(actor.WithGuardian(s.guardian))
@@ -181,7 +192,8 @@ func (s *System) spawnRequest(path string) spawnRequest {
 	return s.spawning[path]
 }
 
-// register makes the mailbox of a new actor known. A root actor that meets a shutdown is stopped at once; others are by their parents.
+// register makes the mailbox of a new actor known. A root actor that meets a shutdown is stopped at
+// once; others are by their parents.
 func (s *System) register(b *Mailbox) {
 	s.mu.Lock()
 	delete(s.spawning, b.Path())
@@ -216,8 +228,8 @@ func (s *System) lookup(path string) *Mailbox {
 	return s.boxes[path]
 }
 
-// Send sends a message from outside of the actors. It never blocks and never fails; a message to no actor is counted as a dead letter. The
-// message must not be modified any more.
+// Send sends a message from outside of the actors. It never blocks and never fails; a message to no
+// actor is counted as a dead letter. The message must not be modified any more.
 func (s *System) Send(to *actor.PID, msg any) {
 	if to == nil { // protoactor would panic
 		s.undeliverable("", msg, "no such actor")
@@ -226,7 +238,8 @@ func (s *System) Send(to *actor.PID, msg any) {
 	s.proto.Root.Send(to, msg)
 }
 
-// PID addresses an actor by its path, whether it exists or not. For a living actor it is the actor's own PID, which is the fastest.
+// PID addresses an actor by its path, whether it exists or not. For a living actor it is the
+// actor's own PID, which is the fastest.
 func (s *System) PID(path string) *actor.PID {
 	if box := s.lookup(path); box != nil {
 		return box.pid
@@ -241,8 +254,8 @@ func (s *System) observe(path, event string) {
 	}
 }
 
-// quietHandler passes on what protoactor logs from warnings upwards: it logs every failure and every dead letter at Info, and the runtime
-// reports them itself.
+// quietHandler passes on what protoactor logs from warnings upwards: it logs every failure and
+// every dead letter at Info, and the runtime reports them itself.
 type quietHandler struct{ slog.Handler }
 
 // Enabled satisfies slog.Handler.

@@ -8,7 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// TestRegistryIsSmall: the registry has one bucket, in which what protoactor registered in others is found.
+// TestRegistryIsSmall: the registry has one bucket, in which what protoactor registered in others
+// is found.
 func TestRegistryIsSmall(t *testing.T) {
 	fresh, sys := actor.NewActorSystem(quietLogging(slog.New(slog.DiscardHandler))), NewSystem(Options{})
 	if n := len(sys.proto.ProcessRegistry.LocalPIDs.LocalPIDs); n != 1 {

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestRootBudget: twenty failures in ten seconds are answered by restarts, one more by OnFatal, once.
+// TestRootBudget: twenty failures in ten seconds are answered by restarts, one more by OnFatal,
+// once.
 func TestRootBudget(t *testing.T) {
 	var fatal []string
 	var decisions []string
@@ -52,7 +53,8 @@ func TestRootBudgetIsAWindow(t *testing.T) {
 	}
 }
 
-// TestEscalationUpToTheRoot: a child that can never start takes the whole tree down in the end, budget by budget.
+// TestEscalationUpToTheRoot: a child that can never start takes the whole tree down in the end,
+// budget by budget.
 func TestEscalationUpToTheRoot(t *testing.T) {
 	fatal := 0
 	sim, sys := simulated(t, 1, func(o *Options) { o.OnFatal = func(string) { fatal++ } })
@@ -93,7 +95,8 @@ func TestSpawnRootErrors(t *testing.T) {
 	}
 }
 
-// TestRestartIsAFailureOnOrder: messages.Restart gives an actor a new incarnation, made by its supervisor, and loses no message that waits.
+// TestRestartIsAFailureOnOrder: messages.Restart gives an actor a new incarnation, made by its
+// supervisor, and loses no message that waits.
 func TestRestartIsAFailureOnOrder(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{}, nil)
@@ -131,7 +134,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestFaultHook: before loses the message, after keeps its effects; the hook sees the message without envelope.
+// TestFaultHook: before loses the message, after keeps its effects; the hook sees the message
+// without envelope.
 func TestFaultHook(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, func(o *Options) {
@@ -182,7 +186,8 @@ func TestFaultHookAtTheEnds(t *testing.T) {
 	}
 }
 
-// TestNetworkHook: a message is lost, arrives twice, or late and so overtaken; what an actor posts to itself does not pass the hook.
+// TestNetworkHook: a message is lost, arrives twice, or late and so overtaken; what an actor posts
+// to itself does not pass the hook.
 func TestNetworkHook(t *testing.T) {
 	var j journal
 	fates := map[int][]time.Duration{1: nil, 2: {0, 0}, 3: {time.Second}, 4: {0}}
@@ -241,7 +246,8 @@ func TestQuietLogging(t *testing.T) {
 	}
 }
 
-// TestDeadLettersLeaveNoGoroutine (T4): protoactor's throttle would sleep for a second, which a bubble notices.
+// TestDeadLettersLeaveNoGoroutine (T4): protoactor's throttle would sleep for a second, which a
+// bubble notices.
 func TestDeadLettersLeaveNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := NewSystem(Options{})

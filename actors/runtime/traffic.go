@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// Traffic is what the actors of one kind have handled and sent since the start of the system. It is counted by kind, so that it does not grow with the number
-// of actors.
+// Traffic is what the actors of one kind have handled and sent since the start of the system. It is
+// counted by kind, so that it does not grow with the number of actors.
 type Traffic struct {
 	// Messages are the types of handled messages, the most frequent first.
 	Messages []MessageTraffic
-	// From and To are the kinds that have sent to actors of this one, and those to which they have, by the number of messages.
+	// From and To are the kinds that have sent to actors of this one, and those to which they have,
+	// by the number of messages.
 	From, To []KindTraffic
 }
 
@@ -25,7 +26,8 @@ type MessageTraffic struct {
 	// Type is the name of the type, Count how many were handled.
 	Type  string
 	Count uint64
-	// P50 and P99 are times below which 50 and 99 of 100 were handled, rounded up to a power of two of nanoseconds.
+	// P50 and P99 are times below which 50 and 99 of 100 were handled, rounded up to a power of two
+	// of nanoseconds.
 	P50, P99 time.Duration
 }
 

@@ -23,7 +23,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// watching plays with a housekeeper on a VPP whose CNAT replaces the source of what enters from pod2 and leaves to pod3. NAT44 is not enabled.
+// watching plays with a housekeeper on a VPP whose CNAT replaces the source of what enters from
+// pod2 and leaves to pod3. NAT44 is not enabled.
 func watching(t *testing.T, play func(s *stage, o *tally)) {
 	t.Helper()
 	s := &stage{Stage: probe.New(t)}
@@ -57,8 +58,8 @@ func (c *commands) Do(ctx context.Context, reqs []api.Message) ([]link.Result, e
 	return results, err
 }
 
-// connect opens connections from pod2 to pod3 and returns how many of them VPP let pass. Each has a destination of its own: VPP uses a source
-// port once, whatever the destination is.
+// connect opens connections from pod2 to pod3 and returns how many of them VPP let pass. Each has a
+// destination of its own: VPP uses a source port once, whatever the destination is.
 func (s *stage) connect(proto uint8, from, n int) (served int) {
 	for i := from; i < from+n; i++ {
 		verdict := s.vpp.VPP.Send(simulator.Packet{
@@ -72,8 +73,9 @@ func (s *stage) connect(proto uint8, from, n int) (served int) {
 	return served
 }
 
-// TestSourcePortsOfCNAT: 90 percent of the source ports is an alarm, and so is the first connection that VPP refuses. The node stays ready, and the alarm
-// ends with its cause. The table of NAT44 is not looked at.
+// TestSourcePortsOfCNAT: 90 percent of the source ports is an alarm, and so is the first connection
+// that VPP refuses. The node stays ready, and the alarm ends with its cause. The table of NAT44 is
+// not looked at.
 func TestSourcePortsOfCNAT(t *testing.T) {
 	watching(t, func(s *stage, o *tally) {
 		health := func() *messages.Health { return probe.Latest[*messages.Health](s.Stage, address.Healer) }
@@ -120,7 +122,8 @@ func TestSourcePortsOfCNAT(t *testing.T) {
 	})
 }
 
-// TestCNATAndTheLink: looks end with the connection, begin with the next one, and one that VPP cannot answer is a warning.
+// TestCNATAndTheLink: looks end with the connection, begin with the next one, and one that VPP
+// cannot answer is a warning.
 func TestCNATAndTheLink(t *testing.T) {
 	watching(t, func(s *stage, o *tally) {
 		s.Run(2 * time.Second)

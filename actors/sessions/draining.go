@@ -17,11 +17,13 @@ import (
 // nat44Renderer is the name of the renderer whose backends drain.
 const nat44Renderer = "nat44"
 
-// VPP stops its workers while it looks through its sessions. After a look that took a time, the next
-// one waits for restFactor times as long: the workers stop for one percent of the time at most.
+// VPP stops its workers while it looks through its sessions. After a look that took a time, the
+// next one waits for restFactor times as long: the workers stop for one percent of the time at
+// most.
 const restFactor = 100
 
-// draining looks, every now and then, for the sessions of backends that drain, as long as there are any.
+// draining looks, every now and then, for the sessions of backends that drain, as long as there are
+// any.
 type draining struct {
 	list  *messages.Draining // nil = none was received
 	turn  netip.Addr

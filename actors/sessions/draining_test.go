@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// TestLooksForDraining: VPP is asked for the sessions of backends that drain, seldom, and only while
-// there are any; the renderer gets the numbers, and otherwise the time.
+// TestLooksForDraining: VPP is asked for the sessions of backends that drain, seldom, and only
+// while there are any; the renderer gets the numbers, and otherwise the time.
 func TestLooksForDraining(t *testing.T) {
 	keeping(t, 1000, sessions.Config{}, func(s *stage, o *tally) {
 		answers := func() []*messages.DrainingSessions {

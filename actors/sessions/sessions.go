@@ -23,24 +23,29 @@ type Stats interface {
 	Read(ctx context.Context) (sessions.Usage, error)
 }
 
-// Observer counts NAT sessions for metrics. Its methods are called from an actor and must not block.
+// Observer counts NAT sessions for metrics. Its methods are called from an actor and must not
+// block.
 type Observer interface {
-	// Sessions is called after every look at the table: how full it is, the present limit of a worker (0 = not known), what was seen when it was
-	// last looked at closely, and whether there is an alarm.
+	// Sessions is called after every look at the table: how full it is, the present limit of a
+	// worker (0 = not known), what was seen when it was last looked at closely, and whether there
+	// is an alarm.
 	Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool)
 	// SessionsDeleted is called with the number of expired sessions that were deleted.
 	SessionsDeleted(n int)
 	// SessionErrors is called with the number of requests about sessions that failed.
 	SessionErrors(n int)
-	// CNATSessions is called after every look at CNAT: how full it is, and whether there is an alarm.
+	// CNATSessions is called after every look at CNAT: how full it is, and whether there is an
+	// alarm.
 	CNATSessions(u sessions.CNAT, alarm bool)
-	// Draining is called with the number of backends that keep their connections and get no new ones.
+	// Draining is called with the number of backends that keep their connections and get no new
+	// ones.
 	Draining(n int)
 }
 
 // Config is what the actor is given. It is read-only.
 type Config struct {
-	// NAT44 says whether the table of NAT44-ED is kept, CNAT whether the sessions of CNAT are watched.
+	// NAT44 says whether the table of NAT44-ED is kept, CNAT whether the sessions of CNAT are
+	// watched.
 	NAT44, CNAT bool
 	// Settings of the housekeeping.
 	Settings sessions.Config
@@ -52,9 +57,10 @@ type Config struct {
 	VPP link.Caller
 }
 
-// housekeeper keeps VPP's table of NAT sessions from filling up: it reads its usage, frees expired sessions and raises the limit, of which it is the
-// owner while VPP runs. vpp/sessions decides what to do. One request is under way at a time, and what an earlier connection has answered is ignored.
-// Of CNAT it only counts the sessions (cnat.go).
+// housekeeper keeps VPP's table of NAT sessions from filling up: it reads its usage, frees expired
+// sessions and raises the limit, of which it is the owner while VPP runs. vpp/sessions decides what
+// to do. One request is under way at a time, and what an earlier connection has answered is
+// ignored. Of CNAT it only counts the sessions (cnat.go).
 type housekeeper struct {
 	report.Health
 	config  *Config
@@ -74,10 +80,12 @@ type housekeeper struct {
 	draining draining
 }
 
-// origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts opens one socket after the other.
+// origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts
+// opens one socket after the other.
 type origin struct{ recorded, last string }
 
-// statsTimeout is how long VPP may take to hand out its statistics, which it does at once unless it is stuck.
+// statsTimeout is how long VPP may take to hand out its statistics, which it does at once unless it
+// is stuck.
 const statsTimeout = time.Second
 
 // sessionsTick has the usage read.
@@ -122,7 +130,8 @@ func (k *housekeeper) Start(c *runtime.Context) {
 	k.Health.Start(c)
 	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "sessions", Incarnation: c.Incarnation()})
 	if k.config.NAT44 {
-		c.Send(c.PID(address.Renderer(nat44Renderer)), &messages.DrainingSessions{}) // asks for the list
+		// asks for the list
+		c.Send(c.PID(address.Renderer(nat44Renderer)), &messages.DrainingSessions{})
 		k.after(c, k.cfg.Soon)
 	}
 }
@@ -174,8 +183,8 @@ func (k *housekeeper) after(c *runtime.Context, d time.Duration) {
 	k.tick = c.After(time.Duration(float64(d)*(1-jitter/2+jitter*c.Rand().Float64())), &sessionsTick{})
 }
 
-// linkChanged forgets everything when the connection is another one: the outcome of requests on the one before is unknown, and VPP may have
-// restarted.
+// linkChanged forgets everything when the connection is another one: the outcome of requests on the
+// one before is unknown, and VPP may have restarted.
 func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if m.GetSession() < k.link.GetSession() {
 		return
@@ -185,7 +194,8 @@ func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if !changed {
 		return
 	}
-	k.history, k.left, k.busy = sessions.History{}, nil, false // the result of a request under way is ignored by its session
+	// the result of a request under way is ignored by its session
+	k.history, k.left, k.busy = sessions.History{}, nil, false
 	k.settle(c)
 	if m.GetUp() && k.config.NAT44 {
 		k.after(c, k.cfg.Soon)
@@ -200,8 +210,8 @@ func (k *housekeeper) do(c *runtime.Context, name string, fn func(ctx context.Co
 	c.Go(name, func(ctx context.Context) { post(fn(ctx)) })
 }
 
-// done ends the request under way. It reports whether the result is of the present connection; an error that does not only say that the
-// connection has ended is counted.
+// done ends the request under way. It reports whether the result is of the present connection; an
+// error that does not only say that the connection has ended is counted.
 func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
 	if session != k.link.GetSession() {
 		return false // another request may be under way
@@ -383,7 +393,8 @@ func raise(c *runtime.Context, object, kind, before, alarm string) {
 	report.Event(c, e)
 }
 
-// warn reports the health of the part, which is always good: the node serves what it should. A warning stands beside it.
+// warn reports the health of the part, which is always good: the node serves what it should. A
+// warning stands beside it.
 func (k *housekeeper) warn(c *runtime.Context) {
 	reasons := []string{k.alarm, k.cnat.alarm}
 	if k.broken != "" {

@@ -70,7 +70,8 @@ type stage struct {
 	vpp *virtual.Stream
 }
 
-// keeping plays with a housekeeper on a VPP whose plugin is enabled with a limit and serves 10.96.0.1:80 with pod3.
+// keeping plays with a housekeeper on a VPP whose plugin is enabled with a limit and serves
+// 10.96.0.1:80 with pod3.
 func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage, o *tally)) {
 	t.Helper()
 	s := &stage{Stage: probe.New(t)}
@@ -133,8 +134,8 @@ func (s *stage) recorded() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestSessionsOutOfTheTrap: without housekeeping a table full of expired sessions refuses all clients for ever. With it none is refused, however
-// often the table is filled.
+// TestSessionsOutOfTheTrap: without housekeeping a table full of expired sessions refuses all
+// clients for ever. With it none is refused, however often the table is filled.
 func TestSessionsOutOfTheTrap(t *testing.T) {
 	keeping(t, 1000, sessions.Config{}, func(s *stage, o *tally) {
 		for round := range 4 {
@@ -153,8 +154,9 @@ func TestSessionsOutOfTheTrap(t *testing.T) {
 	})
 }
 
-// TestSessionsLimitIsRaised: living sessions are not freed; the limit grows before connections are refused, up to the highest, and then there is
-// an alarm, which does not make the node unready and ends with its cause.
+// TestSessionsLimitIsRaised: living sessions are not freed; the limit grows before connections are
+// refused, up to the highest, and then there is an alarm, which does not make the node unready and
+// ends with its cause.
 func TestSessionsLimitIsRaised(t *testing.T) {
 	keeping(t, 1024, sessions.Config{Max: 4096}, func(s *stage, o *tally) {
 		refused := 0
@@ -181,7 +183,8 @@ func TestSessionsLimitIsRaised(t *testing.T) {
 	})
 }
 
-// TestHousekeeperComesUpInTheTrap: a successor, like a new agent, learns limit and sessions from VPP.
+// TestHousekeeperComesUpInTheTrap: a successor, like a new agent, learns limit and sessions from
+// VPP.
 func TestHousekeeperComesUpInTheTrap(t *testing.T) {
 	keeping(t, 512, sessions.Config{Max: 512}, func(s *stage, o *tally) {
 		if s.dial(0, 512) != 512 || s.dial(512, 1) != 0 {
@@ -201,7 +204,8 @@ func TestHousekeeperComesUpInTheTrap(t *testing.T) {
 	})
 }
 
-// TestSessionsWithoutStatistics: VPP is asked instead, seldom while the table is not full, and the journal says once why.
+// TestSessionsWithoutStatistics: VPP is asked instead, seldom while the table is not full, and the
+// journal says once why.
 func TestSessionsWithoutStatistics(t *testing.T) {
 	keeping(t, 1000, sessions.Config{}, func(s *stage, o *tally) {
 		o.broken = errors.New("no socket")
@@ -238,7 +242,8 @@ func TestSessionsWithoutALimitInTheStatistics(t *testing.T) {
 	})
 }
 
-// TestSessionsAndTheLink: nothing is asked while there is no connection, and what belongs to an earlier one is worth nothing.
+// TestSessionsAndTheLink: nothing is asked while there is no connection, and what belongs to an
+// earlier one is worth nothing.
 func TestSessionsAndTheLink(t *testing.T) {
 	keeping(t, 1000, sessions.Config{Max: 4000}, func(s *stage, o *tally) {
 		s.dial(0, 500)

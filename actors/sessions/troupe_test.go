@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestSessionsOfTheWholeTroupe: services are served while the table fills with what others left, and failures of the housekeeper cost them nothing.
+// TestSessionsOfTheWholeTroupe: services are served while the table fills with what others left,
+// and failures of the housekeeper cost them nothing.
 func TestSessionsOfTheWholeTroupe(t *testing.T) {
 	config := actorstest.Config{Deps: func(d *actors.Deps) { d.NAT44.SessionLimit, d.Sessions.Max = 2000, 2000 }}
 	actorstest.Simulate(t, 1, config, func(w *actorstest.World) {

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// told is what the agents of a cluster record: how many agents record each event, and how many events are an agent's own.
+// told is what the agents of a cluster record: how many agents record each event, and how many
+// events are an agent's own.
 type told struct {
 	shared map[events.Event]int
 	own    int
@@ -27,8 +28,9 @@ func (o *told) Record(e events.Event) {
 	o.shared[e]++
 }
 
-// TestEventsOfACluster starts five agents with 5,000 services each, of two families and with a node port, whose endpoints are everywhere: 15 of them ask
-// for something special, and each of these is one event, the same one on every node.
+// TestEventsOfACluster starts five agents with 5,000 services each, of two families and with a node
+// port, whose endpoints are everywhere: 15 of them ask for something special, and each of these is
+// one event, the same one on every node.
 func TestEventsOfACluster(t *testing.T) {
 	const nodes, services, sticky, sctp = 5, 5000, 10, 5
 	o := &told{shared: map[events.Event]int{}}

@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// HealthChecks is what introspection needs of the servers of health-check node ports; *healthcheck.Servers satisfies it.
+// HealthChecks is what introspection needs of the servers of health-check node ports;
+// *healthcheck.Servers satisfies it.
 type HealthChecks interface {
 	// Set replaces everything that should be answered. It never blocks; the latest value wins.
 	Set([]healthcheck.Check)
@@ -49,7 +50,8 @@ type ServicesPage struct {
 // WorldQuery asks introspection for everything but the services. The answer is a WorldPage.
 type WorldQuery struct{}
 
-// WorldPage answers a WorldQuery. Its values are shared and must not be modified; what is not known yet is nil.
+// WorldPage answers a WorldQuery. Its values are shared and must not be modified; what is not known
+// yet is nil.
 type WorldPage struct {
 	// Link is the connection to VPP.
 	Link *messages.LinkState
@@ -152,7 +154,8 @@ func (i *introspect) status(m *messages.ServiceStatus) {
 	i.publisher.status(m)
 }
 
-// drop forgets the services that are not in a complete list: their actors may have ended without a last status.
+// drop forgets the services that are not in a complete list: their actors may have ended without a
+// last status.
 func (i *introspect) drop(m *messages.Ensure) {
 	if !m.GetComplete() {
 		return // it is about new services, which publish themselves
@@ -174,8 +177,8 @@ func (i *introspect) drop(m *messages.Ensure) {
 	i.publisher.exist(i.exist, i.services)
 }
 
-// countProblems counts the problems when their number changes: those of services, and those of everything else, files that cannot be read
-// included.
+// countProblems counts the problems when their number changes: those of services, and those of
+// everything else, files that cannot be read included.
 func (i *introspect) countProblems() {
 	if n := i.problems + len(i.world.Node.GetErrors()); n != i.counted {
 		i.counted = n

@@ -85,7 +85,8 @@ func TestIntrospectionShowsWhatExists(t *testing.T) {
 	})
 }
 
-// TestIntrospectionIgnoresAnOlderStatus: the highest generation counts; a roll call repeats a status, which is no news.
+// TestIntrospectionIgnoresAnOlderStatus: the highest generation counts; a roll call repeats a
+// status, which is no news.
 func TestIntrospectionIgnoresAnOlderStatus(t *testing.T) {
 	perform(t, nil, func(s *stage) {
 		latest := statusAt("a/a", 6)
@@ -135,7 +136,8 @@ func TestIntrospectionKnowsTheWorld(t *testing.T) {
 	})
 }
 
-// TestIntrospectionAsksOnlyAfterARestart: each of those that know something is asked once; otherwise introspection only listens, whatever is missing.
+// TestIntrospectionAsksOnlyAfterARestart: each of those that know something is asked once;
+// otherwise introspection only listens, whatever is missing.
 func TestIntrospectionAsksOnlyAfterARestart(t *testing.T) {
 	perform(t, []string{"a/a", "b/b"}, func(s *stage) {
 		known := []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch}

@@ -5,7 +5,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Size of the journal. The first events of a run explain how it came up, so they stay; the rest is a ring.
+// Size of the journal. The first events of a run explain how it came up, so they stay; the rest is
+// a ring.
 const (
 	journalFirst = 256
 	// JournalRing is how many later events the journal keeps, and how many wait for it at most.
@@ -14,7 +15,8 @@ const (
 
 // EventsQuery asks the journal for events. The answer is an EventsPage.
 type EventsQuery struct {
-	// Before selects events with a smaller sequence number; 0 = from the newest. After selects those with a larger one.
+	// Before selects events with a smaller sequence number; 0 = from the newest. After selects
+	// those with a larger one.
 	Before, After uint64
 	// Limit is the highest number of events to return; 1 to 1000.
 	Limit int
@@ -32,7 +34,8 @@ type EventsPage struct {
 	Next uint64
 }
 
-// journal remembers what happened. It survives nothing: a restarted journal starts empty, with a growing sequence.
+// journal remembers what happened. It survives nothing: a restarted journal starts empty, with a
+// growing sequence.
 type journal struct {
 	first []*messages.Event
 	ring  []*messages.Event // the latest JournalRing events after first, in a circle
@@ -42,8 +45,8 @@ type journal struct {
 // NewJournal returns the actor.
 func NewJournal() runtime.Behaviour { return &journal{} }
 
-// Start satisfies runtime.Behaviour. Sequence numbers of a restarted journal begin above those of its predecessor, because it can not have
-// written more than one event a nanosecond.
+// Start satisfies runtime.Behaviour. Sequence numbers of a restarted journal begin above those of
+// its predecessor, because it can not have written more than one event a nanosecond.
 func (j *journal) Start(c *runtime.Context) {
 	if c.Incarnation() > 1 {
 		j.seq = uint64(c.Now().UnixNano())

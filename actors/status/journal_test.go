@@ -62,7 +62,8 @@ func TestJournalIsBoundedAndKeepsTheBeginning(t *testing.T) {
 	}
 }
 
-// TestAJournalThatHangsIsBounded: what waits for it is never more than it would keep, and that is the newest.
+// TestAJournalThatHangsIsBounded: what waits for it is never more than it would keep, and that is
+// the newest.
 func TestAJournalThatHangsIsBounded(t *testing.T) {
 	sim := runtime.NewSim(runtime.SimOptions{})
 	sys := runtime.NewSystem(sim.Options())
@@ -101,7 +102,8 @@ func TestAJournalThatHangsIsBounded(t *testing.T) {
 	}
 }
 
-// TestJournalRecordsFaults: a failure of an actor is an event, and the sequence of a restarted journal goes on above that of its predecessor.
+// TestJournalRecordsFaults: a failure of an actor is an event, and the sequence of a restarted
+// journal goes on above that of its predecessor.
 func TestJournalRecordsFaults(t *testing.T) {
 	s := probe.New(t)
 	s.Start(address.Journal, probe.Actors{address.Journal: NewJournal})

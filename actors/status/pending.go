@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// PendingSince knows since when changes of services wait for an answer of the renderers. It outlives introspection, which writes it; any goroutine may
-// read it. The zero value is empty.
+// PendingSince knows since when changes of services wait for an answer of the renderers. It
+// outlives introspection, which writes it; any goroutine may read it. The zero value is empty.
 type PendingSince struct {
 	mu    sync.Mutex
 	since map[string]time.Time // of the services that wait
 }
 
-// Oldest returns since when the change that has waited the longest does; zero = nothing waits. Services for which skip is true are passed
-// over; nil passes over none. skip must not call PendingSince.
+// Oldest returns since when the change that has waited the longest does; zero = nothing waits.
+// Services for which skip is true are passed over; nil passes over none. skip must not call
+// PendingSince.
 func (p *PendingSince) Oldest(skip func(key string) bool) (oldest time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// publisher publishes what became of the services outside of the process: Kubernetes Events, and which health-check node ports to answer. It
-// belongs to introspection, which gets everything that it needs.
+// publisher publishes what became of the services outside of the process: Kubernetes Events, and
+// which health-check node ports to answer. It belongs to introspection, which gets everything that
+// it needs.
 type publisher struct {
 	config      *Config
 	tracker     *events.Tracker
@@ -54,8 +55,8 @@ func (p *publisher) status(m *messages.ServiceStatus) {
 	p.publish(changed)
 }
 
-// fault takes a failure; a quarantine is worth an event. The message may be lost, and the event with it; the state of the actor shows the quarantine
-// in any case.
+// fault takes a failure; a quarantine is worth an event. The message may be lost, and the event
+// with it; the state of the actor shows the quarantine in any case.
 func (p *publisher) fault(m *messages.Fault) {
 	key, ok := address.ServiceKey(m.GetActor())
 	if !ok || m.GetDecision() != "quarantine" || p.config.Events == nil {
@@ -80,14 +81,16 @@ func (p *publisher) exist(exist map[string]bool, known map[string]*messages.Serv
 	p.publish(len(p.checks) != before)
 }
 
-// publish hands the health checks on once they are complete: a list with gaps would close ports of living services.
+// publish hands the health checks on once they are complete: a list with gaps would close ports of
+// living services.
 func (p *publisher) publish(changed bool) {
 	if p.config.HealthChecks == nil || !p.listed || len(p.missing) > 0 || p.published && !changed {
 		return
 	}
 	p.published = true
 	var all []healthcheck.Check
-	for _, key := range slices.Sorted(maps.Keys(p.checks)) { // an order of its own, so that the same list is the same
+	for _, key := range slices.Sorted(maps.Keys(p.checks)) {
+		// an order of its own, so that the same list is the same
 		all = append(all, p.checks[key]...)
 	}
 	p.config.HealthChecks.Set(all)

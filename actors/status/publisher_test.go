@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// outside is the world that a publisher publishes to: it holds the ports that should be answered, and the reasons of the events.
+// outside is the world that a publisher publishes to: it holds the ports that should be answered,
+// and the reasons of the events.
 type outside struct {
 	ports   []uint32
 	sets    int

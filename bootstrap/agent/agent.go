@@ -31,7 +31,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// ErrFatal says that the actors failed more often than the root tolerates; the process should end and be started again.
+// ErrFatal says that the actors failed more often than the root tolerates; the process should end
+// and be started again.
 var ErrFatal = errors.New("the troupe cannot be kept running")
 
 // Agent is one agent, from Start to Close.
@@ -66,8 +67,8 @@ type Agent struct {
 	hostRoutes hostRoutes
 }
 
-// Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP nor for Kubernetes nor for etcd. On an
-// error everything that was started is stopped again.
+// Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP
+// nor for Kubernetes nor for etcd. On an error everything that was started is stopped again.
 func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
 	return startWith(cfg, log, (*Agent).kubeSource)
 }
@@ -90,7 +91,8 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	return a, nil
 }
 
-// Wait returns when ctx ends (nil), when the troupe has given up (ErrFatal), or when something died that only a new process brings back.
+// Wait returns when ctx ends (nil), when the troupe has given up (ErrFatal), or when something died
+// that only a new process brings back.
 func (a *Agent) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -142,7 +144,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
+	// the first thing that others see of this agent: now nothing can go wrong at once any more
+	a.startOutside(client)
 	hints := make(chan struct{}, 1)
 	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
 	options := runtime.Options{
@@ -195,8 +198,8 @@ func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	return l
 }
 
-// onFault passes a failure to the journal, and to introspection, which tells the users of a service that was put aside; metrics read the mailboxes.
-// It is called from supervisors and does not block.
+// onFault passes a failure to the journal, and to introspection, which tells the users of a service
+// that was put aside; metrics read the mailboxes. It is called from supervisors and does not block.
 func (a *Agent) onFault(f *messages.Fault) {
 	for _, path := range []string{address.Journal, address.Introspect} {
 		if f.GetActor() != path {

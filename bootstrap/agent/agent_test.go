@@ -20,7 +20,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestStopInEveryState ends agents in the states that are hard to stop in; TestMain finds what they leave running.
+// TestStopInEveryState ends agents in the states that are hard to stop in; TestMain finds what they
+// leave running.
 func TestStopInEveryState(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(t *testing.T, cfg *config.Agent)
@@ -139,8 +140,8 @@ func kubeconfig(t *testing.T, address string) string {
 	return path
 }
 
-// TestStartRefuses: what can be known to fail at once is an error of Start that names it, and nothing is left: the same configuration, mended,
-// starts.
+// TestStartRefuses: what can be known to fail at once is an error of Start that names it, and
+// nothing is left: the same configuration, mended, starts.
 func TestStartRefuses(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -183,7 +184,8 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestSecondAgentTouchesNothing: an agent that was started twice by mistake ends before it connects to VPP.
+// TestSecondAgentTouchesNothing: an agent that was started twice by mistake ends before it connects
+// to VPP.
 func TestSecondAgentTouchesNothing(t *testing.T) {
 	cfg := everything(t)
 	cfg.Healing.DriftCheckLeast = cfg.Healing.DriftCheckInterval
@@ -236,8 +238,9 @@ func TestRestartWritesNothing(t *testing.T) {
 	}
 }
 
-// quiescent waits until VPP holds everything that an agent wants, also of what it learned after it was ready, and nothing is under way: two
-// comparisons find nothing to do, and nothing was written between them.
+// quiescent waits until VPP holds everything that an agent wants, also of what it learned after it
+// was ready, and nothing is under way: two comparisons find nothing to do, and nothing was written
+// between them.
 func quiescent(t *testing.T, a *Agent) {
 	t.Helper()
 	quiescentVPP(t, a, a.Simulator())
@@ -290,7 +293,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestEmbeddedEtcdFails: an etcd that cannot serve, found after the start, ends the agent with the reason: waiting would not help.
+// TestEmbeddedEtcdFails: an etcd that cannot serve, found after the start, ends the agent with the
+// reason: waiting would not help.
 func TestEmbeddedEtcdFails(t *testing.T) {
 	cfg := everything(t)
 	// etcd cannot listen where something else than a socket is.

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// TestAPIServerOverridesKubeconfig gives a kubeconfig whose server does not answer, and two addresses
-// in its place, of which the first does not answer.
+// TestAPIServerOverridesKubeconfig gives a kubeconfig whose server does not answer, and two
+// addresses in its place, of which the first does not answer.
 func TestAPIServerOverridesKubeconfig(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

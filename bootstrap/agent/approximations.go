@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// approximations returns what is not exact, or not there, for every service alike, each reason of a renderer once.
+// approximations returns what is not exact, or not there, for every service alike, each reason of a
+// renderer once.
 func approximations(services []*messages.ServiceStatus) []api.Approximation {
 	type reason struct{ renderer, why string }
 	found := map[reason]*api.Approximation{}

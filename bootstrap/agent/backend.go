@@ -51,7 +51,8 @@ func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T,
 	return typed, nil
 }
 
-// Live satisfies api.Prober. Only a restart of the process helps when the root actor has ended; all other failures are up to supervisors.
+// Live satisfies api.Prober. Only a restart of the process helps when the root actor has ended; all
+// other failures are up to supervisors.
 func (b backend) Live() error {
 	if _, ok := b.system.Actor(address.RootName); !ok {
 		return errors.New("the root actor is gone")

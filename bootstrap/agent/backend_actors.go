@@ -24,7 +24,8 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 			return fmt.Errorf("kill %s: %w", path, err)
 		}
 		return nil
-	case api.VerbRestart: // only a failure makes a supervisor restart an actor, in the order of the tree
+	case api.VerbRestart:
+		// only a failure makes a supervisor restart an actor, in the order of the tree
 		if err := b.system.Kill(path); err != nil {
 			return inspect.NotFound(err)
 		}
@@ -44,8 +45,9 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 	return nil
 }
 
-// suspend closes the mailbox of an actor until it is resumed. Like the fault of that name it needs chaos, and has its exemptions: without the
-// root or a supervisor no failure is repaired, and the journal keeps the audit record.
+// suspend closes the mailbox of an actor until it is resumed. Like the fault of that name it needs
+// chaos, and has its exemptions: without the root or a supervisor no failure is repaired, and the
+// journal keeps the audit record.
 func (b backend) suspend(path string, box *runtime.Mailbox) error {
 	if b.stage == nil {
 		return errChaosOff

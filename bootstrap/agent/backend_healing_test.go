@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestHealingIsShown: VPP refuses a service for a while; what was done about it is in the API and in the metrics.
+// TestHealingIsShown: VPP refuses a service for a while; what was done about it is in the API and
+// in the metrics.
 func TestHealingIsShown(t *testing.T) {
 	cfg := everything(t)
 	a := run(t, cfg)

@@ -31,7 +31,8 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 			n := cluster.GetNodes()[name]
 			id := n.GetId()
 			if name == cluster.GetSelf() {
-				id = cmp.Or(id, cluster.GetId()) // of an earlier process, unconfirmed until the claim is held
+				// of an earlier process, unconfirmed until the claim is held
+				id = cmp.Or(id, cluster.GetId())
 			}
 			out.Items = append(out.Items, api.Node{
 				Name: name, ID: id, VPPAddresses: list(n.GetVppAddresses()), ManagementAddresses: list(n.GetManagementAddresses()),
@@ -61,7 +62,8 @@ func claimWord(c messages.ClaimState) string {
 	}
 }
 
-// Sessions satisfies api.Reader. It returns what the agent has observed last, so that clients cost VPP nothing.
+// Sessions satisfies api.Reader. It returns what the agent has observed last, so that clients cost
+// VPP nothing.
 func (b backend) Sessions(context.Context) (*api.Sessions, error) {
 	table := b.metrics.LastSessions()
 	if table == nil {

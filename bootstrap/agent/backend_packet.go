@@ -15,7 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Packet satisfies api.Reader. Only the services that claim the address are looked at, so that 10,000 others cost little.
+// Packet satisfies api.Reader. Only the services that claim the address are looked at, so that
+// 10,000 others cost little.
 func (b backend) Packet(ctx context.Context, source, destination string) (*api.Packet, error) {
 	p, err := packet.Parse(source, destination)
 	if err != nil {

@@ -144,7 +144,8 @@ func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages
 	return wanted, held, nil
 }
 
-// service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do not count.
+// service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do
+// not count.
 func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),

@@ -17,7 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// serviceStatus makes a status with an acknowledgement of each renderer; change may alter it and the one of nat44.
+// serviceStatus makes a status with an acknowledgement of each renderer; change may alter it and
+// the one of nat44.
 func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAck)) *messages.ServiceStatus {
 	ack := &messages.RenderAck{Key: "shop/web", Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC, Rows: []*messages.RowState{
 		{Vip: "10.96.0.1:80/TCP", InSync: true}, {Vip: "10.96.0.1:443/TCP", InSync: true},
@@ -236,7 +237,8 @@ func TestActorsOfARunningAgent(t *testing.T) {
 	commandRestart(ctx, t, b, path)
 }
 
-// TestCommandSuspend: with chaos, messages of a suspended actor wait until it is resumed. The actors that docs/chaos.md exempts are not suspended.
+// TestCommandSuspend: with chaos, messages of a suspended actor wait until it is resumed. The
+// actors that docs/chaos.md exempts are not suspended.
 func TestCommandSuspend(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.EnableChaos = true
@@ -259,7 +261,8 @@ func TestCommandSuspend(t *testing.T) {
 		t.Errorf("state of a suspended actor: %s", state)
 	}
 	a.system.Send(a.system.PID(path), &messages.ServiceSpec{Generation: 7})
-	a.system.Send(a.system.PID(path), &messages.ServiceSpec{Generation: 8, Refused: strings.Repeat("x", 5000)}) // replaces the other one
+	// replaces the other one
+	a.system.Send(a.system.PID(path), &messages.ServiceSpec{Generation: 8, Refused: strings.Repeat("x", 5000)})
 	a.system.Send(a.system.PID(path), &messages.Replay{Renderer: "nat44"})
 	if box := must(b.Mailbox(ctx, path))(t); box.Pending != 2 || box.Messages[0].Body != nil || !strings.Contains(string(box.Messages[1].Body), "nat44") {
 		t.Errorf("what waits: %+v", box)

@@ -21,11 +21,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestBadInput: each thing that only an operator can mend is a readiness reason of its own, which says what to do, and is logged when it is found and in
-// the line about readiness, not once per try. The agent goes on trying and never ends.
+// TestBadInput: each thing that only an operator can mend is a readiness reason of its own, which
+// says what to do, and is logged when it is found and in the line about readiness, not once per
+// try. The agent goes on trying and never ends.
 func TestBadInput(t *testing.T) {
 	for name, tc := range map[string]struct {
-		prepare func(t *testing.T, cfg *config.Agent, tries *atomic.Int64) // counts what the agent tries
+		// counts what the agent tries
+		prepare func(t *testing.T, cfg *config.Agent, tries *atomic.Int64)
 		part    string
 		says    string
 		lines   int // that may have the reason, at most
@@ -102,8 +104,8 @@ func (b *safeBuffer) lines(one, other string) (n int) {
 	return n
 }
 
-// apiServer makes the agent read an API server that answers every request with a Status, with TLS if it is configured; text is then part of the cluster in
-// the kubeconfig.
+// apiServer makes the agent read an API server that answers every request with a Status, with TLS
+// if it is configured; text is then part of the cluster in the kubeconfig.
 func apiServer(code int, text string, secure *tls.Config) func(*testing.T, *config.Agent, *atomic.Int64) {
 	return func(t *testing.T, cfg *config.Agent, tries *atomic.Int64) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -164,7 +166,8 @@ func listenAsVPP(t *testing.T, cfg *config.Agent, tries *atomic.Int64, serve fun
 	cfg.VPP.Mode, cfg.VPP.APISocket, cfg.VPP.StatsSocket = config.VPPSocket, socket, ""
 }
 
-// muteVPP accepts connections, takes what comes, and never answers. It gets one connection, so there are no further tries.
+// muteVPP accepts connections, takes what comes, and never answers. It gets one connection, so
+// there are no further tries.
 func muteVPP(t *testing.T, cfg *config.Agent, tries *atomic.Int64) {
 	cfg.VPP.ReplyTimeout = config.Duration(100 * time.Millisecond)
 	tries.Store(3)
@@ -177,7 +180,8 @@ func muteVPP(t *testing.T, cfg *config.Agent, tries *atomic.Int64) {
 	})
 }
 
-// vppWith is a simulated VPP in whose table of messages one has another name of the same length. Tries are readings of the settings.
+// vppWith is a simulated VPP in whose table of messages one has another name of the same length.
+// Tries are readings of the settings.
 func vppWith(options simulator.Options, message, becomes string) func(*testing.T, *config.Agent, *atomic.Int64) {
 	return func(t *testing.T, cfg *config.Agent, tries *atomic.Int64) {
 		vpp := simulator.New(options)

@@ -20,7 +20,8 @@ const chaosHint = "start the agent with --enable-chaos, or with api.enableChaos:
 // errChaosOff refuses faults in an agent without --enable-chaos.
 var errChaosOff = fmt.Errorf("chaos is off (%w): %s", api.ErrUnsupported, chaosHint)
 
-// stage connects live chaos with an agent. Without --enable-chaos an agent has none, so that there are no hooks in its actors.
+// stage connects live chaos with an agent. Without --enable-chaos an agent has none, so that there
+// are no hooks in its actors.
 type stage struct {
 	*live.Live
 	agent   *Agent
@@ -33,8 +34,8 @@ type stage struct {
 
 var _ live.World = (*stage)(nil)
 
-// prepareChaos adds the hooks of live chaos to the options of the system, if it is enabled. It returns the link for the actors, which counts
-// requests then.
+// prepareChaos adds the hooks of live chaos to the options of the system, if it is enabled. It
+// returns the link for the actors, which counts requests then.
 func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actorlink.Link {
 	if !a.cfg.API.EnableChaos {
 		return l
@@ -46,7 +47,8 @@ func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actorlink.Link {
 	return s.meter
 }
 
-// startChaos attaches live chaos to the system. It ends before the actors, so that no actor is suspended when it has to stop.
+// startChaos attaches live chaos to the system. It ends before the actors, so that no actor is
+// suspended when it has to stop.
 func (a *Agent) startChaos() {
 	if a.stage != nil {
 		a.stage.Attach(a.system)
@@ -55,7 +57,8 @@ func (a *Agent) startChaos() {
 	}
 }
 
-// countChanges counts reasons to change VPP: changes of the cluster, and commands. Without chaos it does nothing.
+// countChanges counts reasons to change VPP: changes of the cluster, and commands. Without chaos it
+// does nothing.
 func (s *stage) countChanges(n int) {
 	if s != nil && n > 0 {
 		s.changes.Add(1)

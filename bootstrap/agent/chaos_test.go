@@ -55,7 +55,8 @@ func concluded(t *testing.T, a *Agent, id uint64) (r live.Record) {
 	return r
 }
 
-// TestKillOfEachKind: the failure of an actor never changes VPP; only an actor that must know the contents of VPP reads it, once.
+// TestKillOfEachKind: the failure of an actor never changes VPP; only an actor that must know the
+// contents of VPP reads it, once.
 func TestKillOfEachKind(t *testing.T) {
 	a := stageFor(t)
 	before, rows := a.Simulator().Counters().Mutating(), a.Simulator().Rows()
@@ -84,7 +85,8 @@ func TestKillOfEachKind(t *testing.T) {
 	}
 }
 
-// TestCrashLoopOfAService: the API shows quarantine, no other actor is affected, and quarantine ends with the fault.
+// TestCrashLoopOfAService: the API shows quarantine, no other actor is affected, and quarantine
+// ends with the fault.
 func TestCrashLoopOfAService(t *testing.T) {
 	a := stageFor(t)
 	states := func() map[string]api.ServiceState {
@@ -116,7 +118,8 @@ func TestCrashLoopOfAService(t *testing.T) {
 	}
 }
 
-// drilled waits until a drill is over, which may take the agent live.DefaultConverge to be well again after the last fault.
+// drilled waits until a drill is over, which may take the agent live.DefaultConverge to be well
+// again after the last fault.
 func drilled(t *testing.T, a *Agent) (got *live.RunStatus) {
 	t.Helper()
 	within(t, live.DefaultConverge+patience, "the drill is over", func() bool {
@@ -126,7 +129,8 @@ func drilled(t *testing.T, a *Agent) (got *live.RunStatus) {
 	return got
 }
 
-// TestDrill: a plan against a running agent, judged; the audit record is in the journal. How many faults fit into its time depends on the machine.
+// TestDrill: a plan against a running agent, judged; the audit record is in the journal. How many
+// faults fit into its time depends on the machine.
 func TestDrill(t *testing.T) {
 	a := stageFor(t)
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
@@ -148,9 +152,11 @@ func TestDrill(t *testing.T) {
 	}
 }
 
-// TestDrillFindsDamage: a row that is removed from VPP while the agent is ready ends the drill as violated.
+// TestDrillFindsDamage: a row that is removed from VPP while the agent is ready ends the drill as
+// violated.
 func TestDrillFindsDamage(t *testing.T) {
-	a := stageFor(t, func(c *config.Agent) { c.Healing.DriftCheckLeast = c.Healing.DriftCheckInterval }) // or it were repaired at once
+	// or it were repaired at once
+	a := stageFor(t, func(c *config.Agent) { c.Healing.DriftCheckLeast = c.Healing.DriftCheckInterval })
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
 		For: live.Duration(time.Hour), Converge: live.Duration(time.Second), Faults: []live.Step{{Fault: live.Fault{Kind: live.Kill}, Of: "service"}},
 	}))(t)
@@ -163,7 +169,8 @@ func TestDrillFindsDamage(t *testing.T) {
 	}
 }
 
-// TestDrillWhileVPPRestarts: a new VPP is a reason to write, so nothing is held against the agent; in the end it holds everything.
+// TestDrillWhileVPPRestarts: a new VPP is a reason to write, so nothing is held against the agent;
+// in the end it holds everything.
 func TestDrillWhileVPPRestarts(t *testing.T) {
 	a := stageFor(t)
 	rows := a.Simulator().Rows()
@@ -183,7 +190,8 @@ func TestDrillWhileVPPRestarts(t *testing.T) {
 	}
 }
 
-// TestChaosIsOff: without --enable-chaos there are no hooks, and the refusal says how to enable them.
+// TestChaosIsOff: without --enable-chaos there are no hooks, and the refusal says how to enable
+// them.
 func TestChaosIsOff(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)

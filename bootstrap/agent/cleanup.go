@@ -14,9 +14,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and
-// the agent's routes from VPP (--cleanup-on-exit). It runs the link again after the end of the actors, and gives up when ctx ends:
-// a VPP that does not answer keeps its configuration.
+// cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of
+// external configuration, the interface roles, the access lists and the agent's routes from VPP
+// (--cleanup-on-exit). It runs the link again after the end of the actors, and gives up when ctx
+// ends: a VPP that does not answer keeps its configuration.
 func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	up, done := make(chan struct{}, 1), make(chan struct{})
@@ -44,7 +45,8 @@ func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 		pool = natAddresses(ctx, a.outside)
 	}
 	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
-	removals := []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} // access lists after the rows that they protect
+	// access lists after the rows that they protect
+	removals := []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes}
 	if a.cfg.CNAT("", nil) != nil {
 		removals = append(removals, removeTranslations)
 	}
@@ -69,7 +71,8 @@ func removeRows(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operat
 	return len(ops), err
 }
 
-// removeLists detaches the agent's access lists from the interfaces, which keep those of others, and deletes them.
+// removeLists detaches the agent's access lists from the interfaces, which keep those of others,
+// and deletes them.
 func removeLists(ctx context.Context, vpp link.Caller) (operations int, err error) {
 	state, err := acl.Read(ctx, vpp)
 	if errors.Is(err, link.ErrUnsupported) {
@@ -85,7 +88,8 @@ func removeLists(ctx context.Context, vpp link.Caller) (operations int, err erro
 	return len(ops), err
 }
 
-// removeRoutes removes the agent's routes from VPP. Route sources cannot be removed; the next start uses them again.
+// removeRoutes removes the agent's routes from VPP. Route sources cannot be removed; the next start
+// uses them again.
 func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err error) {
 	for { // VPP shows a route only after the one above it has been removed
 		state, err := routes.Read(ctx, vpp, nil, nil)
@@ -105,7 +109,8 @@ func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err err
 	}
 }
 
-// nothing is the desired state after clean-up. Rows of others stay, and so do forwarding and timeouts, which are harmless.
+// nothing is the desired state after clean-up. Rows of others stay, and so do forwarding and
+// timeouts, which are harmless.
 func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
 	want := &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}, Interfaces: map[uint32]bool{}, Outputs: map[uint32]bool{}}
 	if len(state.Foreign) > 0 {

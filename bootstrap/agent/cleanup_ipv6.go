@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// removeTranslations removes the agent's configuration from CNAT. Where others have translations, what they need besides stays. A VPP without CNAT has nothing.
+// removeTranslations removes the agent's configuration from CNAT. Where others have translations,
+// what they need besides stays. A VPP without CNAT has nothing.
 func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, err error) {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {

@@ -25,7 +25,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestCleanUp: rows, NAT addresses, output interfaces and access lists of ours go, those of others stay where they are. A VPP without access lists is cleaned as well.
+// TestCleanUp: rows, NAT addresses, output interfaces and access lists of ours go, those of others
+// stay where they are. A VPP without access lists is cleaned as well.
 func TestCleanUp(t *testing.T) {
 	for name, without := range map[string][]string{"with access lists": nil, "without": {"acl"}} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,8 @@ func TestCleanUp(t *testing.T) {
 	}
 }
 
-// TestCleanUpOfABusyVPP: clean-up waits on the connection of the link, and so does the next one. VPP gets no connection for each.
+// TestCleanUpOfABusyVPP: clean-up waits on the connection of the link, and so does the next one.
+// VPP gets no connection for each.
 func TestCleanUpOfABusyVPP(t *testing.T) {
 	v := simulator.New(simulator.Options{})
 	socket := filepath.Join(shortDir(t), "vpp")
@@ -108,7 +110,8 @@ func leave(t *testing.T, socket string, index uint32, lists bool) {
 	state, err := nat44.Read(ctx, vpp)
 	succeed(t, err)
 	want := &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{index: true}, Outputs: map[uint32]bool{index + 1: true}}
-	want.Pool = []netip.Addr{netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("203.0.113.6")} // one of them is not ours
+	// one of them is not ours
+	want.Pool = []netip.Addr{netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("203.0.113.6")}
 	for _, row := range nat44.Plan(view, nat44.Config{Pads: true}).Rows {
 		want.Rows[row.Key] = row
 	}

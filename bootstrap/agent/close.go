@@ -16,13 +16,14 @@ type closer struct {
 	stop func(context.Context) error
 }
 
-// onClose registers a component with Close, which stops it before those that were registered earlier.
+// onClose registers a component with Close, which stops it before those that were registered
+// earlier.
 func (a *Agent) onClose(name string, stop func(context.Context) error) {
 	a.closers = append(a.closers, closer{name, stop})
 }
 
-// Close stops all components in reverse order. It works in every state and always returns, because every step has a deadline; a second call does
-// nothing.
+// Close stops all components in reverse order. It works in every state and always returns, because
+// every step has a deadline; a second call does nothing.
 func (a *Agent) Close() error {
 	var errs []error
 	for i := len(a.closers) - 1; i >= 0; i-- {

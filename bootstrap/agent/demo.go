@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Statuses returns the status of all services, ordered by key. The values are shared and must not be modified.
+// Statuses returns the status of all services, ordered by key. The values are shared and must not
+// be modified.
 func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	page, err := ask[*status.ServicesPage](ctx, a, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
@@ -36,7 +37,8 @@ func (a *Agent) Simulator() *simulator.VPP {
 	return a.cni.server
 }
 
-// Usage counts the requests to VPP, in an agent with chaos. RowReads does not include drift checks and the reads of Diff.
+// Usage counts the requests to VPP, in an agent with chaos. RowReads does not include drift checks
+// and the reads of Diff.
 func (a *Agent) Usage() link.Usage { return a.stage.Usage() }
 
 // Kill fails an actor, as if it had panicked.

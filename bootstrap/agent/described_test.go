@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestAnswersOfTheAgentAreAsDescribed: the OpenAPI document holds for what a real agent answers, and its journal has each change with the client.
+// TestAnswersOfTheAgentAreAsDescribed: the OpenAPI document holds for what a real agent answers,
+// and its journal has each change with the client.
 func TestAnswersOfTheAgentAreAsDescribed(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.EnableChaos = true

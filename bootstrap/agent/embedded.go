@@ -20,8 +20,9 @@ var (
 	errUnexplained = errors.New("without an error")
 )
 
-// embeddedEtcd starts an etcd inside this process. It locks the directory at once, so that a second agent, started by mistake, stops before it
-// changes anything. etcd starts in the background: a slow disk delays node sync only.
+// embeddedEtcd starts an etcd inside this process. It locks the directory at once, so that a second
+// agent, started by mistake, stops before it changes anything. etcd starts in the background: a
+// slow disk delays node sync only.
 func (a *Agent) embeddedEtcd() (connect, error) {
 	etcd, err := cluster.OpenEmbedded(cluster.EmbeddedConfig{
 		Dir: a.cfg.EtcdDataDir(), NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),

@@ -31,8 +31,9 @@ import (
 type kubernetes struct {
 	*testing.T
 	*fake.Clientset
-	mu     sync.Mutex
-	writes map[string]int // creations and patches of events by the object they are about, "kind/name"
+	mu sync.Mutex
+	// creations and patches of events by the object they are about, "kind/name"
+	writes map[string]int
 }
 
 func newKubernetes(t *testing.T) *kubernetes {
@@ -123,13 +124,16 @@ func (k *kubernetes) agent() *Agent {
 	return a
 }
 
-// about lists the events that the API server has about a service, once the agent has written all that it has to.
+// about lists the events that the API server has about a service, once the agent has written all
+// that it has to.
 func (k *kubernetes) about(a *Agent, name string) []eventsv1.Event {
 	k.Helper()
-	if _, err := a.Statuses(k.Context()); err != nil { // introspection has passed on what it heard before
+	if _, err := a.Statuses(k.Context()); err != nil {
+		// introspection has passed on what it heard before
 		k.Fatal(err)
 	}
-	eventually(k.T, "every new event is written", func() bool { // the count of a repeated one may wait
+	eventually(k.T, "every new event is written", func() bool {
+		// the count of a repeated one may wait
 		s := a.events.(*events.Writer).Stats()
 		return s.Written+s.Adopted+s.Lost() >= s.Recorded-s.Repeated
 	})
@@ -166,8 +170,9 @@ const sharedIP = "203.0.113.9"
 
 func shared(s *corev1.Service) { s.Spec.ExternalIPs = []string{sharedIP} }
 
-// TestEventsOnServices: a conflict, an approximation and a part that cannot be rendered are one event each, on the right object; neither
-// restarted actors nor a restarted agent repeat them, and a service without problems has none.
+// TestEventsOnServices: a conflict, an approximation and a part that cannot be rendered are one
+// event each, on the right object; neither restarted actors nor a restarted agent repeat them, and
+// a service without problems has none.
 func TestEventsOnServices(t *testing.T) {
 	k := newKubernetes(t)
 	k.serve("plain", 1, nil)
@@ -244,7 +249,8 @@ func reasons(list []eventsv1.Event) []string {
 	return out
 }
 
-// TestFlappingServiceDoesNotFlood: a conflict that comes and goes is two events that count, and news that is never the same is cut off.
+// TestFlappingServiceDoesNotFlood: a conflict that comes and goes is two events that count, and
+// news that is never the same is cut off.
 func TestFlappingServiceDoesNotFlood(t *testing.T) {
 	const times = 30
 	k := newKubernetes(t)
@@ -286,7 +292,8 @@ func TestFlappingServiceDoesNotFlood(t *testing.T) {
 	}
 }
 
-// TestEventsOfQuarantine: a service that is put aside, and follows changes again, is told where its users look.
+// TestEventsOfQuarantine: a service that is put aside, and follows changes again, is told where its
+// users look.
 func TestEventsOfQuarantine(t *testing.T) {
 	k := newKubernetes(t)
 	k.serve("web", 1, nil)

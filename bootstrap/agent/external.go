@@ -28,7 +28,8 @@ func (a *Agent) externalSources() *outside.Sources {
 // errNoExternal is the answer where CNAT serves both families.
 var errNoExternal = fmt.Errorf("external configuration is %w: it needs NAT44 (--renderer dual or nat44)", api.ErrUnsupported)
 
-// natAddresses returns the NAT addresses of external configuration, which the agent may have added to VPP. It ignores invalid documents.
+// natAddresses returns the NAT addresses of external configuration, which the agent may have added
+// to VPP. It ignores invalid documents.
 func natAddresses(ctx context.Context, sources *outside.Sources) []netip.Addr {
 	documents, err := sources.Load(ctx)
 	if err != nil {
@@ -64,7 +65,8 @@ func (b backend) External(ctx context.Context) (*api.External, error) {
 	return out, nil
 }
 
-// ApplyExternal satisfies api.Controller. The deadline of the command is shorter than that of the request, so that the client gets its error.
+// ApplyExternal satisfies api.Controller. The deadline of the command is shorter than that of the
+// request, so that the client gets its error.
 func (b backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
 	if b.outside == nil {
 		return nil, errNoExternal

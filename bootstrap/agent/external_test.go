@@ -31,15 +31,16 @@ func leads(t *testing.T, a *Agent, to string) {
 	})
 }
 
-// TestExternalCommandAnswersInTime: the client gets the reason why a command failed, not only the timeout of its request.
+// TestExternalCommandAnswersInTime: the client gets the reason why a command failed, not only the
+// timeout of its request.
 func TestExternalCommandAnswersInTime(t *testing.T) {
 	if external.Deadline+time.Second > commandTimeout {
 		t.Errorf("a command may take %v, a request %v", external.Deadline, commandTimeout)
 	}
 }
 
-// TestExternalFromEverywhere: file, etcd and control socket are layers of one configuration; when one goes, the one below is served; what the
-// control socket was told outlives the process.
+// TestExternalFromEverywhere: file, etcd and control socket are layers of one configuration; when
+// one goes, the one below is served; what the control socket was told outlives the process.
 func TestExternalFromEverywhere(t *testing.T) {
 	cfg := everything(t)
 	cfg.DataDir = shortDir(t)
@@ -109,7 +110,8 @@ func TestExternalFromEverywhere(t *testing.T) {
 	leads(t, b, "")
 }
 
-// TestExternalRestartWritesNothing: an agent that finds the mappings of the one before as they should be changes nothing.
+// TestExternalRestartWritesNothing: an agent that finds the mappings of the one before as they
+// should be changes nothing.
 func TestExternalRestartWritesNothing(t *testing.T) {
 	first := everything(t)
 	first.DataDir, first.Etcd.Mode = shortDir(t), config.EtcdNone

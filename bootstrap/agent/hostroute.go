@@ -45,7 +45,8 @@ func (h hostRoutes) changed(serviceCIDRs []string) {
 	h.keeper.Route(networks)
 }
 
-// parts returns what /readyz?verbose says. What is wrong with a route of the host does not make the node unready: pods are served.
+// parts returns what /readyz?verbose says. What is wrong with a route of the host does not make the
+// node unready: pods are served.
 func (h hostRoutes) parts() []api.Part {
 	if h.keeper == nil {
 		return nil

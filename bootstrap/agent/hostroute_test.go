@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestHostRoutes: a route of the host that is missing does not make the node unready; readiness and metrics say so.
+// TestHostRoutes: a route of the host that is missing does not make the node unready; readiness and
+// metrics say so.
 func TestHostRoutes(t *testing.T) {
 	cfg := everything(t)
 	cfg.Services.ServiceCIDRs = []string{"10.96.0.0/12"}

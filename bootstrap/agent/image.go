@@ -14,7 +14,8 @@ var (
 	errNoSimulator = errors.New("--vpp simulated: this program is built for the image of the agent, without a simulated VPP")
 )
 
-// simulatedCNI stands for the CNI of the simulated VPP, which the build tag agent leaves out; there is never one.
+// simulatedCNI stands for the CNI of the simulated VPP, which the build tag agent leaves out; there
+// is never one.
 type simulatedCNI struct{}
 
 // changed is never called.

@@ -36,7 +36,8 @@ func (a *Agent) mirrored(source kube.Source) kube.Source {
 	return out
 }
 
-// origin names the place that a source reads. The address of an API server is not part of it: it may change and still lead to the same cluster.
+// origin names the place that a source reads. The address of an API server is not part of it: it
+// may change and still lead to the same cluster.
 func origin(k config.Kubernetes) string {
 	dir, ok := k.FilesDir()
 	if !ok {
@@ -48,7 +49,8 @@ func origin(k config.Kubernetes) string {
 	return config.SourceFilesPrefix + dir
 }
 
-// claims saves the node ID that etcd confirmed last in the local mirror. The methods of a nil value do nothing.
+// claims saves the node ID that etcd confirmed last in the local mirror. The methods of a nil value
+// do nothing.
 type claims struct {
 	store *mirror.Store
 	log   *slog.Logger
@@ -85,7 +87,8 @@ func (c *claims) load() {
 	}
 }
 
-// last returns the ID and the UID of this node in an earlier run. IDs under another prefix, or of a node of another name, do not count.
+// last returns the ID and the UID of this node in an earlier run. IDs under another prefix, or of a
+// node of another name, do not count.
 func (c *claims) last(node, prefix string) (id uint32, uid string) {
 	if c == nil || c.latest.GetNode() != node || c.latest.GetPrefix() != prefix {
 		return 0, ""

@@ -91,7 +91,8 @@ func (m *machine) agent(change func(cfg *config.Agent)) *Agent {
 	return run(m.T, cfg)
 }
 
-// unchanged waits until an agent finds nothing to do, but what it leaves undone until the source speaks, and has done nothing.
+// unchanged waits until an agent finds nothing to do, but what it leaves undone until the source
+// speaks, and has done nothing.
 func (m *machine) unchanged(a *Agent, rows []string, undone ...string) {
 	m.Helper()
 	for range 2 {
@@ -145,8 +146,8 @@ func (m *machine) fromMirror(a *Agent) {
 	})
 }
 
-// TestStartFromTheMirror: without API server and etcd an agent starts with the same rows and the same node ID, and removes nothing; when they
-// are back, exactly what changed meanwhile changes.
+// TestStartFromTheMirror: without API server and etcd an agent starts with the same rows and the
+// same node ID, and removes nothing; when they are back, exactly what changed meanwhile changes.
 func TestStartFromTheMirror(t *testing.T) {
 	m := newMachine(t)
 	m.etcd = embedded(t)
@@ -204,13 +205,15 @@ func TestStartFromTheMirror(t *testing.T) {
 		}
 		a := m.agent(nil)
 		m.fromMirror(a)
-		m.unchanged(a, rows, "add reject route 10.96.40.1/32") // that a service has no endpoints, only the source can say
+		// that a service has no endpoints, only the source can say
+		m.unchanged(a, rows, "add reject route 10.96.40.1/32")
 		eventually(t, "the node ID is held again", func() bool {
 			id, claim := m.id(a)
 			return id == 2 && claim == "held"
 		})
 		withoutService(t, filepath.Join(hidden, "inside.yaml"), "catalog")
-		if err := os.Rename(hidden, m.shop); err != nil { // seen with the next slow look, which takes some seconds
+		if err := os.Rename(hidden, m.shop); err != nil {
+			// seen with the next slow look, which takes some seconds
 			t.Fatal(err)
 		}
 		ready(t, a)
@@ -243,7 +246,8 @@ func withoutService(t *testing.T, path, name string) {
 	}
 }
 
-// TestABrokenManifestAtTheStart keeps the rows of the run before, and only those: what is broken now was served a moment ago.
+// TestABrokenManifestAtTheStart keeps the rows of the run before, and only those: what is broken
+// now was served a moment ago.
 func TestABrokenManifestAtTheStart(t *testing.T) {
 	m := newMachine(t)
 	alone := func(cfg *config.Agent) { cfg.Etcd.Mode, cfg.Etcd.Endpoints = config.EtcdNone, nil }
@@ -274,7 +278,8 @@ func TestABrokenManifestAtTheStart(t *testing.T) {
 	})
 }
 
-// TestClaimsAreKept: the ID that etcd confirmed outlives the process, for the same node and the same prefix.
+// TestClaimsAreKept: the ID that etcd confirmed outlives the process, for the same node and the
+// same prefix.
 func TestClaimsAreKept(t *testing.T) {
 	cfg := config.Defaults()
 	cfg.DataDir = t.TempDir()

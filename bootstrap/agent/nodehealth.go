@@ -15,7 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeSeen is the latest state of this node's Node object. It is immutable; nil = the source has not delivered any.
+// nodeSeen is the latest state of this node's Node object. It is immutable; nil = the source has
+// not delivered any.
 type nodeSeen struct {
 	first          time.Time // of the first delivery
 	known, leaving bool
@@ -24,7 +25,8 @@ type nodeSeen struct {
 // eligible reports whether the node may receive new connections; true as long as it is unknown.
 func (n *nodeSeen) eligible() bool { return n == nil || !n.leaving }
 
-// noteNode records the Node object of this node; nil = there is none. Only the goroutine of the source calls it.
+// noteNode records the Node object of this node; nil = there is none. Only the goroutine of the
+// source calls it.
 func (a *Agent) noteNode(self *messages.Node) {
 	next := &nodeSeen{first: time.Now(), known: self != nil, leaving: self.GetLeaving()}
 	if last := a.node.Load(); last != nil {
@@ -63,8 +65,9 @@ func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.Metrics.Synced(renderer, took, full)
 }
 
-// nodeState is the input of the node's health. Only components between a change and VPP count: a node that serves its last known state stays
-// healthy without an API server or etcd, otherwise load balancers would drain a whole cluster for one failed API server.
+// nodeState is the input of the node's health. Only components between a change and VPP count: a
+// node that serves its last known state stays healthy without an API server or etcd, otherwise load
+// balancers would drain a whole cluster for one failed API server.
 func (a *Agent) nodeState() healthcheck.NodeState {
 	state := healthcheck.NodeState{Families: map[messages.IPFamily]healthcheck.SyncState{
 		messages.IPFamily_IPV4: {QueuedSince: a.queuedSince(), LastUpdated: a.updated.load()},
@@ -75,10 +78,12 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 	return state
 }
 
-// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or the source has delivered nothing. A change waits
-// until every renderer has answered it or a later one; then each of its objects waits in the queue of the renderer, until VPP has answered. So each
-// answer about a service that changes again and again moves the clock. A service in quarantine does not count, and neither does what VPP refuses of
-// some services: they may fail on every node alike, and must not make all of them unhealthy.
+// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or
+// the source has delivered nothing. A change waits until every renderer has answered it or a later
+// one; then each of its objects waits in the queue of the renderer, until VPP has answered. So each
+// answer about a service that changes again and again moves the clock. A service in quarantine does
+// not count, and neither does what VPP refuses of some services: they may fail on every node alike,
+// and must not make all of them unhealthy.
 func (a *Agent) queuedSince() time.Time {
 	seen := a.node.Load()
 	if seen == nil {
@@ -102,7 +107,8 @@ func (a *Agent) inQuarantine(key string) bool {
 	return ok && actor.State == runtime.StateQuarantined
 }
 
-// serveHealth starts the health server for load balancers and the kubelet. While its address is in use, the server reports it and retries.
+// serveHealth starts the health server for load balancers and the kubelet. While its address is in
+// use, the server reports it and retries.
 func (a *Agent) serveHealth() error {
 	address := a.cfg.API.HealthzBindAddress
 	if address == "" {
@@ -116,7 +122,8 @@ func (a *Agent) serveHealth() error {
 	return nil
 }
 
-// serveMetrics starts the server of metrics for the network. While its address is in use, the server reports it and retries.
+// serveMetrics starts the server of metrics for the network. While its address is in use, the
+// server reports it and retries.
 func (a *Agent) serveMetrics() error {
 	address := a.cfg.API.MetricsBindAddress
 	if address == "" {
@@ -131,7 +138,8 @@ func (a *Agent) serveMetrics() error {
 	return nil
 }
 
-// HealthAddress is the address of the health server, "ip:port"; "" = there is none, or its address is in use.
+// HealthAddress is the address of the health server, "ip:port"; "" = there is none, or its address
+// is in use.
 func (a *Agent) HealthAddress() string {
 	if a.nodePort == nil {
 		return ""

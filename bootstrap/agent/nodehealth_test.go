@@ -24,7 +24,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// asked is one answer about the health of a node, decoded strictly: nothing more, nothing less than kube-proxy says.
+// asked is one answer about the health of a node, decoded strictly: nothing more, nothing less than
+// kube-proxy says.
 type asked struct {
 	code   int
 	health healthcheck.ProxyHealth
@@ -107,7 +108,8 @@ func later(t *testing.T, a *Agent, passed time.Duration) string {
 	return server.URL
 }
 
-// TestHealthOfTheNode: a load balancer and the kubelet ask a running agent, while its Node stays, is about to go, goes and comes back.
+// TestHealthOfTheNode: a load balancer and the kubelet ask a running agent, while its Node stays,
+// is about to go, goes and comes back.
 func TestHealthOfTheNode(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.HealthzBindAddress = "127.0.0.1:0"
@@ -155,7 +157,8 @@ func TestHealthOfTheNode(t *testing.T) {
 	}
 }
 
-// TestWhatMakesANodeUnhealthy: a change that does not reach VPP for a minute does, in any component; a source or an etcd that is down does not.
+// TestWhatMakesANodeUnhealthy: a change that does not reach VPP for a minute does, in any
+// component; a source or an etcd that is down does not.
 func TestWhatMakesANodeUnhealthy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change      func(t *testing.T, cfg *config.Agent)
@@ -292,7 +295,8 @@ func (l *logged) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// TestHealthPortIsTaken: a kube-proxy that still runs keeps neither the agent from working nor the port for ever.
+// TestHealthPortIsTaken: a kube-proxy that still runs keeps neither the agent from working nor the
+// port for ever.
 func TestHealthPortIsTaken(t *testing.T) {
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -33,8 +33,9 @@ func (c connect) store(prefix string) openStore {
 // openStore makes the node store of one syncer.
 type openStore func(context.Context) (cluster.Store, error)
 
-// nodeSync runs one cluster.Syncer after the other, because a syncer runs only once and its actor may be restarted. It keeps the input of the
-// next one: the latest nodes and addresses, and the ID of this node. All methods are safe for concurrent use.
+// nodeSync runs one cluster.Syncer after the other, because a syncer runs only once and its actor
+// may be restarted. It keeps the input of the next one: the latest nodes and addresses, and the ID
+// of this node. All methods are safe for concurrent use.
 type nodeSync struct {
 	open openStore
 	// waitsFor is the store in the reason of a claim before it answers.
@@ -54,7 +55,8 @@ type nodeSync struct {
 
 var _ desired.NodeSync = (*nodeSync)(nil)
 
-// nodeSync makes node sync on the configured store; nil without one. client is that of the API server, nil if there is none.
+// nodeSync makes node sync on the configured store; nil without one. client is that of the API
+// server, nil if there is none.
 func (a *Agent) nodeSync(client *apiserver.Client) (*nodeSync, error) {
 	kind, why := a.cfg.Store()
 	n := &nodeSync{log: a.log.With("part", "cluster"), cfg: cluster.Config{
@@ -91,7 +93,8 @@ func (a *Agent) connectEtcd() (connect, error) {
 	}
 }
 
-// externalEtcd makes a client of the configured etcd, which connects and reconnects in the background.
+// externalEtcd makes a client of the configured etcd, which connects and reconnects in the
+// background.
 func (a *Agent) externalEtcd() (connect, error) {
 	client, err := cluster.NewClient(cluster.ClientConfig{
 		Endpoints: a.cfg.Etcd.Endpoints, CA: a.cfg.Etcd.CA, Cert: a.cfg.Etcd.Cert, Key: a.cfg.Etcd.Key, DialTimeout: 5 * time.Second,
@@ -137,7 +140,8 @@ func (n *nodeSync) end() {
 	n.syncer = nil
 }
 
-// remember keeps the ID that this node holds, for the next syncer and, in the local mirror, for the next process.
+// remember keeps the ID that this node holds, for the next syncer and, in the local mirror, for the
+// next process.
 func (n *nodeSync) remember(state *messages.ClusterState) {
 	if state.GetClaim() != messages.ClaimState_CLAIM_HELD {
 		return
@@ -148,7 +152,8 @@ func (n *nodeSync) remember(state *messages.ClusterState) {
 	n.claims.keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.place})
 }
 
-// lastID is the ID that this node has held last, 0 = none. It is reported at once, because VPP still uses it.
+// lastID is the ID that this node has held last, 0 = none. It is reported at once, because VPP
+// still uses it.
 func (n *nodeSync) lastID() uint32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,8 +168,8 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.tellNodes()
 }
 
-// trust reports whether the source sees the cluster. While it does not, or delivers from the local mirror, a node that is missing may exist and
-// must not lose its ID.
+// trust reports whether the source sees the cluster. While it does not, or delivers from the local
+// mirror, a node that is missing may exist and must not lose its ID.
 func (n *nodeSync) trust(ok bool) {
 	if n == nil {
 		return // no store

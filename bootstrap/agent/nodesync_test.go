@@ -68,7 +68,8 @@ func nodeOne(uid string) *messages.NodeInput {
 	return &messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self, "n2": {Name: "n2", Uid: "2"}}}
 }
 
-// TestNodeSyncRunsAgain: an actor that is restarted runs the same node sync again, with the latest input of the first run.
+// TestNodeSyncRunsAgain: an actor that is restarted runs the same node sync again, with the latest
+// input of the first run.
 func TestNodeSyncRunsAgain(t *testing.T) {
 	etcd := embedded(t)
 	n := &nodeSync{
@@ -91,7 +92,8 @@ func TestNodeSyncRunsAgain(t *testing.T) {
 	run.end(t)
 }
 
-// TestNodeSyncKeepsItsID: an ID that was held comes back, also from an etcd that has lost everything meanwhile.
+// TestNodeSyncKeepsItsID: an ID that was held comes back, also from an etcd that has lost
+// everything meanwhile.
 func TestNodeSyncKeepsItsID(t *testing.T) {
 	first, second := embedded(t), embedded(t)
 	current := first
@@ -132,7 +134,8 @@ func TestNodeSyncWaitsForEtcd(t *testing.T) {
 	run.end(t)
 }
 
-// TestADoubtfulViewCollectsNobody: while the source does not see what happens, a node that is missing in what it said last keeps its ID.
+// TestADoubtfulViewCollectsNobody: while the source does not see what happens, a node that is
+// missing in what it said last keeps its ID.
 func TestADoubtfulViewCollectsNobody(t *testing.T) {
 	etcd := embedded(t)
 	to := storeOf(etcd)
@@ -145,7 +148,8 @@ func TestADoubtfulViewCollectsNobody(t *testing.T) {
 	n := &nodeSync{cfg: cluster.Config{NodeName: "n1", GracePeriod: 10 * time.Millisecond}, log: quiet(), open: to}
 	n.trust(false)
 	self := &messages.Node{Name: "n1", Uid: "1"}
-	n.SetNodes(&messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self}}) // n2 joined since
+	// n2 joined since
+	n.SetNodes(&messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self}})
 	n.Publish([]string{"192.168.7.1/24"})
 	run := runSync(t, n)
 	eventually(t, "the ID is held", run.holds(2, "192.168.7.1/24"))

@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// sourceObserver passes deliveries of the source to node health, node sync, the simulated CNI, metrics and the journal.
+// sourceObserver passes deliveries of the source to node health, node sync, the simulated CNI,
+// metrics and the journal.
 type sourceObserver struct{ *Agent }
 
 var _ relay.Observer = sourceObserver{}
@@ -34,8 +35,8 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 	}
 }
 
-// Health satisfies relay.Observer: it enters the health of the source into the journal, and tells node sync whether nodes that are missing in the
-// source are gone.
+// Health satisfies relay.Observer: it enters the health of the source into the journal, and tells
+// node sync whether nodes that are missing in the source are gone.
 func (a sourceObserver) Health(h kube.Health) {
 	a.nodes.trust(h.OK)
 	text := "everything can be read and used"
@@ -48,7 +49,8 @@ func (a sourceObserver) Health(h kube.Health) {
 	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Watch, Text: text, Error: h.Reason})
 }
 
-// runSource runs the source for the life of the agent; a source that can never work ends the process.
+// runSource runs the source for the life of the agent; a source that can never work ends the
+// process.
 func (a *Agent) runSource(r *relay.Relay) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := r.Run(ctx); err != nil {

@@ -44,7 +44,8 @@ func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	return a.simulateVPP()
 }
 
-// listening makes the reader of the ports on which the node listens; nil = they are not asked for, or VPP is not that of this machine.
+// listening makes the reader of the ports on which the node listens; nil = they are not asked for,
+// or VPP is not that of this machine.
 func (a *Agent) listening() func(time.Time) []string {
 	if !a.cfg.Services.ReserveListening || a.cfg.VPP.Mode == config.VPPSimulated {
 		return nil
@@ -52,7 +53,8 @@ func (a *Agent) listening() func(time.Time) []string {
 	return listening.New("/proc", a.log.With("part", "interfaces")).Read
 }
 
-// sessionStats makes the reader of the number of NAT sessions; nil = the configuration has no statistics socket.
+// sessionStats makes the reader of the number of NAT sessions; nil = the configuration has no
+// statistics socket.
 func sessionStats(socket string) sessionsactor.Stats {
 	if socket == "" {
 		return nil

@@ -38,9 +38,11 @@ type podInVPP struct {
 // podsVersion is the version of the format; a file of another version is not read.
 const podsVersion = 1
 
-// Load satisfies interfaces.Store. A file that cannot be read is renamed, for inspection, and the next save makes a new one.
+// Load satisfies interfaces.Store. A file that cannot be read is renamed, for inspection, and the
+// next save makes a new one.
 func (f podFile) Load() (*messages.Attachments, error) {
-	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".") // an unfinished file does no harm
+	// an unfinished file does no harm
+	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".")
 	content, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &messages.Attachments{}, nil
@@ -82,10 +84,12 @@ func (f podFile) save(attachments *messages.Attachments) error {
 	return durable.Replace(durable.Disk{}, string(f), append(content, '\n'))
 }
 
-// commandTimeout bounds a command without a deadline of the caller. The actor answers earlier, unless it hangs.
+// commandTimeout bounds a command without a deadline of the caller. The actor answers earlier,
+// unless it hangs.
 const commandTimeout = 10 * time.Second
 
-// AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
+// AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command,
+// which is shorter than that of the request.
 func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
 	b.stage.countChanges(1)
 	var question any = &interfaces.Attach{Pod: pod, Interface: name}

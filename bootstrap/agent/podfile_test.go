@@ -80,7 +80,8 @@ func TestAttachPodOfARunningAgent(t *testing.T) {
 	if !found {
 		t.Errorf("interfaces %+v", set.Items)
 	}
-	eventually(t, "five events under the id of the command", func() bool { // the journal is written while the command is answered
+	eventually(t, "five events under the id of the command", func() bool {
+		// the journal is written while the command is answered
 		events := must(b.Events(t.Context(), api.EventQuery{Limit: 10, Cause: result.Cause}))(t)
 		return len(events.Items) == 5 && events.Items[0].Kind == "command" && events.Items[0].Method == "update"
 	})

@@ -16,7 +16,8 @@ const (
 	listenerMetrics    = "metrics"
 )
 
-// refusalInterval is the shortest time between two log lines about refusals of one kind: clients decide how many there are.
+// refusalInterval is the shortest time between two log lines about refusals of one kind: clients
+// decide how many there are.
 const refusalInterval = time.Minute
 
 // refusals counts refused requests and connections and logs some of them.
@@ -47,7 +48,8 @@ func (r *refusals) note(refusal api.Refusal) {
 	}
 }
 
-// due reports whether the log gets a line for a refusal, and the number of those before that it has none for.
+// due reports whether the log gets a line for a refusal, and the number of those before that it has
+// none for.
 func (r *refusals) due(refusal api.Refusal, now time.Time) (unlogged uint64, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +68,8 @@ func (r *refusals) due(refusal api.Refusal, now time.Time) (unlogged uint64, due
 	return unlogged, true
 }
 
-// tooManyConnections returns what a health-check server calls for a connection that it closes above its limit.
+// tooManyConnections returns what a health-check server calls for a connection that it closes above
+// its limit.
 func (r *refusals) tooManyConnections(listener string) func() {
 	return func() {
 		r.note(api.Refusal{

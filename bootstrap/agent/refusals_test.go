@@ -14,8 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
-// TestHostsOfTheAgent: the name of the node and the names of the configuration are hosts of the read-only listener; the health port answers
-// whatever a load balancer calls it. A refusal is counted.
+// TestHostsOfTheAgent: the name of the node and the names of the configuration are hosts of the
+// read-only listener; the health port answers whatever a load balancer calls it. A refusal is
+// counted.
 func TestHostsOfTheAgent(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.HTTPAllowedHosts, cfg.API.HealthzBindAddress = []string{"troupe.example.com"}, "127.0.0.1:0"
@@ -51,7 +52,8 @@ func TestHostsOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestRefusalsInTheLog: the log has the first refusal of a kind at once and then one line a minute, however many there are.
+// TestRefusalsInTheLog: the log has the first refusal of a kind at once and then one line a minute,
+// however many there are.
 func TestRefusalsInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer

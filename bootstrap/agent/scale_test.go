@@ -47,10 +47,11 @@ endpoints: [{addresses: [10.1.0.3], conditions: {ready: true}}, {addresses: [10.
 	return cfg
 }
 
-// TestSeriesDoNotGrowWithServices: labels are kinds, states and renderers, never services; so that a cluster of any size costs a scrape the same. There
-// are no exemplars.
+// TestSeriesDoNotGrowWithServices: labels are kinds, states and renderers, never services; so that
+// a cluster of any size costs a scrape the same. There are no exemplars.
 func TestSeriesDoNotGrowWithServices(t *testing.T) {
-	state := regexp.MustCompile(`,state="[^"]*"`) // of actors: which of them are busy at the moment is chance
+	// of actors: which of them are busy at the moment is chance
+	state := regexp.MustCompile(`,state="[^"]*"`)
 	series := func(services int) map[string]bool {
 		a := run(t, crowd(t, services))
 		ready(t, a)

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
-// scrapeTimeout limits the query of a scrape for the services. Without an answer in time the scrape shows the numbers of the last one.
+// scrapeTimeout limits the query of a scrape for the services. Without an answer in time the scrape
+// shows the numbers of the last one.
 const scrapeTimeout = 100 * time.Millisecond
 
 // counted holds the numbers of services of the last scrape.

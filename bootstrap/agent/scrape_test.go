@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// promised are the metrics that dashboards and alerts may rely on, with labels where a certain series must be there. They are part of the
-// public interface.
+// promised are the metrics that dashboards and alerts may rely on, with labels where a certain
+// series must be there. They are part of the public interface.
 var promised = []string{
 	`troupe_ready{part="nat44"}`, `troupe_ready{part="link"}`, `troupe_ready{part="nodes"}`, `troupe_ready{part="watch"}`,
 	`troupe_services{state="in-sync"}`, `troupe_services{state="pending"}`, `troupe_services{state="failed"}`,
@@ -118,8 +118,9 @@ func TestPromisedMetrics(t *testing.T) {
 		`troupe_services{state="in-sync"}`: "14", `troupe_services{state="not-served"}`: "0", `troupe_services{state="pending"}`: "0",
 		`troupe_input_errors`: "0", `troupe_source_stale_seconds`: "0", `troupe_ready{part="nat44"}`: "1", `troupe_actors{kind="service"`: "14",
 		`kubeproxy_sync_proxy_rules_service_changes_total`: "14", `kubeproxy_sync_proxy_rules_service_changes_pending`: "0",
-		`kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"}`:                        "1",
-		`kubeproxy_network_programming_duration_seconds_count{ip_family="IPv4"}`:                          "0", // files have no stamps
+		`kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"}`: "1",
+		// files have no stamps
+		`kubeproxy_network_programming_duration_seconds_count{ip_family="IPv4"}`:                          "0",
 		`kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"}`: "0",
 	} {
 		if value := got.find(series); value != want {
@@ -137,7 +138,8 @@ func isPromised(name string) bool {
 	return false
 }
 
-// TestNoLocalEndpoints: on a node without an endpoint of a service whose policy is Local, its ports are counted.
+// TestNoLocalEndpoints: on a node without an endpoint of a service whose policy is Local, its ports
+// are counted.
 func TestNoLocalEndpoints(t *testing.T) {
 	cfg := everything(t)
 	cfg.NodeName = "shop-c"
@@ -150,7 +152,8 @@ func TestNoLocalEndpoints(t *testing.T) {
 	}
 }
 
-// TestProgrammingLatency: a change of endpoints that Kubernetes has stamped is measured once, when VPP has it.
+// TestProgrammingLatency: a change of endpoints that Kubernetes has stamped is measured once, when
+// VPP has it.
 func TestProgrammingLatency(t *testing.T) {
 	cfg := everything(t)
 	dir, _ := cfg.Kubernetes.FilesDir()
@@ -188,7 +191,8 @@ func TestProgrammingLatency(t *testing.T) {
 	}
 }
 
-// TestScrapeDoesNotHang: an introspection that does not answer costs a scrape a moment, and the numbers stay those of the last one.
+// TestScrapeDoesNotHang: an introspection that does not answer costs a scrape a moment, and the
+// numbers stay those of the last one.
 func TestScrapeDoesNotHang(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.EnableChaos = true

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// httpServers are the two listeners. They open first, so that an address in use is found before the agent changes VPP, and serve once the actors
-// can answer.
+// httpServers are the two listeners. They open first, so that an address in use is found before the
+// agent changes VPP, and serve once the actors can answer.
 type httpServers struct {
 	*api.Server
 	served bool
@@ -28,7 +28,8 @@ func (h *httpServers) address() string {
 	return h.Addr().String()
 }
 
-// listen opens the listeners. It runs before the actors, so that the metrics know the families before the first observation.
+// listen opens the listeners. It runs before the actors, so that the metrics know the families
+// before the first observation.
 func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
 	if a.cfg.API.MetricsExemplars {

@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestSessionsOnTheMetricsPage: usage out of VPP's statistics, sessions by protocol, the limit and its change are on the metrics page; a table
-// that is nearly full and may not grow warns, and the node stays ready.
+// TestSessionsOnTheMetricsPage: usage out of VPP's statistics, sessions by protocol, the limit and
+// its change are on the metrics page; a table that is nearly full and may not grow warns, and the
+// node stays ready.
 func TestSessionsOnTheMetricsPage(t *testing.T) {
 	cfg := everything(t)
 	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1000, 1500, config.Duration(1e9)
@@ -69,7 +70,8 @@ func TestSessionsOnTheMetricsPage(t *testing.T) {
 	}
 }
 
-// TestExpiredSessionsAreFreed: with sessions that expire within a second the table never stays full, and a new connection is served.
+// TestExpiredSessionsAreFreed: with sessions that expire within a second the table never stays
+// full, and a new connection is served.
 func TestExpiredSessionsAreFreed(t *testing.T) {
 	cfg := everything(t)
 	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1000, 1000, config.Duration(1e9)

@@ -25,8 +25,9 @@ const (
 	hostSubnet      = "172.30.0.1/24"
 )
 
-// simulatedCNI is the CNI of the simulated VPP: it connects the pods of the node, the node itself and the network outside. It follows the source
-// of the agent, and connects everything again after a restart of VPP.
+// simulatedCNI is the CNI of the simulated VPP: it connects the pods of the node, the node itself
+// and the network outside. It follows the source of the agent, and connects everything again after
+// a restart of VPP.
 type simulatedCNI struct {
 	server *simulator.VPP // set before the start of the actors
 
@@ -36,7 +37,8 @@ type simulatedCNI struct {
 	pods map[string]bool // connected, by address
 }
 
-// newSimulatedCNI returns a CNI without a VPP; boot hands it over, because VPP starts later and may restart.
+// newSimulatedCNI returns a CNI without a VPP; boot hands it over, because VPP starts later and may
+// restart.
 func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
 
 // simulateVPP starts a simulated VPP with its CNI and returns its sockets.
@@ -73,7 +75,8 @@ func (s *simulatedCNI) changed(in *messages.NodeInput) {
 	s.connect()
 }
 
-// connect adds missing interfaces. Those of deleted pods stay until the next start of VPP: no other pod gets the address so soon.
+// connect adds missing interfaces. Those of deleted pods stay until the next start of VPP: no other
+// pod gets the address so soon.
 func (s *simulatedCNI) connect() {
 	self := s.node.GetSelf()
 	if s.vpp == nil || self == nil {
@@ -96,7 +99,8 @@ func (s *simulatedCNI) connect() {
 	}
 }
 
-// uplink adds the uplink, with the address of the node and the default route, and the host interface, for processes on the node.
+// uplink adds the uplink, with the address of the node and the default route, and the host
+// interface, for processes on the node.
 func (s *simulatedCNI) uplink(self *messages.Node) error {
 	address := netip.AddrFrom4([4]byte{192, 168, 16, 1})
 	for _, text := range self.GetAddresses() {

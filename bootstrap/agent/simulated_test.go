@@ -41,7 +41,8 @@ func names(vpp *simulator.VPP) []string {
 	return out
 }
 
-// TestSimulatedCNI connects what Kubernetes knows, whatever comes first, and all of it again to a VPP that was started again.
+// TestSimulatedCNI connects what Kubernetes knows, whatever comes first, and all of it again to a
+// VPP that was started again.
 func TestSimulatedCNI(t *testing.T) {
 	cni := newSimulatedCNI()
 	vpp := simulator.New(simulator.Options{OnBoot: cni.boot})

@@ -54,8 +54,8 @@ func externalWarning(a *Agent) string {
 	return ready.Parts[at].Reason
 }
 
-// TestSNAT: SNAT is refused without an overlay, comes with one, costs a restarted agent no write, and is taken away by one that is not to have
-// it any more.
+// TestSNAT: SNAT is refused without an overlay, comes with one, costs a restarted agent no write,
+// and is taken away by one that is not to have it any more.
 func TestSNAT(t *testing.T) {
 	vpp := aloneVPP(t)
 	cfg := everything(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// TestTraceOfAChangeReachesTheCollector: from the change in the source to the operations on VPP and the end, as one trace.
+// TestTraceOfAChangeReachesTheCollector: from the change in the source to the operations on VPP and
+// the end, as one trace.
 func TestTraceOfAChangeReachesTheCollector(t *testing.T) {
 	bodies := make(chan string, 100)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -38,7 +39,8 @@ func TestTraceOfAChangeReachesTheCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := ""
-	for !strings.Contains(got, `"render agent/dataplane/nat44"`) { // at the start the rows are those of a resync
+	for !strings.Contains(got, `"render agent/dataplane/nat44"`) {
+		// at the start the rows are those of a resync
 		select {
 		case got = <-bodies:
 		case <-time.After(patience):

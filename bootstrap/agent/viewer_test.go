@@ -18,8 +18,10 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// BenchmarkViewer measures the processor time of an agent with 10,000 services, in percent of one core: with and without one browser on the tree, while
-// nothing changes and while one service changes every second. The browser is in the same process, and does what the script of the page does.
+// BenchmarkViewer measures the processor time of an agent with 10,000 services, in percent of one
+// core: with and without one browser on the tree, while nothing changes and while one service
+// changes every second. The browser is in the same process, and does what the script of the page
+// does.
 func BenchmarkViewer(b *testing.B) {
 	cfg := crowd(b, 10_000)
 	a, err := Start(cfg, quiet())
@@ -84,7 +86,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// view loads a document, and again when the stream says that something has happened, until ctx ends.
+// view loads a document, and again when the stream says that something has happened, until ctx
+// ends.
 func view(ctx context.Context, b *testing.B, server, path string) {
 	ask := func(path string) io.ReadCloser {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+path, http.NoBody)

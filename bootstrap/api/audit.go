@@ -24,7 +24,8 @@ func (g guard) only(fn http.HandlerFunc) http.HandlerFunc {
 		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		status := &statusWriter{ResponseWriter: w, status: http.StatusInternalServerError} // of a handler that panics
+		// of a handler that panics
+		status := &statusWriter{ResponseWriter: w, status: http.StatusInternalServerError}
 		defer func() {
 			if g.cfg.Audit != nil {
 				g.cfg.Audit(Audit{Who: Peer(r.Context()), Method: r.Method, Path: short(r.URL.Path), Status: status.status})

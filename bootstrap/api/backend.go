@@ -12,7 +12,8 @@ import (
 var (
 	// ErrNotFound means that the object does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict means that the present state does not allow the request, for example to suspend a suspended actor.
+	// ErrConflict means that the present state does not allow the request, for example to suspend a
+	// suspended actor.
 	ErrConflict = errors.New("conflict")
 	// ErrUnavailable means that the agent cannot answer yet or at present.
 	ErrUnavailable = errors.New("unavailable")
@@ -20,22 +21,25 @@ var (
 	ErrInvalid = errors.New("invalid request")
 	// ErrForbidden means that the request is never allowed, for example to kill the root.
 	ErrForbidden = errors.New("forbidden")
-	// ErrUnsupported means that this agent does not support the request, for example faults without --enable-chaos.
+	// ErrUnsupported means that this agent does not support the request, for example faults without
+	// --enable-chaos.
 	ErrUnsupported = errors.New("not supported")
 )
 
-// Backend is the agent from the view of the HTTP server. All methods are safe for concurrent use and return immutable values. Methods with a
-// context return when it ends; those without return at once, even while actors hang.
+// Backend is the agent from the view of the HTTP server. All methods are safe for concurrent use
+// and return immutable values. Methods with a context return when it ends; those without return at
+// once, even while actors hang.
 type Backend interface {
 	Prober
 	Reader
 	Controller
 }
 
-// Prober answers probes. It reads published values and never waits: a hanging actor must not make a probe hang.
+// Prober answers probes. It reads published values and never waits: a hanging actor must not make a
+// probe hang.
 type Prober interface {
-	// Live returns the reason to restart the process; nil = there is none. It does not depend on VPP, Kubernetes or etcd, because a restart
-	// would not help if one of them is down.
+	// Live returns the reason to restart the process; nil = there is none. It does not depend on
+	// VPP, Kubernetes or etcd, because a restart would not help if one of them is down.
 	Live() error
 	// Readiness reports whether VPP on this node is in the desired state.
 	Readiness() Readiness
@@ -49,14 +53,15 @@ type Reader interface {
 	Services(ctx context.Context) ([]Service, error)
 	// Service returns everything about one service "namespace/name". ErrNotFound.
 	Service(ctx context.Context, key string) (*ServiceDetail, error)
-	// ServiceSessions asks VPP for the sessions of a service, which costs it a pass over its sessions for each of some backends. ErrNotFound,
-	// ErrUnavailable.
+	// ServiceSessions asks VPP for the sessions of a service, which costs it a pass over its
+	// sessions for each of some backends. ErrNotFound, ErrUnavailable.
 	ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error)
 	// Packet explains a packet from an address to "ip:port/PROTO". ErrInvalid.
 	Packet(ctx context.Context, source, destination string) (*Packet, error)
 	// Interfaces returns the interfaces of VPP.
 	Interfaces(ctx context.Context) (*Interfaces, error)
-	// Sessions returns how full VPP's table of NAT sessions is. ErrUnavailable until the agent has read it.
+	// Sessions returns how full VPP's table of NAT sessions is. ErrUnavailable until the agent has
+	// read it.
 	Sessions(ctx context.Context) (*Sessions, error)
 	// External returns external configuration: its layers, and the state of each entry.
 	External(ctx context.Context) (*External, error)
@@ -90,18 +95,22 @@ type Reader interface {
 type Controller interface {
 	// StartResync starts to read and repair everything and returns at once. It is idempotent.
 	StartResync(ctx context.Context, request ResyncRequest) error
-	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil removes it. It returns when VPP has the result, or the
-	// reason why nothing was changed. ErrInvalid, ErrConflict, ErrUnavailable.
+	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil removes
+	// it. It returns when VPP has the result, or the reason why nothing was changed. ErrInvalid,
+	// ErrConflict, ErrUnavailable.
 	ApplyExternal(ctx context.Context, source string, document []byte) (*ExternalResult, error)
 	// Command executes a verb on one actor. ErrNotFound, ErrConflict, ErrForbidden, ErrUnsupported.
 	Command(ctx context.Context, path string, verb Verb) error
-	// Inject begins a fault, StartDrill a plan of faults; both return at once. StopChaos ends all faults and the drill and returns the number of
-	// faults. who is the client, for the audit record. ErrUnsupported without --enable-chaos; ErrInvalid, ErrForbidden, ErrNotFound, ErrConflict.
+	// Inject begins a fault, StartDrill a plan of faults; both return at once. StopChaos ends all
+	// faults and the drill and returns the number of faults. who is the client, for the audit
+	// record. ErrUnsupported without --enable-chaos; ErrInvalid, ErrForbidden, ErrNotFound,
+	// ErrConflict.
 	Inject(ctx context.Context, who string, fault live.Fault) (*live.Record, error)
 	StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error)
 	StopChaos(ctx context.Context, who string) (int, error)
-	// AttachPod assigns an interface of VPP to the pod "namespace/name"; "" removes the assignment. It returns when VPP has the resulting roles;
-	// after an error the change was rolled back, or the error says which part was not. ErrConflict, ErrUnavailable.
+	// AttachPod assigns an interface of VPP to the pod "namespace/name"; "" removes the assignment.
+	// It returns when VPP has the resulting roles; after an error the change was rolled back, or
+	// the error says which part was not. ErrConflict, ErrUnavailable.
 	AttachPod(ctx context.Context, pod, name string) (*PodInterface, error)
 }
 
@@ -114,7 +123,8 @@ const (
 	VerbRestart Verb = "restart"
 	// VerbKill fails the actor as if it had panicked: its supervisor decides.
 	VerbKill Verb = "kill"
-	// VerbSuspend closes the mailbox of the actor: messages wait. ErrUnsupported without --enable-chaos; ErrForbidden for an exempt actor.
+	// VerbSuspend closes the mailbox of the actor: messages wait. ErrUnsupported without
+	// --enable-chaos; ErrForbidden for an exempt actor.
 	VerbSuspend Verb = "suspend"
 	// VerbResume opens the mailbox again. ErrUnsupported without --enable-chaos.
 	VerbResume Verb = "resume"

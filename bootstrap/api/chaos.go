@@ -20,7 +20,8 @@ type ChaosStopped struct {
 	Stopped int `json:"stopped"`
 }
 
-// inject answers 202 with the record of the fault or the status of the drill, because the outcome is open; GET returns it later.
+// inject answers 202 with the record of the fault or the status of the drill, because the outcome
+// is open; GET returns it later.
 func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	var request ChaosRequest
 	var value any

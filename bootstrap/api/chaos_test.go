@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestChaosStatus holds what each request about chaos is answered with, on the listener that it comes from.
+// TestChaosStatus holds what each request about chaos is answered with, on the listener that it
+// comes from.
 func TestChaosStatus(t *testing.T) {
 	a := apitest.Start(t, apitest.New(3), nil)
 	const kill = `{"fault": "kill", "actor": "agent/dataplane/nat44"}`

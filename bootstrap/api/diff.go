@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// diffShared is how long after a reading of VPP clients on TCP get its result again. VPP answers under a barrier that stops its workers, for tens
-// of milliseconds at 10,000 rows, so that the number of clients must not decide how often it is read.
+// diffShared is how long after a reading of VPP clients on TCP get its result again. VPP answers
+// under a barrier that stops its workers, for tens of milliseconds at 10,000 rows, so that the
+// number of clients must not decide how often it is read.
 const diffShared = 5 * time.Second
 
 // errPanicked is the result of a reading that panicked; the log has the reason.
@@ -40,8 +41,8 @@ type reading struct {
 	err   error
 }
 
-// diff answers with the difference between VPP and the desired state. On the control socket it was read after the request arrived, on TCP it may
-// be a little older.
+// diff answers with the difference between VPP and the desired state. On the control socket it was
+// read after the request arrived, on TCP it may be a little older.
 func (s *Server) diff(control bool) get {
 	return plain(func(ctx context.Context) (*Diff, error) { return s.differ.get(ctx, control) })
 }
@@ -49,7 +50,8 @@ func (s *Server) diff(control bool) get {
 // Diff answers as the read-only listener does: clients share a reading of VPP.
 func (s *Server) Diff(ctx context.Context) (*Diff, error) { return s.differ.get(ctx, false) }
 
-// get returns the result of a reading: of a fresh one, or of one that is under way or has just ended.
+// get returns the result of a reading: of a fresh one, or of one that is under way or has just
+// ended.
 func (d *differ) get(ctx context.Context, fresh bool) (*Diff, error) {
 	arrived := time.Now()
 	for {
@@ -65,7 +67,8 @@ func (d *differ) get(ctx context.Context, fresh bool) (*Diff, error) {
 		if !fresh || !r.begun.Before(arrived) {
 			return r.diff, r.err
 		}
-		// The reading was under way when the request arrived. What the client wants to see may have happened after VPP had answered.
+		// The reading was under way when the request arrived. What the client wants to see may have
+		// happened after VPP had answered.
 	}
 }
 

@@ -51,8 +51,9 @@ func diffOf(t *testing.T, h http.Handler) (int, time.Time) {
 	return w.Code, diff.Time
 }
 
-// TestDiffIsShared: VPP is read under a barrier that stops its workers, so clients on TCP cannot make the agent read it more than once in five
-// seconds, however many they are. The control socket reads VPP now, with one reading for all that wait.
+// TestDiffIsShared: VPP is read under a barrier that stops its workers, so clients on TCP cannot
+// make the agent read it more than once in five seconds, however many they are. The control socket
+// reads VPP now, with one reading for all that wait.
 func TestDiffIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tcp, control, readings, _ := differ()
@@ -88,7 +89,8 @@ func TestDiffIsShared(t *testing.T) {
 		crowd(tcp, began.Add(8*time.Second))
 		expect("after one of the control socket", 3)
 
-		// A client of the control socket that comes during a reading waits for the next: the present one may have begun before its change.
+		// A client of the control socket that comes during a reading waits for the next: the
+		// present one may have begun before its change.
 		time.Sleep(11 * time.Second)
 		now := time.Now()
 		var all sync.WaitGroup

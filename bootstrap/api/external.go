@@ -20,14 +20,16 @@ type External struct {
 	Layers []ExternalLayer `json:"layers"`
 	// Entries of all layers, ordered by name; of the same name the owner is first.
 	Entries []ExternalEntry `json:"entries"`
-	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts the entries of all pages. A Backend leaves both out.
+	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts the
+	// entries of all pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
 }
 
 // ExternalLayer is the configuration of one source.
 type ExternalLayer struct {
-	// Source is the name of the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or the name given at the control socket.
+	// Source is the name of the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or the name given at
+	// the control socket.
 	Source string `json:"source"`
 	// Priority decides between layers that have the same entry; the larger one wins.
 	Priority int `json:"priority"`
@@ -49,9 +51,11 @@ type ExternalEntry struct {
 	Kind string `json:"kind"`
 	// Source is the layer.
 	Source string `json:"source"`
-	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer above has an entry of the same name).
+	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer above
+	// has an entry of the same name).
 	State string `json:"state"`
-	// Owner is the present owner if it is not this layer: another layer, a service, or a configuration in VPP.
+	// Owner is the present owner if it is not this layer: another layer, a service, or a
+	// configuration in VPP.
 	Owner string `json:"owner"`
 	// Why is the reason for a state other than in-sync.
 	Why string `json:"why"`
@@ -65,10 +69,12 @@ type ExternalResult struct {
 	Cause uint64 `json:"cause"`
 }
 
-// ownSource are the names for layers of the control socket; "file" is reserved for the file, "snat" for dynamic SNAT.
+// ownSource are the names for layers of the control socket; "file" is reserved for the file, "snat"
+// for dynamic SNAT.
 var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// external answers the layer of a source, or all without one, with a page of their entries. An unknown source is an empty layer.
+// external answers the layer of a source, or all without one, with a page of their entries. An
+// unknown source is an empty layer.
 func (s *Server) external(r *http.Request) (any, error) {
 	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {

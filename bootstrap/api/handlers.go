@@ -135,7 +135,8 @@ func (s *Server) tree(r *http.Request) (any, error) {
 	return Page[*TreeNode]{Items: orEmpty(roots), Total: len(all)}, nil
 }
 
-// top answers the busiest actors, in the order of ?by=, by default by the number of pending messages; with ?window= by what they have done meanwhile.
+// top answers the busiest actors, in the order of ?by=, by default by the number of pending
+// messages; with ?window= by what they have done meanwhile.
 func (s *Server) top(r *http.Request) (any, error) {
 	values, err := parameters(r.URL.RawQuery, "by", "limit", "window")
 	if err != nil {
@@ -182,7 +183,8 @@ func windowOf(values map[string]string) (time.Duration, error) {
 	return window, nil
 }
 
-// actorsOver returns the actors with what they have done within a window from now; 0 = since their start.
+// actorsOver returns the actors with what they have done within a window from now; 0 = since their
+// start.
 func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]Actor, error) {
 	before, err := s.backend.Actors(ctx)
 	if err != nil || window == 0 {
@@ -205,7 +207,8 @@ func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]Actor,
 	}
 	out := slices.Clone(after)
 	for i := range out {
-		if b, a := known[out[i].Path], &out[i]; b != nil && b.Received <= a.Received { // otherwise another actor has its name now
+		if b, a := known[out[i].Path], &out[i]; b != nil && b.Received <= a.Received {
+			// otherwise another actor has its name now
 			a.Received, a.Coalesced, a.Restarts, a.Failures = a.Received-b.Received, a.Coalesced-b.Coalesced, a.Restarts-b.Restarts, a.Failures-b.Failures
 			a.BusySeconds -= b.BusySeconds
 		}

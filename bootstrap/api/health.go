@@ -16,7 +16,8 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, code, text)
 }
 
-// readyz answers whether VPP is in the desired state, with ?verbose for each part. Parts that failed are always listed.
+// readyz answers whether VPP is in the desired state, with ?verbose for each part. Parts that
+// failed are always listed.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ready := s.backend.Readiness()
 	code := http.StatusOK
@@ -28,7 +29,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	writeText(w, code, readyText(ready, verbose))
 }
 
-// readyText is the answer of readyz, one line for each part as in Kubernetes: "[+]watch ok", "[-]link failed: reason".
+// readyText is the answer of readyz, one line for each part as in Kubernetes: "[+]watch ok",
+// "[-]link failed: reason".
 func readyText(ready Readiness, verbose bool) string {
 	var b strings.Builder
 	for _, p := range ready.Parts {

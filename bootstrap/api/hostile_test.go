@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestThousandTraces: of a thousand clients of traces over TCP eight are served, the others get 503 or lose their connection; probes, and traces on the
-// control socket, are answered meanwhile.
+// TestThousandTraces: of a thousand clients of traces over TCP eight are served, the others get 503
+// or lose their connection; probes, and traces on the control socket, are answered meanwhile.
 func TestThousandTraces(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	var (
@@ -67,7 +67,8 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 		code, _, _ := call(t, tcp(a), http.MethodGet, "/api/v1/trace?follow=false&limit=1", "")
 		return code == http.StatusOK
 	}
-	for room() { // as often as it takes, because a busy server drops a request that it has not read in time
+	for room() {
+		// as often as it takes, because a busy server drops a request that it has not read in time
 		conn, err := net.Dial("tcp", a.Address)
 		if err != nil {
 			t.Fatal(err)

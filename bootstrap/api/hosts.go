@@ -55,10 +55,12 @@ func listenerName(control bool) string {
 	return ListenerHTTP
 }
 
-// ownHosts are the names under which the agent may be asked over TCP, besides its addresses. The listener has no authentication, so that any
-// page in a browser that reaches it could read everything: by DNS rebinding, where a name of another site has the address of the agent. A
-// browser sends the name in Host, and a page cannot change it. Any IP address is accepted, not only those of the node: rebinding needs a name,
-// and the agent does not know all addresses under which it is reached (port forwarding, NAT in front of the node).
+// ownHosts are the names under which the agent may be asked over TCP, besides its addresses. The
+// listener has no authentication, so that any page in a browser that reaches it could read
+// everything: by DNS rebinding, where a name of another site has the address of the agent. A
+// browser sends the name in Host, and a page cannot change it. Any IP address is accepted, not only
+// those of the node: rebinding needs a name, and the agent does not know all addresses under which
+// it is reached (port forwarding, NAT in front of the node).
 type ownHosts map[string]bool
 
 func newOwnHosts(names []string) ownHosts {
@@ -80,7 +82,8 @@ func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 	})
 }
 
-// objection says why a request is refused; "" = it is not. A request without a host comes from a client of HTTP/1.0, which is no browser.
+// objection says why a request is refused; "" = it is not. A request without a host comes from a
+// client of HTTP/1.0, which is no browser.
 func (o ownHosts) objection(r *http.Request) (why, text string) {
 	host := hostOf(r.Host)
 	if _, err := netip.ParseAddr(host); host != "" && err != nil && !o[host] {
@@ -97,8 +100,8 @@ func (o ownHosts) objection(r *http.Request) (why, text string) {
 	return "", ""
 }
 
-// hostOf is the host of "host:port" or "host" in the one form that compares: a name in lower case without the final dot, an address as netip
-// writes it.
+// hostOf is the host of "host:port" or "host" in the one form that compares: a name in lower case
+// without the final dot, an address as netip writes it.
 func hostOf(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestHosts: a page of another site cannot read the state of the agent, neither with a DNS name of its own that has the address of the agent
-// nor from its own origin. Probes and scrapes by address, by loopback names and by allowed names are answered.
+// TestHosts: a page of another site cannot read the state of the agent, neither with a DNS name of
+// its own that has the address of the agent nor from its own origin. Probes and scrapes by address,
+// by loopback names and by allowed names are answered.
 func TestHosts(t *testing.T) {
 	var refused []api.Refusal
 	allowed := []string{"shop-a", "Troupe.Example.COM."}
@@ -43,7 +44,8 @@ func TestHosts(t *testing.T) {
 		{host: "a:b:c", code: 403, want: "is not allowed"},
 		{host: "127.0.0.1:9990", origin: "http://127.0.0.1:9990", code: 200},
 		{host: "LOCALHOST:9990", origin: "http://localhost:9990", code: 200},
-		{host: "127.0.0.1:9990", origin: "https://troupe.example.com", code: 200}, // behind a proxy that replaces the host
+		// behind a proxy that replaces the host
+		{host: "127.0.0.1:9990", origin: "https://troupe.example.com", code: 200},
 		{host: "[::1]:9990", origin: "http://[0:0::1]:9990", code: 200},
 		{host: "127.0.0.1:9990", origin: "http://evil.example", code: 403, want: `origin \"http://evil.example\" is not allowed: a page of another site asks`},
 		{host: "127.0.0.1:9990", origin: "http://203.0.113.6", code: 403, want: "origin"},

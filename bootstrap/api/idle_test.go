@@ -26,7 +26,8 @@ func (c *counting) Events(ctx context.Context, q api.EventQuery) (*api.EventPage
 	return c.Troupe.Events(ctx, q)
 }
 
-// TestNothingWhenNobodyLooks: a trace queries the journal at most five times a second, and after the client has gone nothing does.
+// TestNothingWhenNobodyLooks: a trace queries the journal at most five times a second, and after
+// the client has gone nothing does.
 func TestNothingWhenNobodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := &counting{Troupe: apitest.New(3)}
@@ -53,7 +54,8 @@ func TestNothingWhenNobodyLooks(t *testing.T) {
 	})
 }
 
-// TestTopOverAWindow counts what has happened within the window, and what an actor of that name did before does not count.
+// TestTopOverAWindow counts what has happened within the window, and what an actor of that name did
+// before does not count.
 func TestTopOverAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := apitest.New(0)

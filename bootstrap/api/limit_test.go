@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestConnectionsAreLimited: idle connections over TCP do not add up, a probe is answered, and a trace stays.
+// TestConnectionsAreLimited: idle connections over TCP do not add up, a probe is answered, and a
+// trace stays.
 func TestConnectionsAreLimited(t *testing.T) {
 	refused := make(chan api.Refusal, 100)
 	a := apitest.Start(t, apitest.New(1), func(c *api.Config) {

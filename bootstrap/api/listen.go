@@ -13,8 +13,9 @@ import (
 // socketMode gives access to the control socket to the user of the agent only.
 const socketMode = 0o600
 
-// listenUnix listens on a unix socket that only its owner can open at any time: it creates the socket in a private directory and moves it to its
-// path after it has set the mode. It replaces the socket file of a dead agent; a socket with a listener is an error.
+// listenUnix listens on a unix socket that only its owner can open at any time: it creates the
+// socket in a private directory and moves it to its path after it has set the mode. It replaces the
+// socket file of a dead agent; a socket with a listener is an error.
 func listenUnix(path string) (net.Listener, error) {
 	if err := free(path); err != nil {
 		return nil, err
@@ -23,7 +24,8 @@ func listenUnix(path string) (net.Listener, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	private, err := os.MkdirTemp(dir, ".c") // mode 0700; a short name, because a socket path has at most 107 bytes
+	// mode 0700; a short name, because a socket path has at most 107 bytes
+	private, err := os.MkdirTemp(dir, ".c")
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// description is the OpenAPI document of the agent, which a test makes of the types and compares with the handlers.
+// description is the OpenAPI document of the agent, which a test makes of the types and compares
+// with the handlers.
 //
 //go:embed openapi.json
 var description []byte

@@ -18,7 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// object is a JSON object. encoding/json orders its names, so that the document does not change by itself.
+// object is a JSON object. encoding/json orders its names, so that the document does not change by
+// itself.
 type object = map[string]any
 
 // document makes the OpenAPI document.
@@ -187,7 +188,8 @@ func (d *describer) structure(t reflect.Type) object {
 			required = append(required, tag)
 		}
 	}
-	if len(required) > 0 && !strings.HasSuffix(name, "Request") { // a request may leave everything out
+	if len(required) > 0 && !strings.HasSuffix(name, "Request") {
+		// a request may leave everything out
 		s["required"] = required
 	}
 	return ref

@@ -26,7 +26,8 @@ type operation struct {
 	method, path, what string
 	// query are the parameters besides those of the path.
 	query []string
-	// body is the type of the request, answer that of the answer, code its status; text means an answer that is not JSON.
+	// body is the type of the request, answer that of the answer, code its status; text means an
+	// answer that is not JSON.
 	body, answer any
 	code         int
 	text         string
@@ -74,7 +75,8 @@ func operations() []operation {
 	}
 }
 
-// TestOpenAPIIsCurrent: the document is the one that types, comments and the table of operations make; -update writes it.
+// TestOpenAPIIsCurrent: the document is the one that types, comments and the table of operations
+// make; -update writes it.
 func TestOpenAPIIsCurrent(t *testing.T) {
 	want, err := json.MarshalIndent(document(t), "", "  ")
 	if err != nil {
@@ -111,7 +113,8 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsDescribed: each operation answers as its schema says, and with an Error otherwise.
+// TestAnswersAreAsDescribed: each operation answers as its schema says, and with an Error
+// otherwise.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	backend := apitest.New(20)
 	backend.Hooks.Uplink = "uplink0"
@@ -203,7 +206,8 @@ func TestDescribedRefuses(t *testing.T) {
 	}
 }
 
-// TestAuditOfChanges: every state-changing call on the control socket is recorded with its client and status, no other call is.
+// TestAuditOfChanges: every state-changing call on the control socket is recorded with its client
+// and status, no other call is.
 func TestAuditOfChanges(t *testing.T) {
 	records := make(chan api.Audit, 100)
 	a := apitest.Start(t, apitest.New(2), func(c *api.Config) { c.Audit = func(r api.Audit) { records <- r } })

@@ -13,7 +13,8 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peerOf(c))
 }
 
-// Peer returns the peer of a request for audit records: "uid 0, pid 4711" on the control socket, from the kernel, an address otherwise.
+// Peer returns the peer of a request for audit records: "uid 0, pid 4711" on the control socket,
+// from the kernel, an address otherwise.
 func Peer(ctx context.Context) string {
 	if who, ok := ctx.Value(peerKey{}).(string); ok {
 		return who

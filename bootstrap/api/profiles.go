@@ -5,8 +5,9 @@ import (
 	"net/http/pprof"
 )
 
-// profiles adds /debug/pprof/ to the control socket. Goroutines have the label "actor" with the path of the actor they work for. A profile takes as
-// long as it is asked for, so these resources have no deadline.
+// profiles adds /debug/pprof/ to the control socket. Goroutines have the label "actor" with the
+// path of the actor they work for. A profile takes as long as it is asked for, so these resources
+// have no deadline.
 func profiles(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

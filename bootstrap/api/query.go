@@ -32,8 +32,8 @@ type listQuery struct {
 	filters map[string]string
 }
 
-// cursor is the end of a page: the sort value and the key of its last item, not an offset, so that items that come and go between two pages
-// neither repeat nor hide others.
+// cursor is the end of a page: the sort value and the key of its last item, not an offset, so that
+// items that come and go between two pages neither repeat nor hide others.
 type cursor struct {
 	Sort  string `json:"s,omitempty"`
 	Value uint64 `json:"v,omitempty"`
@@ -49,7 +49,8 @@ func (c cursor) encode() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// decodeCursor reads a cursor. Clients may change it, so that every invalid one is an error and never a panic.
+// decodeCursor reads a cursor. Clients may change it, so that every invalid one is an error and
+// never a panic.
 func decodeCursor(text string) (*cursor, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -62,8 +63,8 @@ func decodeCursor(text string) (*cursor, error) {
 	return c, nil
 }
 
-// parameters reads the query of a URL strictly: an unknown or duplicate parameter is an error, because a client would take the answer for
-// filtered.
+// parameters reads the query of a URL strictly: an unknown or duplicate parameter is an error,
+// because a client would take the answer for filtered.
 func parameters(raw string, known ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -119,7 +120,8 @@ func parseList(raw string, orders, filters []string) (*listQuery, error) {
 	return q, nil
 }
 
-// parseWhole reads the query of a list that most clients want as a whole: its default limit is the largest.
+// parseWhole reads the query of a list that most clients want as a whole: its default limit is the
+// largest.
 func parseWhole(raw string) (*listQuery, error) {
 	q, err := parseList(raw, nil, nil)
 	if err == nil && q.filters["limit"] == "" {
@@ -155,7 +157,8 @@ func parseEvents(raw string) (EventQuery, error) {
 // errActorPath means that a path is not one of an actor.
 var errActorPath = fmt.Errorf("%w: actor path: expected something like agent/world/registry", errQuery)
 
-// splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state", "failures", "traffic", ":verb" or nothing.
+// splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state",
+// "failures", "traffic", ":verb" or nothing.
 func splitActor(path string) (actor, what string, err error) {
 	actor = path
 	if i := strings.LastIndexByte(path, ':'); i >= 0 {

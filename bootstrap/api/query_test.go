@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPagesCoverTheList: whatever the order and the size of the pages, all pages together are the list, each item once and in order; also
-// when items come and go between two pages, those that stay are seen exactly once.
+// TestPagesCoverTheList: whatever the order and the size of the pages, all pages together are the
+// list, each item once and in order; also when items come and go between two pages, those that stay
+// are seen exactly once.
 func TestPagesCoverTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []Actor
@@ -117,7 +118,8 @@ func TestSplitActor(t *testing.T) {
 	}
 }
 
-// FuzzQuery: no query or path makes a handler panic or answer with anything but a decoded query or an error; what is decoded is in range.
+// FuzzQuery: no query or path makes a handler panic or answer with anything but a decoded query or
+// an error; what is decoded is in range.
 func FuzzQuery(f *testing.F) {
 	f.Add("limit=10&cursor="+cursor{Sort: "pending", Value: 3, Key: "agent/x"}.encode()+"&sort=pending&kind=service", "agent/x:kill")
 	f.Add("before=3&limit=1000&kind=a&object=b%2Fc", "agent/a/state")

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestRedact: where it is asked for, contents are left out over TCP, and what they are about is not.
+// TestRedact: where it is asked for, contents are left out over TCP, and what they are about is
+// not.
 func TestRedact(t *testing.T) {
 	const actor = "/api/v1/actors/agent/world/services/shop~service-001"
 	for _, tt := range []struct {

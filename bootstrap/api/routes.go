@@ -100,7 +100,8 @@ func (s *Server) reads(control bool) map[string]get {
 	}
 }
 
-// methods is a resource with a handler for each method. HEAD is GET without its body (net/http drops it); OPTIONS lists the methods.
+// methods is a resource with a handler for each method. HEAD is GET without its body (net/http
+// drops it); OPTIONS lists the methods.
 type methods map[string]http.HandlerFunc
 
 // ServeHTTP satisfies http.Handler.

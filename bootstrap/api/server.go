@@ -18,28 +18,36 @@ import (
 type Config struct {
 	// HTTPAddress is the address of the read-only listener; "" = none.
 	HTTPAddress string
-	// ControlSocket is the path of the unix socket that also serves state-changing calls; "" = none.
+	// ControlSocket is the path of the unix socket that also serves state-changing calls; "" =
+	// none.
 	ControlSocket string
 	// Metrics answers /metrics; nil = 404.
 	Metrics http.Handler
 	// Page answers / and all paths without a handler; nil = 404.
 	Page http.Handler
-	// Probed is called with the status of every answer of "livez", "readyz" and "healthz"; nil = it is not. It must not block.
+	// Probed is called with the status of every answer of "livez", "readyz" and "healthz"; nil = it
+	// is not. It must not block.
 	Probed func(probe string, status int)
-	// AllowedHosts are the host names besides localhost under which the read-only listener is asked: the name of the node, and those that the
-	// configuration adds. IP addresses are always allowed.
+	// AllowedHosts are the host names besides localhost under which the read-only listener is
+	// asked: the name of the node, and those that the configuration adds. IP addresses are always
+	// allowed.
 	AllowedHosts []string
-	// MostConnections limits the connections of the read-only listener; above it a new one replaces the longest idle one. 0 = 256.
+	// MostConnections limits the connections of the read-only listener; above it a new one replaces
+	// the longest idle one. 0 = 256.
 	MostConnections int
-	// Refused is called for each request and connection that is refused, from any goroutine; nil = it is not. It must not block.
+	// Refused is called for each request and connection that is refused, from any goroutine; nil =
+	// it is not. It must not block.
 	Refused func(Refusal)
-	// Audit is called after each state-changing call on the control socket, from any goroutine; nil = it is not. It must not block.
+	// Audit is called after each state-changing call on the control socket, from any goroutine; nil
+	// = it is not. It must not block.
 	Audit func(Audit)
-	// Redact leaves the bodies of messages and the states of actors out of what the read-only listener answers.
+	// Redact leaves the bodies of messages and the states of actors out of what the read-only
+	// listener answers.
 	Redact bool
 	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
-	// Reads and Changes are resources below /api/v1/ beside those of the agent, by path: what they answer to GET, and on the control socket to POST.
+	// Reads and Changes are resources below /api/v1/ beside those of the agent, by path: what they
+	// answer to GET, and on the control socket to POST.
 	Reads, Changes map[string]func(r *http.Request) (any, error)
 }
 
@@ -92,7 +100,8 @@ func New(backend Backend, cfg Config, log *slog.Logger) *Server {
 	}
 }
 
-// Listen opens the listeners, so that the agent finds an address in use before it starts anything else. After an error none is open.
+// Listen opens the listeners, so that the agent finds an address in use before it starts anything
+// else. After an error none is open.
 func (s *Server) Listen() error {
 	if s.cfg.HTTPAddress != "" {
 		l, err := net.Listen("tcp", s.cfg.HTTPAddress)
@@ -114,7 +123,8 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// Addr returns the address of the read-only listener, with the actual port for port 0; nil if there is none.
+// Addr returns the address of the read-only listener, with the actual port for port 0; nil if there
+// is none.
 func (s *Server) Addr() net.Addr {
 	if s.tcp == nil {
 		return nil
@@ -157,11 +167,12 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		Handler:           s.handler(control),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       s.cfg.Timeout,
-		WriteTimeout:      s.cfg.Timeout + time.Second, // later than the deadline of the request, which sends an answer
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ConnContext:       withPeer,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// later than the deadline of the request, which sends an answer
+		WriteTimeout:   s.cfg.Timeout + time.Second,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ConnContext:    withPeer,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		// Active requests outlive ctx: Shutdown waits for them, Close ends them.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}

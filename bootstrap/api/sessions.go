@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// oneReading limits how often clients on TCP have VPP look for sessions: its workers stop meanwhile. The answer of the last reading is given again.
+// oneReading limits how often clients on TCP have VPP look for sessions: its workers stop
+// meanwhile. The answer of the last reading is given again.
 type oneReading struct {
 	turn    chan struct{} // a token; its holder owns the following
 	key     string
@@ -16,7 +17,8 @@ type oneReading struct {
 
 func newOneReading() *oneReading { return &oneReading{turn: make(chan struct{}, 1)} }
 
-// get returns the last reading if it is of the same service and not older than diffShared, and otherwise a new one. Of another service there is none so soon.
+// get returns the last reading if it is of the same service and not older than diffShared, and
+// otherwise a new one. Of another service there is none so soon.
 func (o *oneReading) get(ctx context.Context, key string, read func(context.Context, string) (*ServiceSessions, error)) (*ServiceSessions, error) {
 	select {
 	case o.turn <- struct{}{}:

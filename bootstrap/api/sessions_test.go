@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestServiceSessions: clients on TCP share a reading of VPP, and cannot have it read again for another service at once; the control socket reads each time.
+// TestServiceSessions: clients on TCP share a reading of VPP, and cannot have it read again for
+// another service at once; the control socket reads each time.
 func TestServiceSessions(t *testing.T) {
 	agent := apitest.New(3)
 	a := apitest.Start(t, agent, nil)

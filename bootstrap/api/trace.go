@@ -16,8 +16,10 @@ const (
 	traceInterval = 200 * time.Millisecond // between two queries of the journal
 	traceHistory  = 200                    // number of past events, unless the request has ?after=
 	traceMost     = 10000                  // events after which the trace ends
-	tracesAtOnce  = 8                      // of one listener, so that clients on TCP leave room for the control socket
-	heartbeat     = 5 * time.Second        // interval of comments without events, by which both ends detect a lost connection
+	// of one listener, so that clients on TCP leave room for the control socket
+	tracesAtOnce = 8
+	// interval of comments without events, by which both ends detect a lost connection
+	heartbeat = 5 * time.Second
 )
 
 // traceQuery selects the events of a trace.
@@ -33,7 +35,8 @@ func parseTrace(r *http.Request) (traceQuery, error) {
 		return q, err
 	}
 	q.Kind, q.Object, q.Limit = values["kind"], values["object"], traceMost
-	if id := r.Header.Get("Last-Event-ID"); id != "" && values["after"] == "" { // of a browser that reconnects
+	if id := r.Header.Get("Last-Event-ID"); id != "" && values["after"] == "" {
+		// of a browser that reconnects
 		values["after"] = id
 	}
 	if q.After, err = numberOf(values, "after"); err == nil {
@@ -92,8 +95,8 @@ func (s *Server) traces(control bool) http.HandlerFunc {
 	}
 }
 
-// trace streams the journal as server-sent events: past events, then new ones, until the client disconnects, the server stops, or the limit is
-// reached.
+// trace streams the journal as server-sent events: past events, then new ones, until the client
+// disconnects, the server stops, or the limit is reached.
 func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 	first, older, err := s.news(r.Context(), &q.EventQuery, traceHistory)
 	if err != nil {
@@ -114,12 +117,14 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 	}
 }
 
-// leftOut is what a trace says instead of events that were too many. It is no event of the journal, and has no number.
+// leftOut is what a trace says instead of events that were too many. It is no event of the journal,
+// and has no number.
 func leftOut(most int) Event {
 	return Event{Time: time.Now(), Kind: "trace", Text: fmt.Sprintf("earlier events are left out: a trace shows at most %d at once; troupe events has them", most)}
 }
 
-// news returns the events of a query after the last one sent, the oldest first; of too many, the latest, and older is true.
+// news returns the events of a query after the last one sent, the oldest first; of too many, the
+// latest, and older is true.
 func (s *Server) news(ctx context.Context, q *EventQuery, most int) (events []Event, older bool, err error) {
 	ask := *q
 	for len(events) < most {
@@ -180,7 +185,8 @@ func (t *tracer) write(format string, args ...any) error {
 	return err
 }
 
-// follow sends new events. It retries while the journal does not answer, because its supervisor restarts it.
+// follow sends new events. It retries while the journal does not answer, because its supervisor
+// restarts it.
 func (t *tracer) follow(ctx context.Context) {
 	look := time.NewTicker(traceInterval)
 	defer look.Stop()

@@ -71,7 +71,8 @@ func TestTraceFollowsTheJournal(t *testing.T) {
 	}
 }
 
-// TestTracesAreLimitedByListener: traces over TCP leave room for those of the operator on the control socket.
+// TestTracesAreLimitedByListener: traces over TCP leave room for those of the operator on the
+// control socket.
 func TestTracesAreLimitedByListener(t *testing.T) {
 	refused := make(chan api.Refusal, 1000)
 	a := apitest.Start(t, apitest.New(1), func(c *api.Config) { c.Refused = func(r api.Refusal) { refused <- r } })
@@ -138,7 +139,8 @@ func TestEventsOfOneCause(t *testing.T) {
 	}
 }
 
-// TestTraceSaysWhatItLeavesOut: more events at once than a trace shows are not dropped in silence; without ?after= the past is only a beginning.
+// TestTraceSaysWhatItLeavesOut: more events at once than a trace shows are not dropped in silence;
+// without ?after= the past is only a beginning.
 func TestTraceSaysWhatItLeavesOut(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	burst := func(n int) {
@@ -163,7 +165,8 @@ func TestTraceSaysWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// TestExternalPages: the entries of external configuration come in pages, in their order, which is not that of their names alone.
+// TestExternalPages: the entries of external configuration come in pages, in their order, which is
+// not that of their names alone.
 func TestExternalPages(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	for _, source := range []string{"a", "b", "c"} {

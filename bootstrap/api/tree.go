@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// maxChildren is the number of children of one actor in a tree, because 10,000 services would make it unreadable. Below counts all.
+// maxChildren is the number of children of one actor in a tree, because 10,000 services would make
+// it unreadable. Below counts all.
 const maxChildren = 50
 
 // tree makes trees of actors. An actor whose parent is not among them is a root.

@@ -34,7 +34,8 @@ type NodeHealth struct {
 	LastUpdated time.Time `json:"lastUpdated"`
 	// CurrentTime is the time of the request.
 	CurrentTime time.Time `json:"currentTime"`
-	// Eligible is false if the node is about to leave the cluster, so that load balancers should use another one.
+	// Eligible is false if the node is about to leave the cluster, so that load balancers should
+	// use another one.
 	Eligible bool `json:"nodeEligible"`
 	// Healthy is false if a change has been pending for too long.
 	Healthy bool `json:"healthy"`
@@ -51,7 +52,8 @@ const (
 	ServicePending ServiceState = "pending"
 	// ServiceFailed means that VPP refused an operation; the renderer retries.
 	ServiceFailed ServiceState = "failed"
-	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last good rows stay.
+	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last
+	// good rows stay.
 	ServiceQuarantined ServiceState = "quarantined"
 	// ServiceNotServed means that the service needs no rows, for example because it is headless.
 	ServiceNotServed ServiceState = "not-served"
@@ -64,7 +66,8 @@ type Service struct {
 	State ServiceState `json:"state"`
 	// Generation of its latest input.
 	Generation uint64 `json:"generation"`
-	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and its rows in VPP.
+	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and its
+	// rows in VPP.
 	Frontends int `json:"frontends"`
 	Endpoints int `json:"endpoints"`
 	Rows      int `json:"rows"`
@@ -74,23 +77,28 @@ type Service struct {
 	Error string `json:"error,omitempty"`
 }
 
-// ServiceDetail is a service with its desired frontends, the rows of the renderers for them, and the rows in VPP.
+// ServiceDetail is a service with its desired frontends, the rows of the renderers for them, and
+// the rows in VPP.
 type ServiceDetail struct {
 	Service
 	// NotServed is the reason why the service has no frontends; "" = it may have some.
 	NotServed string `json:"notServed,omitempty"`
-	// Kubernetes is the Service as the agent has got it, reduced to what matters for serving; left out while there is none.
+	// Kubernetes is the Service as the agent has got it, reduced to what matters for serving; left
+	// out while there is none.
 	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
-	// Uses are the endpoints of its slices, those that are not used everywhere first; at most MaxLimit.
+	// Uses are the endpoints of its slices, those that are not used everywhere first; at most
+	// MaxLimit.
 	Uses []EndpointUse `json:"uses"`
 	// Wanted are the frontends that Kubernetes requires.
 	Wanted       []show.Frontend    `json:"wanted"`
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
 	// Rendered are the desired rows.
 	Rendered []show.Row `json:"rendered"`
-	// InVPP are the rows that the renderer last read from VPP or wrote to it, without those of frontends that another service owns.
+	// InVPP are the rows that the renderer last read from VPP or wrote to it, without those of
+	// frontends that another service owns.
 	InVPP []show.Row `json:"inVPP"`
-	// Draining are the endpoints that keep their connections through VPP and get no new ones, ordered by address.
+	// Draining are the endpoints that keep their connections through VPP and get no new ones,
+	// ordered by address.
 	Draining []DrainingEndpoint `json:"draining"`
 	// Approximations are those of a plan of this node, without conflicts.
 	Approximations []show.Approximation `json:"approximations"`
@@ -106,7 +114,8 @@ type DrainingEndpoint struct {
 	Address string `json:"address"`
 	// Since when it drains; not before the start of the agent. Left out for a moment after that.
 	Since time.Time `json:"since,omitzero"`
-	// Connections counts those that VPP has through all frontends of the service; left out until VPP has been asked.
+	// Connections counts those that VPP has through all frontends of the service; left out until
+	// VPP has been asked.
 	Connections *int `json:"connections,omitempty"`
 }
 
@@ -161,7 +170,8 @@ type Packet struct {
 	Service string `json:"service"`
 	// Frontend that decided; left out if a rule about service addresses did.
 	Frontend *show.Frontend `json:"frontend,omitempty"`
-	// Backends are the endpoints, one of which gets the packet: those that Kubernetes asks for, then those that only VPP has.
+	// Backends are the endpoints, one of which gets the packet: those that Kubernetes asks for,
+	// then those that only VPP has.
 	Backends []PacketBackend `json:"backends"`
 	// Others are frontends with this destination that do not decide.
 	Others []PacketOther `json:"others"`
@@ -201,7 +211,8 @@ type Interfaces struct {
 	NodeAddresses []string `json:"nodeAddresses"`
 	// Items are ordered by index.
 	Items []Interface `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all pages. A Backend leaves both out.
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all
+	// pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
 }
@@ -227,7 +238,8 @@ type Interface struct {
 type Nodes struct {
 	// Self is the name of this node.
 	Self string `json:"self"`
-	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without a store.
+	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without a
+	// store.
 	Claim string `json:"claim"`
 	// Reason why the claim is not held, or the latest error of the node store.
 	Reason string `json:"reason,omitempty"`
@@ -235,14 +247,16 @@ type Nodes struct {
 	Connected bool `json:"connected"`
 	// Items are ordered by name.
 	Items []Node `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all pages. A Backend leaves both out.
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all
+	// pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
 	// Approximations of this node, ordered by renderer and reason.
 	Approximations []Approximation `json:"approximations"`
 }
 
-// Approximation is what this node does not do exactly as Kubernetes asks, for every service of which Kubernetes asks it.
+// Approximation is what this node does not do exactly as Kubernetes asks, for every service of
+// which Kubernetes asks it.
 type Approximation struct {
 	Renderer string `json:"renderer"`
 	// Services is how many services it concerns.
@@ -268,10 +282,12 @@ type Node struct {
 type Sessions struct {
 	// Time is when the agent last read it.
 	Time time.Time `json:"time"`
-	// BusiestWorker is the number of sessions of the worker that has the most, Limit the limit of each worker; 0 = unknown.
+	// BusiestWorker is the number of sessions of the worker that has the most, Limit the limit of
+	// each worker; 0 = unknown.
 	BusiestWorker uint64 `json:"busiestWorker"`
 	Limit         uint32 `json:"limit"`
-	// Alarm is true while the table is nearly full and the agent can neither free sessions nor raise the limit.
+	// Alarm is true while the table is nearly full and the agent can neither free sessions nor
+	// raise the limit.
 	Alarm bool `json:"alarm"`
 	// Protocols are the sessions by protocol, as of the last survey; empty = there was none yet.
 	Protocols []ProtocolSessions `json:"protocols"`
@@ -300,12 +316,14 @@ type ServiceSessions struct {
 type Session struct {
 	// Protocol is TCP, UDP or the number of another one.
 	Protocol string `json:"protocol"`
-	// Client, Frontend and Backend are "ip:port". ClientAs is what the backend sees as the client where its address is replaced.
+	// Client, Frontend and Backend are "ip:port". ClientAs is what the backend sees as the client
+	// where its address is replaced.
 	Client   string `json:"client"`
 	ClientAs string `json:"clientAs,omitempty"`
 	Frontend string `json:"frontend"`
 	Backend  string `json:"backend"`
-	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in the table.
+	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in the
+	// table.
 	IdleSeconds float64 `json:"idleSeconds"`
 	Expired     bool    `json:"expired"`
 	Packets     uint64  `json:"packets"`
@@ -314,7 +332,8 @@ type Session struct {
 
 // EventQuery selects events of the journal.
 type EventQuery struct {
-	// Before selects events with a smaller sequence number; 0 = from the newest. After selects those with a larger one.
+	// Before selects events with a smaller sequence number; 0 = from the newest. After selects
+	// those with a larger one.
 	Before, After uint64
 	// Cause selects the effects of one change or command; 0 = all.
 	Cause uint64
@@ -336,15 +355,18 @@ type EventPage struct {
 type Event struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
-	// Kind is service, render, command, audit, resync, healing, link, interfaces, node, source, readiness or fault.
+	// Kind is service, render, command, audit, resync, healing, link, interfaces, node, source,
+	// readiness or fault.
 	Kind  string `json:"kind"`
 	Actor string `json:"actor"`
 	// Object of the event: a service, an interface, a node; "" = none.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"`
-	// Cause is the ID of the change or command that the event is an effect of; all effects of one have the same. 0 = none.
+	// Cause is the ID of the change or command that the event is an effect of; all effects of one
+	// have the same. 0 = none.
 	Cause uint64 `json:"cause,omitempty"`
-	// Method is update, upstream-resync, downstream-resync or full-resync; "" = the event is not a transaction.
+	// Method is update, upstream-resync, downstream-resync or full-resync; "" = the event is not a
+	// transaction.
 	Method string `json:"method,omitempty"`
 	// Operations are the planned ones, on VPP or as steps of a command, each as one line.
 	Operations []string `json:"operations,omitempty"`
@@ -401,7 +423,8 @@ type RendererSync struct {
 type ResyncRequest struct {
 	// Reason for the journal.
 	Reason string `json:"reason"`
-	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full" or "" both.
+	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full" or ""
+	// both.
 	Method ResyncMethod `json:"method"`
 }
 
@@ -417,8 +440,8 @@ const (
 
 // Diff is the difference between VPP and the desired state.
 type Diff struct {
-	// Time is when the reading of VPP began. On TCP it may be some seconds ago, because clients share a reading; the control socket reads VPP for
-	// each request. A Backend leaves it out.
+	// Time is when the reading of VPP began. On TCP it may be some seconds ago, because clients
+	// share a reading; the control socket reads VPP for each request. A Backend leaves it out.
 	Time time.Time `json:"time,omitzero"`
 	// Renderers are ordered by name.
 	Renderers []RendererDiff `json:"renderers"`
@@ -427,7 +450,8 @@ type Diff struct {
 // RendererDiff is the part of one renderer.
 type RendererDiff struct {
 	Renderer string `json:"renderer"`
-	// Operations would bring VPP to the desired state, each as one line; empty = it is in that state.
+	// Operations would bring VPP to the desired state, each as one line; empty = it is in that
+	// state.
 	Operations []string `json:"operations"`
 	// Error is the reason why VPP could not be read; "" = none.
 	Error string `json:"error,omitempty"`

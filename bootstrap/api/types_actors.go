@@ -9,13 +9,15 @@ import (
 type Actor struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"`
-	// State is the first of these that applies: stopping, quarantined (a service that failed too often), backoff (it failed and is restarted
-	// after a delay), suspended (it failed and its supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or while
-	// an earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
+	// State is the first of these that applies: stopping, quarantined (a service that failed too
+	// often), backoff (it failed and is restarted after a delay), suspended (it failed and its
+	// supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or while an
+	// earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
 	State string `json:"state"`
 	// Incarnation counts its starts, from 1.
 	Incarnation uint64 `json:"incarnation"`
-	// Pending is the number of messages in the mailbox, Received that of all posted ones, Coalesced that of those that replaced a pending one.
+	// Pending is the number of messages in the mailbox, Received that of all posted ones, Coalesced
+	// that of those that replaced a pending one.
 	Pending   uint64 `json:"pending"`
 	Received  uint64 `json:"received"`
 	Coalesced uint64 `json:"coalesced"`
@@ -30,18 +32,21 @@ type Actor struct {
 	Since time.Time `json:"since,omitzero"`
 	// LastFailure is one line; "" = none.
 	LastFailure string `json:"lastFailure,omitempty"`
-	// MostPending is the most messages that ever waited, OldestSeconds how long the one that waits longest has waited.
+	// MostPending is the most messages that ever waited, OldestSeconds how long the one that waits
+	// longest has waited.
 	MostPending   uint64  `json:"mostPending,omitempty"`
 	OldestSeconds float64 `json:"oldestSeconds,omitempty"`
-	// Handling is the type of the message that the actor is handling, HandlingSeconds since how long; "" = none.
+	// Handling is the type of the message that the actor is handling, HandlingSeconds since how
+	// long; "" = none.
 	Handling        string  `json:"handling,omitempty"`
 	HandlingSeconds float64 `json:"handlingSeconds,omitempty"`
 	// Discarded counts messages that were dropped because the actor stopped or too many waited.
 	Discarded uint64 `json:"discarded,omitempty"`
-	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed too, one-for-one only that one; "" = no supervisor.
+	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed too,
+	// one-for-one only that one; "" = no supervisor.
 	Strategy string `json:"strategy,omitempty"`
-	// Budget is how many failures of its children within its window a supervisor tolerates before it fails itself, BudgetLeft how many more it
-	// tolerates now; -1 = any number.
+	// Budget is how many failures of its children within its window a supervisor tolerates before
+	// it fails itself, BudgetLeft how many more it tolerates now; -1 = any number.
 	Budget     int `json:"budget,omitempty"`
 	BudgetLeft int `json:"budgetLeft,omitempty"`
 }
@@ -59,13 +64,16 @@ type Mailbox struct {
 // Waiting is one message in a mailbox.
 type Waiting struct {
 	Type string `json:"type"`
-	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not coalesced.
+	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not
+	// coalesced.
 	Key string `json:"key,omitempty"`
-	// AgeSeconds is how long it has waited; with a key, since the first of its values that the actor has not handled.
+	// AgeSeconds is how long it has waited; with a key, since the first of its values that the
+	// actor has not handled.
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Sender is the actor that expects an answer; "" = none.
 	Sender string `json:"sender,omitempty"`
-	// Body is the content. It is left out of internal messages, of those above 4 KiB, behind the first 100, and on TCP with api.redactMessages.
+	// Body is the content. It is left out of internal messages, of those above 4 KiB, behind the
+	// first 100, and on TCP with api.redactMessages.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -74,7 +82,8 @@ type Traffic struct {
 	Kind string `json:"kind"`
 	// Messages are the types of handled messages, the most frequent first.
 	Messages []MessageTraffic `json:"messages"`
-	// From and To are the kinds that have sent to actors of this one, and those to which they have, by the number of messages.
+	// From and To are the kinds that have sent to actors of this one, and those to which they have,
+	// by the number of messages.
 	From []KindTraffic `json:"from"`
 	To   []KindTraffic `json:"to"`
 }
@@ -83,7 +92,8 @@ type Traffic struct {
 type MessageTraffic struct {
 	Type  string `json:"type"`
 	Count uint64 `json:"count"`
-	// P50Seconds and P99Seconds are times below which 50 and 99 of 100 were handled, rounded up to a power of two of nanoseconds.
+	// P50Seconds and P99Seconds are times below which 50 and 99 of 100 were handled, rounded up to
+	// a power of two of nanoseconds.
 	P50Seconds float64 `json:"p50Seconds"`
 	P99Seconds float64 `json:"p99Seconds"`
 }
@@ -104,7 +114,8 @@ type DeadLetters struct {
 // DeadLetter is one of them.
 type DeadLetter struct {
 	Time time.Time `json:"time"`
-	// To is the path of the actor it was sent to, Sender that of the actor that expects an answer; "" = none.
+	// To is the path of the actor it was sent to, Sender that of the actor that expects an answer;
+	// "" = none.
 	To     string `json:"to"`
 	Sender string `json:"sender,omitempty"`
 	Type   string `json:"type"`

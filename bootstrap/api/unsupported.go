@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 )
 
-// Unsupported is a Reader and Controller that supports nothing, for a Backend that is not an agent to embed.
+// Unsupported is a Reader and Controller that supports nothing, for a Backend that is not an agent
+// to embed.
 type Unsupported struct{}
 
 // Services satisfies Reader.

@@ -21,7 +21,8 @@ import (
 // maxAnswer limits an answer, in bytes: a page of the largest list has a few hundred KB.
 const maxAnswer = 64 << 20
 
-// timeout limits one call; it is longer than the deadline of the agent, which answers with an error then.
+// timeout limits one call; it is longer than the deadline of the agent, which answers with an error
+// then.
 const timeout = 15 * time.Second
 
 // Error is an error answer of the agent.
@@ -68,7 +69,8 @@ func NewControl(path string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
 }
 
-// NewProxied returns a client for an agent whose paths are below a URL of a proxy; name is the agent's in errors.
+// NewProxied returns a client for an agent whose paths are below a URL of a proxy; name is the
+// agent's in errors.
 func NewProxied(through http.RoundTripper, base, name string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: through}, base: base, name: name}
 }
@@ -102,7 +104,8 @@ func (c *Client) PostFor(ctx context.Context, resource string, body, into any) e
 	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, into)
 }
 
-// Put replaces a resource by an unmodified document and decodes the answer. Only the control socket accepts it.
+// Put replaces a resource by an unmodified document and decodes the answer. Only the control socket
+// accepts it.
 func (c *Client) Put(ctx context.Context, resource string, document []byte, into any) error {
 	return c.do(ctx, http.MethodPut, "/api/v1/"+resource, json.RawMessage(document), into)
 }
@@ -112,8 +115,8 @@ func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 	return c.do(ctx, http.MethodDelete, "/api/v1/"+resource, nil, into)
 }
 
-// Stream reads server-sent events and calls a function with the data of each, until the agent ends the stream, ctx ends, or the function returns
-// an error. The end of ctx is no error.
+// Stream reads server-sent events and calls a function with the data of each, until the agent ends
+// the stream, ctx ends, or the function returns an error. The end of ctx is no error.
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
 	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
 	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
@@ -122,7 +125,8 @@ func (c *Client) Stream(ctx context.Context, resource string, query url.Values, 
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
-		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // a partial text is better than none
+		// a partial text is better than none
+		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		return refusal(response.StatusCode, content)
 	}
 	lines := bufio.NewScanner(response.Body)
@@ -208,7 +212,8 @@ func refusal(status int, content []byte) error {
 	return &Error{Status: status, Message: answer.Error}
 }
 
-// All reads every page of a list, up to most items; 0 = all. It may miss items that were added meanwhile and have deleted ones.
+// All reads every page of a list, up to most items; 0 = all. It may miss items that were added
+// meanwhile and have deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
 	query = cloneValues(query)
 	for {
@@ -229,7 +234,8 @@ func All[T any](ctx context.Context, c *Client, resource string, query url.Value
 	}
 }
 
-// Pages calls a function for each page of a list, with the query of the page; it returns the cursor of the next one.
+// Pages calls a function for each page of a list, with the query of the page; it returns the cursor
+// of the next one.
 func Pages(each func(query url.Values) (next string, err error)) error {
 	query := url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
 	for {

@@ -31,8 +31,9 @@ func NewDocument() *Document {
 	return &Document{Agent: Defaults(), lines: map[string]int{}, flags: map[string]string{}}
 }
 
-// Decode reads one YAML or JSON document over the defaults; source names it in errors. It reports every field that is unknown, duplicate or has
-// a value of the wrong type (Errors). Validate checks the values.
+// Decode reads one YAML or JSON document over the defaults; source names it in errors. It reports
+// every field that is unknown, duplicate or has a value of the wrong type (Errors). Validate checks
+// the values.
 func Decode(data []byte, source string) (*Document, error) {
 	doc := NewDocument()
 	doc.source = source
@@ -50,7 +51,8 @@ func Load(data []byte, source string) (*Document, error) {
 	return doc, Join(err, doc.Validate())
 }
 
-// Join merges the problems of two steps into one Errors and leaves out those of the second step about fields that the first one reports.
+// Join merges the problems of two steps into one Errors and leaves out those of the second step
+// about fields that the first one reports.
 func Join(first, second error) error {
 	var a, b Errors
 	switch {
@@ -226,7 +228,8 @@ func names(t reflect.Type) []string {
 	return all
 }
 
-// suggestion names a known field that differs in case or in at most two characters, as the end of an error; "" = there is none.
+// suggestion names a known field that differs in case or in at most two characters, as the end of
+// an error; "" = there is none.
 func suggestion(got string, known []string) string {
 	for _, name := range known {
 		if strings.EqualFold(name, got) || distance(strings.ToLower(name), strings.ToLower(got)) <= 2 {
@@ -236,7 +239,8 @@ func suggestion(got string, known []string) string {
 	return ""
 }
 
-// distance is the Levenshtein distance of two words; words of more than 40 bytes count as entirely different.
+// distance is the Levenshtein distance of two words; words of more than 40 bytes count as entirely
+// different.
 func distance(a, b string) int {
 	if len(a) > 40 || len(b) > 40 {
 		return len(a) + len(b)

@@ -76,7 +76,8 @@ func TestOneOrMoreAddresses(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors holds the text a user sees: place, path, what is wrong. All problems of a file come at once.
+// TestDecodeErrors holds the text a user sees: place, path, what is wrong. All problems of a file
+// come at once.
 func TestDecodeErrors(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"empty", "", "f.yaml: is empty: expected apiVersion troupe.dev/v1alpha1, kind AgentConfiguration"},
@@ -145,7 +146,8 @@ func TestJoinReportsAFieldOnce(t *testing.T) {
 	}
 }
 
-// TestMarshalRoundTrip: whatever texts and numbers a configuration holds, it is read back as it was written.
+// TestMarshalRoundTrip: whatever texts and numbers a configuration holds, it is read back as it was
+// written.
 func TestMarshalRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := Defaults()
@@ -166,7 +168,8 @@ func TestMarshalRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecode: no input makes the decoder panic, and an input that is valid can be written and read back without loss.
+// FuzzDecode: no input makes the decoder panic, and an input that is valid can be written and read
+// back without loss.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(Marshal(Defaults(), true)))
 	f.Add([]byte(head + "vpp: {requestWindow: 3}\n"))
@@ -180,7 +183,8 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("error without a place: %v", err)
 			}
 			lines := 1
-			for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // for YAML each of them ends a line
+			for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+				// for YAML each of them ends a line
 				lines += bytes.Count(data, []byte(end))
 			}
 			for _, e := range all {

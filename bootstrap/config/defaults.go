@@ -15,7 +15,8 @@ func Defaults() *Agent {
 			NodePortAddresses: []string{"primary"},
 			AllowExternalIPs:  []string{ExternalIPsAuto},
 			ReservedPorts: []string{
-				"22/TCP", "179/TCP", "2379/TCP", "2380/TCP", "6443/TCP", "10250/TCP", "10256/TCP", "4789/UDP", // SSH, BGP, etcd, API server, kubelet, kube-proxy, VXLAN
+				// SSH, BGP, etcd, API server, kubelet, kube-proxy, VXLAN
+				"22/TCP", "179/TCP", "2379/TCP", "2380/TCP", "6443/TCP", "10250/TCP", "10256/TCP", "4789/UDP",
 			},
 			ReserveListening: true,
 			Limits: Limits{

@@ -34,8 +34,8 @@ type FieldDoc struct {
 	Doc string `json:"doc"`
 }
 
-// Explain returns the documentation of the field at path and of the fields below it, in the order of the document; "" = of all fields. The error
-// for an unknown path suggests a similar one.
+// Explain returns the documentation of the field at path and of the fields below it, in the order
+// of the document; "" = of all fields. The error for an unknown path suggests a similar one.
 func Explain(path string) ([]FieldDoc, error) {
 	comments, defaults := fieldComments(), Defaults()
 	var docs []FieldDoc
@@ -63,7 +63,8 @@ func Explain(path string) ([]FieldDoc, error) {
 	return docs, nil
 }
 
-// Marshal writes a configuration as a YAML document in the order of the struct; with comments it writes the documentation above each field.
+// Marshal writes a configuration as a YAML document in the order of the struct; with comments it
+// writes the documentation above each field.
 func Marshal(a *Agent, comments bool) string {
 	var b strings.Builder
 	docs := fieldComments()
@@ -135,7 +136,8 @@ var fieldComments = sync.OnceValue(func() map[string]string {
 	return docs
 })
 
-// Wrap breaks a paragraph at spaces into lines of at most width characters; a longer word gets a line of its own.
+// Wrap breaks a paragraph at spaces into lines of at most width characters; a longer word gets a
+// line of its own.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""

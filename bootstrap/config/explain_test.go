@@ -26,7 +26,8 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	}
 }
 
-// TestDefaultsExplainEveryField: the file that is printed has every field with its whole explanation above it, and each can be asked for alone.
+// TestDefaultsExplainEveryField: the file that is printed has every field with its whole
+// explanation above it, and each can be asked for alone.
 func TestDefaultsExplainEveryField(t *testing.T) {
 	docs, err := Explain("")
 	if err != nil {

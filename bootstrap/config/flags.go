@@ -17,8 +17,8 @@ type Flags struct {
 	file   string
 }
 
-// AddFlags adds --config and one flag for every field that has a flag tag, or for those in only if it is not empty. The help text is the first
-// sentence of the field's documentation.
+// AddFlags adds --config and one flag for every field that has a flag tag, or for those in only if
+// it is not empty. The help text is the first sentence of the field's documentation.
 func AddFlags(cmd *cobra.Command, only ...string) *Flags {
 	f := &Flags{cmd: cmd, values: Defaults()}
 	wanted := map[string]bool{}
@@ -55,8 +55,8 @@ func (f *Flags) bind(one field, name, usage string) {
 	}
 }
 
-// Load returns the configuration of a command line: defaults, then the file of --config, then the flags. It returns syntax problems of the file as
-// Errors; it does not validate the values.
+// Load returns the configuration of a command line: defaults, then the file of --config, then the
+// flags. It returns syntax problems of the file as Errors; it does not validate the values.
 func (f *Flags) Load() (*Document, error) {
 	doc, err := NewDocument(), error(nil)
 	if f.file != "" {
@@ -88,7 +88,8 @@ func (f *Flags) LoadForStart() (*Agent, error) {
 	return doc.Agent, nil
 }
 
-// usage is the first sentence of a documentation without its full stop, with the allowed values unless the sentence names them.
+// usage is the first sentence of a documentation without its full stop, with the allowed values
+// unless the sentence names them.
 func usage(doc, enum string) string {
 	text, _, _ := strings.Cut(doc, ". ")
 	text = strings.TrimSuffix(text, ".")

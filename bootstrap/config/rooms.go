@@ -58,7 +58,8 @@ func (s Services) FollowExternalIPs() bool {
 	return slices.Equal(s.AllowExternalIPs, []string{ExternalIPsAuto})
 }
 
-// Keeper returns the settings of the host routes; ok is false when there are none. It fails only where Validate does.
+// Keeper returns the settings of the host routes; ok is false when there are none. It fails only
+// where Validate does.
 func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {
 	if h.Interface == "" {
 		return hostroute.Config{}, false, nil
@@ -70,7 +71,8 @@ func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {
 	return hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap()}, true, nil
 }
 
-// Reserved returns the ports of nodes that no service may claim: the configured ones, and those of the agent's servers. It fails only where Validate does.
+// Reserved returns the ports of nodes that no service may claim: the configured ones, and those of
+// the agent's servers. It fails only where Validate does.
 func (a *Agent) Reserved() (frontend.Ports, error) {
 	ports := frontend.Ports{}
 	for i, text := range a.Services.ReservedPorts {
@@ -97,8 +99,9 @@ func (l Limits) serving() service.Limits {
 	}
 }
 
-// Renderer returns the settings of the nat44 renderer on the node of this name. The routes renderer beside it rejects traffic that has no row.
-// TwiceNAT is the invalid address where loopbackIP is empty. It fails only where Validate does.
+// Renderer returns the settings of the nat44 renderer on the node of this name. The routes renderer
+// beside it rejects traffic that has no row. TwiceNAT is the invalid address where loopbackIP is
+// empty. It fails only where Validate does.
 func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	cfg := nat44.Config{
 		Node: node, Pads: true, Unreachable: true, MasqueradeClashes: n.MasqueradeClashes, AllWorkers: n.AllWorkers, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
@@ -118,7 +121,8 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	return cfg, nil
 }
 
-// CNAT returns the settings of the cnat renderer on the node of this name; nil = it is not used. No service may claim the reserved ports from the nodes.
+// CNAT returns the settings of the cnat renderer on the node of this name; nil = it is not used. No
+// service may claim the reserved ports from the nodes.
 func (a *Agent) CNAT(node string, reserved frontend.Ports) *cnat.Config {
 	if a.Renderer == RendererNAT44 {
 		return nil

@@ -11,7 +11,8 @@ type field struct {
 	path string
 	// name is the last part of path.
 	name string
-	// owner is the name of the Go struct of the field, goName that of the field in it; together they find the comment.
+	// owner is the name of the Go struct of the field, goName that of the field in it; together
+	// they find the comment.
 	owner  string
 	goName string
 	tag    reflect.StructTag
@@ -29,7 +30,8 @@ func (f field) depth() int { return strings.Count(f.path, ".") }
 // value returns the field's value in an Agent.
 func (f field) value(a *Agent) reflect.Value { return reflect.ValueOf(a).Elem().FieldByIndex(f.index) }
 
-// schema returns every field of the configuration in the order of the document, sections before their fields.
+// schema returns every field of the configuration in the order of the document, sections before
+// their fields.
 func schema() []field { return appendFields(nil, reflect.TypeFor[Agent](), "", nil) }
 
 // appendFields walks a struct in the order of its fields, which is the order of the document.

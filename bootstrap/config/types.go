@@ -6,24 +6,27 @@ const (
 	Kind       = "AgentConfiguration"
 )
 
-// Agent is the configuration of the agent of one node. It holds no secrets, only paths of files with secrets, so that one ConfigMap may serve all
-// nodes.
+// Agent is the configuration of the agent of one node. It holds no secrets, only paths of files
+// with secrets, so that one ConfigMap may serve all nodes.
 type Agent struct {
 	// Always troupe.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Always AgentConfiguration.
 	Kind string `json:"kind"`
-	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not start without it; where nodes
-	// share a file, each node passes --node-name.
+	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not
+	// start without it; where nodes share a file, each node passes --node-name.
 	NodeName string `json:"nodeName" flag:"node-name"`
-	// Renderer of services in VPP: dual (NAT44 for IPv4, CNAT for IPv6), nat44 (IPv4 only) or cnat (CNAT for both; without source ranges,
-	// external configuration and dynamic SNAT, which need NAT44).
+	// Renderer of services in VPP: dual (NAT44 for IPv4, CNAT for IPv6), nat44 (IPv4 only) or cnat
+	// (CNAT for both; without source ranges, external configuration and dynamic SNAT, which need
+	// NAT44).
 	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
-	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from VPP when the agent stops, and its routes from the
-	// host. By default VPP keeps forwarding, and the next start finds everything in place.
+	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from
+	// VPP when the agent stops, and its routes from the host. By default VPP keeps forwarding, and
+	// the next start finds everything in place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
-	// Directory for state that outlives the process: the local mirror with the node ID (mirror/), external configuration (external/), interfaces
-	// assigned to pods (pods.json), and the data of an embedded etcd. Empty: the agent keeps none of it; an embedded etcd uses etcd.dataDir.
+	// Directory for state that outlives the process: the local mirror with the node ID (mirror/),
+	// external configuration (external/), interfaces assigned to pods (pods.json), and the data of
+	// an embedded etcd. Empty: the agent keeps none of it; an embedded etcd uses etcd.dataDir.
 	DataDir string `json:"dataDir" flag:"data-dir"`
 	// Source of the desired state.
 	Kubernetes Kubernetes `json:"kubernetes"`
@@ -43,7 +46,8 @@ type Agent struct {
 	NodeStore NodeStore `json:"nodeStore"`
 	// The etcd that may be the node store, and holds external configuration.
 	Etcd Etcd `json:"etcd"`
-	// The local mirror: the desired state that the agent starts with while neither the API server nor etcd answers. It needs dataDir.
+	// The local mirror: the desired state that the agent starts with while neither the API server
+	// nor etcd answers. It needs dataDir.
 	Mirror Mirror `json:"mirror"`
 	// Intervals of checks and repairs: see docs/architecture.md.
 	Healing Healing `json:"healing"`
@@ -55,17 +59,18 @@ type Agent struct {
 
 // Kubernetes configures the source of Services, EndpointSlices, Nodes and Pods.
 type Kubernetes struct {
-	// "kubernetes" reads the API server; "files:DIR" reads every *.yaml and *.json in DIR and watches it.
+	// "kubernetes" reads the API server; "files:DIR" reads every *.yaml and *.json in DIR and
+	// watches it.
 	Source string `json:"source" flag:"kube-source"`
-	// Path of a kubeconfig. Empty: the service account of the pod. The server address must not be a ClusterIP, because ClusterIPs work only
-	// once this agent runs.
+	// Path of a kubeconfig. Empty: the service account of the pod. The server address must not be a
+	// ClusterIP, because ClusterIPs work only once this agent runs.
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
 	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the
 	// kubeconfig or of the pod's environment, or a list of them. The agent stays with one that
 	// works, and goes to the next one when that fails. Empty: theirs.
 	APIServer OneOrMore `json:"apiServer" flag:"kube-api-server" check:"url"`
-	// Age of the state served above which the node is not ready (/readyz) while the API server, or the directory, cannot be read; until then
-	// /readyz?verbose shows the age. 0: no limit.
+	// Age of the state served above which the node is not ready (/readyz) while the API server, or
+	// the directory, cannot be read; until then /readyz?verbose shows the age. 0: no limit.
 	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
@@ -78,11 +83,13 @@ type OneOrMore []string
 
 // Services holds the settings that kube-proxy has in its configuration, too.
 type Services struct {
-	// Networks of all pods of the cluster. A client address inside them is that of a pod; without them the agent never masquerades ClusterIP
-	// traffic, and externalTrafficPolicy Local applies to pods as well.
+	// Networks of all pods of the cluster. A client address inside them is that of a pod; without
+	// them the agent never masquerades ClusterIP traffic, and externalTrafficPolicy Local applies
+	// to pods as well.
 	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
-	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them. Empty: those of the
-	// cluster's ServiceCIDR objects, where the API server has them.
+	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no
+	// service, instead of routing them. Empty: those of the cluster's ServiceCIDR objects, where
+	// the API server has them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
 	// Addresses of this node on which node ports are served: "primary" (the first address of the
 	// Node object, per family), networks, or both, which together mean each of these addresses; or
@@ -94,77 +101,93 @@ type Services struct {
 	// Service can receive the packets of pods to every port of an allowed address that no other
 	// service has.
 	AllowExternalIPs []string `json:"allowExternalIPs" flag:"allow-external-ips" check:"externalip"`
-	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer address may claim, because the nodes use them
-	// themselves. Ports of the agent's own servers are always among them.
+	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer
+	// address may claim, because the nodes use them themselves. Ports of the agent's own servers
+	// are always among them.
 	ReservedPorts []string `json:"reservedPorts" flag:"reserved-ports" check:"port"`
-	// Let no external IP or load-balancer address claim a port of these addresses on which a process of the node listens, or did in the last 10
-	// minutes.
+	// Let no external IP or load-balancer address claim a port of these addresses on which a
+	// process of the node listens, or did in the last 10 minutes.
 	ReserveListening bool `json:"reserveListening" flag:"reserve-listening"`
 	// Masquerade every client of a ClusterIP, pods included.
 	MasqueradeAll bool `json:"masqueradeAll" flag:"masquerade-all"`
-	// What services may ask of a node, so that no namespace takes it from the others: see docs/semantics.md.
+	// What services may ask of a node, so that no namespace takes it from the others: see
+	// docs/semantics.md.
 	Limits Limits `json:"limits"`
 }
 
-// Limits are how much a service, and all services of a namespace together, may ask of a node. A service above a limit is not served at all, and says
-// so; where a namespace is above one, its oldest services are served. kube-proxy has no limits. 0 means no limit.
+// Limits are how much a service, and all services of a namespace together, may ask of a node. A
+// service above a limit is not served at all, and says so; where a namespace is above one, its
+// oldest services are served. kube-proxy has no limits. 0 means no limit.
 type Limits struct {
-	// Largest number of frontends of a service: its ports times its addresses, of which the addresses for node ports are a part.
+	// Largest number of frontends of a service: its ports times its addresses, of which the
+	// addresses for node ports are a part.
 	FrontendsPerService int `json:"frontendsPerService" min:"0" max:"1000000000"`
 	// Largest number of frontends of all services of a namespace.
 	FrontendsPerNamespace int `json:"frontendsPerNamespace" min:"0" max:"1000000000"`
-	// Largest number of endpoints behind the frontends of a service: an endpoint counts once for each frontend.
+	// Largest number of endpoints behind the frontends of a service: an endpoint counts once for
+	// each frontend.
 	BackendsPerService int `json:"backendsPerService" min:"0" max:"1000000000"`
 	// Largest number of endpoints behind the frontends of all services of a namespace.
 	BackendsPerNamespace int `json:"backendsPerNamespace" min:"0" max:"1000000000"`
-	// Memory of VPP in MiB that services may take on a node, divided between namespaces: half of main-heap-size in VPP's startup.conf.
+	// Memory of VPP in MiB that services may take on a node, divided between namespaces: half of
+	// main-heap-size in VPP's startup.conf.
 	VPPMemory int `json:"vppMemory" min:"0" max:"1048576"`
-	// Memory of the agent in MiB that services may take, divided between namespaces. 0: what the memory limit of the container leaves, nine
-	// tenths of it without 100 MiB; no limit where the container has none.
+	// Memory of the agent in MiB that services may take, divided between namespaces. 0: what the
+	// memory limit of the container leaves, nine tenths of it without 100 MiB; no limit where the
+	// container has none.
 	AgentMemory int `json:"agentMemory" min:"0" max:"1048576"`
 }
 
 // VPP configures the connection to the dataplane.
 type VPP struct {
-	// "socket" talks to VPP through its sockets; "simulated" runs a simulated VPP inside the agent, for evaluation and tests.
+	// "socket" talks to VPP through its sockets; "simulated" runs a simulated VPP inside the agent,
+	// for evaluation and tests.
 	Mode string `json:"mode" flag:"vpp" enum:"socket,simulated"`
 	// Binary API socket of VPP (socksvr in its startup.conf).
 	APISocket string `json:"apiSocket" flag:"vpp-api-socket"`
-	// Statistics socket of VPP (statseg in its startup.conf). Empty or unreachable: the agent reads the number of NAT sessions through the
-	// binary API, which stops the workers briefly.
+	// Statistics socket of VPP (statseg in its startup.conf). Empty or unreachable: the agent reads
+	// the number of NAT sessions through the binary API, which stops the workers briefly.
 	StatsSocket string `json:"statsSocket" flag:"vpp-stats-socket"`
 	// Largest number of requests in flight. 1 makes a cold start about twenty times slower.
 	RequestWindow int `json:"requestWindow" min:"1" max:"4096"`
-	// Time after which the agent treats the connection as lost because VPP has not answered a request. The outcome of requests in flight is
-	// unknown then.
+	// Time after which the agent treats the connection as lost because VPP has not answered a
+	// request. The outcome of requests in flight is unknown then.
 	ReplyTimeout Duration `json:"replyTimeout" min:"100ms" max:"5m"`
-	// Percent of VPP's main heap that stays free: no row is added while less is. VPP ends when its memory is used up. 0 adds rows always.
+	// Percent of VPP's main heap that stays free: no row is added while less is. VPP ends when its
+	// memory is used up. 0 adds rows always.
 	HeapReserve int `json:"heapReserve" min:"0" max:"90"`
 }
 
 // NAT44 are the settings of VPP's NAT44-ED plugin, which the agent owns on its node.
 type NAT44 struct {
-	// IPv4 address that replaces the source of a packet whose client is its own endpoint (hairpin), and of clients that must be masqueraded.
-	// It must not be in use elsewhere. Empty: the last address of the node's pod CIDR; of a node without one, the node's own address.
+	// IPv4 address that replaces the source of a packet whose client is its own endpoint (hairpin),
+	// and of clients that must be masqueraded. It must not be in use elsewhere. Empty: the last
+	// address of the node's pod CIDR; of a node without one, the node's own address.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
-	// Masquerade, with loopbackIP, a connection to an endpoint itself whose client address and port have a session of a service with that endpoint.
-	// VPP drops it otherwise, as it does where loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the source.
-	// Turning it off takes effect when VPP starts.
+	// Masquerade, with loopbackIP, a connection to an endpoint itself whose client address and port
+	// have a session of a service with that endpoint. VPP drops it otherwise, as it does where
+	// loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the
+	// source. Turning it off takes effect when VPP starts.
 	MasqueradeClashes bool `json:"masqueradeClashes"`
-	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that endpoints are added and removed one by one and share
-	// connections evenly. With all workers, the address of a client decides which endpoints it can get, and a row that grows from one endpoint, or shrinks
-	// to one, is replaced, which ends its connections. It takes effect when VPP starts.
+	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that
+	// endpoints are added and removed one by one and share connections evenly. With all workers,
+	// the address of a client decides which endpoints it can get, and a row that grows from one
+	// endpoint, or shrinks to one, is replaced, which ends its connections. It takes effect when
+	// VPP starts.
 	AllWorkers bool `json:"allWorkers"`
-	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower limit of a plugin that is enabled already. 0
-	// keeps VPP's value.
+	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower
+	// limit of a plugin that is enabled already. 0 keeps VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`
-	// Highest value to which the agent raises the limit of sessions before active sessions reach it; it never lowers the limit. A session
-	// takes about 350 bytes of VPP's main heap. 0, or less than sessionLimit: the agent does not raise the limit above sessionLimit.
+	// Highest value to which the agent raises the limit of sessions before active sessions reach
+	// it; it never lowers the limit. A session takes about 350 bytes of VPP's main heap. 0, or less
+	// than sessionLimit: the agent does not raise the limit above sessionLimit.
 	SessionLimitMax int `json:"sessionLimitMax" min:"0" max:"67108864"`
-	// Interval at which the agent checks how full the session table is; from 80 percent on it frees expired sessions.
+	// Interval at which the agent checks how full the session table is; from 80 percent on it frees
+	// expired sessions.
 	SessionCheckInterval Duration `json:"sessionCheckInterval" min:"1s" max:"10m"`
-	// How long an endpoint that has left its EndpointSlices keeps its TCP connections, for which it stays in VPP without new ones. 0s: until the
-	// last connection has ended. Endpoints that are still in the slices have no limit.
+	// How long an endpoint that has left its EndpointSlices keeps its TCP connections, for which it
+	// stays in VPP without new ones. 0s: until the last connection has ended. Endpoints that are
+	// still in the slices have no limit.
 	DrainLimit Duration `json:"drainLimit" min:"0s" max:"168h"`
 	// Idle timeout after which VPP may reuse a session, by protocol.
 	Timeouts Timeouts `json:"timeouts"`
@@ -182,30 +205,37 @@ type Timeouts struct {
 	ICMP Duration `json:"icmp" min:"1s" max:"24h"`
 }
 
-// External configures the file of external configuration; keys in etcd and the control socket are further sources.
+// External configures the file of external configuration; keys in etcd and the control socket are
+// further sources.
 type External struct {
-	// Path of a document of kind ExternalConfiguration, YAML or JSON. The agent watches it; the file may be absent. Empty: none.
+	// Path of a document of kind ExternalConfiguration, YAML or JSON. The agent watches it; the
+	// file may be absent. Empty: none.
 	File string `json:"file" flag:"external-file"`
 }
 
-// SNAT is dynamic source NAT for traffic of pods that leaves the cluster. The agent refuses it, with a warning, where packets between pods of
-// different nodes leave through the same interface without an overlay.
+// SNAT is dynamic source NAT for traffic of pods that leaves the cluster. The agent refuses it,
+// with a warning, where packets between pods of different nodes leave through the same interface
+// without an overlay.
 type SNAT struct {
 	// Replace the addresses of pods by one of the node where their packets leave the cluster.
 	Enabled bool `json:"enabled" flag:"snat"`
-	// Name of the interface in VPP through which pods leave. Empty: the uplink, which has the default route.
+	// Name of the interface in VPP through which pods leave. Empty: the uplink, which has the
+	// default route.
 	Interface string `json:"interface"`
-	// IPv4 address of the interface that replaces the address of pods. Empty: its first one. Pods cannot reach node ports at its other
-	// addresses.
+	// IPv4 address of the interface that replaces the address of pods. Empty: its first one. Pods
+	// cannot reach node ports at its other addresses.
 	Address string `json:"address" check:"ipv4"`
-	// Ports of the overlay between nodes, which NAT does not translate at the addresses of the interface.
+	// Ports of the overlay between nodes, which NAT does not translate at the addresses of the
+	// interface.
 	OverlayPorts []string `json:"overlayPorts" check:"port"`
 }
 
-// HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for each service CIDR. It needs the capability
-// NET_ADMIN. The agent leaves a route of another owner for the same network alone, and has none beside it.
+// HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for
+// each service CIDR. It needs the capability NET_ADMIN. The agent leaves a route of another owner
+// for the same network alone, and has none beside it.
 type HostRoute struct {
-	// Name of the host's interface whose other end is in VPP, for example of a tap. Empty: no routes.
+	// Name of the host's interface whose other end is in VPP, for example of a tap. Empty: no
+	// routes.
 	Interface string `json:"interface" flag:"host-route-interface"`
 	// Address of VPP at the other end. Service CIDRs of the other address family get no route.
 	Gateway string `json:"gateway" flag:"host-route-gateway" check:"ip"`
@@ -213,22 +243,26 @@ type HostRoute struct {
 
 // NodeStore configures where the nodes share node IDs and VPP addresses.
 type NodeStore struct {
-	// Store of node IDs and VPP addresses: auto, etcd, kubernetes (Leases of the API server) or none (no node ID, and the peers do not learn the
-	// addresses). auto is etcd if etcd has endpoints or is embedded; otherwise kubernetes if kubernetes.source is the API server and etcd.mode is
-	// not "none"; otherwise none.
+	// Store of node IDs and VPP addresses: auto, etcd, kubernetes (Leases of the API server) or
+	// none (no node ID, and the peers do not learn the addresses). auto is etcd if etcd has
+	// endpoints or is embedded; otherwise kubernetes if kubernetes.source is the API server and
+	// etcd.mode is not "none"; otherwise none.
 	Type string `json:"type" flag:"node-store" enum:"auto,etcd,kubernetes,none"`
-	// Namespace of the Leases. Empty: that of the pod (environment variable POD_NAMESPACE), otherwise troupe-system.
+	// Namespace of the Leases. Empty: that of the pod (environment variable POD_NAMESPACE),
+	// otherwise troupe-system.
 	Namespace string `json:"namespace" check:"namespace"`
 }
 
 // Etcd configures the connection to etcd.
 type Etcd struct {
-	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of one node or for evaluation; "none" means that
-	// there is no etcd, and no node store either unless nodeStore.type is "kubernetes".
+	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of
+	// one node or for evaluation; "none" means that there is no etcd, and no node store either
+	// unless nodeStore.type is "kubernetes".
 	Mode string `json:"mode" flag:"etcd" enum:"external,embedded,none"`
 	// URLs of the etcd members, for example https://10.0.0.1:2379.
 	Endpoints []string `json:"endpoints" flag:"etcd-endpoints" check:"url"`
-	// Path of the certificate authority that signed the members' certificates (PEM). Empty: the certificate authorities of the system.
+	// Path of the certificate authority that signed the members' certificates (PEM). Empty: the
+	// certificate authorities of the system.
 	CA string `json:"ca" flag:"etcd-ca"`
 	// Path of this agent's certificate (PEM). Needs key.
 	Cert string `json:"cert" flag:"etcd-cert"`
@@ -238,17 +272,18 @@ type Etcd struct {
 	DataDir string `json:"dataDir"`
 	// Prefix of all keys. Clusters that share one etcd need different ones.
 	Prefix string `json:"prefix"`
-	// Time for which the ID of a node stays reserved after the node has left Kubernetes, in any node store.
+	// Time for which the ID of a node stays reserved after the node has left Kubernetes, in any
+	// node store.
 	GracePeriod Duration `json:"gracePeriod" min:"0s" max:"720h"`
 }
 
 // Mirror configures when the agent uses the local mirror, and when it empties it.
 type Mirror struct {
-	// Time that the source has for its first complete list before the agent uses the mirror instead. The agent does not wait for a source that
-	// reports an error.
+	// Time that the source has for its first complete list before the agent uses the mirror
+	// instead. The agent does not wait for a source that reports an error.
 	Grace Duration `json:"grace" min:"100ms" max:"10m"`
-	// Time for which a healthy source must report no service at all before the mirror drops its services: a source that has lost its data looks
-	// the same.
+	// Time for which a healthy source must report no service at all before the mirror drops its
+	// services: a source that has lost its data looks the same.
 	ConfirmEmpty Duration `json:"confirmEmpty" min:"1s" max:"168h"`
 }
 
@@ -256,46 +291,55 @@ type Mirror struct {
 type Healing struct {
 	// Longest time between two drift checks, which read VPP and compare it with the desired state.
 	DriftCheckInterval Duration `json:"driftCheckInterval" min:"1s" max:"24h"`
-	// Shortest time between two drift checks. A drift check is about 50 requests; reading takes a thousandth of the time at most, so that with 1s
-	// there is about 1 s between two of them with a hundred rows and 30 s with ten thousand.
+	// Shortest time between two drift checks. A drift check is about 50 requests; reading takes a
+	// thousandth of the time at most, so that with 1s there is about 1 s between two of them with a
+	// hundred rows and 30 s with ten thousand.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
-	// The registry repeats at this interval what every actor should know; it repairs whatever else may be wrong inside the process. Independent of
-	// the drift check.
+	// The registry repeats at this interval what every actor should know; it repairs whatever else
+	// may be wrong inside the process. Independent of the drift check.
 	RollCallInterval Duration `json:"rollCallInterval" min:"1s" max:"24h"`
-	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an event.
+	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an
+	// event.
 	RediscoverInterval Duration `json:"rediscoverInterval" min:"100ms" max:"1h"`
 	// First back-off of retries; it doubles up to 30 s.
 	Backoff Duration `json:"backoff" min:"10ms" max:"30s"`
-	// Time for which a component may be unhealthy before escalation begins, and the time that each escalation step has to help: drift check,
-	// resync, restart of actors, exit of the process.
+	// Time for which a component may be unhealthy before escalation begins, and the time that each
+	// escalation step has to help: drift check, resync, restart of actors, exit of the process.
 	Patience Duration `json:"patience" min:"5s" max:"1h"`
 }
 
 // API configures the servers of the agent.
 type API struct {
-	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep it on loopback unless the network is
-	// trusted. Empty: none.
+	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep
+	// it on loopback unless the network is trusted. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
-	// Host names under which clients may reach httpAddress, besides localhost, the name of the node and all IP addresses, for example the name of a
-	// proxy in front of it. Requests for other hosts get 403, and so do those of pages of other sites, because a browser would hand the state of
-	// the agent to any site (DNS rebinding).
+	// Host names under which clients may reach httpAddress, besides localhost, the name of the node
+	// and all IP addresses, for example the name of a proxy in front of it. Requests for other
+	// hosts get 403, and so do those of pages of other sites, because a browser would hand the
+	// state of the agent to any site (DNS rebinding).
 	HTTPAllowedHosts []string `json:"httpAllowedHosts" flag:"http-allowed-hosts" check:"host"`
-	// Address of the health checks of this node for load balancers and the kubelet, with the paths and answers of kube-proxy: /healthz and
-	// /livez. While the address is in use, the agent logs it and retries. Empty: none.
+	// Address of the health checks of this node for load balancers and the kubelet, with the paths
+	// and answers of kube-proxy: /healthz and /livez. While the address is in use, the agent logs
+	// it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
-	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the metrics have numbers of kinds of actors and of
-	// services, no names. While the address is in use, the agent logs it and retries. Empty: none, httpAddress has them too.
+	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the
+	// metrics have numbers of kinds of actors and of services, no names. While the address is in
+	// use, the agent logs it and retries. Empty: none, httpAddress has them too.
 	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
-	// Add exemplars to the latency of changes for clients that read OpenMetrics: the cause of a change, which troupe events --cause finds.
+	// Add exemplars to the latency of changes for clients that read OpenMetrics: the cause of a
+	// change, which troupe events --cause finds.
 	MetricsExemplars bool `json:"metricsExemplars" flag:"metrics-exemplars"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
-	// Address of an OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. It gets a trace of each change of a service, from the
-	// change in Kubernetes until VPP holds it; names of services are in it. Empty: no traces.
+	// Address of an OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. It
+	// gets a trace of each change of a service, from the change in Kubernetes until VPP holds it;
+	// names of services are in it. Empty: no traces.
 	OTLPEndpoint string `json:"otlpEndpoint" flag:"otlp-endpoint" check:"url"`
-	// Leave the bodies of messages and the states of actors out of what httpAddress answers; the control socket has them.
+	// Leave the bodies of messages and the states of actors out of what httpAddress answers; the
+	// control socket has them.
 	RedactMessages bool `json:"redactMessages" flag:"redact-messages"`
-	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
+	// Allow chaos faults, drills, and suspending actors through the control socket: see
+	// docs/chaos.md. Without it the actors have no fault hooks.
 	EnableChaos bool `json:"enableChaos" flag:"enable-chaos"`
 }
 

@@ -51,8 +51,9 @@ func (a *Agent) MirrorDir() string {
 	return filepath.Join(a.DataDir, "mirror")
 }
 
-// Validate checks every value, and values that depend on each other. It reports all problems at once (Errors), each with the line or the flag of
-// the value. It does not require a node name: see ValidateForStart.
+// Validate checks every value, and values that depend on each other. It reports all problems at
+// once (Errors), each with the line or the flag of the value. It does not require a node name: see
+// ValidateForStart.
 func (doc *Document) Validate() error {
 	v := &validator{doc: doc}
 	for _, f := range schema() {
@@ -62,7 +63,8 @@ func (doc *Document) Validate() error {
 	return v.errs.orNil()
 }
 
-// ValidateForStart is Validate for an agent that is about to start: it also requires the fields that a file shared by nodes may leave empty.
+// ValidateForStart is Validate for an agent that is about to start: it also requires the fields
+// that a file shared by nodes may leave empty.
 func (doc *Document) ValidateForStart() error {
 	v := &validator{doc: doc}
 	if doc.Agent.NodeName == "" {
@@ -267,7 +269,8 @@ func isPort(text string) bool {
 	return err == nil && n <= 65535
 }
 
-// isIPOrName reports whether a host can be listened on. Other names than localhost would need DNS, which may not work yet on a starting node.
+// isIPOrName reports whether a host can be listened on. Other names than localhost would need DNS,
+// which may not work yet on a starting node.
 func isIPOrName(host string) bool {
 	if host == "" || host == "localhost" {
 		return true

@@ -16,7 +16,8 @@ import (
 // maxSize limits a file, in bytes; a full configuration has 10 KB.
 const maxSize = 1 << 20
 
-// ParseYAML returns the root of the only document in data, YAML or JSON. The error names source, and kind if data is empty.
+// ParseYAML returns the root of the only document in data, YAML or JSON. The error names source,
+// and kind if data is empty.
 func ParseYAML(data []byte, source, kind string) (*yaml.Node, *FieldError) {
 	fail := func(line int, format string, args ...any) (*yaml.Node, *FieldError) {
 		return nil, &FieldError{Source: source, Line: line, Message: fmt.Sprintf(format, args...)}

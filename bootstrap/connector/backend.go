@@ -48,7 +48,8 @@ func (b backend) Live() error {
 // Node satisfies api.Prober; load balancers have no use for a connector.
 func (backend) Node() api.NodeHealth { return api.NodeHealth{CurrentTime: time.Now(), Healthy: true} }
 
-// Readiness satisfies api.Prober: a connector is ready when it knows the objects and all sources, whether it leads or not.
+// Readiness satisfies api.Prober: a connector is ready when it knows the objects and all sources,
+// whether it leads or not.
 func (b backend) Readiness() api.Readiness {
 	state := b.c.State()
 	out := api.Readiness{Ready: true, Since: b.c.started, Parts: []api.Part{{Name: "store", OK: state.Listed && state.Trouble == "", Reason: state.Trouble}}}
@@ -124,11 +125,13 @@ type SourceState struct {
 	// Published is when the last snapshot came, Services how many are in it.
 	Published time.Time `json:"published,omitzero"`
 	Services  int       `json:"services"`
-	// Known says that a complete snapshot has come and the source works, Complete that the last snapshot is one; Reason is why not.
+	// Known says that a complete snapshot has come and the source works, Complete that the last
+	// snapshot is one; Reason is why not.
 	Known    bool   `json:"known"`
 	Complete bool   `json:"complete"`
 	Reason   string `json:"reason,omitempty"`
-	// Held are the services that vanished and are held back, until Missing further complete snapshots say the same or an operator confirms.
+	// Held are the services that vanished and are held back, until Missing further complete
+	// snapshots say the same or an operator confirms.
 	Held    []string `json:"held"`
 	Missing int      `json:"missing,omitempty"`
 }

@@ -34,7 +34,8 @@ type Config struct {
 	Kubeconfig string
 	// ConsulTokenFile and ConsulCA are files; "" = none.
 	ConsulTokenFile, ConsulCA string
-	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects; OutputDirect takes cluster IPs from them.
+	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects; OutputDirect
+	// takes cluster IPs from them.
 	ServiceCIDRs []netip.Prefix
 	// PodCIDRs are networks of pods, beside the podCIDRs of Nodes. No instance may be in them,
 	// unless AllowPods.
@@ -46,7 +47,8 @@ type Config struct {
 	ServicePrefix string
 	// ClusterID tells connectors of several clusters apart.
 	ClusterID string
-	// Headless makes Services without a cluster IP, Flomesh adds the labels and annotations of its connector.
+	// Headless makes Services without a cluster IP, Flomesh adds the labels and annotations of its
+	// connector.
 	Headless, Flomesh bool
 	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
 	DeleteLimit int

@@ -28,7 +28,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/informers"
 )
 
-// Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must take less than a minute.
+// Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must
+// take less than a minute.
 const (
 	requests = 300
 	burst    = 600
@@ -50,7 +51,8 @@ type Connector struct {
 	started time.Time
 }
 
-// Start starts a connector. With write false it never leads, so that it only says what it would write.
+// Start starts a connector. With write false it never leads, so that it only says what it would
+// write.
 func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 	sources, err := cfg.sources(log)
 	if err != nil {
@@ -133,7 +135,8 @@ func (c *Connector) metrics() http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// serveMetrics starts the server of metrics and probes for the network. While its address is in use, the server reports it and retries.
+// serveMetrics starts the server of metrics and probes for the network. While its address is in
+// use, the server reports it and retries.
 func (c *Connector) serveMetrics(ctx context.Context) {
 	if c.config.MetricsAddress == "" {
 		return
@@ -187,7 +190,8 @@ func (c *Connector) Wait(ctx context.Context) error {
 	}
 }
 
-// Settle waits until the last answers of all sources were compared with the objects, and reports whether that came to pass in time.
+// Settle waits until the last answers of all sources were compared with the objects, and reports
+// whether that came to pass in time.
 func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

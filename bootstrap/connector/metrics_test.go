@@ -42,7 +42,8 @@ func scraped(t *testing.T, c *Connector) map[string]float64 {
 	return values
 }
 
-// values returns the metrics of a connector with so many services; one of them cannot be written, and each has an instance that is refused.
+// values returns the metrics of a connector with so many services; one of them cannot be written,
+// and each has an instance that is refused.
 func values(t *testing.T, services int) map[string]float64 {
 	catalog, objects := filepath.Join(t.TempDir(), "catalog.yaml"), t.TempDir()
 	text := strings.Builder{}
@@ -53,7 +54,8 @@ func values(t *testing.T, services int) map[string]float64 {
 	if err := os.WriteFile(catalog, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(objects, "service-s0.yaml"), 0o700); err != nil { // no file can be written there
+	if err := os.Mkdir(filepath.Join(objects, "service-s0.yaml"), 0o700); err != nil {
+		// no file can be written there
 		t.Fatal(err)
 	}
 	c, err := Start(&Config{
@@ -81,7 +83,8 @@ func values(t *testing.T, services int) map[string]float64 {
 	}
 }
 
-// TestMetrics: a scrape has every metric, each says what is so, and more services make no further series.
+// TestMetrics: a scrape has every metric, each says what is so, and more services make no further
+// series.
 func TestMetrics(t *testing.T) {
 	few, many := values(t, 2), values(t, 200)
 	for _, got := range []map[string]float64{few, many} {
@@ -91,7 +94,8 @@ func TestMetrics(t *testing.T) {
 			}
 			delete(got, name)
 		}
-		delete(got, "troupe_connector_writes_failed_total reason=exists") // a pass may see the directory as it was before the last writes
+		// a pass may see the directory as it was before the last writes
+		delete(got, "troupe_connector_writes_failed_total reason=exists")
 	}
 	want := func(services float64) map[string]float64 {
 		return map[string]float64{

@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// TestNothingIsWrongWithIt: every file is read without a single problem, and nothing in it is passed over.
+// TestNothingIsWrongWithIt: every file is read without a single problem, and nothing in it is
+// passed over.
 func TestNothingIsWrongWithIt(t *testing.T) {
 	names, err := fs.Glob(demo.Files, "*.yaml")
 	if err != nil || len(names) == 0 {
@@ -37,7 +38,8 @@ func TestNothingIsWrongWithIt(t *testing.T) {
 	}
 }
 
-// TestEveryNodeServesIt: at each node the plan has no problems, the same cluster IPs, and the node ports of that node.
+// TestEveryNodeServesIt: at each node the plan has no problems, the same cluster IPs, and the node
+// ports of that node.
 func TestEveryNodeServesIt(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, demo.Files); err != nil {

@@ -27,9 +27,11 @@ var (
 
 // Options configure the demo.
 type Options struct {
-	// NodeName is the node of the agent; Cluster is the directory with its cluster, "" = the built-in one.
+	// NodeName is the node of the agent; Cluster is the directory with its cluster, "" = the
+	// built-in one.
 	NodeName, Cluster string
-	// HTTPAddress is the address of the agent's HTTP server; if it is in use, the agent takes a free port.
+	// HTTPAddress is the address of the agent's HTTP server; if it is in use, the agent takes a
+	// free port.
 	HTTPAddress string
 	// Exit ends the demo after the verification, instead of at the end of the context.
 	Exit bool
@@ -44,7 +46,8 @@ type Options struct {
 	blind bool // disables drift checks, so that tests can see that the demo detects damage
 }
 
-// Run runs the demo until the verification is done (Options.Exit) or ctx ends. The error is nil only if all checks passed.
+// Run runs the demo until the verification is done (Options.Exit) or ctx ends. The error is nil
+// only if all checks passed.
 func Run(ctx context.Context, o Options) error {
 	dir, err := os.MkdirTemp("", "troupe-demo-")
 	if err != nil {
@@ -127,7 +130,8 @@ func start(o *Options, dir string) (*agent.Agent, error) {
 	}
 	a, err := agent.Start(cfg, o.Log)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		cfg.API.HTTPAddress = "127.0.0.1:0" // the default port is in use, for example by another demo
+		// the default port is in use, for example by another demo
+		cfg.API.HTTPAddress = "127.0.0.1:0"
 		return agent.Start(cfg, o.Log)
 	}
 	return a, err

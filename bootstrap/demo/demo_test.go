@@ -24,7 +24,8 @@ func options(t *testing.T) *Options {
 	}
 }
 
-// TestRun: the demo holds what it promises, on each node of its cluster, within the time that the README gives it.
+// TestRun: the demo holds what it promises, on each node of its cluster, within the time that the
+// README gives it.
 func TestRun(t *testing.T) {
 	for _, node := range []string{"shop-a", "shop-b", "shop-c"} {
 		t.Run(node, func(t *testing.T) {
@@ -54,7 +55,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunIsInterrupted at its moments: nothing is proved before the proof is done, and everything after it.
+// TestRunIsInterrupted at its moments: nothing is proved before the proof is done, and everything
+// after it.
 func TestRunIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())

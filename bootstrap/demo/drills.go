@@ -11,10 +11,12 @@ import (
 // errUnsettled means that the agent was not in sync in time.
 var errUnsettled = errors.New("not in sync after " + settleTimeout.String())
 
-// quietFor is the time during which the demo observes VPP after a fault: longer than the retry interval of actors.
+// quietFor is the time during which the demo observes VPP after a fault: longer than the retry
+// interval of actors.
 const quietFor = 1500 * time.Millisecond
 
-// kill fails one actor and counts the requests to VPP until the agent has been in sync again for quietFor.
+// kill fails one actor and counts the requests to VPP until the agent has been in sync again for
+// quietFor.
 func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	drill := Drill{Fault: what}
 	before, usage, rows, restarts := a.Simulator().Counters(), a.Usage(), a.Simulator().Rows(), a.Restarts(path)

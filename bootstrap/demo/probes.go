@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// connections is the number of connections of one probe: enough to reach every endpoint of a small service.
+// connections is the number of connections of one probe: enough to reach every endpoint of a small
+// service.
 const connections = 30
 
 // Outcomes of a packet, with the names of the acceptance cases.
@@ -30,7 +31,8 @@ type client struct {
 	address netip.Addr
 }
 
-// prober sends packets through the simulated VPP and compares their destinations with those of Kubernetes.
+// prober sends packets through the simulated VPP and compares their destinations with those of
+// Kubernetes.
 type prober struct {
 	vpp      *simulator.VPP
 	statuses []*messages.ServiceStatus
@@ -70,7 +72,8 @@ func (p *prober) clients(f *messages.Frontend) []client {
 	return slices.DeleteFunc(p.places(f), func(c client) bool { return !c.address.IsValid() })
 }
 
-// places are the origins that a row serves. Cluster addresses are not probed from outside: the network does not route them.
+// places are the origins that a row serves. Cluster addresses are not probed from outside: the
+// network does not route them.
 func (p *prober) places(f *messages.Frontend) []client {
 	switch {
 	case f.GetScope() == messages.Scope_SCOPE_CLUSTER:
@@ -105,7 +108,8 @@ func (p *prober) probe(c client, s *messages.ServiceStatus, f *messages.Frontend
 	return out
 }
 
-// judge evaluates one connection: its destination, and whether the answer has the source address of the frontend.
+// judge evaluates one connection: its destination, and whether the answer has the source address of
+// the frontend.
 func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.Verdict) {
 	out.Got = gotWord(v)
 	fail := func(why string) { out.OK, out.Why = false, why }
@@ -120,7 +124,8 @@ func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.V
 	out.Shares[arrived]++
 	out.SourceTranslated = out.SourceTranslated || v.Src.Addr() != c.address
 	reply := p.vpp.Reply(v)
-	if v.Action == simulator.Local { // an endpoint in the node's own network: its answer comes from outside the simulation
+	if v.Action == simulator.Local {
+		// an endpoint in the node's own network: its answer comes from outside the simulation
 		reply.Src, reply.Dst = v.Packet.Dst, v.Packet.Src
 	}
 	switch {
@@ -133,8 +138,9 @@ func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.V
 	}
 }
 
-// judgeShares checks that every endpoint gets connections, or exactly one with affinity. If the renderer has reported that it keeps clients of
-// this node on it, only the endpoints on this node count.
+// judgeShares checks that every endpoint gets connections, or exactly one with affinity. If the
+// renderer has reported that it keeps clients of this node on it, only the endpoints on this node
+// count.
 func judgeShares(out *Probe, f *messages.Frontend, approximated string) {
 	used, wanted := len(out.Shares), len(f.GetBackends())
 	switch {
@@ -160,8 +166,9 @@ func approximation(s *messages.ServiceStatus, f *messages.Frontend) string {
 	return ""
 }
 
-// unexpressed accepts a packet that left untranslated although VPP should have rejected or dropped it, which a renderer cannot do without a row
-// outside the service networks. The renderer must have reported it, and VPP must have no row for the frontend. "" = not accepted.
+// unexpressed accepts a packet that left untranslated although VPP should have rejected or dropped
+// it, which a renderer cannot do without a row outside the service networks. The renderer must have
+// reported it, and VPP must have no row for the frontend. "" = not accepted.
 func unexpressed(out *Probe, s *messages.ServiceStatus, f *messages.Frontend) string {
 	if out.Got != none || f.GetScope() == messages.Scope_SCOPE_CLUSTER || hasRow(s, f) {
 		return ""

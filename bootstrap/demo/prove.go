@@ -92,8 +92,8 @@ func faults(statuses []*messages.ServiceStatus, renderers []string) []fault {
 	return append(out, fault{"registry killed", address.Registry})
 }
 
-// settle waits until the agent is ready and every service is in sync, twice in a row: the acknowledgement of an actor that has just restarted may
-// not have arrived the first time.
+// settle waits until the agent is ready and every service is in sync, twice in a row: the
+// acknowledgement of an actor that has just restarted may not have arrived the first time.
 func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()
@@ -120,7 +120,8 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	}
 }
 
-// settled reports whether every service is known and none is pending. A failed service is settled, too; the report shows it.
+// settled reports whether every service is known and none is pending. A failed service is settled,
+// too; the report shows it.
 func (a *stage) settled(statuses []*messages.ServiceStatus) bool {
 	for _, s := range statuses {
 		if serviceRow(s, len(a.Renderers())).State == statePending {

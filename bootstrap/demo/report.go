@@ -61,7 +61,8 @@ type Probe struct {
 	Shares map[string]int `json:"shares,omitempty"`
 	// SourceTranslated is true if the endpoint saw another client address.
 	SourceTranslated bool `json:"sourceTranslated"`
-	// OK is true if every connection reached a destination that Kubernetes allows; Why is the failure, or the approximation of VPP.
+	// OK is true if every connection reached a destination that Kubernetes allows; Why is the
+	// failure, or the approximation of VPP.
 	OK  bool   `json:"ok"`
 	Why string `json:"why,omitempty"`
 }
@@ -70,7 +71,8 @@ type Probe struct {
 type Drill struct {
 	// Fault is a description of the fault.
 	Fault string `json:"fault"`
-	// VPPWrites and VPPReads count the messages that changed VPP and the reads of all rows until the agent was quiet again, without drift checks.
+	// VPPWrites and VPPReads count the messages that changed VPP and the reads of all rows until
+	// the agent was quiet again, without drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Recovered is the time until everything was in sync again.
@@ -148,7 +150,8 @@ func (r *Report) writeText(out io.Writer) error {
 	return err
 }
 
-// mark is the last column of a table. An approximation that the agent has reported is "nearly", not a failure.
+// mark is the last column of a table. An approximation that the agent has reported is "nearly", not
+// a failure.
 func mark(ok bool, why string) string {
 	switch {
 	case ok && why == "":

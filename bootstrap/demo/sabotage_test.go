@@ -194,7 +194,8 @@ var sabotages = map[string]sabotage{
 	},
 }
 
-// TestProofCanFail is the proof of the proof: whatever is wrong in VPP, the report says so, and where.
+// TestProofCanFail is the proof of the proof: whatever is wrong in VPP, the report says so, and
+// where.
 func TestProofCanFail(t *testing.T) {
 	for name, tt := range sabotages {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +220,8 @@ func TestProofCanFail(t *testing.T) {
 	}
 }
 
-// TestDrillCanFail: a fault that costs writes is no success, however well everything works afterwards.
+// TestDrillCanFail: a fault that costs writes is no success, however well everything works
+// afterwards.
 func TestDrillCanFail(t *testing.T) {
 	a := running(t)
 	good, err := a.kill(t.Context(), "renderer", address.Renderer("nat44"))

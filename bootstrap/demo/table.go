@@ -18,7 +18,8 @@ func serviceRow(s *messages.ServiceStatus, renderers int) ServiceRow {
 	backends := map[string]bool{}
 	for _, f := range s.GetView().GetFrontends() {
 		text := service.FrontendText(f)
-		if n := len(row.Frontends); n == 0 || row.Frontends[n-1] != text { // a frontend may have two rows, for two classes of clients
+		if n := len(row.Frontends); n == 0 || row.Frontends[n-1] != text {
+			// a frontend may have two rows, for two classes of clients
 			row.Frontends = append(row.Frontends, text)
 		}
 		for _, b := range f.GetBackends() {

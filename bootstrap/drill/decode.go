@@ -17,8 +17,8 @@ import (
 // Kind is the kind of a plan; its apiVersion is config.APIVersion.
 const Kind = "ChaosPlan"
 
-// Decode reads a plan, YAML or JSON; source names it in errors. They are config.Errors: one for each field that is unknown, duplicate, of the
-// wrong type or invalid.
+// Decode reads a plan, YAML or JSON; source names it in errors. They are config.Errors: one for
+// each field that is unknown, duplicate, of the wrong type or invalid.
 func Decode(data []byte, source string) (*live.Plan, error) {
 	root, err := config.ParseYAML(data, source, Kind)
 	if err != nil {
@@ -103,8 +103,8 @@ func (d *decoder) planFields(p *live.Plan) map[string]set {
 	}
 }
 
-// stepFields are the fields of one fault: its own, and every parameter of the table. Whether a parameter applies to the kind of fault is
-// validated later.
+// stepFields are the fields of one fault: its own, and every parameter of the table. Whether a
+// parameter applies to the kind of fault is validated later.
 func (d *decoder) stepFields(s *live.Step) map[string]set {
 	fields := map[string]set{
 		"fault": d.text((*string)(&s.Fault.Kind)), "actor": d.text(&s.Actor), "of": d.text(&s.Of), "weight": d.number(&s.Weight), "at": d.duration(&s.At),
@@ -137,7 +137,8 @@ func (d *decoder) word(want string) set {
 	return d.scalar(want, func(text string) bool { return text == want }, "!!str")
 }
 
-// text reads a string. An empty one is an error: it would mean the default, which is written by leaving out the field.
+// text reads a string. An empty one is an error: it would mean the default, which is written by
+// leaving out the field.
 func (d *decoder) text(to *string) set {
 	return d.scalar("a string", func(text string) bool { *to = text; return text != "" }, "!!str")
 }
@@ -150,7 +151,8 @@ func (d *decoder) number(to *int) set {
 	}, "!!int")
 }
 
-// seed reads a seed. JSON readers keep 53 bits of a number, and a seed must survive them to repeat a run.
+// seed reads a seed. JSON readers keep 53 bits of a number, and a seed must survive them to repeat
+// a run.
 func (d *decoder) seed(to *uint64) set {
 	return d.scalar("a whole number above 0 and below 2^53", func(text string) (ok bool) {
 		n, err := strconv.ParseUint(text, 10, 53)

@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// BenchmarkGreedyTenant reports the longest time that the other tenant's change takes from the file until a packet gets to the new endpoint, the share of
-// /livez that was not 200, and the most memory that the agent has taken.
+// BenchmarkGreedyTenant reports the longest time that the other tenant's change takes from the file
+// until a packet gets to the new endpoint, the share of /livez that was not 200, and the most
+// memory that the agent has taken.
 func BenchmarkGreedyTenant(b *testing.B) {
 	binary, plugins, why := realvpp.Find()
 	if why != "" {
@@ -103,7 +104,8 @@ func start(b testing.TB, vpp *realvpp.Process, limits string) *node {
 	n.agent = exec.Command(os.Args[0], "agent", "--config", config, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(n.dir, "objects"),
 		"--vpp-api-socket", vpp.Socket(), "--vpp-stats-socket", vpp.StatsSocket(), "--etcd", "none", "--data-dir", filepath.Join(n.dir, "data"),
 		"--control-socket", control, "--http-address", "", "--healthz-bind-address", "", "--log-format", "text", "--log-level", "warn")
-	n.agent.Env = append(os.Environ(), asAgent+"=1", "GOMEMLIMIT=460MiB") // as in a container of 512 MiB
+	// as in a container of 512 MiB
+	n.agent.Env = append(os.Environ(), asAgent+"=1", "GOMEMLIMIT=460MiB")
 	n.agent.Stdout, n.agent.Stderr = &n.out, &n.out
 	n.agent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.agent.Start(); err != nil {
@@ -156,7 +158,8 @@ func (n *node) watch(b *testing.B) {
 	}
 }
 
-// leadsTo reports whether a new connection of the pod to the other tenant's service gets to an endpoint.
+// leadsTo reports whether a new connection of the pod to the other tenant's service gets to an
+// endpoint.
 func (n *node) leadsTo(endpoint string) bool { return n.reaches("10.96.0.10:80", endpoint) }
 
 // reaches reports whether a new connection of the pod to a service gets to an endpoint.

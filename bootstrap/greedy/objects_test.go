@@ -34,7 +34,8 @@ ports: [{name: http, port: 8080, protocol: TCP}]
 endpoints: [{addresses: [%s], conditions: {ready: true}, nodeName: n1}]
 `
 
-// greed is a service of the greedy tenant. Arguments: its number, external addresses, ports of the service, ports of the endpoints.
+// greed is a service of the greedy tenant. Arguments: its number, external addresses, ports of the
+// service, ports of the endpoints.
 const greed = `apiVersion: v1
 kind: Service
 metadata: {namespace: evil, name: greedy-%[1]d, uid: u-greedy-%[1]d, creationTimestamp: "2020-01-01T00:00:00Z"}
@@ -56,8 +57,8 @@ endpoints:
 ---
 `
 
-// tenantObjects are a service of a tenant. Arguments: number of the tenant, of the service, cluster IP, family, affinity, ports of the service,
-// ports of the endpoints, endpoints.
+// tenantObjects are a service of a tenant. Arguments: number of the tenant, of the service, cluster
+// IP, family, affinity, ports of the service, ports of the endpoints, endpoints.
 const tenantObjects = `apiVersion: v1
 kind: Service
 metadata: {namespace: tenant-%[1]d, name: big-%[2]d, uid: u-%[1]d-%[2]d, creationTimestamp: "2020-01-01T00:00:00Z"}

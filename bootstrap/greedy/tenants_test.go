@@ -26,9 +26,10 @@ var (
 	seed     = flag.Uint64("seed", 1, "seed of the tenants")
 )
 
-// TestTenants: three tenants at once ask for random sets of services within the limits and change them all the time, IPv4 and IPv6, with a
-// VPP of 1 GiB and an agent of 512 MiB. Neither ends, a service that nobody changes loses no connection attempt of 100 a second, and
-// another tenant's changes get into VPP. A campaign: -for 30m.
+// TestTenants: three tenants at once ask for random sets of services within the limits and change
+// them all the time, IPv4 and IPv6, with a VPP of 1 GiB and an agent of 512 MiB. Neither ends, a
+// service that nobody changes loses no connection attempt of 100 a second, and another tenant's
+// changes get into VPP. A campaign: -for 30m.
 func TestTenants(t *testing.T) {
 	n := startLarge(t)
 	n.write("still.yaml", strings.NewReplacer("web", "still", "10.96.0.10", "10.96.0.11").Replace(fmt.Sprintf(web, "10.1.1.3")))
@@ -69,8 +70,8 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestHungryTenants: two namespaces ask for rows of 1 GB in VPP, which ended a VPP of 1 GiB again and again. It lives, each has its share, and
-// another tenant's changes get into VPP.
+// TestHungryTenants: two namespaces ask for rows of 1 GB in VPP, which ended a VPP of 1 GiB again
+// and again. It lives, each has its share, and another tenant's changes get into VPP.
 func TestHungryTenants(t *testing.T) {
 	n := startLarge(t)
 	n.change("10.1.1.100")
@@ -119,8 +120,9 @@ func startLarge(t *testing.T) *node {
 	return start(t, vpp, "{}")
 }
 
-// probe sends ten connection attempts to the service that nobody changes ten times a second, and changes the other tenant's endpoint every
-// two seconds. It returns how long VPP took to follow each change.
+// probe sends ten connection attempts to the service that nobody changes ten times a second, and
+// changes the other tenant's endpoint every two seconds. It returns how long VPP took to follow
+// each change.
 func (n *node) probe(ctx context.Context) (times []time.Duration, lost, sent int) {
 	from, to := netip.MustParseAddr("10.1.1.2"), netip.MustParseAddrPort("10.96.0.11:80")
 	var changed, next time.Time
@@ -155,7 +157,8 @@ func (n *node) probe(ctx context.Context) (times []time.Duration, lost, sent int
 	return times, lost, sent
 }
 
-// tenant asks for one random set of services after the other, and changes all of their endpoints a few times.
+// tenant asks for one random set of services after the other, and changes all of their endpoints a
+// few times.
 func tenant(ctx context.Context, n *node, number int) {
 	r := rand.New(rand.NewPCG(*seed, uint64(number)))
 	for ctx.Err() == nil {
@@ -200,7 +203,8 @@ func shape(number, services, ports, endpoints, turn int, affinity, ip6 bool) str
 	return text.String()
 }
 
-// limitMemory puts a process into a memory cgroup of its own. Where there can be none the collector's limit alone holds.
+// limitMemory puts a process into a memory cgroup of its own. Where there can be none the
+// collector's limit alone holds.
 func limitMemory(t *testing.T, pid int, bytes int) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

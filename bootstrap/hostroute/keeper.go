@@ -15,7 +15,8 @@ import (
 // Interval is the longest time between two comparisons, and that between two attempts.
 const Interval = 30 * time.Second
 
-// settle is the time in which further changes that the kernel reports belong to the same comparison.
+// settle is the time in which further changes that the kernel reports belong to the same
+// comparison.
 const settle = 200 * time.Millisecond
 
 // Kernel is the routing table of the host, of one address family.
@@ -28,8 +29,9 @@ type Kernel interface {
 	Add(Route) error
 	// Remove removes a route; one that is not there is no error.
 	Remove(Route) error
-	// Watch calls changed after a change of a route, with its old or new form, and after others that may matter, of interfaces for example, with
-	// the zero value, until ctx ends. An error says that it does not see them any more.
+	// Watch calls changed after a change of a route, with its old or new form, and after others
+	// that may matter, of interfaces for example, with the zero value, until ctx ends. An error
+	// says that it does not see them any more.
 	Watch(ctx context.Context, changed func(Route)) error
 }
 
@@ -37,13 +39,15 @@ type Kernel interface {
 type Config struct {
 	// Interface is the name of the host's interface towards VPP.
 	Interface string
-	// Gateway is the address of VPP at the other end. Networks of the other address family are not routed.
+	// Gateway is the address of VPP at the other end. Networks of the other address family are not
+	// routed.
 	Gateway netip.Addr
 }
 
 // Status is the result of the last comparison.
 type Status struct {
-	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with one of another owner, and without.
+	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with one of
+	// another owner, and without.
 	Kept, Foreign, Failed int
 	// Problem says why networks are not routed by the agent; "" = all are.
 	Problem string
@@ -103,7 +107,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 		defer close(done)
 		k.watch(ctx, func(r Route) {
 			networks, _ := k.wanted()
-			if !r.Prefix.IsValid() || r.Protocol == Protocol || slices.Contains(networks, r.Prefix) { // the host may have very many routes
+			if !r.Prefix.IsValid() || r.Protocol == Protocol || slices.Contains(networks, r.Prefix) {
+				// the host may have very many routes
 				k.look()
 			}
 		})

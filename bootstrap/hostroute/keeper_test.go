@@ -70,7 +70,8 @@ func (f *table) Watch(ctx context.Context, changed func(Route)) error {
 	return nil
 }
 
-// set changes the table as another program does; the kernel reports one changed route, the zero value for interfaces.
+// set changes the table as another program does; the kernel reports one changed route, the zero
+// value for interfaces.
 func (f *table) set(reported Route, change func()) {
 	f.mu.Lock()
 	change()
@@ -180,7 +181,8 @@ func TestKeeper(t *testing.T) {
 		},
 		"routes of others do not matter": func(t *testing.T, f *table) {
 			k, _ := keeping(t, f)
-			f.set(Route{Prefix: more, Protocol: 186}, func() { f.routes = nil }) // what is reported does not concern the agent
+			// what is reported does not concern the agent
+			f.set(Route{Prefix: more, Protocol: 186}, func() { f.routes = nil })
 			settled()
 			check(t, k, Status{Kept: 1}, f)
 		},

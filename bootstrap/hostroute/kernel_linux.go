@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// Host returns the kernel's table for the family of an address, in the network namespace of the process.
+// Host returns the kernel's table for the family of an address, in the network namespace of the
+// process.
 func Host(family netip.Addr) Kernel {
 	if family.Is4() {
 		return host{syscall.AF_INET, syscall.RTNLGRP_IPV4_ROUTE}
@@ -56,7 +57,8 @@ func (h host) Routes() ([]Route, error) {
 	return routes, nil
 }
 
-// decode reads a route; ok is false for other messages, other tables and other kinds of routes, and r is then the zero value.
+// decode reads a route; ok is false for other messages, other tables and other kinds of routes, and
+// r is then the zero value.
 func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 	if (m.Header.Type != syscall.RTM_NEWROUTE && m.Header.Type != syscall.RTM_DELROUTE) || len(m.Data) < syscall.SizeofRtMsg {
 		return Route{}, false
@@ -165,7 +167,8 @@ func (h host) Watch(ctx context.Context, changed func(Route)) error {
 		_ = syscall.Close(fd)
 		return fmt.Errorf("watch the routes of the host: %w", os.NewSyscallError("bind", err))
 	}
-	socket := os.NewFile(uintptr(fd), "netlink") // not blocking: a read ends when the file is closed
+	// not blocking: a read ends when the file is closed
+	socket := os.NewFile(uintptr(fd), "netlink")
 	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
 	defer func() {
 		if stop() {

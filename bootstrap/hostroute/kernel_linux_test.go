@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestHost plays the keeper on the kernel, in a network namespace of its own: this test again, in another process.
+// TestHost plays the keeper on the kernel, in a network namespace of its own: this test again, in
+// another process.
 func TestHost(t *testing.T) {
 	if os.Getenv("TROUPE_HOSTROUTE_NAMESPACE") != "" {
 		hostStory(t)

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Protocol marks the routes of the agent in the kernel (rtm_protocol). No routing daemon of /etc/iproute2/rt_protos has it.
+// Protocol marks the routes of the agent in the kernel (rtm_protocol). No routing daemon of
+// /etc/iproute2/rt_protos has it.
 const Protocol = 84
 
 // Route is a unicast route of the kernel's main table.
@@ -29,7 +30,8 @@ type Changes struct {
 	Foreign []Route
 }
 
-// Plan compares the networks that should be routed to a gateway over an interface with the routes of the kernel. No networks: all routes of the agent go.
+// Plan compares the networks that should be routed to a gateway over an interface with the routes
+// of the kernel. No networks: all routes of the agent go.
 func Plan(networks []netip.Prefix, gateway netip.Addr, link int, have []Route) Changes {
 	var c Changes
 	for _, n := range networks {

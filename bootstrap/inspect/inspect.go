@@ -1,5 +1,6 @@
-// Package inspect answers what the API asks about the actors of a system, of the agent as well as of the connector, from their mailboxes: no message is sent,
-// but for State, so that it works while actors hang. It has no state; any goroutine may call it.
+// Package inspect answers what the API asks about the actors of a system, of the agent as well as
+// of the connector, from their mailboxes: no message is sent, but for State, so that it works while
+// actors hang. It has no state; any goroutine may call it.
 package inspect
 
 import (
@@ -17,10 +18,12 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// Tree are the actors of the system that the function returns: a server listens before there is one, and serves when it is there.
+// Tree are the actors of the system that the function returns: a server listens before there is
+// one, and serves when it is there.
 type Tree func() *runtime.System
 
-// Actors satisfies api.Reader. It reads the mailboxes, in the order of their paths, and sends no message, so that it works while actors hang.
+// Actors satisfies api.Reader. It reads the mailboxes, in the order of their paths, and sends no
+// message, so that it works while actors hang.
 func (t Tree) Actors(context.Context) ([]api.Actor, error) {
 	states := t().Snapshot()
 	out := make([]api.Actor, len(states))
@@ -41,7 +44,8 @@ func (t Tree) Actor(_ context.Context, path string) (*api.Actor, error) {
 	return &actor, nil
 }
 
-// actorOf converts the state of a mailbox. Pending includes system messages, because they also keep an actor busy.
+// actorOf converts the state of a mailbox. Pending includes system messages, because they also keep
+// an actor busy.
 func actorOf(s *runtime.ActorState, now time.Time) api.Actor {
 	return api.Actor{
 		Path: s.Path, Kind: s.Kind, State: string(s.State), Incarnation: s.Incarnation, Pending: uint64(s.User + s.System), Received: s.Posted,
@@ -136,7 +140,8 @@ func (t Tree) Failures(_ context.Context, path string) ([]api.Failure, error) {
 	return out, nil
 }
 
-// patience is how long an actor may take for its state: one that takes longer hangs in a message, and its numbers say in which.
+// patience is how long an actor may take for its state: one that takes longer hangs in a message,
+// and its numbers say in which.
 const patience = 300 * time.Millisecond
 
 // State satisfies api.Reader.

@@ -19,7 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Keep is how long a port stays after the last time a process listened on it: a daemon that restarts gets its port back.
+// Keep is how long a port stays after the last time a process listened on it: a daemon that
+// restarts gets its port back.
 const Keep = 10 * time.Minute
 
 // States of sockets in /proc/net.
@@ -43,8 +44,10 @@ func New(proc string, log *slog.Logger) *Ports {
 	return &Ports{proc: proc, log: log, seen: map[frontend.Port]time.Time{}}
 }
 
-// Read returns the ports, ordered, as "number/PROTO": those on which a process listens now, or did within Keep, at an address other than loopback. UDP
-// ports that the kernel gives to clients (ip_local_port_range) are not among them. While the tables cannot be read, which is logged once, all ports stay.
+// Read returns the ports, ordered, as "number/PROTO": those on which a process listens now, or did
+// within Keep, at an address other than loopback. UDP ports that the kernel gives to clients
+// (ip_local_port_range) are not among them. While the tables cannot be read, which is logged once,
+// all ports stay.
 func (p *Ports) Read(now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,8 +106,8 @@ func (p *Ports) clientPorts() (low, high uint16, err error) {
 	return low, high, nil
 }
 
-// listeners returns the ports of a table's sockets in a state, without those of loopback addresses. Lines that cannot be read, such as the title, are
-// passed over.
+// listeners returns the ports of a table's sockets in a state, without those of loopback addresses.
+// Lines that cannot be read, such as the title, are passed over.
 func listeners(table []byte, state uint64) map[uint16]bool {
 	ports := map[uint16]bool{}
 	lines := bufio.NewScanner(bytes.NewReader(table))
@@ -124,8 +127,8 @@ func listeners(table []byte, state uint64) map[uint16]bool {
 	return ports
 }
 
-// kernelAddress decodes an address as the kernel prints it: words of 32 bits in the byte order of the machine, which is little-endian on the machines that
-// Troupe runs on.
+// kernelAddress decodes an address as the kernel prints it: words of 32 bits in the byte order of
+// the machine, which is little-endian on the machines that Troupe runs on.
 func kernelAddress(text string) (addr netip.Addr, ok bool) {
 	var b []byte
 	for ; len(text) >= 8; text = text[8:] {

@@ -1,8 +1,11 @@
-// Package metrics holds the Prometheus metrics of the agent: its own with the prefix troupe_, and those of kube-proxy (kubeproxy_) with their
-// names, labels and buckets, so that existing dashboards and alerts work.
+// Package metrics holds the Prometheus metrics of the agent: its own with the prefix troupe_, and
+// those of kube-proxy (kubeproxy_) with their names, labels and buckets, so that existing
+// dashboards and alerts work.
 //
-// Cardinality is bounded: labels are kinds of actors, renderers, states and address families, never services, pods or addresses.
+// Cardinality is bounded: labels are kinds of actors, renderers, states and address families, never
+// services, pods or addresses.
 //
-// Metrics has a registry of its own, so that several agents in one process (tests) do not share metrics. Observations never block and are safe
-// from any goroutine. A scrape reads state that is too costly to track all the time through the functions given to Watch.
+// Metrics has a registry of its own, so that several agents in one process (tests) do not share
+// metrics. Observations never block and are safe from any goroutine. A scrape reads state that is
+// too costly to track all the time through the functions given to Watch.
 package metrics

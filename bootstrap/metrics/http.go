@@ -2,7 +2,8 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// newRefused makes the counter of refused HTTP clients, with the series of all reasons at 0, so that alerts on increases work from the first one.
+// newRefused makes the counter of refused HTTP clients, with the series of all reasons at 0, so
+// that alerts on increases work from the first one.
 func newRefused() *prometheus.CounterVec {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "troupe_http_refused_total",

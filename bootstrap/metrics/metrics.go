@@ -83,18 +83,20 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: m.exemplars})
 }
 
-// Exemplars adds to the latency of changes the cause of the latest one in each bucket, for clients that read OpenMetrics. It must be called before the first
-// observation.
+// Exemplars adds to the latency of changes the cause of the latest one in each bucket, for clients
+// that read OpenMetrics. It must be called before the first observation.
 func (m *Metrics) Exemplars() { m.exemplars = true }
 
 // Watch sets the functions that every scrape calls; it replaces earlier ones.
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
-// Serves sets the address families whose services each renderer renders. kube-proxy has one sync loop per family: the passes of these renderers
-// are counted as its syncs, those of any other renderer are not. It must be called before the first observation.
+// Serves sets the address families whose services each renderer renders. kube-proxy has one sync
+// loop per family: the passes of these renderers are counted as its syncs, those of any other
+// renderer are not. It must be called before the first observation.
 func (m *Metrics) Serves(families map[string][]string) {
 	m.families = families
-	for renderer, served := range families { // with all series at 0, so that alerts on increases work from the first one
+	for renderer, served := range families {
+		// with all series at 0, so that alerts on increases work from the first one
 		m.drift.WithLabelValues(renderer)
 		for _, step := range []string{"key", "object", "downstream", "full", "subtree", "exit"} {
 			m.healing.WithLabelValues(renderer, step)
@@ -105,8 +107,8 @@ func (m *Metrics) Serves(families map[string][]string) {
 	}
 }
 
-// Synced observes the duration of a pass of a renderer: a full one reads VPP and compares it with the desired state, a partial one writes only
-// what changed.
+// Synced observes the duration of a pass of a renderer: a full one reads VPP and compares it with
+// the desired state, a partial one writes only what changed.
 func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
 	kind := m.proxy.partial
 	if full {
@@ -126,7 +128,8 @@ func (m *Metrics) Queued(renderer string) {
 	}
 }
 
-// Programmed observes the time from the trigger of an endpoint change in Kubernetes until VPP had it.
+// Programmed observes the time from the trigger of an endpoint change in Kubernetes until VPP had
+// it.
 func (m *Metrics) Programmed(p report.Programming) {
 	family := IPv4
 	if p.IPv6 {
@@ -157,7 +160,8 @@ func (m *Metrics) Drifted(renderer string, n int) {
 	m.drift.WithLabelValues(renderer).Add(float64(max(n, 0)))
 }
 
-// Memory sets the size of VPP's main heap, what of it is free, and the number of objects that a renderer has not added for want of it.
+// Memory sets the size of VPP's main heap, what of it is free, and the number of objects that a
+// renderer has not added for want of it.
 func (m *Metrics) Memory(renderer string, total, free, waiting int) {
 	if total > 0 {
 		m.heap.WithLabelValues("total").Set(float64(total))
@@ -184,8 +188,8 @@ func (m *Metrics) Pending(services, slices int) {
 	m.proxy.endpointsPending.Set(float64(slices))
 }
 
-// NoLocalEndpoints sets the number of service ports of an address family that drop traffic because a traffic policy requires a local endpoint
-// and there is none.
+// NoLocalEndpoints sets the number of service ports of an address family that drop traffic because
+// a traffic policy requires a local endpoint and there is none.
 func (m *Metrics) NoLocalEndpoints(ipv6 bool, internal, external int) {
 	f := IPv4
 	if ipv6 {

@@ -35,7 +35,8 @@ func newMirror() *mirror {
 	}
 }
 
-// register creates the series of all reasons with 0, so that alerts on increases work from the first one.
+// register creates the series of all reasons with 0, so that alerts on increases work from the
+// first one.
 func (m *mirror) register(r *prometheus.Registry) {
 	for _, why := range []string{"failed", "empty", "foreign"} {
 		m.notSaved.WithLabelValues(why)

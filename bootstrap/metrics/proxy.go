@@ -17,7 +17,8 @@ type proxy struct {
 	healthz, livez                    *prometheus.CounterVec
 }
 
-// newProxy makes the metrics with the names, labels and buckets of kube-proxy. The help texts say what they mean for VPP.
+// newProxy makes the metrics with the names, labels and buckets of kube-proxy. The help texts say
+// what they mean for VPP.
 func newProxy() *proxy {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubeproxy_" + name, Help: help, Buckets: buckets}, []string{"ip_family"})
@@ -53,7 +54,8 @@ func newProxy() *proxy {
 	}
 }
 
-// expect creates the histograms of a family with a count of 0, so that queries find them before the first observation.
+// expect creates the histograms of a family with a count of 0, so that queries find them before the
+// first observation.
 func (p *proxy) expect(family string) {
 	for _, h := range []*prometheus.HistogramVec{p.sync, p.full, p.partial, p.programming} {
 		h.WithLabelValues(family)

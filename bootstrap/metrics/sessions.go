@@ -54,7 +54,8 @@ func newNATSessions() *natSessions {
 	}
 }
 
-// register creates the series of all protocols with 0, so that a graph has no gaps before the first survey.
+// register creates the series of all protocols with 0, so that a graph has no gaps before the first
+// survey.
 func (s *natSessions) register(r *prometheus.Registry) {
 	for p := range sessions.Protocols {
 		s.count.WithLabelValues(p.String())
@@ -64,7 +65,8 @@ func (s *natSessions) register(r *prometheus.Registry) {
 	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.drains, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
 }
 
-// Sessions sets the fill level of VPP's table of NAT sessions. With the methods below it satisfies sessionsactor.Observer.
+// Sessions sets the fill level of VPP's table of NAT sessions. With the methods below it satisfies
+// sessionsactor.Observer.
 func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
 	m.sessions.last.Store(&SessionTable{At: m.clock(), Usage: u, Limit: limit, Survey: s, Alarm: alarm})
 	for p := range sessions.Protocols {

@@ -10,14 +10,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Sources are functions that a scrape calls. Each may be nil, must be safe from any goroutine and must not wait for an actor, so that a hanging
-// actor does not stop scrapes.
+// Sources are functions that a scrape calls. Each may be nil, must be safe from any goroutine and
+// must not wait for an actor, so that a hanging actor does not stop scrapes.
 type Sources struct {
 	// Actors returns the numbers of every actor, or sums of several actors.
 	Actors func() []ActorNumbers
 	// Parts returns whether each part of the agent is ready, by name.
 	Parts func() map[string]bool
-	// Stale returns how old the state is that is served while the source does not see changes; 0 = it sees them.
+	// Stale returns how old the state is that is served while the source does not see changes; 0 =
+	// it sees them.
 	Stale func() time.Duration
 	// Services returns the number of services by state.
 	Services func() map[string]int
@@ -31,7 +32,8 @@ type ActorNumbers struct {
 	Kind string
 	// State is its state, for example "running".
 	State string
-	// Count is the number of actors; 0 = one. -1 marks actors that have ended: counters keep their numbers, but they are not counted as actors.
+	// Count is the number of actors; 0 = one. -1 marks actors that have ended: counters keep their
+	// numbers, but they are not counted as actors.
 	Count int
 	// Pending is the number of messages in mailboxes.
 	Pending uint64
@@ -41,7 +43,8 @@ type ActorNumbers struct {
 	BusySeconds float64
 }
 
-// watched collects the metrics that a scrape reads from Sources. It is unchecked (Describe sends nothing), because its metrics depend on them.
+// watched collects the metrics that a scrape reads from Sources. It is unchecked (Describe sends
+// nothing), because its metrics depend on them.
 type watched struct{ sources atomic.Pointer[Sources] }
 
 // Descriptions of the metrics of Sources.

@@ -33,7 +33,8 @@ type Exporter struct {
 	Log *slog.Logger
 }
 
-// Run sends traces until ctx ends, and returns nil. What the collector does not take is lost: traces must not fill memory.
+// Run sends traces until ctx ends, and returns nil. What the collector does not take is lost:
+// traces must not fill memory.
 func (x *Exporter) Run(ctx context.Context) error {
 	run := strconv.FormatInt(time.Now().UnixNano(), 10)
 	client := &http.Client{Timeout: sendTimeout}
@@ -69,7 +70,8 @@ func (x *Exporter) Run(ctx context.Context) error {
 	}
 }
 
-// read adds the events after a number and returns the number of the last one. While the journal does not answer there are none.
+// read adds the events after a number and returns the number of the last one. While the journal
+// does not answer there are none.
 func (x *Exporter) read(ctx context.Context, pending *changes, after uint64) uint64 {
 	var events []api.Event
 	query := api.EventQuery{After: after, Limit: api.MaxLimit}
@@ -108,7 +110,8 @@ func (x *Exporter) send(ctx context.Context, client *http.Client, d *document) e
 		return err
 	}
 	defer response.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(response.Body, 200)) // a part of the reason is better than none
+	// a part of the reason is better than none
+	said, _ := io.ReadAll(io.LimitReader(response.Body, 200))
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(said)))
 	}

@@ -35,7 +35,8 @@ func change(cause uint64, texts ...string) (events []api.Event) {
 	return events
 }
 
-// TestTraceOfAChange: a span of the whole, one of each step from the one before, and the error of a step is that of the whole.
+// TestTraceOfAChange: a span of the whole, one of each step from the one before, and the error of a
+// step is that of the whole.
 func TestTraceOfAChange(t *testing.T) {
 	steps := change(7, "new in the source", "served", "error: refused", "VPP holds what is wanted")
 	spans := spansOf("n1/1", steps)
@@ -61,7 +62,8 @@ func TestTraceOfAChange(t *testing.T) {
 	}
 }
 
-// TestChanges: a change is complete when nothing more follows; resyncs are no changes; what waits is bounded.
+// TestChanges: a change is complete when nothing more follows; resyncs are no changes; what waits
+// is bounded.
 func TestChanges(t *testing.T) {
 	var c changes
 	c.add(change(1, "a", "b"))
@@ -83,7 +85,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestExporter sends to a collector over HTTP; a collector that fails is told of once in the log, and the exporter goes on.
+// TestExporter sends to a collector over HTTP; a collector that fails is told of once in the log,
+// and the exporter goes on.
 func TestExporter(t *testing.T) {
 	bodies, fail := make(chan string, 10), make(chan bool, 10)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +118,8 @@ func TestExporter(t *testing.T) {
 	}
 }
 
-// TestRead: the exporter reads the journal page by page, the oldest first, each event once; a journal that does not answer is asked again.
+// TestRead: the exporter reads the journal page by page, the oldest first, each event once; a
+// journal that does not answer is asked again.
 func TestRead(t *testing.T) {
 	journal := change(7, "a", "b", "c", "d", "e")
 	failed := false

@@ -15,7 +15,8 @@ import (
 const (
 	// quiet is how long nothing more has followed from a change that is complete.
 	quiet = 5 * time.Second
-	// mostChanges limits the changes that wait, and mostSteps the steps of one; a change above a limit has no trace, a step none either.
+	// mostChanges limits the changes that wait, and mostSteps the steps of one; a change above a
+	// limit has no trace, a step none either.
 	mostChanges = 1000
 	mostSteps   = 64
 )
@@ -42,8 +43,8 @@ func (c *changes) add(events []api.Event) {
 	}
 }
 
-// take removes the changes from which nothing has followed lately, in the order of their causes. A change that begins in the middle, because the journal
-// has lost its beginning, is one as well.
+// take removes the changes from which nothing has followed lately, in the order of their causes. A
+// change that begins in the middle, because the journal has lost its beginning, is one as well.
 func (c *changes) take(now time.Time) (complete [][]api.Event) {
 	for _, cause := range slices.Sorted(maps.Keys(c.steps)) {
 		steps := c.steps[cause]
@@ -101,7 +102,8 @@ const (
 	statusError  = 2
 )
 
-// documentOf makes a document of complete changes. A run tells traces of several agents and starts apart.
+// documentOf makes a document of complete changes. A run tells traces of several agents and starts
+// apart.
 func documentOf(node, run string, complete [][]api.Event) *document {
 	var scope scopeSpans
 	scope.Scope.Name = "troupe"
@@ -116,13 +118,15 @@ func documentOf(node, run string, complete [][]api.Event) *document {
 
 func text(key, content string) attribute { return attribute{key, value{content}} }
 
-// spansOf makes a span of the change and one of each step. A step takes from the one before until its own event, which an actor writes when it is done.
+// spansOf makes a span of the change and one of each step. A step takes from the one before until
+// its own event, which an actor writes when it is done.
 func spansOf(run string, steps []api.Event) []span {
 	first, last := steps[0], steps[len(steps)-1]
 	trace := identifier(run, first.Cause, 0)[:16]
 	id := func(n uint64) string { return hex.EncodeToString(identifier(run, first.Cause, n)[:8]) }
 	whole := span{
-		TraceID: hex.EncodeToString(trace), SpanID: id(^first.Seq), // a change that goes on after a long pause has two parts in one trace
+		// a change that goes on after a long pause has two parts in one trace
+		TraceID: hex.EncodeToString(trace), SpanID: id(^first.Seq),
 		Name: "change " + first.Object, Kind: kindInternal, Start: nanos(first.Time), End: nanos(last.Time),
 		Attributes: []attribute{text("troupe.object", first.Object), text("troupe.cause", strconv.FormatUint(first.Cause, 10))},
 	}

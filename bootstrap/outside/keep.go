@@ -53,7 +53,8 @@ func (s *Sources) Load(context.Context) (map[string][]byte, error) {
 func (s *Sources) Save(_ context.Context, source string, document []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unknown := s.kept == nil && s.cfg.Dir != "" // the directory has documents that could not be loaded
+	// the directory has documents that could not be loaded
+	unknown := s.kept == nil && s.cfg.Dir != ""
 	if old, known := s.kept[source]; !unknown && known == (document != nil) && bytes.Equal(old, document) {
 		return nil
 	}

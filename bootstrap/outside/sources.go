@@ -79,7 +79,8 @@ func (s *Sources) Run(ctx context.Context, out func(external.Update)) error {
 	return nil
 }
 
-// watchFile polls the file: unlike events that works for files that are mounted, replaced, or not there yet.
+// watchFile polls the file: unlike events that works for files that are mounted, replaced, or not
+// there yet.
 func (s *Sources) watchFile(ctx context.Context, out func(external.Update)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

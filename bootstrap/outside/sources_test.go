@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestKeep: what was saved is there for the next process where there is a directory, and for the next actor in any case.
+// TestKeep: what was saved is there for the next process where there is a directory, and for the
+// next actor in any case.
 func TestKeep(t *testing.T) {
 	for name, dir := range map[string]string{"with a directory": filepath.Join(t.TempDir(), "a", "b"), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +59,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepFails: a document that cannot be written is an error that names its source, and the one before is still there.
+// TestKeepFails: a document that cannot be written is an error that names its source, and the one
+// before is still there.
 func TestKeepFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -70,7 +72,8 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
-// TestKeepWithoutLoad: where one document cannot be read, saving another one does not forget the rest, and a removal is one.
+// TestKeepWithoutLoad: where one document cannot be read, saving another one does not forget the
+// rest, and a removal is one.
 func TestKeepWithoutLoad(t *testing.T) {
 	dir := t.TempDir()
 	before := New(Config{Dir: dir})

@@ -20,7 +20,8 @@ type World struct {
 	Node *messages.NodeContext
 	// Config of the service semantics.
 	Config service.Config
-	// Wanted and Held are the rows of the service with this key that the renderers want, and those that VPP holds.
+	// Wanted and Held are the rows of the service with this key that the renderers want, and those
+	// that VPP holds.
 	Wanted, Held func(key string) []show.Row
 	// Approximations are those of the service with this key.
 	Approximations func(key string) []show.Approximation
@@ -162,7 +163,8 @@ func standing(p *api.Packet) string {
 	return show.AsWanted
 }
 
-// backends are the endpoints that Kubernetes asks for and those in VPP, with their shares of new connections.
+// backends are the endpoints that Kubernetes asks for and those in VPP, with their shares of new
+// connections.
 func backends(v *service.Verdict, held []show.Row) []api.PacketBackend {
 	out := []api.PacketBackend{}
 	for _, b := range v.Backends {

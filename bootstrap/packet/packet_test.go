@@ -30,7 +30,8 @@ func frontend(address string, port uint32, change func(f *messages.Frontend)) *m
 	return f
 }
 
-// node is a node with three services: web with all kinds of frontends, and two that claim one address.
+// node is a node with three services: web with all kinds of frontends, and two that claim one
+// address.
 func node() *World {
 	row := show.Row{Renderer: "nat44", VIP: "10.96.0.10:80/TCP", Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 3}, {Address: "10.1.1.9:8080", Weight: 1}, {Address: "0.0.0.1:1"}}}
 	wanted := row
@@ -84,7 +85,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestBackends: shares as Kubernetes asks and as VPP has them by weight; pads get nothing; the source of a hairpin is replaced.
+// TestBackends: shares as Kubernetes asks and as VPP has them by weight; pads get nothing; the
+// source of a hairpin is replaced.
 func TestBackends(t *testing.T) {
 	p, err := Parse("10.1.1.3", "10.96.0.10:80/TCP")
 	if err != nil {

@@ -72,7 +72,8 @@ type oneActor struct {
 	Traffic  *api.Traffic
 }
 
-// actor is one actor. Its state is the only thing that it has to answer itself: one that is blocked shows everything else.
+// actor is one actor. Its state is the only thing that it has to answer itself: one that is blocked
+// shows everything else.
 func (h *handler) actor(r *http.Request) (any, error) {
 	ctx, path := r.Context(), r.PathValue("path")
 	found, err := h.Source.Actor(ctx, path)

@@ -11,12 +11,14 @@ import (
 const (
 	// minutes is how far back the history goes.
 	minutes = 60
-	// ladder is the number of its classes of latency: below 1 ms, 2 ms, 4 ms and so on, up to half a minute and above.
+	// ladder is the number of its classes of latency: below 1 ms, 2 ms, 4 ms and so on, up to half
+	// a minute and above.
 	ladder = 17
 )
 
-// History is how many changes VPP has got in each minute of the last hour, and how late. The zero value is ready. It may be used from any goroutine, takes
-// 8 KB, and nothing runs while it is neither told nor shown.
+// History is how many changes VPP has got in each minute of the last hour, and how late. The zero
+// value is ready. It may be used from any goroutine, takes 8 KB, and nothing runs while it is
+// neither told nor shown.
 type History struct {
 	mu     sync.Mutex
 	latest int64 // minute of the last change, since 1970

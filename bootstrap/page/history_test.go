@@ -39,7 +39,8 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	h.Programmed(start.Add(100*time.Hour), time.Millisecond)
-	h.Programmed(start, time.Millisecond) // a clock that was set back: it counts in the present minute
+	// a clock that was set back: it counts in the present minute
+	h.Programmed(start, time.Millisecond)
 	if got := show(start.Add(100 * time.Hour)); got != "2 of 2; < 2ms of < 2ms; < 2ms of < 2ms" {
 		t.Errorf("much later %s", got)
 	}

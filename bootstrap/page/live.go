@@ -18,8 +18,9 @@ const (
 	slow = 5 * time.Second
 )
 
-// live streams the number of the latest event of the journal, each time that it has grown. The server ends the stream with the deadline of a request; browsers
-// ask again, with the number that they know.
+// live streams the number of the latest event of the journal, each time that it has grown. The
+// server ends the stream with the deadline of a request; browsers ask again, with the number that
+// they know.
 func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.viewers <- struct{}{}:

@@ -45,7 +45,8 @@ type handler struct {
 	viewers   chan struct{} // a token for each stream
 }
 
-// Handler answers the paths of the documents, of their style and script, and of the stream, and everything else with 404.
+// Handler answers the paths of the documents, of their style and script, and of the stream, and
+// everything else with 404.
 func Handler(cfg Config) (http.Handler, error) {
 	templates, err := parse()
 	if err != nil {

@@ -89,7 +89,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestMany: no document grows with the number of services, and the pages of a list have all of them.
+// TestMany: no document grows with the number of services, and the pages of a list have all of
+// them.
 func TestMany(t *testing.T) {
 	few, many := handler(t, apitest.New(200)), handler(t, apitest.New(10_000))
 	for _, path := range []string{"/", "/tree", "/actors", "/services"} {
@@ -131,7 +132,8 @@ func (r recorder) Write(b []byte) (int, error) {
 	return r.ResponseRecorder.Write(b)
 }
 
-// TestLive: the stream has the number of the latest event, not one that the client knows, and there is an end to the number of clients.
+// TestLive: the stream has the number of the latest event, not one that the client knows, and there
+// is an end to the number of clients.
 func TestLive(t *testing.T) {
 	troupe := apitest.New(1)
 	troupe.Record(api.Event{Kind: "service", Actor: "agent", Text: "changed"})

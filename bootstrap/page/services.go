@@ -94,7 +94,8 @@ type waterfall struct {
 	Hops  []hop
 }
 
-// hop is one event of it. Start and Width place its bar, in thousandths of the whole: from the event before to this one.
+// hop is one event of it. Start and Width place its bar, in thousandths of the whole: from the
+// event before to this one.
 type hop struct {
 	api.Event
 	After        time.Duration

@@ -15,7 +15,8 @@ import (
 const (
 	rowHeight = 24
 	indent    = 22
-	// mostDrawn is how many children of one actor are drawn, the worst ones; the others are counted, by namespace for the mostGroups largest.
+	// mostDrawn is how many children of one actor are drawn, the worst ones; the others are
+	// counted, by namespace for the mostGroups largest.
 	mostDrawn  = 25
 	mostGroups = 10
 )
@@ -36,10 +37,12 @@ type drawing struct {
 type drawn struct {
 	api.Actor
 	Name string
-	// More counts siblings that are not drawn, of one namespace or of all others; this is no actor then, and Path is that of the parent.
+	// More counts siblings that are not drawn, of one namespace or of all others; this is no actor
+	// then, and Path is that of the parent.
 	More      int
 	Namespace string
-	// Below counts the children. With Closed they are not drawn; Toggle is the address of the drawing where that is the other way round.
+	// Below counts the children. With Closed they are not drawn; Toggle is the address of the
+	// drawing where that is the other way round.
 	Below  int
 	Closed bool
 	Toggle string
@@ -49,7 +52,8 @@ type drawn struct {
 	Waiting int
 }
 
-// tree draws the live supervision tree, ?under= an actor, without what is below the actors of ?closed=.
+// tree draws the live supervision tree, ?under= an actor, without what is below the actors of
+// ?closed=.
 func (h *handler) tree(r *http.Request) (any, error) {
 	query, err := parameters(r, "under", "closed")
 	if err != nil {
@@ -62,8 +66,9 @@ func (h *handler) tree(r *http.Request) (any, error) {
 	return draw(all, query.Get("under"), strings.FieldsFunc(query.Get("closed"), func(r rune) bool { return r == ',' })), nil
 }
 
-// draw places actors, which are ordered by path, so that a parent comes before its children. Children of one parent keep their order, but for those with many
-// siblings, of which the worst come first.
+// draw places actors, which are ordered by path, so that a parent comes before its children.
+// Children of one parent keep their order, but for those with many siblings, of which the worst
+// come first.
 func draw(all []api.Actor, under string, closed []string) *drawing {
 	d := &drawing{Total: len(all), Under: under, children: map[string][]*api.Actor{}, closed: closed}
 	known := make(map[string]bool, len(all))
@@ -114,7 +119,8 @@ func (d *drawing) add(n drawn, depth int) int {
 	return n.Y
 }
 
-// groups counts actors by namespace, the largest first; what has none, or a small one, is one group at the end.
+// groups counts actors by namespace, the largest first; what has none, or a small one, is one group
+// at the end.
 func groups(actors []*api.Actor) (out []drawn) {
 	count, rest := map[string]int{}, len(actors)
 	for _, a := range actors {

@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// view is one document: its template, the entry of the navigation that it is under, and what it is made of.
+// view is one document: its template, the entry of the navigation that it is under, and what it is
+// made of.
 type view struct {
 	template, entry string
 	data            func(*http.Request) (any, error)

@@ -26,14 +26,15 @@ type Options struct {
 	Node string
 	// Serving are the settings of service handling.
 	Serving service.Config
-	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node, as in a running agent. Guarded is ignored: the plan
-	// is for a VPP with access lists.
+	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node, as in a
+	// running agent. Guarded is ignored: the plan is for a VPP with access lists.
 	NAT44 nat44.Config
 	// CNAT are the settings of the cnat renderer; nil = it is not used.
 	CNAT *cnat.Config
 }
 
-// Report is the plan of a node. Lists are never nil; frontends and rows are ordered by service, then in the order of their packages.
+// Report is the plan of a node. Lists are never nil; frontends and rows are ordered by service,
+// then in the order of their packages.
 type Report struct {
 	// Node is the name of the node.
 	Node string `json:"node"`
@@ -49,8 +50,8 @@ type Report struct {
 	Problems []show.Problem `json:"problems,omitempty"`
 }
 
-// Build plans one node. It returns the problems that it has found, without those of objects. The error is ErrUnknownNode with the names of the
-// existing nodes.
+// Build plans one node. It returns the problems that it has found, without those of objects. The
+// error is ErrUnknownNode with the names of the existing nodes.
 func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
 	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
 	self := snapshot.GetNode().GetSelf()

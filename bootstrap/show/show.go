@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// Frontend is one frontend that Kubernetes requires on this node (messages.Frontend): how it treats packets of a class of clients.
+// Frontend is one frontend that Kubernetes requires on this node (messages.Frontend): how it treats
+// packets of a class of clients.
 type Frontend struct {
 	// Frontend is "ip:port/PROTO", IPv6 in brackets.
 	Frontend string `json:"frontend"`
@@ -76,7 +77,8 @@ const (
 	OwnedByAnother  = "owned by another"
 )
 
-// Standing compares the desired row of a frontend with the row in VPP, each nil if there is none; taken is true if another owner has the address.
+// Standing compares the desired row of a frontend with the row in VPP, each nil if there is none;
+// taken is true if another owner has the address.
 func Standing(wanted, held *Row, taken bool) string {
 	switch {
 	case held == nil && taken:
@@ -94,8 +96,8 @@ func Standing(wanted, held *Row, taken bool) string {
 	}
 }
 
-// Approximation is a requirement of Kubernetes that a renderer cannot express exactly (messages.Approximation) or at all
-// (messages.RenderAck.unrendered).
+// Approximation is a requirement of Kubernetes that a renderer cannot express exactly
+// (messages.Approximation) or at all (messages.RenderAck.unrendered).
 type Approximation struct {
 	Service  string `json:"service"`
 	Frontend string `json:"frontend"`
@@ -132,8 +134,8 @@ func Frontends(view *messages.ServiceView) []Frontend {
 	return out
 }
 
-// HealthChecks returns the health-check node ports of a view for a healthy agent. A service of two families has one for each; equal ones are
-// joined.
+// HealthChecks returns the health-check node ports of a view for a healthy agent. A service of two
+// families has one for each; equal ones are joined.
 func HealthChecks(view *messages.ServiceView) []HealthCheck {
 	out := make([]HealthCheck, 0, len(view.GetHealthChecks()))
 	for _, check := range view.GetHealthChecks() {
@@ -175,8 +177,8 @@ func Approximations(from []*messages.Approximation) []Approximation {
 	return out
 }
 
-// Unrendered returns the public form of parts of services that VPP cannot express: each is an approximation of the frontend that its text names,
-// if it names one.
+// Unrendered returns the public form of parts of services that VPP cannot express: each is an
+// approximation of the frontend that its text names, if it names one.
 func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
 	out := make([]Approximation, 0, len(parts))
 	for _, e := range parts {

@@ -63,7 +63,8 @@ func (w *world) want() wanted {
 		switch to := routeTo(address + "/32"); {
 		case f.Kind == "clusterIP" && f.Action != "forward", f.Kind == "loadBalancerIP" && f.Action == "reject":
 			out.refused[to] += fmt.Sprintln(f.Service, f.Scope, f.Action)
-		case f.Scope == "external" && f.Action != "reject": // other nodes, or other ports, serve the address
+		case f.Scope == "external" && f.Action != "reject":
+			// other nodes, or other ports, serve the address
 			left = append(left, to)
 		}
 		if len(f.AllowSources) > 0 || f.Action == "drop" {
@@ -149,7 +150,8 @@ func (w *world) verify() {
 		w.Fatalf("VPP is not as wanted (-want +got)\n%s", diff)
 	}
 	for _, change := range w.witness.take() {
-		first := strings.HasPrefix(change.key, sourcePrefix) && !w.sources[change.key] // it is made with the first route
+		// it is made with the first route
+		first := strings.HasPrefix(change.key, sourcePrefix) && !w.sources[change.key]
 		w.sources[change.key] = true
 		switch {
 		case first, w.verified == 0, w.touched[change.key], change.aboutLists() && w.lists:
@@ -172,7 +174,8 @@ func (w *world) verify() {
 	w.traffic.check(w.T)
 }
 
-// probe sends new clients to every row: allowed ones reach an endpoint, others do not, and no other packet is dropped.
+// probe sends new clients to every row: allowed ones reach an endpoint, others do not, and no other
+// packet is dropped.
 func (w *world) probe() {
 	w.Helper()
 	for key := range w.present.rows {
@@ -203,7 +206,8 @@ func (w *world) routes() map[string]int {
 	return there
 }
 
-// refusals compares the routes that refuse or drop with what has to be: an address without endpoints has one, no other address has.
+// refusals compares the routes that refuse or drop with what has to be: an address without
+// endpoints has one, no other address has.
 func (w *world) refusals() {
 	w.Helper()
 	there := w.routes()
@@ -227,7 +231,8 @@ func (w *world) refusals() {
 	}
 }
 
-// orphanRules finds rules that drop packets of a frontend without source ranges, and duplicate ones.
+// orphanRules finds rules that drop packets of a frontend without source ranges, and duplicate
+// ones.
 func (w *world) orphanRules() {
 	w.Helper()
 	seen := map[string]bool{}

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// The cluster: two nodes, and three kinds of services. The calm ones never change; the endpoints of the busy ones come and go beside the first
-// one, which stays; the wild ones appear and go, and change in every way.
+// The cluster: two nodes, and three kinds of services. The calm ones never change; the endpoints of
+// the busy ones come and go beside the first one, which stays; the wild ones appear and go, and
+// change in every way.
 const (
 	thisNode = "n1"
 	nodeIP   = "192.168.16.1"
@@ -94,7 +95,8 @@ func randomPods(random *rand.Rand, most int) []string {
 
 func pod(node, n int) string { return fmt.Sprintf("10.1.%d.%d", node, 2+n) }
 
-// port is the port of the endpoints. Each service has one of its own: VPP ends the connections of all services to an endpoint that leaves one.
+// port is the port of the endpoints. Each service has one of its own: VPP ends the connections of
+// all services to an endpoint that leaves one.
 func (s service) port() int { return 8000 + s.number }
 
 func (s service) clusterIP() string { return fmt.Sprint("10.96.0.", 10+s.number) }

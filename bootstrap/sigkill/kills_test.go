@@ -38,9 +38,11 @@ type world struct {
 	deaths   map[string]int
 }
 
-// TestKills: an agent that dies at any moment leaves nothing that the next one does not put right, and the next one touches nothing else.
+// TestKills: an agent that dies at any moment leaves nothing that the next one does not put right,
+// and the next one touches nothing else.
 func TestKills(t *testing.T) {
-	for _, etcd := range []string{"none", "embedded"} { // an etcd inside dies with the agent, and has a disk of its own
+	for _, etcd := range []string{"none", "embedded"} {
+		// an etcd inside dies with the agent, and has a disk of its own
 		t.Run("etcd "+etcd, func(t *testing.T) { killAgain(t, etcd) })
 	}
 }
@@ -208,7 +210,8 @@ func (w *world) dieStarting() int {
 	}
 }
 
-// burn waits until the fuse has killed the agent, or does it by hand when VPP is not asked for so much.
+// burn waits until the fuse has killed the agent, or does it by hand when VPP is not asked for so
+// much.
 func (w *world) burn(p *process, how string, most time.Duration) int {
 	w.Helper()
 	select {

@@ -100,7 +100,8 @@ func (p *process) ready() (bool, string) {
 	return answer.StatusCode == http.StatusOK, string(text)
 }
 
-// live waits until the agent is ready. The control socket is that of the agent before until this one listens, and has no listener meanwhile.
+// live waits until the agent is ready. The control socket is that of the agent before until this
+// one listens, and has no listener meanwhile.
 func (p *process) live() {
 	p.Helper()
 	deadline := time.After(patience)

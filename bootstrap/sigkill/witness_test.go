@@ -14,7 +14,8 @@ import (
 
 // written is one change that VPP was asked for.
 type written struct {
-	key  string // "address:port/protocol" of a row, that of a route, "" where it is about something else
+	// "address:port/protocol" of a row, that of a route, "" where it is about something else
+	key  string
 	what string
 }
 
@@ -29,7 +30,8 @@ type witness struct {
 	all      int
 }
 
-// observe is the hook of the simulated VPP, which is locked meanwhile: who is struck here dies before VPP has worked on the next request.
+// observe is the hook of the simulated VPP, which is locked meanwhile: who is struck here dies
+// before VPP has worked on the next request.
 func (w *witness) observe(req api.Message, changes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +102,8 @@ func keyOf(req api.Message) string {
 	return ""
 }
 
-// natSource is the id of NAT44's FIB source (nat-low) in the simulated VPP: what it says about an address goes with a row.
+// natSource is the id of NAT44's FIB source (nat-low) in the simulated VPP: what it says about an
+// address goes with a row.
 const natSource = 24
 
 // addressOf is the key of what NAT44 says about an address.

@@ -25,7 +25,8 @@ const Namespace = "troupe-system"
 // ErrHangUp is the error of Before that closes the connection without an answer.
 var ErrHangUp = errors.New("hang up")
 
-// bookmarkInterval is the time between two bookmarks of a watch; a real API server takes about a minute.
+// bookmarkInterval is the time between two bookmarks of a watch; a real API server takes about a
+// minute.
 const bookmarkInterval = 100 * time.Millisecond
 
 // event is one entry of the history.
@@ -104,8 +105,8 @@ func (s *Server) Client() kubernetes.Interface {
 	return client
 }
 
-// Before sets a function that is called before each request, outside of all locks, with its verb (create, patch, delete, list, watch). Its error
-// is the answer.
+// Before sets a function that is called before each request, outside of all locks, with its verb
+// (create, patch, delete, list, watch). Its error is the answer.
 func (s *Server) Before(f func(verb string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +232,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// since returns the events after a version, the present version, and a channel that the next change closes; gone = they were compacted.
+// since returns the events after a version, the present version, and a channel that the next change
+// closes; gone = they were compacted.
 func (s *Server) since(from int64) (events []event, now int64, gone bool, changed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,7 +53,8 @@ func (s *Server) Delete(name string) {
 	}
 }
 
-// CollectGarbage deletes the Leases whose owners do not exist, as the garbage collector of Kubernetes does. It is given the UIDs that do.
+// CollectGarbage deletes the Leases whose owners do not exist, as the garbage collector of
+// Kubernetes does. It is given the UIDs that do.
 func (s *Server) CollectGarbage(exist ...types.UID) {
 	alive := map[types.UID]bool{}
 	for _, uid := range exist {
@@ -73,7 +74,8 @@ func (s *Server) Compact() {
 	s.history, s.compacted = nil, s.revision
 }
 
-// Lose makes the server one that has no objects and a low resource version, as after its etcd was replaced. It must be stopped.
+// Lose makes the server one that has no objects and a low resource version, as after its etcd was
+// replaced. It must be stopped.
 func (s *Server) Lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package demo holds the cluster of the demo: the nodes, pods and services of a small shop, as kubectl would print them, and the catalog of what it uses
-// outside.
+// Package demo holds the cluster of the demo: the nodes, pods and services of a small shop, as
+// kubectl would print them, and the catalog of what it uses outside.
 package demo
 
 import "embed"

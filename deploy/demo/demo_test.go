@@ -61,7 +61,8 @@ func (c *cluster) add(t *testing.T, file string, document []byte) {
 		t.Fatalf("%s: %v", file, err)
 	}
 	decode := func(into any) {
-		// Through JSON first: decoding YAML into a Go type would turn an unquoted True into the text that the type wants.
+		// Through JSON first: decoding YAML into a Go type would turn an unquoted True into the
+		// text that the type wants.
 		text, err := strict.YAMLToJSONStrict(document)
 		if err == nil {
 			d := json.NewDecoder(bytes.NewReader(text))
@@ -104,7 +105,8 @@ func (c *cluster) add(t *testing.T, file string, document []byte) {
 	}
 }
 
-// TestServicesAreWhatAnAPIServerDelivers checks the defaults that an API server fills in and that names and ports are unique.
+// TestServicesAreWhatAnAPIServerDelivers checks the defaults that an API server fills in and that
+// names and ports are unique.
 func TestServicesAreWhatAnAPIServerDelivers(t *testing.T) {
 	c := load(t)
 	if len(c.services) < 14 {
@@ -141,7 +143,8 @@ func TestServicesAreWhatAnAPIServerDelivers(t *testing.T) {
 	}
 }
 
-// TestSlicesFitPods: every endpoint that names a pod is that pod, on the node it says, in the zone of that node.
+// TestSlicesFitPods: every endpoint that names a pod is that pod, on the node it says, in the zone
+// of that node.
 func TestSlicesFitPods(t *testing.T) {
 	c := load(t)
 	services := map[string]bool{}

@@ -65,7 +65,8 @@ func compile(ctx context.Context, source, goos, arch, output string) error {
 	return nil
 }
 
-// image has the agent and the directories that a read-only root must offer: its state, its control socket, temporary files, and VPP's sockets.
+// image has the agent and the directories that a read-only root must offer: its state, its control
+// socket, temporary files, and VPP's sockets.
 func image(goos, arch, version string, agent []byte) oci.Image {
 	return oci.Image{
 		OS: goos, Architecture: arch, Entrypoint: []string{"/troupe"}, User: "65532:65532",

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestImage builds the image for this platform twice: the archives are equal, and not larger than the agent may be.
+// TestImage builds the image for this platform twice: the archives are equal, and not larger than
+// the agent may be.
 func TestImage(t *testing.T) {
 	var sums []string
 	for _, file := range []string{"first.tar", "second.tar"} {

@@ -40,8 +40,8 @@ func load(t *testing.T, name string) *file {
 	return f
 }
 
-// TestPolicies: the files are what the API server takes, and refuse where they cannot be evaluated. That the expressions say what they should
-// needs an API server.
+// TestPolicies: the files are what the API server takes, and refuse where they cannot be evaluated.
+// That the expressions say what they should needs an API server.
 func TestPolicies(t *testing.T) {
 	names, err := filepath.Glob("*.yaml")
 	if err != nil || len(names) != 2 {
@@ -82,7 +82,8 @@ var (
 	network = regexp.MustCompile(`"([0-9a-f.:]+/[0-9]+)"`)
 )
 
-// checkNames: a variable uses those before it only, each is used, and every network in the text of one is a network.
+// checkNames: a variable uses those before it only, each is used, and every network in the text of
+// one is a network.
 func checkNames(t *testing.T, spec *admissionv1.ValidatingAdmissionPolicySpec) {
 	t.Helper()
 	known := map[string]bool{}

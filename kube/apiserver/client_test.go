@@ -23,7 +23,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
-// recorder is an API server that writes down what it is asked, and answers each request with an object of the kind that it is about.
+// recorder is an API server that writes down what it is asked, and answers each request with an
+// object of the kind that it is about.
 type recorder struct{ requests []string }
 
 // ServeHTTP satisfies http.Handler.
@@ -101,7 +102,8 @@ func use(t *testing.T, client *apiserver.Client) (answers []any) {
 	return answers
 }
 
-// TestSameRequestsAsTheClientset: same method, path, parameters, headers and body, and the answers are understood alike.
+// TestSameRequestsAsTheClientset: same method, path, parameters, headers and body, and the answers
+// are understood alike.
 func TestSameRequestsAsTheClientset(t *testing.T) {
 	api := &recorder{}
 	server := httptest.NewServer(api)

@@ -164,7 +164,8 @@ func TestSeveralAddresses(t *testing.T) {
 	rc := &rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}),
 	}}
-	client, err := apiserver.New(rc, b.URL, strings.TrimPrefix(c.URL, "https://")) // the last one without a scheme, as --kube-api-server takes it
+	// the last one without a scheme, as --kube-api-server takes it
+	client, err := apiserver.New(rc, b.URL, strings.TrimPrefix(c.URL, "https://"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ const (
 	LongestWait = 5 * time.Second
 )
 
-// Coalescer makes few passes of many triggers: each trigger is followed by a pass that begins after it, QuietPeriod after the last trigger of a
-// burst, at most LongestWait after the first.
+// Coalescer makes few passes of many triggers: each trigger is followed by a pass that begins after
+// it, QuietPeriod after the last trigger of a burst, at most LongestWait after the first.
 type Coalescer struct {
 	pending chan struct{} // holds one trigger
 }

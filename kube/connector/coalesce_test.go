@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// passes runs a coalescer while triggers come, and returns when its passes began, counted from the start.
+// passes runs a coalescer while triggers come, and returns when its passes began, counted from the
+// start.
 func passes(t *testing.T, pass time.Duration, triggers func(c *Coalescer)) []time.Duration {
 	t.Helper()
 	var out []time.Duration

@@ -1,4 +1,5 @@
-// Package connector brings the services of an outside catalog into the cluster: what a Source publishes becomes Services and EndpointSlices.
+// Package connector brings the services of an outside catalog into the cluster: what a Source
+// publishes becomes Services and EndpointSlices.
 //
 //	kube/connector/catalog     the model of a catalog; limits, address policy, names; pure
 //	kube/connector/apistore    the objects in the API server
@@ -14,6 +15,7 @@
 //
 //	Source -> catalog.Clean -> Gate.Offer ; Gate.Wanted -> render.Render -> render.Diff -> writes to the Store
 //
-// Everything is level-triggered: a snapshot, a change of an object and a retry all trigger the Coalescer, whose pass compares everything anew. A
-// pass begins only after the objects of the cluster have been listed once; all of it belongs to the actors (actors/connector).
+// Everything is level-triggered: a snapshot, a change of an object and a retry all trigger the
+// Coalescer, whose pass compares everything anew. A pass begins only after the objects of the
+// cluster have been listed once; all of it belongs to the actors (actors/connector).
 package connector

@@ -12,15 +12,16 @@ import (
 
 // Store holds the Services and EndpointSlices: the API server, or a directory.
 type Store interface {
-	// Run lists and watches until ctx ends, and returns nil then. changed is called after the first complete list and after each change, by any goroutine;
-	// it must not block.
+	// Run lists and watches until ctx ends, and returns nil then. changed is called after the first
+	// complete list and after each change, by any goroutine; it must not block.
 	Run(ctx context.Context, changed func()) error
-	// Observe returns the objects in the namespace, which are only read, and the policy for addresses. ok is false before all of it was listed once.
+	// Observe returns the objects in the namespace, which are only read, and the policy for
+	// addresses. ok is false before all of it was listed once.
 	Observe() (seen render.Observed, policy catalog.Policy, ok bool)
 	// Trouble is why it does not see the objects; "" = it does, or has not begun.
 	Trouble() string
-	// Write makes one write, and returns the Service that it wrote, if it was one: its UID is in the owner reference of the slices. The error is
-	// a *WriteError where the store gave an answer.
+	// Write makes one write, and returns the Service that it wrote, if it was one: its UID is in
+	// the owner reference of the slices. The error is a *WriteError where the store gave an answer.
 	Write(ctx context.Context, w render.Write) (*corev1.Service, error)
 }
 
@@ -37,8 +38,10 @@ type WriteReason string
 
 // The reasons.
 const (
-	WriteExists      WriteReason = "exists"      // an object has the name that was not observed: observe, and compare anew
-	WriteConflict    WriteReason = "conflict"    // the object has changed or is gone: observe, and compare anew
+	// an object has the name that was not observed: observe, and compare anew
+	WriteExists WriteReason = "exists"
+	// the object has changed or is gone: observe, and compare anew
+	WriteConflict    WriteReason = "conflict"
 	WriteInvalid     WriteReason = "invalid"     // the same object will be refused again
 	WriteForbidden   WriteReason = "forbidden"   // a right is missing
 	WriteUnavailable WriteReason = "unavailable" // no answer, or too many requests: try again

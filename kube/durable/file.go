@@ -9,8 +9,8 @@ import (
 // Unfinished ends the name of a file while it is written.
 const Unfinished = ".tmp"
 
-// Replace gives a file new content, and makes its directory if there is none. After an error the old content is still there, or the new one
-// if only the directory could not be synced.
+// Replace gives a file new content, and makes its directory if there is none. After an error the
+// old content is still there, or the new one if only the directory could not be synced.
 func Replace(files FS, path string, content []byte) error {
 	dir := filepath.Dir(path)
 	if err := files.MkdirAll(dir); err != nil {
@@ -46,7 +46,8 @@ func Remove(files FS, path string) error {
 	return files.SyncDir(filepath.Dir(path))
 }
 
-// Clean removes what interrupted calls of Replace left in a directory, of files whose names begin so.
+// Clean removes what interrupted calls of Replace left in a directory, of files whose names begin
+// so.
 func Clean(files FS, dir, prefix string) error {
 	names, err := files.Find(dir, prefix, Unfinished)
 	for _, name := range names {

@@ -55,7 +55,8 @@ func TestReplaceAndRemove(t *testing.T) {
 	}
 }
 
-// TestWhatACrashLeftIsRemoved: an unfinished file is no content, and Clean removes it; other files stay.
+// TestWhatACrashLeftIsRemoved: an unfinished file is no content, and Clean removes it; other files
+// stay.
 func TestWhatACrashLeftIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.json")
@@ -104,8 +105,8 @@ func TestWhatCannotBeReplacedStays(t *testing.T) {
 	}
 }
 
-// TestEveryStepMayFail: after an error at any step the content is the old or the new one, and nothing is left behind; after Remove the file is there
-// or not.
+// TestEveryStepMayFail: after an error at any step the content is the old or the new one, and
+// nothing is left behind; after Remove the file is there or not.
 func TestEveryStepMayFail(t *testing.T) {
 	for name, operation := range map[string]func(durable.FS) error{
 		"replace": func(files durable.FS) error { return durable.Replace(files, "d/a", []byte("new")) },

@@ -10,22 +10,28 @@ import (
 	"strings"
 )
 
-// mostBytes is the largest file that is read: a cluster of a hundred thousand services has a tenth of it.
+// mostBytes is the largest file that is read: a cluster of a hundred thousand services has a tenth
+// of it.
 const mostBytes = 1 << 30
 
-// ErrUnreadable says that a path leads to something that is not read: a directory, a pipe, or a huge file.
+// ErrUnreadable says that a path leads to something that is not read: a directory, a pipe, or a
+// huge file.
 var ErrUnreadable = errors.New("not a file to be read")
 
-// FS are the operations on files that this package needs. Names are paths. The effect of an operation survives the death of the process, but that
-// of the machine only after Sync of the file and SyncDir of its directory.
+// FS are the operations on files that this package needs. Names are paths. The effect of an
+// operation survives the death of the process, but that of the machine only after Sync of the file
+// and SyncDir of its directory.
 type FS interface {
 	// MkdirAll makes a directory with its parents, for its owner alone.
 	MkdirAll(dir string) error
-	// ReadFile reads a whole file. The error is fs.ErrNotExist if there is none, and ErrUnreadable if it will never be readable.
+	// ReadFile reads a whole file. The error is fs.ErrNotExist if there is none, and ErrUnreadable
+	// if it will never be readable.
 	ReadFile(name string) ([]byte, error)
-	// Create makes a new file in a directory, for its owner alone, under an unused name: prefix, something, suffix.
+	// Create makes a new file in a directory, for its owner alone, under an unused name: prefix,
+	// something, suffix.
 	Create(dir, prefix, suffix string) (File, error)
-	// Find lists the files of a directory whose names begin and end so, as paths. A missing directory has none.
+	// Find lists the files of a directory whose names begin and end so, as paths. A missing
+	// directory has none.
 	Find(dir, prefix, suffix string) ([]string, error)
 	// Rename gives a file another name, in place of a file that has it.
 	Rename(from, to string) error

@@ -35,7 +35,8 @@ type series struct {
 // unknown says that the API server has the event, with a count that has not been read.
 const unknown = -1
 
-// aggregator joins equal events into series and says which is to be written next. It does no I/O; the Writer guards it.
+// aggregator joins equal events into series and says which is to be written next. It does no I/O;
+// the Writer guards it.
 type aggregator struct {
 	cfg     Config
 	series  map[identity]*series
@@ -51,8 +52,8 @@ func newAggregator(cfg Config) *aggregator {
 	return &aggregator{cfg: cfg, series: map[identity]*series{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
 }
 
-// record takes an observation. A repeated event that is Standing or Shared does not keep its series alive: after Window, when the API server
-// has removed the event, it is written again.
+// record takes an observation. A repeated event that is Standing or Shared does not keep its series
+// alive: after Window, when the API server has removed the event, it is written again.
 func (a *aggregator) record(e *Event, now time.Time) {
 	a.stats.Recorded++
 	s := a.series[identityOf(e)]
@@ -72,7 +73,8 @@ func (a *aggregator) record(e *Event, now time.Time) {
 func (a *aggregator) begin(e *Event, now time.Time) {
 	limit := a.objects[e.Object]
 	if limit == nil {
-		// As in client-go's spam filter, the limit belongs to the object: one Service that flaps must not use up the events of the others.
+		// As in client-go's spam filter, the limit belongs to the object: one Service that flaps
+		// must not use up the events of the others.
 		limit = flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/a.cfg.ObjectInterval.Seconds()), a.cfg.ObjectBurst)
 		a.objects[e.Object] = limit
 	}
@@ -94,8 +96,8 @@ func (a *aggregator) begin(e *Event, now time.Time) {
 	a.enqueue(s, now)
 }
 
-// evict forgets the series that has been quiet for the longest time; it fails if all wait to be written. If the event comes again, the API
-// server still has it.
+// evict forgets the series that has been quiet for the longest time; it fails if all wait to be
+// written. If the event comes again, the API server still has it.
 func (a *aggregator) evict() bool {
 	var oldest *series
 	for _, s := range a.series {
@@ -131,7 +133,8 @@ func (a *aggregator) dequeue(s *series) {
 func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
 	a.forget(now)
 	wait = a.cfg.Window
-	// The queue holds at most MaxSeries, and one is taken per request: a scan costs nothing beside the request.
+	// The queue holds at most MaxSeries, and one is taken per request: a scan costs nothing beside
+	// the request.
 	for _, s := range a.queue {
 		if !s.due.After(now) {
 			job := *s
@@ -142,7 +145,8 @@ func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
 	return nil, wait
 }
 
-// forget drops series that were not observed within the window, written or not, and the limits of objects without series. It looks now and then.
+// forget drops series that were not observed within the window, written or not, and the limits of
+// objects without series. It looks now and then.
 func (a *aggregator) forget(now time.Time) {
 	if now.Sub(a.forgot) < a.cfg.Window/60 {
 		return

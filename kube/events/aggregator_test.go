@@ -14,7 +14,8 @@ import (
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// machine drives an aggregator with a server step by step, without Run and without a clock: time is what it says.
+// machine drives an aggregator with a server step by step, without Run and without a clock: time is
+// what it says.
 type machine struct {
 	*rapid.T
 	server *apiServer
@@ -101,7 +102,8 @@ func (m *machine) check() {
 	}
 }
 
-// TestEveryObservationIsCountedOnce, whatever the server does and however often the agent restarts in quiet times.
+// TestEveryObservationIsCountedOnce, whatever the server does and however often the agent restarts
+// in quiet times.
 func TestEveryObservationIsCountedOnce(t *testing.T) {
 	server := newAPIServer()
 	rapid.Check(t, func(t *rapid.T) {

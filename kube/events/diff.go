@@ -17,15 +17,18 @@ const (
 	mostListed    = 8 // frontends in one note
 )
 
-// foreignOwner begins the owner of a conflict that is not a service: a row in VPP from outside troupe (messages.Conflict of package nat44).
+// foreignOwner begins the owner of a conflict that is not a service: a row in VPP from outside
+// troupe (messages.Conflict of package nat44).
 const foreignOwner = "VPP: "
 
-// Diff returns the events that a status of a service is worth after the previous one: what is new in it, and what is over. A nil previous
-// status, or one without this renderer, means that nothing is known of the time before; what is wrong in the current one is Standing then. A
-// service that is gone, or has no object, is worth nothing.
+// Diff returns the events that a status of a service is worth after the previous one: what is new
+// in it, and what is over. A nil previous status, or one without this renderer, means that nothing
+// is known of the time before; what is wrong in the current one is Standing then. A service that is
+// gone, or has no object, is worth nothing.
 //
-// What a renderer has not finished (no ack, or a pending one) is taken for unknown and worth nothing. Therefore the previous status should be
-// what Settled returns, not the last one that was seen; a Tracker takes care of that.
+// What a renderer has not finished (no ack, or a pending one) is taken for unknown and worth
+// nothing. Therefore the previous status should be what Settled returns, not the last one that was
+// seen; a Tracker takes care of that.
 func Diff(previous, current *messages.ServiceStatus) []Event {
 	if current.GetGone() || current.GetView() == nil {
 		return nil
@@ -101,7 +104,8 @@ func (d *differ) input(previous, current []*messages.ObjectError) {
 	d.addEach(Warning, ReasonInvalidInput, actionResolve, notes, true)
 }
 
-// problemText names the field of a problem, and its object where that is not the object of the event.
+// problemText names the field of a problem, and its object where that is not the object of the
+// event.
 func problemText(e *messages.ObjectError, about Object) string {
 	var b strings.Builder
 	if e.GetKind() != about.Kind || e.GetObject() != about.Namespace+"/"+about.Name {
@@ -120,7 +124,8 @@ func (d *differ) render(previous, current *messages.RenderAck) {
 	d.approximations(current.GetRenderer(), previous.GetApproximations(), current.GetApproximations())
 }
 
-// state adds errors and their end. A state that is not failed can have parts that the renderer has no means for (SCTP), on every node alike.
+// state adds errors and their end. A state that is not failed can have parts that the renderer has
+// no means for (SCTP), on every node alike.
 func (d *differ) state(previous, current *messages.RenderAck) {
 	before, text := unserved(previous), unserved(current)
 	failed := current.GetState() == messages.RenderState_RENDER_FAILED
@@ -132,10 +137,12 @@ func (d *differ) state(previous, current *messages.RenderAck) {
 	}
 }
 
-// frontendName begins the message of each frontend that is not rendered, behind the field. That of a node port is another one on each node.
+// frontendName begins the message of each frontend that is not rendered, behind the field. That of
+// a node port is another one on each node.
 var frontendName = regexp.MustCompile(`^: frontend \S+`)
 
-// unserved says what a renderer does not serve of a service, apart from what it serves of none; "" = nothing.
+// unserved says what a renderer does not serve of a service, apart from what it serves of none; ""
+// = nothing.
 func unserved(ack *messages.RenderAck) string {
 	if ack.GetState() == messages.RenderState_RENDER_FAILED {
 		return cmp.Or(ack.GetError(), "the reason is not known")
@@ -158,7 +165,8 @@ func unserved(ack *messages.RenderAck) string {
 	}
 }
 
-// conflicts adds frontends that another service owns, one event per owner, and those that are won back.
+// conflicts adds frontends that another service owns, one event per owner, and those that are won
+// back.
 func (d *differ) conflicts(previous, current []*messages.Conflict) {
 	before, now := byOwner(previous), byOwner(current)
 	var services, foreign []string
@@ -227,8 +235,9 @@ func list(frontends []string) string {
 	return strings.Join(frontends, ", ")
 }
 
-// approximations adds what the service does not get exactly because it asks for something special, each once, however many frontends have it: every
-// node writes the same. Everything is served, so they only inform.
+// approximations adds what the service does not get exactly because it asks for something special,
+// each once, however many frontends have it: every node writes the same. Everything is served, so
+// they only inform.
 func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
 	known := map[string]bool{}
 	for _, a := range previous {
@@ -247,8 +256,8 @@ func (d *differ) approximations(renderer string, previous, current []*messages.A
 // endpointCount is how many endpoints there are, which changes all the time.
 var endpointCount = regexp.MustCompile(`\b[0-9]+ endpoints?\b`)
 
-// approximationText describes an approximation without the number of endpoints: one more endpoint is no news, and texts that differ in a number
-// would not be the same event.
+// approximationText describes an approximation without the number of endpoints: one more endpoint
+// is no news, and texts that differ in a number would not be the same event.
 func approximationText(a *messages.Approximation) string {
 	wanted := endpointCount.ReplaceAllString(a.GetWanted(), "all its endpoints")
 	text := fmt.Sprintf("%s instead of %s", endpointCount.ReplaceAllString(a.GetRendered(), "some endpoints"), wanted)

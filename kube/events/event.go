@@ -17,26 +17,33 @@ const (
 
 // Reasons of events. They are part of what users depend on: alerts and scripts select by them.
 const (
-	// ReasonFailedToRender means that VPP does not hold what the service needs, or that no renderer has the means for a part of it that others do not
-	// ask for.
+	// ReasonFailedToRender means that VPP does not hold what the service needs, or that no renderer
+	// has the means for a part of it that others do not ask for.
 	ReasonFailedToRender = "FailedToRender"
 	// ReasonRendered means that VPP holds what the service needs, after it did not.
 	ReasonRendered = "Rendered"
-	// ReasonApproximated means that VPP serves the service, but not something special that it asks for exactly. Such an event is Normal.
+	// ReasonApproximated means that VPP serves the service, but not something special that it asks
+	// for exactly. Such an event is Normal.
 	ReasonApproximated = "Approximated"
-	// ReasonConflictingExternalIP means that another service owns an address and port that this one wants as well.
+	// ReasonConflictingExternalIP means that another service owns an address and port that this one
+	// wants as well.
 	ReasonConflictingExternalIP = "ConflictingExternalIP"
 	// ReasonInvalidInput means that a field of the Service, or one of its slices, cannot be used.
 	ReasonInvalidInput = "InvalidInput"
-	// ReasonNameConflict means that the Service has the name that one of the catalog connector needs, and is not the connector's.
+	// ReasonNameConflict means that the Service has the name that one of the catalog connector
+	// needs, and is not the connector's.
 	ReasonNameConflict = "NameConflict"
-	// ReasonQuarantined means that the service made its actor fail again and again, and is in quarantine.
+	// ReasonQuarantined means that the service made its actor fail again and again, and is in
+	// quarantine.
 	ReasonQuarantined = "Quarantined"
-	// ReasonRecovered means that a conflict, a quarantine or something that a failed listener is over.
+	// ReasonRecovered means that a conflict, a quarantine or something that a failed listener is
+	// over.
 	ReasonRecovered = "Recovered"
-	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. kube-proxy has the same reason.
+	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. kube-proxy has
+	// the same reason.
 	ReasonHealthCheckFailed = "FailedToStartServiceHealthcheck"
-	// ReasonNodeHealthFailed means that the health of the node is not served (port 10256). kube-proxy has the same reason.
+	// ReasonNodeHealthFailed means that the health of the node is not served (port 10256).
+	// kube-proxy has the same reason.
 	ReasonNodeHealthFailed = "FailedToStartProxierHealthcheck"
 	// ReasonStarting means that the agent of a node has started. kube-proxy has the same reason.
 	ReasonStarting = "Starting"
@@ -68,7 +75,8 @@ func ServiceObject(key, uid string) Object {
 	return Object{Kind: "Service", Namespace: namespace, Name: name, UID: uid}
 }
 
-// NodeObject returns a Node. Its UID in events is its name, as the kubelet and kube-proxy have it; kubectl describe looks for that.
+// NodeObject returns a Node. Its UID in events is its name, as the kubelet and kube-proxy have it;
+// kubectl describe looks for that.
 func NodeObject(name string) Object { return Object{Kind: "Node", Name: name, UID: name} }
 
 // String returns "Kind namespace/name" or "Kind name".
@@ -79,8 +87,8 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Event is a change of an object, or a state it was found in. Two events that are equal but for Standing are the same event
-// again.
+// Event is a change of an object, or a state it was found in. Two events that are equal but for
+// Standing are the same event again.
 type Event struct {
 	// Object is the object that changed.
 	Object Object
@@ -92,7 +100,8 @@ type Event struct {
 	Action string
 	// Note is one line for people; what exceeds 1024 bytes is cut off.
 	Note string
-	// Standing marks a state that was found, for example after a start, and not a change. It is written only if the API server does not have it.
+	// Standing marks a state that was found, for example after a start, and not a change. It is
+	// written only if the API server does not have it.
 	Standing bool
 	// Shared marks an event that is the same on every node; one of them writes it. It has no count.
 	Shared bool
@@ -109,8 +118,8 @@ func Started(node string) Event {
 	return Event{Object: NodeObject(node), Type: Normal, Reason: ReasonStarting, Action: actionStart, Note: "troupe serves the services of node " + node}
 }
 
-// NodeHealth returns the event of a node whose health cannot be served at an address, with the text of kube-proxy; with nil, that it is served
-// again.
+// NodeHealth returns the event of a node whose health cannot be served at an address, with the text
+// of kube-proxy; with nil, that it is served again.
 func NodeHealth(node, address string, err error) Event {
 	e := Event{Object: NodeObject(node), Type: Warning, Reason: ReasonNodeHealthFailed, Action: actionStart}
 	if err == nil {
@@ -121,8 +130,8 @@ func NodeHealth(node, address string, err error) Event {
 	return e
 }
 
-// HealthCheck returns the event of a health-check node port of a service that cannot be served, with the text of kube-proxy; with nil, that it
-// is served again.
+// HealthCheck returns the event of a health-check node port of a service that cannot be served,
+// with the text of kube-proxy; with nil, that it is served again.
 func HealthCheck(service Object, node string, port uint32, err error) Event {
 	e := Event{Object: service, Type: Warning, Reason: ReasonHealthCheckFailed, Action: actionListen}
 	key := service.Namespace + "/" + service.Name

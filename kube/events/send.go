@@ -14,9 +14,10 @@ type result struct {
 	verdict verdict
 	err     error
 	pause   time.Duration // that the server asks for; 0 = none
-	known   int           // count that the API server has now, whatever the verdict; 0 = none, or not known to this run
-	written int           // of the pending observations
-	adopted bool          // the API server had the event, and nothing was written
+	// count that the API server has now, whatever the verdict; 0 = none, or not known to this run
+	known   int
+	written int  // of the pending observations
+	adopted bool // the API server had the event, and nothing was written
 }
 
 // resultOf classifies the error of a request.
@@ -25,8 +26,9 @@ func resultOf(err error) result {
 	return result{verdict: v, err: err, pause: pause}
 }
 
-// send writes a series: it creates the event, or raises the count of one that exists. A request that got no answer may have been carried out; all
-// of them can be repeated without counting twice, because counts are absolute.
+// send writes a series: it creates the event, or raises the count of one that exists. A request
+// that got no answer may have been carried out; all of them can be repeated without counting twice,
+// because counts are absolute.
 func (w *Writer) send(ctx context.Context, s *series) result {
 	if s.known == 0 {
 		r := w.create(ctx, s, s.found+s.pending)
@@ -40,7 +42,8 @@ func (w *Writer) send(ctx context.Context, s *series) result {
 	}
 	written := 0
 	if s.known == unknown {
-		// An empty patch reads the event with no other right than the one to patch, and changes nothing.
+		// An empty patch reads the event with no other right than the one to patch, and changes
+		// nothing.
 		e, r := w.patch(ctx, s, []byte("{}"))
 		switch r.verdict {
 		case accepted:
@@ -50,7 +53,8 @@ func (w *Writer) send(ctx context.Context, s *series) result {
 			return r
 		}
 		s.known = countOf(e)
-		if e.EventTime.Truncate(time.Microsecond).Equal(s.first.Truncate(time.Microsecond)) { // a creation of this run that got no answer
+		if e.EventTime.Truncate(time.Microsecond).Equal(s.first.Truncate(time.Microsecond)) {
+			// a creation of this run that got no answer
 			written = s.known - s.found
 			if s.pending == written {
 				return result{verdict: accepted, known: s.known, written: written}
@@ -94,7 +98,8 @@ func (w *Writer) create(ctx context.Context, s *series, count int) result {
 	return r
 }
 
-// recreate creates an event that was missing a moment ago. If it exists by now, the next try will find it.
+// recreate creates an event that was missing a moment ago. If it exists by now, the next try will
+// find it.
 func (w *Writer) recreate(ctx context.Context, s *series, count int) result {
 	r := w.create(ctx, s, count)
 	if r.verdict == exists {

@@ -25,17 +25,18 @@ var (
 	eventKind     = schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}
 )
 
-// apiServer is the fake clientset with what it lacks: the validation of events, namespaces that go, outages, requests that are carried out
-// without an answer.
+// apiServer is the fake clientset with what it lacks: the validation of events, namespaces that go,
+// outages, requests that are carried out without an answer.
 type apiServer struct {
 	*fake.Clientset
-	objects clienttesting.ObjectTracker // without managed fields, which no test needs and which cost most of the time
+	// without managed fields, which no test needs and which cost most of the time
+	objects clienttesting.ObjectTracker
 
 	mu       sync.Mutex
 	requests []string // "verb name", all that arrived
 	missing  map[string]bool
-	// before and after are asked about each request; an error of before keeps it from being carried out, one of after only its answer from
-	// being seen. They may sleep.
+	// before and after are asked about each request; an error of before keeps it from being carried
+	// out, one of after only its answer from being seen. They may sleep.
 	before, after func(verb, name string) error
 }
 
@@ -84,7 +85,8 @@ func (s *apiServer) react(action clienttesting.Action) (bool, runtime.Object, er
 	return handled, object, err
 }
 
-// invalid is what the API server checks when an event is created (ValidateEventCreate of the core API).
+// invalid is what the API server checks when an event is created (ValidateEventCreate of the core
+// API).
 func invalid(e *eventsv1.Event, namespace string) (problems []string) {
 	check := func(ok bool, what string) {
 		if !ok {

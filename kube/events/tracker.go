@@ -2,8 +2,9 @@ package events
 
 import "github.com/troupe-vpp/troupe/messages"
 
-// Tracker remembers the last settled status of each service and finds the events of the next one. It belongs to one goroutine. Its memory is one
-// pointer per service, to messages that others hold as well.
+// Tracker remembers the last settled status of each service and finds the events of the next one.
+// It belongs to one goroutine. Its memory is one pointer per service, to messages that others hold
+// as well.
 type Tracker struct {
 	last map[string]*messages.ServiceStatus
 }
@@ -31,9 +32,10 @@ func (t *Tracker) Len() int { return len(t.last) }
 // UID returns the UID of a service that was observed; "" if it was not.
 func (t *Tracker) UID(key string) string { return t.last[key].GetView().GetUid() }
 
-// Settled returns the current status as a later Diff should see it: while a renderer is at work, its last ack stays true. Without this,
-// "failed, pending, failed" would be two failures, and "failed, pending, in sync" no recovery. Neither status is modified; where nothing is
-// pending the current one is returned itself.
+// Settled returns the current status as a later Diff should see it: while a renderer is at work,
+// its last ack stays true. Without this, "failed, pending, failed" would be two failures, and
+// "failed, pending, in sync" no recovery. Neither status is modified; where nothing is pending the
+// current one is returned itself.
 func Settled(previous, current *messages.ServiceStatus) *messages.ServiceStatus {
 	if previous.GetGone() || previous.GetView().GetUid() != current.GetView().GetUid() {
 		previous = nil

@@ -19,10 +19,11 @@ const dropsInterval = time.Minute
 type Stats struct {
 	// Recorded counts calls of Record; Repeated counts those with an event that is remembered.
 	Recorded, Repeated uint64
-	// Written counts creations and updates that the API server took; Adopted counts events that it had already, from an earlier run or another node.
+	// Written counts creations and updates that the API server took; Adopted counts events that it
+	// had already, from an earlier run or another node.
 	Written, Adopted uint64
-	// Limited, Overflowed, Expired and Refused count dropped events: too many of one object, more than MaxSeries, not written within Window, and
-	// refused by the API server for good.
+	// Limited, Overflowed, Expired and Refused count dropped events: too many of one object, more
+	// than MaxSeries, not written within Window, and refused by the API server for good.
 	Limited, Overflowed, Expired, Refused uint64
 	// Waiting is how many events are to be written.
 	Waiting int
@@ -52,8 +53,8 @@ type Writer struct {
 
 var _ Recorder = (*Writer)(nil)
 
-// New returns a recorder that writes through this client when Run does; until then events wait. The client needs to create and patch events
-// of the group events.k8s.io, nothing else.
+// New returns a recorder that writes through this client when Run does; until then events wait. The
+// client needs to create and patch events of the group events.k8s.io, nothing else.
 func New(client *apiserver.Client, cfg Config, log *slog.Logger) *Writer {
 	cfg = cfg.withDefaults()
 	return &Writer{

@@ -24,7 +24,8 @@ type node struct {
 	stop   func()
 }
 
-// run starts a Writer with a server; the caller is in a bubble. The Writer ends with the test, or with stop.
+// run starts a Writer with a server; the caller is in a bubble. The Writer ends with the test, or
+// with stop.
 func run(t *testing.T, server *apiServer, cfg Config) *node {
 	t.Helper()
 	if cfg.NodeName == "" {
@@ -137,7 +138,8 @@ func TestWhatHappensDuringARequestIsCounted(t *testing.T) {
 	})
 }
 
-// TestNotesAreTold: two conflicts on one service are two things to know. The recorder of client-go would tell one of them.
+// TestNotesAreTold: two conflicts on one service are two things to know. The recorder of client-go
+// would tell one of them.
 func TestNotesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
@@ -450,7 +452,8 @@ func TestAnEventThatMakesTheServerFailExpires(t *testing.T) {
 func TestARequestWithoutAnAnswerIsNotCountedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
-		server.answer(nil, func(string, string) error { return errTest }) // all is carried out, nothing answered
+		// all is carried out, nothing answered
+		server.answer(nil, func(string, string) error { return errTest })
 		n := run(t, server, Config{})
 		n.Record(event("boom"))
 		after(10 * time.Minute)

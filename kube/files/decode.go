@@ -13,12 +13,14 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Decode reads a stream of YAML documents and JSON values (see the package documentation). name is the source in the errors.
-// It reads on after every error, so it always returns what could be read: objects is never nil, an object that is in it is usable, and
-// an object that could not be decoded is not in it. Of objects that occur twice, the first counts.
+// Decode reads a stream of YAML documents and JSON values (see the package documentation). name is
+// the source in the errors. It reads on after every error, so it always returns what could be read:
+// objects is never nil, an object that is in it is usable, and an object that could not be decoded
+// is not in it. Of objects that occur twice, the first counts.
 func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*messages.ObjectError) {
 	d := &decoder{source: name, objects: &normalize.Objects{}, seen: map[object]place{}, budget: maxObject}
-	// An error of the stream itself (too large, not readable) belongs to no document; what came before it counts.
+	// An error of the stream itself (too large, not readable) belongs to no document; what came
+	// before it counts.
 	if err := split(r, d.document); err != nil {
 		d.report("", "", "", "%v", err)
 	}
@@ -49,7 +51,8 @@ type place struct {
 	line     int    // of the value in its document
 }
 
-// String names the place as a user finds it: lines count from the start of the stream, not of the document.
+// String names the place as a user finds it: lines count from the start of the stream, not of the
+// document.
 func (p place) String() string {
 	if p.item != "" {
 		return fmt.Sprintf("document %d, line %d, %s", p.document, p.stream(p.line), p.item)
@@ -78,7 +81,8 @@ func (d *decoder) document(doc document) {
 		d.report("", where.String(), "", "the document is larger than %d MiB", maxDocument>>20)
 		return
 	}
-	// JSON is YAML, but the JSON parser is faster, needs no budget against aliases and gives exact offsets for errors.
+	// JSON is YAML, but the JSON parser is faster, needs no budget against aliases and gives exact
+	// offsets for errors.
 	if first := bytes.TrimSpace(doc.text); len(first) > 0 && first[0] == '{' {
 		// YAML in flow style starts like JSON too. It is no JSON from its first value on.
 		if values, err := parseJSON(doc.text); err == nil || len(values) > 0 || looksLikeJSON(first) {
@@ -91,7 +95,8 @@ func (d *decoder) document(doc document) {
 			return
 		}
 	}
-	d.budget = max(0, d.budget) + maxWork*len(doc.text) // what a hostile document used up is not missing here
+	// what a hostile document used up is not missing here
+	d.budget = max(0, d.budget) + maxWork*len(doc.text)
 	v, err := parseYAML(doc.text, &d.budget)
 	if err != nil {
 		d.syntax(where, err)
@@ -118,7 +123,8 @@ func (d *decoder) syntax(where place, err error) {
 	if at := (*lineError)(nil); errors.As(err, &at) {
 		where.line = at.line
 	} else if m := yamlLine.FindStringSubmatch(text); m != nil {
-		where.line, _ = strconv.Atoi(m[1]) // digits; a number too large gives a wrong line in an error message
+		// digits; a number too large gives a wrong line in an error message
+		where.line, _ = strconv.Atoi(m[1])
 		if yamlGrammar.MatchString(text) {
 			where.line++
 		}
@@ -151,13 +157,15 @@ var itemKinds = map[string]string{
 	"EndpointSliceList": normalize.KindEndpointSlice, "List": "",
 }
 
-// versions are the versions of the kinds that are taken; the same kind in another group is something else.
+// versions are the versions of the kinds that are taken; the same kind in another group is
+// something else.
 var versions = map[string]string{
 	normalize.KindService: "v1", normalize.KindNode: "v1", normalize.KindPod: "v1",
 	normalize.KindEndpointSlice: "discovery.k8s.io/v1",
 }
 
-// isList reports whether the value is a List whose items may be wanted; lists of other kinds count as one object.
+// isList reports whether the value is a List whose items may be wanted; lists of other kinds count
+// as one object.
 func isList(apiVersion, kind string) bool {
 	item, known := itemKinds[kind]
 	return known && (item == "" && apiVersion == "v1" || item != "" && apiVersion == versions[item])
@@ -173,7 +181,8 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 	if prefix != "" {
 		prefix += "."
 	}
-	// Items are decoded one by one: a bad one costs itself only, and a List of a whole cluster does not exist twice in memory.
+	// Items are decoded one by one: a bad one costs itself only, and a List of a whole cluster does
+	// not exist twice in memory.
 	for i, item := range items {
 		where.item = prefix + "items[" + strconv.Itoa(i) + "]"
 		where.line = item.line()
@@ -194,7 +203,8 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 func (d *decoder) object(v value, where place, apiVersion, kind string) {
 	if versions[kind] != apiVersion {
 		if kind == normalize.KindEndpointSlice {
-			// An old EndpointSlice (v1beta1) would otherwise be ignored in silence, and its service would have no endpoints.
+			// An old EndpointSlice (v1beta1) would otherwise be ignored in silence, and its service
+			// would have no endpoints.
 			d.report(kind, where.String(), "apiVersion", "%.64q is not supported, want %s", apiVersion, versions[kind])
 			return
 		}

@@ -47,8 +47,9 @@ type file struct {
 	broken   bool // it could not be read the last time
 }
 
-// scan reads the directory. Files that look unchanged are not read again unless force is set: an event may be of a change within
-// the resolution of the file time. After an error the content that was read before stays.
+// scan reads the directory. Files that look unchanged are not read again unless force is set: an
+// event may be of a change within the resolution of the file time. After an error the content that
+// was read before stays.
 func (d *directory) scan(force bool) (content, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -60,8 +61,10 @@ func (d *directory) scan(force bool) (content, error) {
 		if strings.HasPrefix(name, ".") || !slices.Contains(extensions, filepath.Ext(name)) {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(d.path, name)) // follows the symlinks of ConfigMap volumes
-		// A dangling symlink may be half a swap of a ConfigMap: its file counts as unreadable, not as gone.
+		// follows the symlinks of ConfigMap volumes
+		info, err := os.Stat(filepath.Join(d.path, name))
+		// A dangling symlink may be half a swap of a ConfigMap: its file counts as unreadable, not
+		// as gone.
 		gone := errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink == 0
 		if gone || err == nil && info.IsDir() {
 			continue
@@ -70,7 +73,8 @@ func (d *directory) scan(force bool) (content, error) {
 		d.stale = d.read(name, info, err, force) || d.stale
 	}
 	for name := range d.files {
-		// A file that was removed takes its objects with it; only one that exists keeps its last good state.
+		// A file that was removed takes its objects with it; only one that exists keeps its last
+		// good state.
 		if !present[name] {
 			d.stale = true
 			delete(d.files, name)
@@ -87,8 +91,8 @@ func (d *directory) scan(force bool) (content, error) {
 	return last, nil
 }
 
-// remember gives the files that are broken at the first scan their objects of an earlier run. An object that occurs in no file goes to the first one
-// that may hold it.
+// remember gives the files that are broken at the first scan their objects of an earlier run. An
+// object that occurs in no file goes to the first one that may hold it.
 func (d *directory) remember() {
 	if d.earlier == nil {
 		return
@@ -112,7 +116,8 @@ func (d *directory) remember() {
 	d.earlier = nil
 }
 
-// read brings one file up to date, and reports whether it was read. err is that of the stat that made info.
+// read brings one file up to date, and reports whether it was read. err is that of the stat that
+// made info.
 func (d *directory) read(name string, info fs.FileInfo, err error, force bool) bool {
 	f := d.files[name]
 	if f == nil {

@@ -142,7 +142,8 @@ func TestUnreadableFiles(t *testing.T) {
 	wantContent(t, d, []string{"Node a"}, []string{"null.yaml: is no regular file; its last content stays"})
 }
 
-// TestPollReadsOnlyWhatLooksChanged: without an event the time and the size of a file decide, with one the content does.
+// TestPollReadsOnlyWhatLooksChanged: without an event the time and the size of a file decide, with
+// one the content does.
 func TestPollReadsOnlyWhatLooksChanged(t *testing.T) {
 	dir := t.TempDir()
 	d := &directory{path: dir, files: map[string]*file{}}

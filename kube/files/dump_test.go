@@ -32,7 +32,8 @@ func TestRealDump(t *testing.T) {
 	}
 	for _, n := range objects.Nodes {
 		snapshot := kube.Collect(n.GetName(), objects.Select(n.GetName()), problems)
-		// Neither the headless service is delivered, nor its slice, nor the one of type ExternalName.
+		// Neither the headless service is delivered, nor its slice, nor the one of type
+		// ExternalName.
 		if got := len(snapshot.GetServices()); got != 15 {
 			t.Errorf("%s: %d services", n.GetName(), got)
 		}
@@ -64,7 +65,8 @@ func TestRealDumpInOtherForms(t *testing.T) {
 	}
 }
 
-// TestRealDumpWithMistakes makes one mistake at a time: exactly one error that names it, and nothing else is lost.
+// TestRealDumpWithMistakes makes one mistake at a time: exactly one error that names it, and
+// nothing else is lost.
 func TestRealDumpWithMistakes(t *testing.T) {
 	dump := string(kubetest.Dump(t))
 	all, _ := Decode(strings.NewReader(dump), "dump")
@@ -113,7 +115,8 @@ func TestRealDumpWithMistakes(t *testing.T) {
 	}
 }
 
-// TestAcceptanceCasesDecode: every case, as the file source would read it, gives its objects and no error.
+// TestAcceptanceCasesDecode: every case, as the file source would read it, gives its objects and no
+// error.
 func TestAcceptanceCasesDecode(t *testing.T) {
 	for _, c := range kubetest.Cases(t) {
 		for _, objects := range append([]kubetest.Objects{c.Objects}, applied(c)...) {

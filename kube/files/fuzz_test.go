@@ -13,8 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzDecode: no input stops the process, every error says what it is about: an object or a place in the input, what comes out can be stored and sent, and twice the same input is
-// twice the same result.
+// FuzzDecode: no input stops the process, every error says what it is about: an object or a place
+// in the input, what comes out can be stored and sent, and twice the same input is twice the same
+// result.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(web))
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -28,7 +29,8 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("incomplete error: %v", p)
 			}
 		}
-		if nameless > 2 { // what is wrong with the stream as a whole, and how many more errors there are
+		if nameless > 2 {
+			// what is wrong with the stream as a whole, and how many more errors there are
 			t.Errorf("%d errors without a place: %v", nameless, problems)
 		}
 		snapshot := kube.Collect("n1", objects, problems)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeaderErrorsAreStable: of two wrong fields always the same one is named, so that the same file gives the same problem.
+// TestHeaderErrorsAreStable: of two wrong fields always the same one is named, so that the same
+// file gives the same problem.
 func TestHeaderErrorsAreStable(t *testing.T) {
 	for range 100 {
 		_, problems := Decode(strings.NewReader("apiVersion: 7\nkind: 8\n"), "f")

@@ -31,14 +31,16 @@ func (l *lines) at(offset int) int {
 	return l.line
 }
 
-// parseJSON returns the values of a document that holds one JSON value after the other. It returns those before an error too.
+// parseJSON returns the values of a document that holds one JSON value after the other. It returns
+// those before an error too.
 func parseJSON(doc []byte) ([]value, error) {
 	var out []value
 	decoder := json.NewDecoder(bytes.NewReader(doc))
 	count := lines{text: doc, line: 1}
 	for {
 		var raw json.RawMessage
-		// A RawMessage only finds the end of the value: the object is decoded once, when its kind is known.
+		// A RawMessage only finds the end of the value: the object is decoded once, when its kind
+		// is known.
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
 			return out, nil
 		} else if err != nil {
@@ -63,7 +65,8 @@ func (v *jsonValue) json() ([]byte, error) {
 	return v.raw, nil
 }
 
-// header satisfies value. The two fields are read raw, so that a wrong type differs from a missing field.
+// header satisfies value. The two fields are read raw, so that a wrong type differs from a missing
+// field.
 func (v *jsonValue) header() (apiVersion, kind string, err error) {
 	if len(v.raw) == 0 || v.raw[0] != '{' {
 		return "", "", errNoMapping
@@ -93,11 +96,13 @@ func (v *jsonValue) names() (namespace, name string) {
 			Name      string `json:"name"`
 		} `json:"metadata"`
 	}
-	_ = utiljson.Unmarshal(v.raw, &object) // what can be read is filled in; the caller reports a better error
+	// what can be read is filled in; the caller reports a better error
+	_ = utiljson.Unmarshal(v.raw, &object)
 	return object.Metadata.Namespace, object.Metadata.Name
 }
 
-// items satisfies value. It walks the tokens instead of decoding, because only that gives the position of an element.
+// items satisfies value. It walks the tokens instead of decoding, because only that gives the
+// position of an element.
 func (v *jsonValue) items() ([]value, error) {
 	decoder := json.NewDecoder(bytes.NewReader(v.raw))
 	if _, err := decoder.Token(); err != nil { // the opening brace, header has seen it
@@ -141,14 +146,16 @@ func (v *jsonValue) elements(decoder *json.Decoder) ([]value, error) {
 	return out, nil
 }
 
-// fieldAt returns the path of the field at which a decoder stopped after so many bytes of an object, for example "spec.ports[0].port".
+// fieldAt returns the path of the field at which a decoder stopped after so many bytes of an
+// object, for example "spec.ports[0].port".
 func fieldAt(object []byte, offset int64) string {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	path, _ := seek(decoder, "", offset)
 	return path
 }
 
-// seek reads one value and returns the path of the one in it, or of itself, whose text reaches the offset.
+// seek reads one value and returns the path of the one in it, or of itself, whose text reaches the
+// offset.
 func seek(decoder *json.Decoder, path string, offset int64) (string, bool) {
 	token, err := decoder.Token()
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// lastGood returns the objects of a file after it was decoded again: the new ones, and of the old ones those that are missing because
-// they cannot be decoded any more. If it is not known which object a problem belongs to, no old object is given up for missing.
+// lastGood returns the objects of a file after it was decoded again: the new ones, and of the old
+// ones those that are missing because they cannot be decoded any more. If it is not known which
+// object a problem belongs to, no old object is given up for missing.
 func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *normalize.Objects {
 	broken, unknown := brokenIn(problems)
 	there := map[object]bool{}
@@ -21,12 +22,14 @@ func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *no
 		there[id] = true
 		return false
 	})
-	// A misspelt name could hide any object of the file; dropping a service by a typo is worse than keeping a deleted one for a while.
+	// A misspelt name could hide any object of the file; dropping a service by a typo is worse than
+	// keeping a deleted one for a while.
 	merge(out, old, func(id object) bool { return there[id] || !unknown && !broken[id] })
 	return out
 }
 
-// brokenIn returns the objects that problems name, and whether there are problems of which it is not known which object they belong to.
+// brokenIn returns the objects that problems name, and whether there are problems of which it is
+// not known which object they belong to.
 func brokenIn(problems []*messages.ObjectError) (broken map[object]bool, unknown bool) {
 	broken = map[object]bool{}
 	for _, p := range problems {
@@ -68,5 +71,6 @@ func appendUnless[M any](into, from []M, kind string, key func(M) string, skip f
 	return into
 }
 
-// sortedNames puts the files into the order of their names, which decides between objects that occur twice.
+// sortedNames puts the files into the order of their names, which decides between objects that
+// occur twice.
 func sortedNames(files map[string]*file) []string { return slices.Sorted(maps.Keys(files)) }

@@ -1,6 +1,7 @@
 package files
 
-// Limits of one stream. They are far above what clusters hold and low enough that a hostile file cannot take the agent down.
+// Limits of one stream. They are far above what clusters hold and low enough that a hostile file
+// cannot take the agent down.
 const (
 	maxStream   = 512 << 20 // bytes of a stream
 	maxFile     = 128 << 20 // bytes of a file in the directory, which is read as a whole
@@ -9,5 +10,7 @@ const (
 	maxDepth    = 100       // nesting of one object
 	maxLists    = 3         // nesting of Lists
 	maxErrors   = 1000      // errors reported of a stream; the rest is counted
-	maxWork     = 4         // steps for each byte of YAML, beyond those for one object; only aliases need more than one or two
+	// steps for each byte of YAML, beyond those for one object; only aliases need more than one or
+	// two
+	maxWork = 4
 )

@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Source delivers the objects in the files of a directory to the agent of one node. It is a kube.Source.
+// Source delivers the objects in the files of a directory to the agent of one node. It is a
+// kube.Source.
 type Source struct {
 	dir   string
 	node  string
@@ -38,8 +39,9 @@ type health struct {
 
 var _ kube.Source = (*Source)(nil)
 
-// New returns a source that reads the files of dir for the node of this name. The directory need not exist yet: until it can be read,
-// only bad health is delivered. log gets one line for each problem in the files.
+// New returns a source that reads the files of dir for the node of this name. The directory need
+// not exist yet: until it can be read, only bad health is delivered. log gets one line for each
+// problem in the files.
 func New(dir, nodeName string, log *slog.Logger) *Source {
 	dir = filepath.Clean(dir) // as the watcher of fsnotify names it
 	return &Source{
@@ -51,9 +53,10 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 	}
 }
 
-// Remember hands over the objects of an earlier run in this directory; it must be called before Run. An object that cannot be read or decoded at the
-// start keeps that value: one that a broken file names, and where a file does not even name its objects, each that occurs in no other file. An
-// object that is missing otherwise is gone.
+// Remember hands over the objects of an earlier run in this directory; it must be called before
+// Run. An object that cannot be read or decoded at the start keeps that value: one that a broken
+// file names, and where a file does not even name its objects, each that occurs in no other file.
+// An object that is missing otherwise is gone.
 func (s *Source) Remember(objects *normalize.Objects) { s.read.earlier = objects }
 
 // Refresh satisfies kube.Source.
@@ -80,7 +83,8 @@ func (s *Source) look(force bool) {
 	}
 	s.logNew(now.problems)
 	if !now.unchanged {
-		// The Store finds the differences, so that the source needs no diff of files and one changed object is one change.
+		// The Store finds the differences, so that the source needs no diff of files and one
+		// changed object is one change.
 		s.store.Replace(now.objects.Select(s.node), now.problems)
 		changes := s.store.Commit()
 		if s.listed {
@@ -91,7 +95,8 @@ func (s *Source) look(force bool) {
 		s.listed = true
 		s.snapshot()
 	}
-	// A file that cannot be read may hide changes, so that the health is bad; one that cannot be decoded is a warning.
+	// A file that cannot be read may hide changes, so that the health is bad; one that cannot be
+	// decoded is a warning.
 	switch {
 	case now.unreadable != "":
 		s.health(false, now.unreadable)

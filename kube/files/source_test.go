@@ -117,7 +117,8 @@ func TestSourceSelects(t *testing.T) {
 	}
 }
 
-// TestConfigMapVolume does what the kubelet does with a ConfigMap: a new directory, and a symlink that is renamed over the old one.
+// TestConfigMapVolume does what the kubelet does with a ConfigMap: a new directory, and a symlink
+// that is renamed over the old one.
 func TestConfigMapVolume(t *testing.T) {
 	dir := t.TempDir()
 	link := func(target, name string) {
@@ -200,7 +201,8 @@ func TestWatchFollowsAReplacedDirectory(t *testing.T) {
 	mirror.Wait(t, "a change in the second directory", has("two", "three"))
 }
 
-// TestSourceKeepsTheLastGood: the value stays, the error is in the service, in the log once, and in the health as a warning.
+// TestSourceKeepsTheLastGood: the value stays, the error is in the service, in the log once, and in
+// the health as a warning.
 func TestSourceKeepsTheLastGood(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "web.yaml", web)
@@ -225,7 +227,8 @@ func TestSourceKeepsTheLastGood(t *testing.T) {
 	})
 }
 
-// TestSourceRemembersAnEarlierRun: what is broken when the source starts keeps the value of the run before, and nothing else does.
+// TestSourceRemembersAnEarlierRun: what is broken when the source starts keeps the value of the run
+// before, and nothing else does.
 func TestSourceRemembersAnEarlierRun(t *testing.T) {
 	earlier, problems := Decode(strings.NewReader(web+"\n---\n"+strings.ReplaceAll(web, "web", "gone")), "")
 	if len(problems) > 0 || len(earlier.Services) != 2 {

@@ -16,8 +16,9 @@ type document struct {
 	long   bool
 }
 
-// split cuts a stream at the lines that start a YAML document ("---") or end one ("..."). A line in a block scalar or in JSON cannot look
-// like that. Documents without content are left out. The text is valid only during the call of each.
+// split cuts a stream at the lines that start a YAML document ("---") or end one ("..."). A line in
+// a block scalar or in JSON cannot look like that. Documents without content are left out. The text
+// is valid only during the call of each.
 func split(r io.Reader, each func(document)) error {
 	return splitWithin(r, maxStream, maxDocument, each)
 }
@@ -25,7 +26,8 @@ func split(r io.Reader, each func(document)) error {
 // splitWithin is split with other limits for the stream and for a document, in bytes.
 func splitWithin(r io.Reader, stream, document int, each func(document)) error {
 	s := splitter{in: bufio.NewReaderSize(r, 64<<10), each: each, line: 1, stream: stream, document: document}
-	// Editors on Windows write a byte order mark; UTF-16 would otherwise give a thousand misleading errors.
+	// Editors on Windows write a byte order mark; UTF-16 would otherwise give a thousand misleading
+	// errors.
 	if mark, err := s.in.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		_, _ = s.in.Discard(len(mark)) // the mark was peeked, so discarding it cannot fail
 	} else if len(mark) >= 2 && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff) {
@@ -45,7 +47,8 @@ type splitter struct {
 	stream, document int // limits in bytes
 }
 
-// run reads to the end. A chunk is a line, or a part of one that is longer than the buffer; only the start of a line can separate.
+// run reads to the end. A chunk is a line, or a part of one that is longer than the buffer; only
+// the start of a line can separate.
 func (s *splitter) run() error {
 	s.doc.line = 1
 	for start := true; ; {
@@ -87,7 +90,8 @@ func separates(line []byte) bool {
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
 }
 
-// append adds to the document. It drops the rest of one that is too long, so memory stays within the limit.
+// append adds to the document. It drops the rest of one that is too long, so memory stays within
+// the limit.
 func (s *splitter) append(chunk []byte) {
 	if len(s.doc.text)+len(chunk) > s.document {
 		s.doc.long = true

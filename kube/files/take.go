@@ -35,7 +35,8 @@ func add[API metav1.Object, M comparable](
 	if err := utiljson.Unmarshal(raw, in); err != nil {
 		return err
 	}
-	// kubectl would apply such an object to the namespace of its context, which is "default" unless configured.
+	// kubectl would apply such an object to the namespace of its context, which is "default" unless
+	// configured.
 	if kind != normalize.KindNode && in.GetNamespace() == "" {
 		in.SetNamespace(metav1.NamespaceDefault)
 	}
@@ -71,7 +72,8 @@ func keyOf(kind, namespace, name string) string {
 	return normalize.Key(namespace, name)
 }
 
-// nameOf returns the name of an object that cannot be decoded, if it is one that an object could have.
+// nameOf returns the name of an object that cannot be decoded, if it is one that an object could
+// have.
 func nameOf(v value, kind string) (string, bool) {
 	namespace, name := v.names()
 	if namespace == "" {

@@ -9,8 +9,8 @@ import (
 	yaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// yamlValue is a value in a YAML document. Aliases are followed only while the value is made into JSON, within limits: a few bytes
-// of YAML could otherwise expand to gigabytes.
+// yamlValue is a value in a YAML document. Aliases are followed only while the value is made into
+// JSON, within limits: a few bytes of YAML could otherwise expand to gigabytes.
 type yamlValue struct {
 	node   *yaml.Node
 	budget *int // steps that the stream may still cost: nodes visited and bytes of JSON written
@@ -18,7 +18,8 @@ type yamlValue struct {
 
 // parseYAML parses the only document in text. A nil value is an empty document.
 func parseYAML(text []byte, budget *int) (v value, err error) {
-	// The parser is large and foreign; a bug in it that input can reach must not take the agent down.
+	// The parser is large and foreign; a bug in it that input can reach must not take the agent
+	// down.
 	defer func() {
 		if p := recover(); p != nil {
 			v, err = nil, fmt.Errorf("yaml: parser failed: %v", p)
@@ -47,7 +48,8 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	for _, field := range []struct {
 		key  string
 		into *string
-	}{{"apiVersion", &apiVersion}, {"kind", &kind}} { // in this order: the same input gives the same error
+	}{{"apiVersion", &apiVersion}, {"kind", &kind}} {
+		// in this order: the same input gives the same error
 		node := v.member(mapping, field.key)
 		if *v.budget < 0 {
 			return "", "", errTooLarge
@@ -95,7 +97,8 @@ func (v *yamlValue) items() ([]value, error) {
 
 // resolve follows an alias; the parser has checked that its anchor exists.
 func resolve(node *yaml.Node) *yaml.Node {
-	// The parser makes no chains of aliases today; the bound keeps a circle harmless if it ever does.
+	// The parser makes no chains of aliases today; the bound keeps a circle harmless if it ever
+	// does.
 	for range maxDepth {
 		if node.Kind != yaml.AliasNode {
 			break
@@ -105,7 +108,8 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// member returns the value of a key of a mapping, also of a merged one, nil if it is not there or the budget is used up.
+// member returns the value of a key of a mapping, also of a merged one, nil if it is not there or
+// the budget is used up.
 func (v *yamlValue) member(node *yaml.Node, key string) *yaml.Node {
 	if node == nil {
 		return nil
@@ -149,7 +153,8 @@ func (v *yamlValue) own(node *yaml.Node, key string) *yaml.Node {
 
 // json satisfies value. What it costs is paid from the budget of the stream.
 func (v *yamlValue) json() ([]byte, error) {
-	// One object may use the limit of an object or the rest of the budget, whichever is less: hostile objects share one budget.
+	// One object may use the limit of an object or the rest of the budget, whichever is less:
+	// hostile objects share one budget.
 	limit := max(0, min(maxObject, *v.budget))
 	w := jsonWriter{left: limit}
 	err := w.value(v.node, 0)
@@ -157,8 +162,8 @@ func (v *yamlValue) json() ([]byte, error) {
 	return w.out, err
 }
 
-// jsonWriter writes a node as JSON. It stops when its budget is used up and at maxDepth, so that aliases can neither explode nor turn in
-// circles.
+// jsonWriter writes a node as JSON. It stops when its budget is used up and at maxDepth, so that
+// aliases can neither explode nor turn in circles.
 type jsonWriter struct {
 	out  []byte
 	left int // steps: nodes visited and bytes written
@@ -203,8 +208,9 @@ func (w *jsonWriter) sequence(node *yaml.Node, depth int) error {
 	return nil
 }
 
-// mapping writes the members of a mapping, then what is merged into it and not overridden. Merges of merged mappings are not followed:
-// they do not occur in practice, and a chain of them would cost time without bound.
+// mapping writes the members of a mapping, then what is merged into it and not overridden. Merges
+// of merged mappings are not followed: they do not occur in practice, and a chain of them would
+// cost time without bound.
 func (w *jsonWriter) mapping(node *yaml.Node, depth int) error {
 	w.out = append(w.out, '{')
 	seen := make(map[string]bool, len(node.Content)/2)
@@ -222,7 +228,8 @@ func (w *jsonWriter) mapping(node *yaml.Node, depth int) error {
 	return nil
 }
 
-// members writes the members of a mapping. A key that was seen is an error in the mapping itself, and overridden in a merged one.
+// members writes the members of a mapping. A key that was seen is an error in the mapping itself,
+// and overridden in a merged one.
 func (w *jsonWriter) members(node *yaml.Node, depth int, seen map[string]bool, merged bool) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := resolve(node.Content[i])
@@ -300,7 +307,8 @@ func (w *jsonWriter) scalar(node *yaml.Node) error {
 	return nil
 }
 
-// text writes a string, if it fits: one large string with many aliases is the cheapest way to explode.
+// text writes a string, if it fits: one large string with many aliases is the cheapest way to
+// explode.
 func (w *jsonWriter) text(s string) error {
 	if w.left -= len(s); w.left < 0 {
 		return errTooLarge
@@ -326,7 +334,8 @@ type lineError struct {
 	err  error
 }
 
-// Error satisfies error. The line is not part of the text: the caller knows where the document starts.
+// Error satisfies error. The line is not part of the text: the caller knows where the document
+// starts.
 func (e *lineError) Error() string { return e.err.Error() }
 
 // Unwrap returns the problem itself.

@@ -20,7 +20,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestAcceptance runs every case that says anything of health checks, from the API objects to the answer over HTTP.
+// TestAcceptance runs every case that says anything of health checks, from the API objects to the
+// answer over HTTP.
 func TestAcceptance(t *testing.T) {
 	cases, expectations, requests := 0, 0, 0
 	for _, c := range casefile.Load(t).Cases {

@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzRequest: whatever a client of the open ports sends, the answer is one of those that load balancers know, and JSON.
+// FuzzRequest: whatever a client of the open ports sends, the answer is one of those that load
+// balancers know, and JSON.
 func FuzzRequest(f *testing.F) {
 	f.Add("GET /healthz HTTP/1.1\r\nHost: n1\r\n\r\n")
 	f.Add("HEAD //livez HTTP/1.0\r\n\r\n")
@@ -42,7 +43,8 @@ func FuzzRequest(f *testing.F) {
 			if known && (!json.Valid(body) || got.Header.Get("Content-Type") != "application/json") {
 				t.Errorf("%s: %d %v %q", name, got.StatusCode, got.Header, body)
 			}
-			if !known && got.StatusCode != http.StatusNotFound && got.StatusCode/100 != 3 && r.RequestURI != "*" { // the multiplexer cleans paths
+			if !known && got.StatusCode != http.StatusNotFound && got.StatusCode/100 != 3 && r.RequestURI != "*" {
+				// the multiplexer cleans paths
 				t.Errorf("%s: %d %q", name, got.StatusCode, body)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// host is a machine whose addresses and ports are mapped to real sockets on loopback. Like the operating system it refuses a port that is
-// taken, by another listener or by a stranger.
+// host is a machine whose addresses and ports are mapped to real sockets on loopback. Like the
+// operating system it refuses a port that is taken, by another listener or by a stranger.
 type host struct {
 	mu       sync.Mutex
 	real     map[string]net.Addr // of the open listeners, by wanted address

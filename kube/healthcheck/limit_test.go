@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// crowd opens connections that ask once and stay, and returns how many of them the server has left open.
+// crowd opens connections that ask once and stay, and returns how many of them the server has left
+// open.
 func crowd(t *testing.T, address string, count int) (open int) {
 	t.Helper()
 	var all []net.Conn
@@ -34,7 +35,8 @@ func crowd(t *testing.T, address string, count int) (open int) {
 		_ = response.Body.Close()
 		all, readers = append(all, conn), append(readers, in)
 	}
-	deadline := time.Now().Add(500 * time.Millisecond) // long for those that stay open, short for a test
+	// long for those that stay open, short for a test
+	deadline := time.Now().Add(500 * time.Millisecond)
 	for i, conn := range all {
 		_ = conn.SetReadDeadline(deadline)
 		if _, err := readers[i].ReadByte(); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -44,7 +46,8 @@ func crowd(t *testing.T, address string, count int) (open int) {
 	return open
 }
 
-// TestConnectionsOfTheNodeAreLimited: idle clients of port 10256 do not add up, and none of them keeps a load balancer out.
+// TestConnectionsOfTheNodeAreLimited: idle clients of port 10256 do not add up, and none of them
+// keeps a load balancer out.
 func TestConnectionsOfTheNodeAreLimited(t *testing.T) {
 	var limited atomic.Int64
 	s, _ := runNode(t, NodeServerConfig{Address: "127.0.0.1:0", MostConnections: 5, OnLimit: func() { limited.Add(1) }})

@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 )
 
-// NodeServerConfig is the configuration of a NodeServer. The zero value of a field but Address and Handler means its default.
+// NodeServerConfig is the configuration of a NodeServer. The zero value of a field but Address and
+// Handler means its default.
 type NodeServerConfig struct {
 	// Address is "host:port". Required.
 	Address string
@@ -21,16 +22,20 @@ type NodeServerConfig struct {
 	Handler http.Handler
 	// Listen opens the listener. It should not block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
-	// OnProblem is called when the server cannot listen, again when the reason changes, and with nil when it listens. It is called from the
-	// goroutine of Run and must not block. Default: only the log has it.
+	// OnProblem is called when the server cannot listen, again when the reason changes, and with
+	// nil when it listens. It is called from the goroutine of Run and must not block. Default: only
+	// the log has it.
 	OnProblem func(err error)
-	// RetryMin and RetryMax bound the delay before the address is tried again; it doubles. Default 1 s and 30 s.
+	// RetryMin and RetryMax bound the delay before the address is tried again; it doubles. Default
+	// 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
 	// CloseTimeout is how long requests under way may take at the end. Default 1 s.
 	CloseTimeout time.Duration
-	// MostConnections is the largest number of connections; above it a new connection replaces the longest idle one. Default 512.
+	// MostConnections is the largest number of connections; above it a new connection replaces the
+	// longest idle one. Default 512.
 	MostConnections int
-	// OnLimit is called for each connection that is closed because of MostConnections, from any goroutine; it must not block. Default: nothing.
+	// OnLimit is called for each connection that is closed because of MostConnections, from any
+	// goroutine; it must not block. Default: nothing.
 	OnLimit func()
 	// Log gets the problems and the listener. Default slog.Default().
 	Log *slog.Logger
@@ -57,7 +62,8 @@ func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	return c
 }
 
-// NodeServer serves what kube-proxy serves at addresses of its own, the health of the node (port 10256) or metrics (10249). It retries an address that is taken, for example by a kube-proxy that
+// NodeServer serves what kube-proxy serves at addresses of its own, the health of the node (port
+// 10256) or metrics (10249). It retries an address that is taken, for example by a kube-proxy that
 // still runs, until it is free, and replaces a listener that breaks.
 type NodeServer struct {
 	cfg     NodeServerConfig

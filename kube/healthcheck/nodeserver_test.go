@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// runNode runs a node server until the returned function is called, at the latest at the end of the test, and waits for its end.
+// runNode runs a node server until the returned function is called, at the latest at the end of the
+// test, and waits for its end.
 func runNode(t *testing.T, cfg NodeServerConfig) (*NodeServer, func()) {
 	t.Helper()
 	cfg.Log = slog.New(slog.DiscardHandler)
@@ -37,7 +38,8 @@ func runNode(t *testing.T, cfg NodeServerConfig) (*NodeServer, func()) {
 // listens waits until a server listens.
 func listens(t *testing.T, s *NodeServer) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // a real socket has no virtual time
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		// a real socket has no virtual time
 		if a := s.Address(); a != "" {
 			return a
 		}
@@ -46,7 +48,8 @@ func listens(t *testing.T, s *NodeServer) string {
 	return ""
 }
 
-// TestNodeServerWaitsForItsAddress: another listener has it first; when that goes, the server answers, and the end of the server frees it again.
+// TestNodeServerWaitsForItsAddress: another listener has it first; when that goes, the server
+// answers, and the end of the server frees it again.
 func TestNodeServerWaitsForItsAddress(t *testing.T) {
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -81,7 +84,8 @@ func TestNodeServerWaitsForItsAddress(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestNodeServerTriesAgain: with growing delays, telling each reason once, and anew after a listener that worked has broken.
+// TestNodeServerTriesAgain: with growing delays, telling each reason once, and anew after a
+// listener that worked has broken.
 func TestNodeServerTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Time

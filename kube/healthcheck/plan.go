@@ -17,7 +17,8 @@ type planned struct {
 	refused map[claim]Problem
 }
 
-// plan decides which service owns which address. The result does not depend on the order of the checks.
+// plan decides which service owns which address. The result does not depend on the order of the
+// checks.
 func plan(want []Check) planned {
 	p := planned{owners: map[netip.AddrPort]*Check{}, refused: map[claim]Problem{}}
 	each(want, func(check *Check, text string) {
@@ -62,7 +63,8 @@ func parseAddress(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()), nil
 }
 
-// network names the family for net.Listen, so that a wildcard of one family never takes the port of the other.
+// network names the family for net.Listen, so that a wildcard of one family never takes the port of
+// the other.
 func network(addr netip.AddrPort) string {
 	if addr.Addr().Is4() {
 		return "tcp4"

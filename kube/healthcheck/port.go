@@ -15,12 +15,14 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
-// Limits of a connection. Every client that reaches the node can connect; a load balancer sends one small request at a time.
+// Limits of a connection. Every client that reaches the node can connect; a load balancer sends one
+// small request at a time.
 const (
 	requestTimeout = 5 * time.Second
 	idleTimeout    = 60 * time.Second
 	headerBytes    = 8 << 10
-	// One port has the probes of one service, the port of the node those of all services with externalTrafficPolicy Cluster.
+	// One port has the probes of one service, the port of the node those of all services with
+	// externalTrafficPolicy Cluster.
 	portConnections = 128
 	nodeConnections = 512
 )
@@ -38,7 +40,8 @@ func delays(shortest, longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: shortest, Factor: 2, Jitter: 0.2, Steps: 32, Cap: longest}
 }
 
-// port is one listen address. Its fields belong to the goroutine of Run, but for the check that handlers read.
+// port is one listen address. Its fields belong to the goroutine of Run, but for the check that
+// handlers read.
 type port struct {
 	addr  netip.AddrPort
 	check atomic.Pointer[Check]
@@ -92,7 +95,8 @@ func (s *Servers) failed(p *port, err error) {
 	s.log.Debug("health check cannot listen, retrying", "svc", p.check.Load().Service, "address", p.addr, "err", err, "retry", delay)
 }
 
-// close stops listening at once; requests under way get the answer that the service has no endpoints here.
+// close stops listening at once; requests under way get the answer that the service has no
+// endpoints here.
 func (s *Servers) close(p *port) {
 	p.check.Store(p.check.Load().closed())
 	if p.server != nil {
@@ -101,8 +105,8 @@ func (s *Servers) close(p *port) {
 	}
 }
 
-// release closes the listener now, because another listener may need the port in a moment, and the connections in the background, within the
-// time limit.
+// release closes the listener now, because another listener may need the port in a moment, and the
+// connections in the background, within the time limit.
 func (s *Servers) release(p *port) {
 	server := p.server
 	_ = p.listener.Close()

@@ -15,9 +15,11 @@ type Problem struct {
 	Port uint32
 	// Address is "ip:port", or the text that is not.
 	Address string
-	// Err is why; errors.Is finds ErrContested, ErrAddress or the error of the listener. nil = it is over.
+	// Err is why; errors.Is finds ErrContested, ErrAddress or the error of the listener. nil = it
+	// is over.
 	Err error
-	// Withdrawn is true when it is over because the service does not want the address any more; otherwise the address is served now.
+	// Withdrawn is true when it is over because the service does not want the address any more;
+	// otherwise the address is served now.
 	Withdrawn bool
 }
 

@@ -15,21 +15,28 @@ import (
 
 // Config of Servers. The zero value of a field means its default.
 type Config struct {
-	// Listen opens a listener; network is "tcp4" or "tcp6", address is "ip:port". It should not block. Default net.Listen.
+	// Listen opens a listener; network is "tcp4" or "tcp6", address is "ip:port". It should not
+	// block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
-	// Healthy reports whether the node keeps up with the cluster (serviceProxyHealthy in the answers). It is called for every request, from any
-	// goroutine, and must not block. Default: always true.
+	// Healthy reports whether the node keeps up with the cluster (serviceProxyHealthy in the
+	// answers). It is called for every request, from any goroutine, and must not block. Default:
+	// always true.
 	Healthy func() bool
-	// OnProblem is called when an address of a service is not served, again when the reason changes, and when that is over. It is called from the
-	// goroutine of Run and must not block. Default: only the log has it.
+	// OnProblem is called when an address of a service is not served, again when the reason
+	// changes, and when that is over. It is called from the goroutine of Run and must not block.
+	// Default: only the log has it.
 	OnProblem func(Problem)
-	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles. Default 1 s and 30 s.
+	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles. Default 1
+	// s and 30 s.
 	RetryMin, RetryMax time.Duration
-	// CloseTimeout is how long requests under way may take when their listener is closed. Default 1 s.
+	// CloseTimeout is how long requests under way may take when their listener is closed. Default 1
+	// s.
 	CloseTimeout time.Duration
-	// MostConnections is the largest number of connections of one address; above it a new connection replaces the longest idle one. Default 128.
+	// MostConnections is the largest number of connections of one address; above it a new
+	// connection replaces the longest idle one. Default 128.
 	MostConnections int
-	// OnLimit is called for each connection that is closed because of MostConnections, from any goroutine; it must not block. Default: nothing.
+	// OnLimit is called for each connection that is closed because of MostConnections, from any
+	// goroutine; it must not block. Default: nothing.
 	OnLimit func()
 	// Log gets the problems and the listeners. Default slog.Default().
 	Log *slog.Logger
@@ -96,8 +103,9 @@ func New(cfg Config) *Servers {
 	}
 }
 
-// Set takes the complete list of health checks of this node; others are closed. Their order does not matter, and the same list
-// twice changes nothing. Set never blocks; the latest list wins. The messages in the list must not be modified any more.
+// Set takes the complete list of health checks of this node; others are closed. Their order does
+// not matter, and the same list twice changes nothing. Set never blocks; the latest list wins. The
+// messages in the list must not be modified any more.
 func (s *Servers) Set(want []Check) {
 	want = slices.Clone(want) // handlers read it as long as it is the latest
 	s.mu.Lock()
@@ -137,7 +145,8 @@ func (s *Servers) Run(ctx context.Context) error {
 	}
 }
 
-// apply brings the listeners to the latest list. It closes unwanted ones first, because another service may want the port.
+// apply brings the listeners to the latest list. It closes unwanted ones first, because another
+// service may want the port.
 func (s *Servers) apply(ctx context.Context) {
 	s.mu.Lock()
 	want := s.want
@@ -165,7 +174,8 @@ func (s *Servers) apply(ctx context.Context) {
 	}
 }
 
-// replace schedules a new listener for a server whose own is broken; one that was closed here has none any more.
+// replace schedules a new listener for a server whose own is broken; one that was closed here has
+// none any more.
 func (s *Servers) replace(end serverEnd) {
 	if end.port.server != end.server {
 		return

@@ -262,7 +262,8 @@ func TestARequestUnderWayLearnsThatTheServiceIsGone(t *testing.T) {
 	}
 }
 
-// TestAllAddressesBecomeOne needs the real operating system: there a port on all addresses is in the way of the same port on one of them.
+// TestAllAddressesBecomeOne needs the real operating system: there a port on all addresses is in
+// the way of the same port on one of them.
 func TestAllAddressesBecomeOne(t *testing.T) {
 	free, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 
 // Status is the state of the servers at one moment.
 type Status struct {
-	// Applied counts the calls of Set that have taken effect; one that a later call has overtaken counts with it.
+	// Applied counts the calls of Set that have taken effect; one that a later call has overtaken
+	// counts with it.
 	Applied uint64
 	// Ports are the addresses that some service owns, ordered.
 	Ports []PortStatus

@@ -14,8 +14,9 @@ import (
 // apply brings the Store up to date with the cache for everything that is in the queue.
 func (s *Source) apply() {
 	for i, triggered := range s.queue.take() {
-		// The cache has the latest object, perhaps newer than the event; the value in between is not needed. It has no errors, and what it does not
-		// have is a deletion, as is what this node is not to see.
+		// The cache has the latest object, perhaps newer than the event; the value in between is
+		// not needed. It has no errors, and what it does not have is a deletion, as is what this
+		// node is not to see.
 		object, _, _ := s.indexes[i.kind].GetByKey(i.key)
 		h, present := object.(*held)
 		if !present {
@@ -36,8 +37,8 @@ func (s *Source) apply() {
 	}
 }
 
-// applyService records a Service. A server that does not implement the selectors sends objects of other proxies,
-// headless ones and those of type ExternalName.
+// applyService records a Service. A server that does not implement the selectors sends objects of
+// other proxies, headless ones and those of type ExternalName.
 func (s *Source) applyService(key string, h *held) {
 	if out, _ := h.value.(*messages.Service); out != nil && normalize.SelectedService(out) {
 		s.store.SetService(out, h.problems)
@@ -46,8 +47,8 @@ func (s *Source) applyService(key string, h *held) {
 	s.store.DeleteService(key)
 }
 
-// applySlice sets the trigger time to that of the first change that was not delivered yet: the changes that coalesced with it have
-// waited shorter.
+// applySlice sets the trigger time to that of the first change that was not delivered yet: the
+// changes that coalesced with it have waited shorter.
 func (s *Source) applySlice(key string, h *held, triggered int64) {
 	out, _ := h.value.(*messages.EndpointSlice)
 	if out == nil || !normalize.SelectedSlice(out) {
@@ -79,7 +80,8 @@ func (s *Source) applyPod(key string, h *held) {
 	s.store.DeletePod(key)
 }
 
-// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to its end.
+// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to
+// its end.
 func (s *Source) applyServiceCIDR(key string, h *held) {
 	if networks, present := h.value.([]string); present {
 		s.store.SetServiceCIDR(key, networks)
@@ -98,7 +100,8 @@ func networksOf(_ string, in *networkingv1.ServiceCIDR) (networks []string, _ []
 	return networks, nil
 }
 
-// sameVersion says whether two objects are the same version of one; servers that give no versions say nothing.
+// sameVersion says whether two objects are the same version of one; servers that give no versions
+// say nothing.
 func sameVersion(a, b any) bool {
 	first, err := apimeta.Accessor(a)
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 
 // Errors of NewClient.
 var (
-	// ErrClusterIP says that the only known address of the API server is a cluster IP. It cannot be used: what makes cluster IPs
-	// reachable on this node is this agent.
+	// ErrClusterIP says that the only known address of the API server is a cluster IP. It cannot be
+	// used: what makes cluster IPs reachable on this node is this agent.
 	ErrClusterIP = errors.New("the address of the API server is a cluster IP")
 	// ErrNoServer says that no address of the API server is configured.
 	ErrNoServer = errors.New("no address of the API server")
@@ -35,21 +35,25 @@ var (
 
 // ClientConfig is how to reach the API server.
 type ClientConfig struct {
-	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod (in-cluster).
+	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod
+	// (in-cluster).
 	Kubeconfig string
 	// Servers override the address of the API server: URLs, or "host:port" with TLS, of the control
 	// plane endpoint or of the members of the control plane. The client stays at one that works,
 	// and goes to the next one when that fails. Credentials and certificate authority are the same
 	// for all.
 	Servers []string
-	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address within is refused with ErrClusterIP. Without them a cluster
-	// IP is recognised by the environment that the kubelet gives to pods.
+	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address within is refused
+	// with ErrClusterIP. Without them a cluster IP is recognised by the environment that the
+	// kubelet gives to pods.
 	ServiceCIDRs []netip.Prefix
-	// AllowClusterIP accepts a cluster IP as the address of the API server: something else makes it reachable on this node.
+	// AllowClusterIP accepts a cluster IP as the address of the API server: something else makes it
+	// reachable on this node.
 	AllowClusterIP bool
 	// UserAgent names the client in the logs of the API server. "" = the default of client-go.
 	UserAgent string
-	// QPS and Burst limit requests; 0 = 5 and 10, as kube-proxy. The agent lists and watches 4 resources, so they hardly matter.
+	// QPS and Burst limit requests; 0 = 5 and 10, as kube-proxy. The agent lists and watches 4
+	// resources, so they hardly matter.
 	QPS   float32
 	Burst int
 }
@@ -82,7 +86,8 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	}
 	rc.ContentType = "application/vnd.kubernetes.protobuf"
 	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	// Lists and watches are few; the limits protect the API server from a bug here, not from normal work.
+	// Lists and watches are few; the limits protect the API server from a bug here, not from normal
+	// work.
 	rc.QPS, rc.Burst = 5, 10
 	if config.QPS > 0 {
 		rc.QPS = config.QPS
@@ -113,8 +118,8 @@ func encrypted(rc *rest.Config) error {
 	return nil
 }
 
-// rereadToken makes the client read its token file again after an answer 401. With BearerTokenFile alone client-go reads it once a minute,
-// so that a rotated token is found up to a minute late.
+// rereadToken makes the client read its token file again after an answer 401. With BearerTokenFile
+// alone client-go reads it once a minute, so that a rotated token is found up to a minute late.
 func rereadToken(rc *rest.Config) {
 	if rc.BearerTokenFile == "" {
 		return
@@ -154,8 +159,9 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 	return rc, nil
 }
 
-// isClusterIP says whether the address is that of the Service default/kubernetes. The kubelet gives every pod both KUBERNETES_SERVICE_HOST
-// and KUBERNETES_PORT_<port>_TCP_ADDR with the cluster IP; a pod template that sets the former to the real endpoint leaves the latter.
+// isClusterIP says whether the address is that of the Service default/kubernetes. The kubelet gives
+// every pod both KUBERNETES_SERVICE_HOST and KUBERNETES_PORT_<port>_TCP_ADDR with the cluster IP; a
+// pod template that sets the former to the real endpoint leaves the latter.
 func isClusterIP(host, port string, ranges []netip.Prefix) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {

@@ -55,16 +55,18 @@ func TestClientFromKubeconfig(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreEncrypted: nothing secret goes to an address without TLS. client-go drops what a kubeconfig has of it, but not the service account.
+// TestCredentialsAreEncrypted: nothing secret goes to an address without TLS. client-go drops what
+// a kubeconfig has of it, but not the service account.
 func TestCredentialsAreEncrypted(t *testing.T) {
 	for name, c := range map[string]struct {
 		config  rest.Config
 		refused bool
 	}{
-		"a token":           {rest.Config{Host: "http://192.0.2.1:8080", BearerToken: "t"}, true},
-		"a token file":      {rest.Config{Host: "http://192.0.2.1:8080", BearerTokenFile: "/token"}, true},
-		"a password":        {rest.Config{Host: "http://192.0.2.1:8080", Password: "p"}, true},
-		"a host without CA": {rest.Config{Host: "192.0.2.1:6443", BearerToken: "t"}, true}, // client-go takes http
+		"a token":      {rest.Config{Host: "http://192.0.2.1:8080", BearerToken: "t"}, true},
+		"a token file": {rest.Config{Host: "http://192.0.2.1:8080", BearerTokenFile: "/token"}, true},
+		"a password":   {rest.Config{Host: "http://192.0.2.1:8080", Password: "p"}, true},
+		// client-go takes http
+		"a host without CA": {rest.Config{Host: "192.0.2.1:6443", BearerToken: "t"}, true},
 		"a host with CA":    {rest.Config{Host: "192.0.2.1:6443", BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{CAFile: "/ca"}}, false},
 		"no credentials":    {rest.Config{Host: "http://127.0.0.1:8001"}, false},
 		"TLS":               {rest.Config{Host: "https://192.0.2.1:6443", BearerToken: "t"}, false},
@@ -96,8 +98,8 @@ func TestNoServerIsKnown(t *testing.T) {
 	}
 }
 
-// TestClusterIPIsRefused uses the environment that the kubelet gives to a pod. The service account is not there in a test, so what is
-// accepted fails later than what is refused.
+// TestClusterIPIsRefused uses the environment that the kubelet gives to a pod. The service account
+// is not there in a test, so what is accepted fails later than what is refused.
 func TestClusterIPIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, host, port, env string

@@ -17,7 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// fromFiles returns what the file source delivers for these objects: its Decode, its selection, its Store.
+// fromFiles returns what the file source delivers for these objects: its Decode, its selection, its
+// Store.
 func fromFiles(t *testing.T, objects kubetest.Objects) *messages.Snapshot {
 	t.Helper()
 	decoded, problems := files.Decode(bytes.NewReader(objects.List(t)), "cluster")
@@ -27,7 +28,8 @@ func fromFiles(t *testing.T, objects kubetest.Objects) *messages.Snapshot {
 	return kubetest.Meaning(kube.Collect("n1", decoded.Select("n1"), nil))
 }
 
-// local makes every node name that is this node's in the cluster the name of the node of these tests.
+// local makes every node name that is this node's in the cluster the name of the node of these
+// tests.
 func local(objects kubetest.Objects, name string) kubetest.Objects {
 	for _, n := range objects.Nodes {
 		if n.Name == name {
@@ -58,7 +60,8 @@ func (r *running) wantSnapshot(want *messages.Snapshot) {
 	}
 }
 
-// TestSourcesAgree: the same objects in files and behind an API server are the same snapshot, at the start and after every step.
+// TestSourcesAgree: the same objects in files and behind an API server are the same snapshot, at
+// the start and after every step.
 func TestSourcesAgree(t *testing.T) {
 	for _, c := range kubetest.Cases(t) {
 		t.Run(c.Name, func(t *testing.T) {

@@ -59,7 +59,8 @@ func TestExternalIPsFollowTheVersion(t *testing.T) {
 						t.Errorf("%s: served %t, problems %v", key, served, s.GetErrors())
 					}
 				}
-				log := strings.ReplaceAll(r.log.String(), `level=WARN msg="not watching the API server"`, "") // the first answer
+				// the first answer
+				log := strings.ReplaceAll(r.log.String(), `level=WARN msg="not watching the API server"`, "")
 				if asked != 2 || strings.Count(log, "level=WARN") != min(1, len(tt.warning)) || !strings.Contains(log, tt.warning) {
 					t.Errorf("asked %d times, log:\n%s", asked, log)
 				}

@@ -7,14 +7,17 @@ import (
 	"time"
 )
 
-// Pauses between two requests of an agent to an API server that does not answer: random, so that the agents of a cluster do not ask at the same moment.
+// Pauses between two requests of an agent to an API server that does not answer: random, so that
+// the agents of a cluster do not ask at the same moment.
 const (
 	leastPause = time.Second
 	mostPause  = 3 * time.Second
 )
 
-// gate lets requests through while the API server answers. While it does not, or refuses the credentials, one of them is repeated until it gets an answer, and the others wait for
-// that. So a reflector sees no error that makes it back off: it is current again soon after the API server is there, however long that was away.
+// gate lets requests through while the API server answers. While it does not, or refuses the
+// credentials, one of them is repeated until it gets an answer, and the others wait for that. So a
+// reflector sees no error that makes it back off: it is current again soon after the API server is
+// there, however long that was away.
 type gate struct {
 	mu     sync.Mutex
 	closed chan struct{} // closed when the gate opens, and when why changes; nil = the gate is open
@@ -87,7 +90,8 @@ func (g *gate) open() {
 	g.closed = nil
 }
 
-// repeat asks again until there is an answer, and opens the gate. When ctx ends it opens the gate too: another request finds out.
+// repeat asks again until there is an answer, and opens the gate. When ctx ends it opens the gate
+// too: another request finds out.
 func (g *gate) repeat(ctx context.Context, away func(trouble), ask func() error) error {
 	defer g.open()
 	for {

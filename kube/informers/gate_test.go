@@ -68,8 +68,9 @@ func (o *outage) fails() bool {
 	return o.away.Load()
 }
 
-// TestBackAtOnce: however long the API server was away, the agent is current again within 5 seconds of virtual time; while it is away one request is made
-// every 1 to 3 seconds, whatever the number of resources; and the outage is one verdict when it begins and one when it ends.
+// TestBackAtOnce: however long the API server was away, the agent is current again within 5 seconds
+// of virtual time; while it is away one request is made every 1 to 3 seconds, whatever the number
+// of resources; and the outage is one verdict when it begins and one when it ends.
 func TestBackAtOnce(t *testing.T) {
 	request := func(err error) error {
 		return &url.Error{Op: "Get", URL: "https://10.0.0.1/api/v1/services?limit=500", Err: err}
@@ -92,7 +93,8 @@ func TestBackAtOnce(t *testing.T) {
 				o := &outage{err: tc.err}
 				run(t, []runtime.Object{service("web", "10.96.0.1")}, o.prepare, func(r *running) {
 					r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
-					time.Sleep(5 * time.Minute) // an outage right after the start finds a reflector that has begun to back off
+					// an outage right after the start finds a reflector that has begun to back off
+					time.Sleep(5 * time.Minute)
 					o.away.Store(true)
 					for _, w := range o.watches {
 						w.Stop()

@@ -25,7 +25,8 @@ type verdict struct {
 	causes string // the same where only the words of the reason change; for the log
 }
 
-// maxPending bounds the verdicts that wait for the worker. Short outages are reported too, but not each of a long series.
+// maxPending bounds the verdicts that wait for the worker. Short outages are reported too, but not
+// each of a long series.
 const maxPending = 8
 
 // newHealth returns the health of resources that are not watched yet.
@@ -37,8 +38,8 @@ func newHealth(wake func(), plurals []string) *health {
 	return h
 }
 
-// set notes that a resource is watched (no trouble) or why it is not. That a resource is not watched yet, without a trouble, is neither
-// good nor bad.
+// set notes that a resource is watched (no trouble) or why it is not. That a resource is not
+// watched yet, without a trouble, is neither good nor bad.
 func (h *health) set(resource string, t trouble) {
 	if h.note(resource, t) {
 		h.wake()
@@ -72,8 +73,9 @@ func (h *health) note(resource string, t trouble) bool {
 	return true
 }
 
-// verdict joins the troubles. What keeps the agent from all resources is said once, so that it stays the same while they lose their watches and get
-// them again, and so is what it may not read. The lock must be held.
+// verdict joins the troubles. What keeps the agent from all resources is said once, so that it
+// stays the same while they lose their watches and get them again, and so is what it may not read.
+// The lock must be held.
 func (h *health) verdict() verdict {
 	var texts, causes, denied []string
 	var why trouble

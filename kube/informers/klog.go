@@ -7,8 +7,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// BridgeKlog sends what client-go logs to this logger; what it logs below a warning, such as the end of each watch, has the level debug. client-go logs
-// through the global logger of klog, so this is a setting of the process: main calls it once, before the first client is made.
+// BridgeKlog sends what client-go logs to this logger; what it logs below a warning, such as the
+// end of each watch, has the level debug. client-go logs through the global logger of klog, so this
+// is a setting of the process: main calls it once, before the first client is made.
 func BridgeKlog(log *slog.Logger) { klog.SetSlogLogger(slog.New(quieter{log.Handler()})) }
 
 // quieter is a handler for which everything below a warning is for debugging.

@@ -65,7 +65,8 @@ func (o *observed) run() {
 			if w, ok := o.Interface.(*apiserver.Watch); ok && (!more || event.Type == watch.Error) {
 				broken = w.Broken()
 			}
-			if !more || broken != nil { // to the reflector an end like any other, after which it goes on where it was
+			if !more || broken != nil {
+				// to the reflector an end like any other, after which it goes on where it was
 				o.end(broken, proved, proof.C)
 				return
 			}

@@ -9,20 +9,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// An optional resource that the API server does not have, or does not let the agent see, is asked for again after a rest that doubles from leastRest to
-// mostRest. It is logged when the rest is longer than loggedRest: an API server that starts refuses much for a moment.
+// An optional resource that the API server does not have, or does not let the agent see, is asked
+// for again after a rest that doubles from leastRest to mostRest. It is logged when the rest is
+// longer than loggedRest: an API server that starts refuses much for a moment.
 const (
 	leastRest  = time.Second
 	loggedRest = 10 * time.Second
 	mostRest   = 10 * time.Minute
 )
 
-// optional is a resource without which the agent works: of an API server that is too old for it (404), or without the right to see it (403).
+// optional is a resource without which the agent works: of an API server that is too old for it
+// (404), or without the right to see it (403).
 type optional struct {
 	log     *slog.Logger
 	missing chan struct{} // closed at the first such answer
 	once    sync.Once
-	// Only the goroutine of the reflector: no request before until, and how long the last rest was; 0 = a watch was opened since the last refusal.
+	// Only the goroutine of the reflector: no request before until, and how long the last rest was;
+	// 0 = a watch was opened since the last refusal.
 	until time.Time
 	rest  time.Duration
 }
@@ -58,14 +61,16 @@ func (o *optional) ask(ctx context.Context, request func() error) error {
 	return err
 }
 
-// watched ends the rests: the resource is there and can be seen. A list alone does not show that, nor does an API server that cannot stream one.
+// watched ends the rests: the resource is there and can be seen. A list alone does not show that,
+// nor does an API server that cannot stream one.
 func (o *optional) watched() {
 	if o != nil {
 		o.rest = 0
 	}
 }
 
-// settled returns a channel that is closed when the resource is listed, or is known to be missing; ctx ends its goroutine, which group waits for.
+// settled returns a channel that is closed when the resource is listed, or is known to be missing;
+// ctx ends its goroutine, which group waits for.
 func (o *optional) settled(ctx context.Context, group *sync.WaitGroup, listed <-chan struct{}) <-chan struct{} {
 	if o == nil {
 		return listed

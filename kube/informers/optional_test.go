@@ -51,8 +51,8 @@ func TestServiceCIDRs(t *testing.T) {
 	})
 }
 
-// TestWithoutServiceCIDRs: an API server without them, or without the right to list or to watch them, keeps nothing back, is asked rarely and logged once;
-// when they come, they are used.
+// TestWithoutServiceCIDRs: an API server without them, or without the right to list or to watch
+// them, keeps nothing back, is asked rarely and logged once; when they come, they are used.
 func TestWithoutServiceCIDRs(t *testing.T) {
 	resource := schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}
 	forbidden := apierrors.NewForbidden(resource, "", errors.New("no role"))

@@ -8,12 +8,12 @@ import (
 // settle is how long an outage lasts before it is logged: until then every resource has noticed.
 const settle = time.Second
 
-// settleAnew is how long another cause lasts before the outage is logged again, and how long watches may do nothing but expire. An API server that starts
-// refuses much for a moment.
+// settleAnew is how long another cause lasts before the outage is logged again, and how long
+// watches may do nothing but expire. An API server that starts refuses much for a moment.
 const settleAnew = 10 * time.Second
 
-// outageLog logs an outage once when it begins, whatever the number of resources, requests and words for it, and once when it ends. Only another cause
-// is worth another line.
+// outageLog logs an outage once when it begins, whatever the number of resources, requests and
+// words for it, and once when it ends. Only another cause is worth another line.
 type outageLog struct {
 	log    *slog.Logger
 	timer  *time.Timer

@@ -8,12 +8,14 @@ type item struct {
 	key  string // "namespace/name", or the name of a node
 }
 
-// queue holds the objects to look at. Handlers add to it and never wait; the worker takes everything at once.
+// queue holds the objects to look at. Handlers add to it and never wait; the worker takes
+// everything at once.
 type queue struct {
 	wake chan struct{} // holds one signal that something was added
 
-	mu    sync.Mutex
-	items map[item]int64 // with the trigger time of the first change that is waiting, in Unix nanoseconds; 0 = none
+	mu sync.Mutex
+	// with the trigger time of the first change that is waiting, in Unix nanoseconds; 0 = none
+	items map[item]int64
 }
 
 // newQueue returns an empty queue.
@@ -21,8 +23,8 @@ func newQueue() *queue {
 	return &queue{wake: make(chan struct{}, 1), items: map[item]int64{}}
 }
 
-// add notes that an object changed. Of several changes the first trigger time is kept: the longest waiting change is the one whose
-// latency is measured.
+// add notes that an object changed. Of several changes the first trigger time is kept: the longest
+// waiting change is the one whose latency is measured.
 func (q *queue) add(i item, triggered int64) {
 	q.mu.Lock()
 	if first := q.items[i]; first == 0 {

@@ -27,8 +27,8 @@ type Config struct {
 	// server: from 1.40 on. From 1.36 on, which deprecates the field, its use is logged. The
 	// version is asked once in the life of the source.
 	FollowExternalIPs bool
-	// Interval is the least time between two commits; changes in between coalesce by object. The first change after a quiet time
-	// is not delayed. Default 10 ms.
+	// Interval is the least time between two commits; changes in between coalesce by object. The
+	// first change after a quiet time is not delayed. Default 10 ms.
 	Interval time.Duration
 }
 
@@ -54,7 +54,8 @@ type Source struct {
 
 var _ kube.Source = (*Source)(nil)
 
-// New returns a source that watches through this client. The client's rate limits apply to requests, not to events.
+// New returns a source that watches through this client. The client's rate limits apply to
+// requests, not to events.
 func New(client *apiserver.Client, config Config, log *slog.Logger) *Source {
 	if config.Interval <= 0 {
 		config.Interval = 10 * time.Millisecond
@@ -86,7 +87,8 @@ func (s *Source) Refresh() {
 	}
 }
 
-// Run satisfies kube.Source. It fails only if the informers cannot be set up, which does not depend on the API server.
+// Run satisfies kube.Source. It fails only if the informers cannot be set up, which does not depend
+// on the API server.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	s.sink = sink
 	ctx, cancel := context.WithCancel(ctx)
@@ -101,7 +103,8 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
 		}
-		// The checker of the handler, unlike that of the informer, is done only after the handler has seen the whole list.
+		// The checker of the handler, unlike that of the informer, is done only after the handler
+		// has seen the whole list.
 		handler, err := informer.AddEventHandler(s.handler(r.kind))
 		if err != nil {
 			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)
@@ -132,7 +135,8 @@ func (s *Source) handler(kind string) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: note,
 		UpdateFunc: func(old, current any) {
-			if !sameVersion(old, current) { // a relist reports every object, the changed and the others
+			if !sameVersion(old, current) {
+				// a relist reports every object, the changed and the others
 				note(current)
 			}
 		},
@@ -142,7 +146,8 @@ func (s *Source) handler(kind string) cache.ResourceEventHandler {
 
 // work is the worker: it delivers until the context ends.
 func (s *Source) work(ctx context.Context) {
-	// After a quiet time a change is delivered at once; the pause after each commit joins the changes of a rolling update.
+	// After a quiet time a change is delivered at once; the pause after each commit joins the
+	// changes of a rolling update.
 	pause := time.NewTimer(0) // runs after a commit; nothing is looked at before it ends
 	defer pause.Stop()
 	waiting, due := true, false
@@ -161,7 +166,8 @@ func (s *Source) work(ctx context.Context) {
 				s.first()
 			}
 			continue
-		// A request before the first list needs no answer of its own: the first Snapshot is the answer.
+		// A request before the first list needs no answer of its own: the first Snapshot is the
+		// answer.
 		case <-s.refresh:
 			if len(s.synced) == 0 {
 				s.sink.Snapshot(s.store.Snapshot())
@@ -200,7 +206,8 @@ func (s *Source) deliver() {
 	s.store.Commit().Deliver(s.sink)
 }
 
-// reportHealth passes changed health to the sink. Good health means nothing before everything is listed.
+// reportHealth passes changed health to the sink. Good health means nothing before everything is
+// listed.
 func (s *Source) reportHealth() {
 	for _, v := range s.health.take() {
 		if len(s.synced) == 0 || !v.ok {

@@ -41,7 +41,8 @@ type running struct {
 	done   chan error
 }
 
-// run runs a test in virtual time with a source that watches a fake API server. prepare may change the server before the source starts.
+// run runs a test in virtual time with a source that watches a fake API server. prepare may change
+// the server before the source starts.
 func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -180,7 +181,8 @@ func TestAddUpdateDelete(t *testing.T) {
 	})
 }
 
-// TestObjectsThatStopToMatch: the fake server, unlike a real one, sends them as updates; the source must filter itself.
+// TestObjectsThatStopToMatch: the fake server, unlike a real one, sends them as updates; the source
+// must filter itself.
 func TestObjectsThatStopToMatch(t *testing.T) {
 	start := []runtime.Object{service("web", "10.96.0.1"), endpointSlice("web-1", "web", "10.1.0.1"), pod("p", "n1", "10.1.0.1")}
 	run(t, start, nil, func(r *running) {
@@ -261,7 +263,8 @@ func TestServerDownAtTheStart(t *testing.T) {
 	})
 }
 
-// deaf makes the first watch of a resource one that the server does not feed, and returns it. Later ones pass, unless refused.
+// deaf makes the first watch of a resource one that the server does not feed, and returns it. Later
+// ones pass, unless refused.
 func deaf(c *fake.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
 	w := watch.NewFakeWithOptions(watch.FakeOptions{})
 	var later atomic.Bool
@@ -274,8 +277,8 @@ func deaf(c *fake.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWa
 	return w
 }
 
-// TestWatchExpires: while the watch was deaf, one service came, one changed and one went. After 410 Gone the list brings all of it, the
-// deletion as a tombstone, and until then everything stays.
+// TestWatchExpires: while the watch was deaf, one service came, one changed and one went. After 410
+// Gone the list brings all of it, the deletion as a tombstone, and until then everything stays.
 func TestWatchExpires(t *testing.T) {
 	var w *watch.FakeWatcher
 	var refuse atomic.Bool
@@ -333,8 +336,8 @@ func TestWatchBreaks(t *testing.T) {
 	})
 }
 
-// TestCoalescing: the first change goes out at once, those that follow within the interval together; the trigger time is that of the first
-// of them.
+// TestCoalescing: the first change goes out at once, those that follow within the interval
+// together; the trigger time is that of the first of them.
 func TestCoalescing(t *testing.T) {
 	run(t, []runtime.Object{endpointSlice("web-1", "web", "10.1.0.0")}, nil, func(r *running) {
 		r.settle()

@@ -11,7 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// cause is why a resource is not watched. All but the last three are about all resources at the same time.
+// cause is why a resource is not watched. All but the last three are about all resources at the
+// same time.
 type cause string
 
 // Causes, in the order in which a verdict says them.
@@ -22,7 +23,8 @@ const (
 	unauthorized cause = "the API server refuses the credentials (401 Unauthorized): check the token or the client certificate"
 	forbidden    cause = "no permission to list and watch " // the resources follow
 	other        cause = "other"
-	expired      cause = "" // the list that follows is part of an outage, or hardly takes longer than a moment
+	// the list that follows is part of an outage, or hardly takes longer than a moment
+	expired cause = ""
 )
 
 // trouble is why one resource is not watched; its zero value says that it is.
@@ -57,7 +59,8 @@ func diagnose(err error) trouble {
 	switch {
 	case errors.As(err, &certificate):
 		return trouble{untrusted, text}
-	case errors.As(err, &alert) && alert.Op == "remote error": // of crypto/tls: an alert of the server
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		// of crypto/tls: an alert of the server
 		return trouble{rejected, text}
 	case apierrors.IsUnauthorized(err):
 		return trouble{unauthorized, text}

@@ -32,7 +32,8 @@ type resource struct {
 
 	optional *optional // nil = the agent needs it
 
-	before func(context.Context) error // is asked before each request, and is part of it; nil = nothing
+	// is asked before each request, and is part of it; nil = nothing
+	before func(context.Context) error
 }
 
 // serviceCIDRs returns the resource of the networks of cluster IPs, which not every cluster has.
@@ -72,14 +73,16 @@ func resources(client *apiserver.Client, node string) []resource {
 	}
 }
 
-// informer returns an informer of the resource whose requests pass the gate and whose troubles are noted in health.
+// informer returns an informer of the resource whose requests pass the gate and whose troubles are
+// noted in health.
 func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, error) {
 	set := func(why trouble) { h.set(r.plural, why) }
 	if r.optional != nil {
 		set = func(trouble) {} // what concerns all resources, the others say too
 	}
 	note := func(ctx context.Context, err error) {
-		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) { // the end of a stream is no trouble: servers close watches every few minutes
+		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+			// the end of a stream is no trouble: servers close watches every few minutes
 			set(diagnose(err))
 		}
 	}
@@ -105,7 +108,8 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
 			err = ask(ctx, &options, func() (err error) { w, err = r.api.WatchWithContext(ctx, options); return err })
 			if err != nil {
-				if options.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // an API server that cannot stream a list is asked for one
+				if options.SendInitialEvents == nil || !apierrors.IsInvalid(err) {
+					// an API server that cannot stream a list is asked for one
 					note(ctx, err)
 				}
 				return nil, err

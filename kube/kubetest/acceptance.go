@@ -31,7 +31,8 @@ type Objects struct {
 	Pods           []*corev1.Pod
 }
 
-// Step is one change of a cluster: objects that are created or replaced, and "namespace/name" of those that are deleted.
+// Step is one change of a cluster: objects that are created or replaced, and "namespace/name" of
+// those that are deleted.
 type Step struct {
 	Apply         Objects
 	DeleteService []string
@@ -76,7 +77,8 @@ func Cases(t testing.TB) (out []Case) {
 	return out
 }
 
-// Dump returns the dump of a real cluster of the acceptance material; the test is skipped where it is not there.
+// Dump returns the dump of a real cluster of the acceptance material; the test is skipped where it
+// is not there.
 func Dump(t testing.TB) []byte {
 	t.Helper()
 	return casefile.Read(t, "real-cluster-shop.yaml")

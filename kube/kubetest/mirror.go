@@ -20,12 +20,14 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Mirror is a kube.Sink that holds what its source delivered, as the registry of the troupe does. It is safe for concurrent use.
+// Mirror is a kube.Sink that holds what its source delivered, as the registry of the troupe does.
+// It is safe for concurrent use.
 type Mirror struct {
-	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced with every call
-	services  map[string]*messages.ServiceInput
-	copies    map[string]*messages.ServiceInput // as they were when they came, to see forbidden changes
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced with every call
+	services map[string]*messages.ServiceInput
+	// as they were when they came, to see forbidden changes
+	copies    map[string]*messages.ServiceInput
 	node      *messages.NodeInput
 	highest   uint64
 	snapshots int
@@ -154,7 +156,8 @@ func (m *Mirror) view() View {
 	}
 }
 
-// Wait waits until the condition holds and returns the view it held for; it fails the test after 10 seconds.
+// Wait waits until the condition holds and returns the view it held for; it fails the test after 10
+// seconds.
 func (m *Mirror) Wait(t T, what string, condition func(View) bool) View {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
@@ -174,7 +177,8 @@ func (m *Mirror) Wait(t T, what string, condition func(View) bool) View {
 	}
 }
 
-// Check fails the test if the source broke a rule of kube.Sink, or if a value was changed after it was delivered.
+// Check fails the test if the source broke a rule of kube.Sink, or if a value was changed after it
+// was delivered.
 func (m *Mirror) Check(t T) {
 	t.Helper()
 	m.mu.Lock()
@@ -189,7 +193,8 @@ func (m *Mirror) Check(t T) {
 	}
 }
 
-// Meaning returns a copy of the snapshot without generations: two sources that see the same objects have equal meanings.
+// Meaning returns a copy of the snapshot without generations: two sources that see the same objects
+// have equal meanings.
 func Meaning(in *messages.Snapshot) *messages.Snapshot {
 	out := proto.CloneOf(in)
 	out.Generation = 0

@@ -2,8 +2,8 @@ package mirror
 
 import "time"
 
-// Clock gives a Source the time and calls it later. A simulation on one goroutine brings its own; its AfterFunc calls f inline when the time has
-// come.
+// Clock gives a Source the time and calls it later. A simulation on one goroutine brings its own;
+// its AfterFunc calls f inline when the time has come.
 type Clock interface {
 	// Now is the current time.
 	Now() time.Time

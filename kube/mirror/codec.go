@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FormatVersion is the version of the format of the files. It changes when an older agent would misread a newer file; fields that are added to
-// the messages do not.
+// FormatVersion is the version of the format of the files. It changes when an older agent would
+// misread a newer file; fields that are added to the messages do not.
 const FormatVersion = 1
 
 // A file is a header, the message in protobuf, and the SHA-256 of both. Numbers are big-endian.
@@ -22,7 +22,8 @@ const (
 	headerSize = len(magic) + 4 + 4 + 8 // magic, version, kind, length of the message
 )
 
-// kind says which message a file holds, so that files under wrong names are not taken for each other.
+// kind says which message a file holds, so that files under wrong names are not taken for each
+// other.
 type kind uint32
 
 const (
@@ -81,7 +82,8 @@ func decode(data []byte, k kind, into proto.Message) error {
 	return nil
 }
 
-// decodeMirror reads a state and makes it one of an earlier run: not complete, and older than whatever a source says.
+// decodeMirror reads a state and makes it one of an earlier run: not complete, and older than
+// whatever a source says.
 func decodeMirror(data []byte) (*messages.Mirror, error) {
 	m := &messages.Mirror{}
 	if err := decode(data, kindSnapshot, m); err != nil {
@@ -97,7 +99,8 @@ func decodeMirror(data []byte) (*messages.Mirror, error) {
 	m.Snapshot.Complete, m.Snapshot.Generation, m.Snapshot.Node.Generation = false, 0, 0
 	last := ""
 	for _, in := range m.Snapshot.Services {
-		// A state is saved in the order of its keys; another order means that the file has another origin.
+		// A state is saved in the order of its keys; another order means that the file has another
+		// origin.
 		if in.GetKey() <= last {
 			return nil, fmt.Errorf("%w: service %q comes after %q", ErrDamaged, in.GetKey(), last)
 		}

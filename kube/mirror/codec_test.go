@@ -32,7 +32,8 @@ func encoded(t testing.TB, k kind, m proto.Message) []byte {
 	return data
 }
 
-// TestDecodeIsTheInverse of encode, but for what means nothing to another run; and the same state gives the same bytes.
+// TestDecodeIsTheInverse of encode, but for what means nothing to another run; and the same state
+// gives the same bytes.
 func TestDecodeIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMirror(t)
@@ -119,7 +120,8 @@ func TestEveryDamageIsSeen(t *testing.T) {
 	}
 }
 
-// TestFieldsOfANewerVersionAreDropped: an older agent reads what a newer one has saved, as long as the format is the same.
+// TestFieldsOfANewerVersionAreDropped: an older agent reads what a newer one has saved, as long as
+// the format is the same.
 func TestFieldsOfANewerVersionAreDropped(t *testing.T) {
 	m := &messages.Mirror{Revision: 3, Snapshot: cluster("a")}
 	newer := proto.CloneOf(m)
@@ -130,8 +132,8 @@ func TestFieldsOfANewerVersionAreDropped(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no bytes stop the process; what is read is a state of an earlier run, and saving it gives the same state again. The checksum is
-// made to fit, so that what is behind it is reached.
+// FuzzDecode: no bytes stop the process; what is read is a state of an earlier run, and saving it
+// gives the same state again. The checksum is made to fit, so that what is behind it is reached.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, kindSnapshot, &messages.Mirror{Revision: 1, Node: "n1", Snapshot: cluster("a", service("web", 1))}))
 	f.Add(encoded(f, kindClaim, &messages.MirroredClaim{Id: 1, Node: "n1"}))

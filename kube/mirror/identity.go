@@ -47,8 +47,8 @@ func identify(m *messages.Mirror) *identity {
 	return id
 }
 
-// same reports whether two states are of one cluster. A node that was made anew, or all of them but one, and even a default/kubernetes that
-// was made anew change nothing.
+// same reports whether two states are of one cluster. A node that was made anew, or all of them but
+// one, and even a default/kubernetes that was made anew change nothing.
 func (id *identity) same(other *identity) bool {
 	// YAML written by hand has no UIDs; the place it was read from is the next best sign.
 	if len(id.uids) == 0 || len(other.uids) == 0 {
@@ -62,9 +62,11 @@ func (id *identity) same(other *identity) bool {
 	return false
 }
 
-// usable returns why a state must not be served on a node; nil = it may. Which cluster the source leads to is not known before it answers.
+// usable returns why a state must not be served on a node; nil = it may. Which cluster the source
+// leads to is not known before it answers.
 func (id *identity) usable(node string) error {
-	// Pods and node addresses are those of one node: a disk that was moved must not serve them elsewhere.
+	// Pods and node addresses are those of one node: a disk that was moved must not serve them
+	// elsewhere.
 	if id.node != node {
 		return fmt.Errorf("it is of node %q", id.node)
 	}

@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// freshen is how often an unchanged state is saved again, so that its time tells how long ago the source confirmed it.
+	// freshen is how often an unchanged state is saved again, so that its time tells how long ago
+	// the source confirmed it.
 	freshen = time.Hour
-	// share is how many times the duration of a save the pause after it lasts: saves must leave a slow disk to others.
+	// share is how many times the duration of a save the pause after it lasts: saves must leave a
+	// slow disk to others.
 	share = 20
 	// retry is how many delays later a save that failed is tried again.
 	retry = 5
@@ -40,7 +42,8 @@ func (s *state) service(in *messages.ServiceInput, now time.Time) {
 	s.noteEmpty(now)
 }
 
-// replace takes a complete list and reports whether it differs from the state. Unchanged values are shared between lists.
+// replace takes a complete list and reports whether it differs from the state. Unchanged values are
+// shared between lists.
 func (s *state) replace(m *messages.Snapshot, now time.Time) bool {
 	before, node, first := s.services, s.node, !s.complete
 	s.services, s.node, s.complete = make(map[string]*messages.ServiceInput, len(m.GetServices())), m.GetNode(), true
@@ -115,7 +118,8 @@ func (s *Source) scheduledSave() {
 	var ended bool
 	s.locked(func() {
 		if s.saves.timer != nil {
-			s.saves.timer.Stop() // this call may be of an older timer that fired while it was replaced
+			// this call may be of an older timer that fired while it was replaced
+			s.saves.timer.Stop()
 		}
 		s.saves.timer, changes, ended = nil, s.saves.changes, s.saves.ended
 	})
@@ -148,7 +152,8 @@ func (s *Source) lastSave() {
 	s.save()
 }
 
-// save saves the state if it is news, or if a source that is not blind confirms it. It returns when to save again. The caller holds saving.
+// save saves the state if it is news, or if a source that is not blind confirms it. It returns when
+// to save again. The caller holds saving.
 func (s *Source) save() (next time.Duration) {
 	var m *messages.Mirror
 	var empty time.Time
@@ -191,7 +196,8 @@ func (id *identity) next() uint64 {
 	return id.revision + 1
 }
 
-// refuse returns why a state must not replace the one on the disk, and when that may have changed; nil = it may.
+// refuse returns why a state must not replace the one on the disk, and when that may have changed;
+// nil = it may.
 func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, why string, err error) {
 	have := s.disk
 	if have != nil && !have.same(now) {

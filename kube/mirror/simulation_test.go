@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// simulated is a Clock that moves when the test says so and calls inline, as a simulation on one goroutine does.
+// simulated is a Clock that moves when the test says so and calls inline, as a simulation on one
+// goroutine does.
 type simulated struct {
 	now    time.Time
 	timers []*simulatedTimer
@@ -68,7 +69,8 @@ func (s inline) Run(_ context.Context, sink kube.Sink) error {
 // Refresh satisfies kube.Source.
 func (inline) Refresh() {}
 
-// TestOnOneGoroutine: with a clock and a disk of its own, a simulation needs neither goroutines nor real time, and nothing happens after the end.
+// TestOnOneGoroutine: with a clock and a disk of its own, a simulation needs neither goroutines nor
+// real time, and nothing happens after the end.
 func TestOnOneGoroutine(t *testing.T) {
 	clock := &simulated{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	disk, sink := saved(t, service("web", 9)), &receiver{services: map[string]*messages.ServiceInput{}}

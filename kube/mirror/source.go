@@ -23,11 +23,14 @@ type Config struct {
 	Node string
 	// Origin is where the real source reads, as in messages.Mirror.source.
 	Origin string
-	// Grace is how long the real source may take for its first Snapshot before the mirror is served. Default 5 s.
+	// Grace is how long the real source may take for its first Snapshot before the mirror is
+	// served. Default 5 s.
 	Grace time.Duration
-	// ConfirmEmpty is how long a healthy source must have no service before the mirror forgets those it has. Default 10 min.
+	// ConfirmEmpty is how long a healthy source must have no service before the mirror forgets
+	// those it has. Default 10 min.
 	ConfirmEmpty time.Duration
-	// Delay is the time from the first change of several to the save, and the least time between two saves. Default 2 s.
+	// Delay is the time from the first change of several to the save, and the least time between
+	// two saves. Default 2 s.
 	Delay time.Duration
 	// Observer feeds the metrics; nil = none.
 	Observer Observer
@@ -37,7 +40,8 @@ type Config struct {
 
 // Observer counts for the metrics. Its methods must not block.
 type Observer interface {
-	// MirrorServing is called when the mirror begins and ends to serve its state in place of the source.
+	// MirrorServing is called when the mirror begins and ends to serve its state in place of the
+	// source.
 	MirrorServing(on bool)
 	// MirrorSaved is called when a state has been saved.
 	MirrorSaved(at time.Time)
@@ -66,8 +70,8 @@ const (
 	live                 // the real source has delivered
 )
 
-// Source is a kube.Source in front of a real one: it passes deliveries on, saves their state, and serves the saved state while the real source
-// delivers nothing.
+// Source is a kube.Source in front of a real one: it passes deliveries on, saves their state, and
+// serves the saved state while the real source delivers nothing.
 type Source struct {
 	inner kube.Source
 	store *Store
@@ -75,12 +79,13 @@ type Source struct {
 	log   *slog.Logger
 	asked atomic.Bool // a Refresh has not been answered yet
 
-	mu       sync.Mutex // orders the calls of the sink; never held across I/O
-	sink     kube.Sink  // nil before and after Run
-	phase    phase
-	earlier  *messages.Mirror // state of an earlier run that can be served; nil = none, or the real source has delivered
-	source   *kube.Health     // last report of the real source; nil = none yet
-	reported *kube.Health     // last report to the sink
+	mu    sync.Mutex // orders the calls of the sink; never held across I/O
+	sink  kube.Sink  // nil before and after Run
+	phase phase
+	// state of an earlier run that can be served; nil = none, or the real source has delivered
+	earlier  *messages.Mirror
+	source   *kube.Health // last report of the real source; nil = none yet
+	reported *kube.Health // last report to the sink
 	state    state
 	// Problems of the mirror itself: with the files that were found, and with the last save.
 	problem, saveProblem string
@@ -92,8 +97,8 @@ type Source struct {
 
 var _ kube.Source = (*Source)(nil)
 
-// New reads the saved state and returns a source for it. It never fails: a mirror that cannot be used is logged and reported as health, and the
-// source works without it.
+// New reads the saved state and returns a source for it. It never fails: a mirror that cannot be
+// used is logged and reported as health, and the source works without it.
 func New(inner kube.Source, store *Store, cfg Config, log *slog.Logger) *Source {
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
 	cfg.ConfirmEmpty = cmp.Or(cfg.ConfirmEmpty, 10*time.Minute)
@@ -129,7 +134,8 @@ func (s *Source) load() {
 	s.log.Error("start without the local mirror", "err", err)
 }
 
-// Earlier returns the objects that an earlier run has read at the same place, nil if there are none. It must be called before Run.
+// Earlier returns the objects that an earlier run has read at the same place, nil if there are
+// none. It must be called before Run.
 func (s *Source) Earlier() *normalize.Objects {
 	if s.earlier == nil || s.earlier.GetSource() != s.cfg.Origin {
 		return nil
@@ -162,10 +168,12 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	return err
 }
 
-// Refresh satisfies kube.Source. While the mirror serves it repeats its Snapshot: a restarted watch has none.
+// Refresh satisfies kube.Source. While the mirror serves it repeats its Snapshot: a restarted watch
+// has none.
 func (s *Source) Refresh() {
 	s.inner.Refresh()
-	// A burst of requests is one Snapshot. The call is deferred, because Refresh must not call the sink.
+	// A burst of requests is one Snapshot. The call is deferred, because Refresh must not call the
+	// sink.
 	if s.asked.Swap(true) {
 		return
 	}
@@ -271,7 +279,8 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 		if m.GetComplete() && s.state.replace(m, s.cfg.Clock.Now()) {
 			s.changed()
 		}
-		// The sink gets the Snapshot before the health: it must not be ready on the state of an earlier run.
+		// The sink gets the Snapshot before the health: it must not be ready on the state of an
+		// earlier run.
 		s.sink.Snapshot(m)
 		if m.GetComplete() {
 			s.goLive()

@@ -50,7 +50,8 @@ func (s *scripted) Run(ctx context.Context, sink kube.Sink) error {
 // Refresh satisfies kube.Source.
 func (s *scripted) Refresh() { s.refreshed++ }
 
-// receiver is a sink that takes deliveries as the actors do: newer generations win, only a complete list removes.
+// receiver is a sink that takes deliveries as the actors do: newer generations win, only a complete
+// list removes.
 type receiver struct {
 	mu       sync.Mutex
 	services map[string]*messages.ServiceInput
@@ -160,7 +161,8 @@ type run struct {
 	source *Source
 }
 
-// release makes what this test has read so far come before what timers of the source do from now on; virtual time alone does not.
+// release makes what this test has read so far come before what timers of the source do from now
+// on; virtual time alone does not.
 func (p *run) release() {
 	p.source.mu.Lock()
 	defer p.source.mu.Unlock()
@@ -284,7 +286,8 @@ func TestTheMirrorServesWhenTheSourceIsLate(t *testing.T) {
 			p.Errorf("%d saves, %d lists", p.counts.saved, p.sink.lists)
 		}
 
-		// The source comes, with its own count of generations, without one service and with a new one.
+		// The source comes, with its own count of generations, without one service and with a new
+		// one.
 		p.delivers(cluster("a", service("new", 1), service("web", 2)))
 		p.knows(true, "shop/new", "shop/web")
 		p.health(true, "")
@@ -305,7 +308,8 @@ func TestTheMirrorServesWhenTheSourceSeesNothing(t *testing.T) {
 		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: services: connection refused")
 		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "services: no route"}) })
 		p.health(false, "no route")
-		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) }) // it sees, but it has not listed yet
+		// it sees, but it has not listed yet
+		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) })
 		p.health(false, "has not delivered anything yet")
 		p.delivers(cluster("a", service("web", 1)))
 		p.health(true, "")
@@ -390,7 +394,8 @@ func TestChangesAreSaved(t *testing.T) {
 		p.passes(10 * time.Second)
 		p.delivers(&messages.Snapshot{Services: same.GetServices(), Node: same.GetNode(), Complete: true, Generation: 2000})
 		p.passes(10 * time.Second)
-		if p.counts.saved != before+1 { // the node is another value, the second list says nothing new
+		if p.counts.saved != before+1 {
+			// the node is another value, the second list says nothing new
 			p.Errorf("%d saves for nothing", p.counts.saved-before)
 		}
 		p.says(func(s kube.Sink) { s.ServiceChanged(service("late", 3000)) })
@@ -422,7 +427,8 @@ func TestAnUnchangedStateStaysFresh(t *testing.T) {
 	})
 }
 
-// TestAnEmptySnapshotIsNotBelievedAtOnce: the receiver gets it, the mirror keeps what it has until the emptiness has lasted.
+// TestAnEmptySnapshotIsNotBelievedAtOnce: the receiver gets it, the mirror keeps what it has until
+// the emptiness has lasted.
 func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 	disk := saved(t, service("api", 8), service("web", 9))
 	withSource(t, disk, func(p *run) {
@@ -437,7 +443,8 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 		p.delivers(cluster("a"))
 		p.passes(9 * time.Minute)
 		p.holds("shop/api", "shop/web")
-		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "gone"}) }) // nor while the source does not see what happens
+		// nor while the source does not see what happens
+		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "gone"}) })
 		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) })
 		p.passes(9 * time.Minute)
 		p.holds("shop/api", "shop/web")
@@ -474,7 +481,8 @@ func TestTheLastServiceOfOneRun(t *testing.T) {
 	})
 }
 
-// TestAnotherClusterDoesNotReplaceTheMirror: it is put aside, and the new cluster gets a mirror of its own.
+// TestAnotherClusterDoesNotReplaceTheMirror: it is put aside, and the new cluster gets a mirror of
+// its own.
 func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	withSource(t, disk, func(p *run) {
@@ -588,7 +596,8 @@ func TestAForeignMirrorThatCannotBePutAsideStays(t *testing.T) {
 	})
 }
 
-// TestEarlier is what a source of files may keep of an earlier run: what was read at the same place, on the same node.
+// TestEarlier is what a source of files may keep of an earlier run: what was read at the same
+// place, on the same node.
 func TestEarlier(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	of := func(node, origin string) *Source {

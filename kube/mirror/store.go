@@ -23,8 +23,8 @@ const (
 // ErrNone says that nothing has been saved.
 var ErrNone = errors.New("there is no mirror yet")
 
-// Store is one directory with a mirror; the first save makes it. The methods may be called from any goroutine; each either happens as a whole or
-// not at all.
+// Store is one directory with a mirror; the first save makes it. The methods may be called from any
+// goroutine; each either happens as a whole or not at all.
 type Store struct {
 	dir   string
 	files durable.FS
@@ -41,8 +41,9 @@ func (s *Store) Clean() error {
 	return nil
 }
 
-// Snapshot returns the state that was saved last, as one of an earlier run: not complete, with generations of 0. ErrNone says that there is
-// none. A file that cannot be used is renamed, and the error has both names.
+// Snapshot returns the state that was saved last, as one of an earlier run: not complete, with
+// generations of 0. ErrNone says that there is none. A file that cannot be used is renamed, and the
+// error has both names.
 func (s *Store) Snapshot() (*messages.Mirror, error) { return load(s, snapshotName, decodeMirror) }
 
 // SaveSnapshot replaces the state.
@@ -54,7 +55,8 @@ func (s *Store) Claim() (*messages.MirroredClaim, error) { return load(s, claimN
 // SaveClaim replaces the claim.
 func (s *Store) SaveClaim(m *messages.MirroredClaim) error { return s.save(claimName, kindClaim, m) }
 
-// PutForeignAside renames the state of another cluster than that of the node, and returns its new path.
+// PutForeignAside renames the state of another cluster than that of the node, and returns its new
+// path.
 func (s *Store) PutForeignAside() (string, error) { return s.putAside(snapshotName, foreignSuffix) }
 
 // load reads a file and renames it if it is damaged.
@@ -73,7 +75,8 @@ func load[M any](s *Store, name string, decode func([]byte) (M, error)) (M, erro
 	switch {
 	case err == nil:
 		return m, nil
-	case !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion): // an error of the disk: the file may be readable later
+	case !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion):
+		// an error of the disk: the file may be readable later
 		return none, fmt.Errorf("read local mirror %s: %w", path, err)
 	}
 	kept, aside := s.putAside(name, damagedSuffix)
@@ -83,7 +86,8 @@ func load[M any](s *Store, name string, decode func([]byte) (M, error)) (M, erro
 	return none, fmt.Errorf("read local mirror %s: %w; it is kept as %s", path, err, kept)
 }
 
-// putAside renames a file, so that it is neither used nor overwritten. It replaces an older file of that name.
+// putAside renames a file, so that it is neither used nor overwritten. It replaces an older file of
+// that name.
 func (s *Store) putAside(name, suffix string) (string, error) {
 	from := filepath.Join(s.dir, name)
 	if err := s.files.Rename(from, from+suffix); err != nil {

@@ -49,7 +49,8 @@ func read(t interface{ Fatalf(string, ...any) }, disk durable.FS) uint64 {
 	return m.GetRevision()
 }
 
-// TestASaveHappensAsAWholeOrNotAtAll, wherever it is interrupted: by an error, by the end of the process, by the end of the machine.
+// TestASaveHappensAsAWholeOrNotAtAll, wherever it is interrupted: by an error, by the end of the
+// process, by the end of the machine.
 func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for stop := 1; ; stop++ {
@@ -96,8 +97,8 @@ func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestWhatWasSavedStays: after any history of saves, errors and ends of the machine, what is read is the last state that was saved, or one
-// that was being saved since.
+// TestWhatWasSavedStays: after any history of saves, errors and ends of the machine, what is read
+// is the last state that was saved, or one that was being saved since.
 func TestWhatWasSavedStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := durabletest.New()
@@ -189,7 +190,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestOnTheDisk: files for the owner alone, both kinds beside each other, damaged and foreign ones kept.
+// TestOnTheDisk: files for the owner alone, both kinds beside each other, damaged and foreign ones
+// kept.
 func TestOnTheDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "mirror")
 	store := NewStore(dir, durable.Disk{})

@@ -9,11 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// ParseAddr parses an IP address as upstream's ParseIPSloppy does: leading zeros in IPv4 octets are tolerated and mean decimal,
-// IPv4-mapped IPv6 addresses are IPv4 addresses, zones are refused.
+// ParseAddr parses an IP address as upstream's ParseIPSloppy does: leading zeros in IPv4 octets are
+// tolerated and mean decimal, IPv4-mapped IPv6 addresses are IPv4 addresses, zones are refused.
 func ParseAddr(text string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(text)
-	// Objects from before Go 1.17 may have 010.0.0.1, which meant 10.0.0.1 to every component of Kubernetes.
+	// Objects from before Go 1.17 may have 010.0.0.1, which meant 10.0.0.1 to every component of
+	// Kubernetes.
 	if err != nil {
 		addr, err = netip.ParseAddr(withoutLeadingZeros(text))
 	}
@@ -23,7 +24,8 @@ func ParseAddr(text string) (netip.Addr, error) {
 	return addr.Unmap(), nil
 }
 
-// withoutLeadingZeros removes the leading zeros of the octets of an IPv4 address, also of one at the end of an IPv6 address.
+// withoutLeadingZeros removes the leading zeros of the octets of an IPv4 address, also of one at
+// the end of an IPv6 address.
 func withoutLeadingZeros(text string) string {
 	head := text[:strings.LastIndexByte(text, ':')+1]
 	octets := strings.Split(text[len(head):], ".")
@@ -40,8 +42,9 @@ func withoutLeadingZeros(text string) string {
 	return head + strings.Join(octets, ".")
 }
 
-// ParsePrefix parses an address range in CIDR notation: blanks around it are ignored, the address is read as by ParseAddr, host bits
-// are cleared. A range within the IPv4-mapped addresses is the IPv4 range.
+// ParsePrefix parses an address range in CIDR notation: blanks around it are ignored, the address
+// is read as by ParseAddr, host bits are cleared. A range within the IPv4-mapped addresses is the
+// IPv4 range.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	bad := fmt.Errorf("%s is not an address range (ip/length)", show(text))
 	address, length, found := strings.Cut(strings.TrimSpace(text), "/")
@@ -56,7 +59,8 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, bad
 	}
-	// The length of ::ffff:10.0.0.0/104 counts from the start of the IPv6 address; below 96 the range is no IPv4 range.
+	// The length of ::ffff:10.0.0.0/104 counts from the start of the IPv6 address; below 96 the
+	// range is no IPv4 range.
 	if addr.Is4() && strings.Contains(address, ":") {
 		if bits < 96 {
 			return netip.Prefix{}, bad
@@ -78,8 +82,9 @@ func family(addr netip.Addr) messages.IPFamily {
 	return messages.IPFamily_IPV6
 }
 
-// unusable returns why no service can ever be reached at this address, "" when it can. Link-local addresses are a matter of the field:
-// the API server refuses them for endpoints and external IPs, not for load balancers.
+// unusable returns why no service can ever be reached at this address, "" when it can. Link-local
+// addresses are a matter of the field: the API server refuses them for endpoints and external IPs,
+// not for load balancers.
 func unusable(addr netip.Addr, linkLocal bool) string {
 	switch {
 	case addr.IsUnspecified():
@@ -98,7 +103,8 @@ func unusable(addr netip.Addr, linkLocal bool) string {
 	return ""
 }
 
-// serviceAddr parses an address at which something is to be reached, and reports the field when that is impossible.
+// serviceAddr parses an address at which something is to be reached, and reports the field when
+// that is impossible.
 func (r *report) serviceAddr(field, text string, linkLocal bool) (netip.Addr, bool) {
 	addr, err := ParseAddr(text)
 	if err != nil {

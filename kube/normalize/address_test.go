@@ -66,8 +66,8 @@ func TestParsePrefix(t *testing.T) {
 	}
 }
 
-// TestParseAddrAgreesWithTheStandardLibrary compares with net.ParseIP, from which ParseIPSloppy was forked: whatever it takes means the
-// same here, and leading zeros change nothing.
+// TestParseAddrAgreesWithTheStandardLibrary compares with net.ParseIP, from which ParseIPSloppy was
+// forked: whatever it takes means the same here, and leading zeros change nothing.
 func TestParseAddrAgreesWithTheStandardLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.SampledFrom([]int{4, 16}).Draw(t, "length")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseAddr: what the standard library takes means the same here; whatever is taken is canonical and read again as itself.
+// FuzzParseAddr: what the standard library takes means the same here; whatever is taken is
+// canonical and read again as itself.
 func FuzzParseAddr(f *testing.F) {
 	for _, text := range []string{"10.1.1.3", "010.001.01.003", "::ffff:10.1.1.3", "2001:db8::1", "fe80::1%eth0", "::1.2.3.004", "1.2.3.4.5", "0.0.0.00"} {
 		f.Add(text)

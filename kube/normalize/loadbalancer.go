@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// sourceRanges returns the ranges of spec.loadBalancerSourceRanges, each once; "" stands for all that cannot be read, because a list
-// without them might admit clients that were to be kept out.
+// sourceRanges returns the ranges of spec.loadBalancerSourceRanges, each once; "" stands for all
+// that cannot be read, because a list without them might admit clients that were to be kept out.
 func (r *report) sourceRanges(in []string) []string {
 	var out []string
 	for i, text := range in {
@@ -47,13 +47,15 @@ func (r *report) loadBalancer(in []corev1.LoadBalancerIngress) []*messages.LoadB
 		if k := slices.IndexFunc(out, same); k < 0 {
 			out = append(out, &messages.LoadBalancerIngress{Ip: addr.String(), Proxy: proxy})
 		} else {
-			out[k].Proxy = out[k].GetProxy() && proxy // kube-proxy serves an address if any of its entries asks for it
+			// kube-proxy serves an address if any of its entries asks for it
+			out[k].Proxy = out[k].GetProxy() && proxy
 		}
 	}
 	return out
 }
 
-// ipMode reports whether clients must reach the load balancer itself; an unknown mode gives no frontend, as in kube-proxy.
+// ipMode reports whether clients must reach the load balancer itself; an unknown mode gives no
+// frontend, as in kube-proxy.
 func (r *report) ipMode(field string, in *corev1.LoadBalancerIPMode) (proxy, ok bool) {
 	switch {
 	case in == nil || *in == corev1.LoadBalancerIPModeVIP:

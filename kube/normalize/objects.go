@@ -4,7 +4,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Kinds of objects this package takes; ObjectError.kind holds one of them, or whatever the input said.
+// Kinds of objects this package takes; ObjectError.kind holds one of them, or whatever the input
+// said.
 const (
 	KindService       = "Service"
 	KindEndpointSlice = "EndpointSlice"
@@ -13,7 +14,8 @@ const (
 	KindServiceCIDR   = "ServiceCIDR"
 )
 
-// Objects is a set of normalised objects, each at most once, in the order of the input. The messages are immutable.
+// Objects is a set of normalised objects, each at most once, in the order of the input. The
+// messages are immutable.
 type Objects struct {
 	// Services holds all Services, also headless ones and those of other proxies.
 	Services []*messages.Service
@@ -27,7 +29,8 @@ type Objects struct {
 	Ignored int
 }
 
-// Key returns "namespace/name", the key by which a Service, a slice or a Pod is known everywhere; a Node is known by its name alone.
+// Key returns "namespace/name", the key by which a Service, a slice or a Pod is known everywhere; a
+// Node is known by its name alone.
 func Key(namespace, name string) string { return namespace + "/" + name }
 
 // ServiceKey returns the key of the Service.
@@ -47,9 +50,10 @@ func SliceOwner(s *messages.EndpointSlice) string {
 	return Key(s.GetNamespace(), s.GetService())
 }
 
-// Select returns the objects that a source delivers to the agent of this node: those that the API server would have delivered through
-// the selectors of the Kubernetes source. Everything that reads a dump of the whole cluster must pass it through here, so that a dump
-// and the cluster it was taken from lead to the same snapshot.
+// Select returns the objects that a source delivers to the agent of this node: those that the API
+// server would have delivered through the selectors of the Kubernetes source. Everything that reads
+// a dump of the whole cluster must pass it through here, so that a dump and the cluster it was
+// taken from lead to the same snapshot.
 func (o *Objects) Select(node string) *Objects {
 	out := &Objects{Nodes: o.Nodes, Ignored: o.Ignored}
 	for _, s := range o.Services {
@@ -70,14 +74,15 @@ func (o *Objects) Select(node string) *Objects {
 	return out
 }
 
-// SelectedService mirrors the selectors of Services: label !service.kubernetes.io/service-proxy-name,
-// fields spec.clusterIP!=None and spec.type!=ExternalName. Such a Service needs nothing of a node.
+// SelectedService mirrors the selectors of Services: label
+// !service.kubernetes.io/service-proxy-name, fields spec.clusterIP!=None and
+// spec.type!=ExternalName. Such a Service needs nothing of a node.
 func SelectedService(s *messages.Service) bool {
 	return !s.GetHeadless() && !s.GetForeignProxy() && s.GetType() != messages.ServiceType_EXTERNAL_NAME
 }
 
-// SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A slice without a service is of no
-// use and left out too.
+// SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A
+// slice without a service is of no use and left out too.
 func SelectedSlice(s *messages.EndpointSlice) bool { return !s.GetHeadless() && s.GetService() != "" }
 
 // SelectedPod mirrors the selector of Pods: field spec.nodeName=<node>.

@@ -44,7 +44,8 @@ func TestUnusableEndpoints(t *testing.T) {
 	}
 }
 
-// TestOddStrings: whatever stands in a field that can hold anything, nothing of it but its beginning, quoted, gets into errors.
+// TestOddStrings: whatever stands in a field that can hold anything, nothing of it but its
+// beginning, quoted, gets into errors.
 func TestOddStrings(t *testing.T) {
 	const longest = 500 // bytes of a problem, with quotes
 	for name, odd := range map[string]string{

@@ -8,8 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Pod normalises a core/v1 Pod. source names where it came from and stands in the errors. The result is nil, without an error, for a
-// pod that has no address yet or has finished: nothing can be reached there. It is also nil when the object is nil or has no usable name.
+// Pod normalises a core/v1 Pod. source names where it came from and stands in the errors. The
+// result is nil, without an error, for a pod that has no address yet or has finished: nothing can
+// be reached there. It is also nil when the object is nil or has no usable name.
 func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError) {
 	if in == nil || in.Status.Phase == corev1.PodSucceeded || in.Status.Phase == corev1.PodFailed {
 		return nil, nil

@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// protocol maps a protocol; "" is TCP, the default of the API. An unknown one is never taken for another.
+// protocol maps a protocol; "" is TCP, the default of the API. An unknown one is never taken for
+// another.
 func (r *report) protocol(field string, in corev1.Protocol) (messages.Protocol, bool) {
 	switch in {
 	case "", corev1.ProtocolTCP:
@@ -45,13 +46,15 @@ type binding struct {
 	number   uint32
 }
 
-// portName is what joins the ports of a Service with those of its slices, so only one port of a Service can have it.
+// portName is what joins the ports of a Service with those of its slices, so only one port of a
+// Service can have it.
 type portName struct {
 	name     string
 	protocol messages.Protocol
 }
 
-// servicePorts returns the usable ports. Of ports that collide, which the API server would refuse, the first one counts.
+// servicePorts returns the usable ports. Of ports that collide, which the API server would refuse,
+// the first one counts.
 func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 	var out []*messages.ServicePort
 	names, ports, nodePorts := map[portName]int{}, map[binding]int{}, map[binding]int{}
@@ -90,8 +93,9 @@ func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 	return out
 }
 
-// endpointPorts returns the usable ports of a slice. A port without a number is legal (no backend port is known, for example all
-// ports of a headless service) and gives nothing; one without a name cannot come from the API server, which would have filled in "".
+// endpointPorts returns the usable ports of a slice. A port without a number is legal (no backend
+// port is known, for example all ports of a headless service) and gives nothing; one without a name
+// cannot come from the API server, which would have filled in "".
 func (r *report) endpointPorts(in []discoveryv1.EndpointPort) []*messages.EndpointPort {
 	var out []*messages.EndpointPort
 	for i := range in {

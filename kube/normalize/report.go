@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// mostErrors is how many problems of one object are recorded; the last record counts those beyond. A slice of 1000 bad endpoints is one mistake.
+// mostErrors is how many problems of one object are recorded; the last record counts those beyond.
+// A slice of 1000 bad endpoints is one mistake.
 const mostErrors = 20
 
 // report collects the problems of one object.
@@ -18,7 +19,8 @@ type report struct {
 	more                 int // problems that the last record counts
 }
 
-// add records a problem with the field of this path. Values from the input belong into the message only through show.
+// add records a problem with the field of this path. Values from the input belong into the message
+// only through show.
 func (r *report) add(field, format string, args ...any) {
 	if len(r.errors) == mostErrors {
 		r.more++
@@ -32,7 +34,8 @@ func (r *report) add(field, format string, args ...any) {
 	})
 }
 
-// show quotes a value from the input and cuts it, so that hostile input can neither forge a line of a log nor fill it.
+// show quotes a value from the input and cuts it, so that hostile input can neither forge a line of
+// a log nor fill it.
 func show(value string) string {
 	const limit = 64
 	if len(value) > limit {
@@ -44,8 +47,8 @@ func show(value string) string {
 // at returns the path of an element of a list.
 func at(list string, index int) string { return fmt.Sprintf("%s[%d]", list, index) }
 
-// identify checks the names of an object. An object without a proper name cannot be told from others: its key could be the key of
-// another object, so it is not delivered.
+// identify checks the names of an object. An object without a proper name cannot be told from
+// others: its key could be the key of another object, so it is not delivered.
 func (r *report) identify(namespaced bool, namespace, name string) bool {
 	r.object = name
 	if namespaced {

@@ -11,14 +11,15 @@ import (
 // LabelProxyName on a Service says that another proxy serves it, whatever its value (KEP-2447).
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
 
-// AnnotationLoadBalancing on a Service asks for a way of choosing endpoints: "maglev" is consistent hashing.
+// AnnotationLoadBalancing on a Service asks for a way of choosing endpoints: "maglev" is consistent
+// hashing.
 const (
 	AnnotationLoadBalancing = "troupe.dev/load-balancing"
 	maglev                  = "maglev"
 )
 
-// Service normalises a core/v1 Service. source names where it came from and stands in the errors. The result is nil only when the
-// object is nil or has no usable name.
+// Service normalises a core/v1 Service. source names where it came from and stands in the errors.
+// The result is nil only when the object is nil or has no usable name.
 func Service(source string, in *corev1.Service) (*messages.Service, []*messages.ObjectError) {
 	if in == nil {
 		return nil, nil
@@ -37,7 +38,8 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 	if !in.CreationTimestamp.IsZero() {
 		out.Created = in.CreationTimestamp.Unix()
 	}
-	// The Service is normalised all the same: selectors decide later, so that every source treats it alike.
+	// The Service is normalised all the same: selectors decide later, so that every source treats
+	// it alike.
 	_, out.ForeignProxy = in.Labels[LabelProxyName]
 	out.ClusterIps, out.IpFamilies = r.clusterIPs(&in.Spec)
 	out.Ports = r.servicePorts(in.Spec.Ports)
@@ -60,8 +62,8 @@ func (r *report) maglev(text string) bool {
 	return text == maglev
 }
 
-// serviceType maps spec.type; an unknown one counts as ClusterIP, since node ports and load balancer addresses are served because they
-// are there, not because of the type.
+// serviceType maps spec.type; an unknown one counts as ClusterIP, since node ports and load
+// balancer addresses are served because they are there, not because of the type.
 func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
 	switch in {
 	case "", corev1.ServiceTypeClusterIP:
@@ -77,7 +79,8 @@ func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
 	return messages.ServiceType_CLUSTER_IP
 }
 
-// headless reports whether the cluster IP is "None"; objects from before dual stack have only clusterIP.
+// headless reports whether the cluster IP is "None"; objects from before dual stack have only
+// clusterIP.
 func headless(spec *corev1.ServiceSpec) bool {
 	if spec.ClusterIP == "" && len(spec.ClusterIPs) > 0 {
 		return spec.ClusterIPs[0] == corev1.ClusterIPNone
@@ -102,8 +105,9 @@ func (r *report) ipFamilies(in []corev1.IPFamily) []messages.IPFamily {
 	return out
 }
 
-// clusterIPs returns the usable cluster IPs and the families of the Service. As in the API, the families begin with those of the cluster
-// IPs, in order, also when a cluster IP had to be left out: its family, which node ports are still served for, comes last then.
+// clusterIPs returns the usable cluster IPs and the families of the Service. As in the API, the
+// families begin with those of the cluster IPs, in order, also when a cluster IP had to be left
+// out: its family, which node ports are still served for, comes last then.
 func (r *report) clusterIPs(spec *corev1.ServiceSpec) ([]string, []messages.IPFamily) {
 	declared := r.ipFamilies(spec.IPFamilies)
 	list, path := spec.ClusterIPs, func(i int) string { return at("spec.clusterIPs", i) }
@@ -150,7 +154,8 @@ func (r *report) externalIPs(in []string) []string {
 	return out
 }
 
-// internalPolicy maps spec.internalTrafficPolicy, which is nil in objects from before 1.22 and for ExternalName.
+// internalPolicy maps spec.internalTrafficPolicy, which is nil in objects from before 1.22 and for
+// ExternalName.
 func (r *report) internalPolicy(in *corev1.ServiceInternalTrafficPolicy) messages.TrafficPolicy {
 	if in == nil {
 		return messages.TrafficPolicy_POLICY_CLUSTER

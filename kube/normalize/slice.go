@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// EndpointSlice normalises a discovery.k8s.io/v1 EndpointSlice. source names where it came from and stands in the errors. The result is
-// nil only when the object is nil or has no usable name; a slice that names no service has an empty one.
+// EndpointSlice normalises a discovery.k8s.io/v1 EndpointSlice. source names where it came from and
+// stands in the errors. The result is nil only when the object is nil or has no usable name; a
+// slice that names no service has an empty one.
 func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.EndpointSlice, []*messages.ObjectError) {
 	if in == nil {
 		return nil, nil
@@ -50,7 +51,8 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 	return out, r.errors
 }
 
-// triggered parses the annotation that says when the change behind this slice happened; it only serves measurement.
+// triggered parses the annotation that says when the change behind this slice happened; it only
+// serves measurement.
 func (r *report) triggered(text string) int64 {
 	if text == "" {
 		return 0
@@ -63,7 +65,8 @@ func (r *report) triggered(text string) int64 {
 	return at.UnixNano()
 }
 
-// endpoints returns the endpoints whose first address is usable; further addresses are never used (kube-proxy does the same).
+// endpoints returns the endpoints whose first address is usable; further addresses are never used
+// (kube-proxy does the same).
 func (r *report) endpoints(in *discoveryv1.EndpointSlice, want messages.IPFamily) []*messages.Endpoint {
 	out := make([]*messages.Endpoint, 0, len(in.Endpoints))
 	for i := range in.Endpoints {
@@ -88,7 +91,8 @@ func (r *report) endpoints(in *discoveryv1.EndpointSlice, want messages.IPFamily
 	return out
 }
 
-// endpoint maps everything of an endpoint but its address. Names of nodes and zones repeat thousands of times and are shared.
+// endpoint maps everything of an endpoint but its address. Names of nodes and zones repeat
+// thousands of times and are shared.
 func endpoint(namespace, address string, in *discoveryv1.Endpoint) *messages.Endpoint {
 	out := &messages.Endpoint{
 		Address:     address,

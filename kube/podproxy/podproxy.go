@@ -67,7 +67,8 @@ func Find(ctx context.Context, config Config) (*Agent, error) {
 	return &Agent{URL: pods.JoinPath(net.JoinHostPort(pod, config.Port), "proxy").String(), Transport: &toLocalhost{client.Transport, base}}, nil
 }
 
-// mostPods limits the answer of the API server, in bytes: a node has one agent, or two for a moment.
+// mostPods limits the answer of the API server, in bytes: a node has one agent, or two for a
+// moment.
 const mostPods = 4 << 20
 
 // podOf returns the name of the pod of the agent on a node.
@@ -107,8 +108,8 @@ func podOf(ctx context.Context, client *http.Client, pods *url.URL, node string)
 	return "", fmt.Errorf("no pod with the label %s runs there", selector)
 }
 
-// toLocalhost makes requests for localhost where the API server has a name: its proxy passes the host of a request on, and the agent refuses names that
-// are not its own.
+// toLocalhost makes requests for localhost where the API server has a name: its proxy passes the
+// host of a request on, and the agent refuses names that are not its own.
 type toLocalhost struct {
 	next http.RoundTripper
 	base *url.URL

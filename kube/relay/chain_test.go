@@ -43,8 +43,8 @@ func (s *storeSource) answer(sink kube.Sink) {
 	}
 }
 
-// TestChain: behind the chain of production (source, mirror, relay) every listener sees the contract of kube.Source and ends with the state of
-// the source, whenever it comes.
+// TestChain: behind the chain of production (source, mirror, relay) every listener sees the
+// contract of kube.Source and ends with the state of the source, whenever it comes.
 func TestChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := &storeSource{store: kube.NewStore("n1")}

@@ -5,8 +5,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Observer sees every delivery of the source before the listener gets it: the interface of a pod on a simulated node is there before its service, as
-// on a real node. Its methods are called one at a time and must not block.
+// Observer sees every delivery of the source before the listener gets it: the interface of a pod on
+// a simulated node is there before its service, as on a real node. Its methods are called one at a
+// time and must not block.
 type Observer interface {
 	// NodeChanged gets the nodes and the pods of this node.
 	NodeChanged(*messages.NodeInput)
@@ -16,11 +17,12 @@ type Observer interface {
 	Health(kube.Health)
 }
 
-// counted holds the last value of each service, to count changes as kube-proxy does. The values are shared with the listener.
+// counted holds the last value of each service, to count changes as kube-proxy does. The values are
+// shared with the listener.
 type counted map[string]*messages.ServiceInput
 
-// change counts the objects of one service that are new, changed or gone. Unchanged objects are shared between inputs, so that comparing pointers
-// is enough.
+// change counts the objects of one service that are new, changed or gone. Unchanged objects are
+// shared between inputs, so that comparing pointers is enough.
 func (c counted) change(in *messages.ServiceInput) (services, slices int) {
 	before := c[in.GetKey()]
 	if before == in {

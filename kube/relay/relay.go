@@ -30,17 +30,19 @@ type Relay struct {
 
 var _ kube.Feed = (*Relay)(nil)
 
-// New returns a relay of a source that is not running. The observer sees every delivery before the listener; nil = there is none. now is the clock of
-// outages.
+// New returns a relay of a source that is not running. The observer sees every delivery before the
+// listener; nil = there is none. now is the clock of outages.
 func New(source kube.Source, observer Observer, now func() time.Time) *Relay {
 	return &Relay{source: source, observer: observer, now: now, known: counted{}}
 }
 
-// Run runs the source until ctx ends, then returns nil. An error means that the source can never work: the process must end. It is called once.
+// Run runs the source until ctx ends, then returns nil. An error means that the source can never
+// work: the process must end. It is called once.
 func (r *Relay) Run(ctx context.Context) error {
 	err := r.source.Run(ctx, intake{r})
 	switch {
-	// An error after the end of the context says nothing of the source: its requests were cancelled.
+	// An error after the end of the context says nothing of the source: its requests were
+	// cancelled.
 	case ctx.Err() != nil:
 		return nil
 	case err == nil:
@@ -49,7 +51,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return fmt.Errorf("kubernetes source: %w", err)
 }
 
-// Listen satisfies kube.Feed. Changes before the Snapshot that answers it are withheld: that Snapshot contains them.
+// Listen satisfies kube.Feed. Changes before the Snapshot that answers it are withheld: that
+// Snapshot contains them.
 func (r *Relay) Listen(sink kube.Sink) (leave func()) {
 	r.mu.Lock()
 	// A number, not the sink itself, identifies the listener: the same sink may listen twice.

@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a source without a goroutine: each call of step delivers the next thing, as a deterministic simulation does.
+// script is a source without a goroutine: each call of step delivers the next thing, as a
+// deterministic simulation does.
 type script struct {
 	t       *testing.T
 	ran     bool
@@ -76,7 +77,8 @@ func (r *recorder) want(t *testing.T, calls ...string) {
 	r.calls = nil
 }
 
-// TestListeners: on one goroutine, every listener gets health, a Snapshot and then changes, from one run of the source.
+// TestListeners: on one goroutine, every listener gets health, a Snapshot and then changes, from
+// one run of the source.
 func TestListeners(t *testing.T) {
 	source := &script{t: t}
 	r := New(source, nil, time.Now)
@@ -158,7 +160,8 @@ func TestConcurrentUse(t *testing.T) {
 	<-done
 }
 
-// TestOutageBeginsOnce: an outage that goes on for another reason, or with another listener, is as old as it was; a source that knows its age is believed.
+// TestOutageBeginsOnce: an outage that goes on for another reason, or with another listener, is as
+// old as it was; a source that knows its age is believed.
 func TestOutageBeginsOnce(t *testing.T) {
 	now, saved := time.Unix(1000, 0), time.Unix(7, 0)
 	source := &script{t: t}

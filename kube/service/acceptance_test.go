@@ -18,8 +18,9 @@ import (
 // orders is in how many different orders each case is fed; the first one is that of names.
 const orders = 4
 
-// reduced lists what of the file can be evaluated at this level only in part, and why. Nothing of it is left out silently: every entry is
-// evaluated as far as pure values go, and the number of its occurrences is printed.
+// reduced lists what of the file can be evaluated at this level only in part, and why. Nothing of
+// it is left out silently: every entry is evaluated as far as pure values go, and the number of its
+// occurrences is printed.
 var reduced = map[string]string{
 	"synced":       "the gate before the first write is the registry's; here nothing is resolved, so what was there stays",
 	"touched":      "writes are the renderers'; here the frontends that two sets of rows treat differently",

@@ -18,7 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// world is the accumulated state of one case: what a source would hold and what Resolve makes of it.
+// world is the accumulated state of one case: what a source would hold and what Resolve makes of
+// it.
 type world struct {
 	t        *testing.T
 	services map[string]*messages.Service
@@ -26,7 +27,8 @@ type world struct {
 	node     *messages.NodeContext
 	config   service.Config
 	healthy  bool
-	// shuffle changes the order in which things are handed to Resolve; nil keeps the order of names.
+	// shuffle changes the order in which things are handed to Resolve; nil keeps the order of
+	// names.
 	shuffle *rand.Rand
 }
 

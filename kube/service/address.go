@@ -26,8 +26,9 @@ func familyOf(ip netip.Addr) messages.IPFamily {
 	return messages.IPFamily_IPV6
 }
 
-// parseAddress reads an address that packets can be sent to. An IPv4 address in IPv6 clothes is IPv4; addresses with a zone and the
-// unspecified addresses are refused, because as a frontend they would mean something else to every dataplane.
+// parseAddress reads an address that packets can be sent to. An IPv4 address in IPv6 clothes is
+// IPv4; addresses with a zone and the unspecified addresses are refused, because as a frontend they
+// would mean something else to every dataplane.
 func parseAddress(text string) (address, bool) {
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
@@ -40,7 +41,8 @@ func parseAddress(text string) (address, bool) {
 	return address{ip: ip, text: canonicalText(ip, text)}, true
 }
 
-// canonicalText returns the canonical text of ip without allocating where text is canonical already, which is the rule.
+// canonicalText returns the canonical text of ip without allocating where text is canonical
+// already, which is the rule.
 func canonicalText(ip netip.Addr, text string) string {
 	var buffer [48]byte
 	if string(ip.AppendTo(buffer[:0])) == text {

@@ -9,18 +9,21 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Budget decides which services are served. What a node has (Limits.Node) is divided between namespaces by max-min fairness: a namespace that asks for no
-// more than an equal share has all that it asks for, and what it leaves is divided among the others. So a namespace can lose what it has beyond its
-// equal share when another one asks, and nothing else.
+// Budget decides which services are served. What a node has (Limits.Node) is divided between
+// namespaces by max-min fairness: a namespace that asks for no more than an equal share has all
+// that it asks for, and what it leaves is divided among the others. So a namespace can lose what it
+// has beyond its equal share when another one asks, and nothing else.
 //
-// Within a namespace the oldest services come first, then the one with the smaller key; a service that asks for more than older ones have left gets
-// nothing, and younger ones may still have that. It belongs to one goroutine.
+// Within a namespace the oldest services come first, then the one with the smaller key; a service
+// that asks for more than older ones have left gets nothing, and younger ones may still have that.
+// It belongs to one goroutine.
 type Budget struct {
 	limits     Limits
 	namespaces map[string]*share
-	asked      Size            // by all namespaces
-	fair       Size            // what each namespace may have of Limits.Node; 0 = there is enough for all
-	stale      map[string]bool // namespaces to be settled
+	asked      Size // by all namespaces
+	// what each namespace may have of Limits.Node; 0 = there is enough for all
+	fair  Size
+	stale map[string]bool // namespaces to be settled
 }
 
 // share is one namespace.
@@ -48,8 +51,9 @@ func NewBudget(limits Limits) *Budget {
 	return &Budget{limits: limits, namespaces: map[string]*share{}, stale: map[string]bool{}}
 }
 
-// Set takes the size of a service, "namespace/name"; the zero Size = it asks for nothing any more. A service above its own limit takes nothing from
-// the namespace, because it is not served. Refused does not change before Settle.
+// Set takes the size of a service, "namespace/name"; the zero Size = it asks for nothing any more.
+// A service above its own limit takes nothing from the namespace, because it is not served. Refused
+// does not change before Settle.
 func (b *Budget) Set(key string, created int64, size Size) {
 	if b.limits.Exceeded(size) != "" {
 		size = Size{}
@@ -88,8 +92,9 @@ func (s *share) replace(before, now member) {
 	}
 }
 
-// Settle works out which services are served in the namespaces of which one has been set since the last call, and in those whose share of the node has
-// changed. It returns those, ordered, for which Refused says something else than before.
+// Settle works out which services are served in the namespaces of which one has been set since the
+// last call, and in those whose share of the node has changed. It returns those, ordered, for which
+// Refused says something else than before.
 func (b *Budget) Settle() (changed []string) {
 	if len(b.stale) == 0 {
 		return nil
@@ -114,7 +119,8 @@ func (b *Budget) Settle() (changed []string) {
 	return changed
 }
 
-// divide returns the largest share of the node that each namespace may have when none has more than it asks for; 0 of what there is enough of.
+// divide returns the largest share of the node that each namespace may have when none has more than
+// it asks for; 0 of what there is enough of.
 func (b *Budget) divide() (fair Size) {
 	for _, r := range resources() {
 		room := *r.of(&b.limits.Node)
@@ -137,7 +143,8 @@ func (b *Budget) divide() (fair Size) {
 	return fair
 }
 
-// allot decides which services are served, and returns those for which that has changed. A namespace within its limits costs nothing.
+// allot decides which services are served, and returns those for which that has changed. A
+// namespace within its limits costs nothing.
 func (s *share) allot(limit, fair Size) (changed []string) {
 	var refused map[string]string
 	if s.asked.over(limit) == nil && s.asked.over(fair) == nil {
@@ -191,7 +198,8 @@ func namespaceOf(key string) string {
 	return namespace
 }
 
-// ResolveAll resolves all services of a cluster: those for which their namespace has no room are refused, as by Refuse.
+// ResolveAll resolves all services of a cluster: those for which their namespace has no room are
+// refused, as by Refuse.
 func ResolveAll(inputs []*messages.ServiceInput, node *messages.NodeContext, cfg Config) []*messages.ServiceView {
 	budget := NewBudget(cfg.Limits)
 	for _, in := range inputs {

@@ -1,26 +1,32 @@
-// Package service is the pure Kubernetes service semantics: what must THIS node do with the packets of one Service?
+// Package service is the pure Kubernetes service semantics: what must THIS node do with the packets
+// of one Service?
 //
-// Resolve takes the normalised Service with its EndpointSlices, what is known of the node, and the configuration, and returns the
-// ServiceView: one row per (address, port, protocol, client class) with its action: forward, reject or drop. The baseline is kube-proxy of
-// Kubernetes 1.36 in nftables mode. The package knows no dataplane; renderers translate the view.
+// Resolve takes the normalised Service with its EndpointSlices, what is known of the node, and the
+// configuration, and returns the ServiceView: one row per (address, port, protocol, client class)
+// with its action: forward, reject or drop. The baseline is kube-proxy of Kubernetes 1.36 in
+// nftables mode. The package knows no dataplane; renderers translate the view.
 //
 //	ServiceInput --+
-//	NodeContext  --+--> Resolve --> ServiceView --> renderers (rows), health-check server, metrics, probes
+//	NodeContext  --+--> Resolve --> ServiceView --> renderers (rows), health-check server,
+//	             metrics, probes
 //	Config       --+
 //
 // The way of one service through Resolve:
 //
 //	resolve.go     which services are served at all; one independent pass per IP family
-//	endpoints.go   slices -> merged endpoints of one service port (join by name and protocol, one entry per ip:port)
+//	endpoints.go   slices -> merged endpoints of one service port (join by name and protocol, one
+//	               entry per ip:port)
 //	selection.go   endpoints -> Cluster set, Local set, "is there anything usable anywhere"
 //	frontends.go   sets -> rows; masquerade.go, ranges.go, nodeports.go fill in the details
 //	health.go      health-check node ports
 //
-// Around it are the pure functions for the users of a view: Table evaluates packets against views, StaleFlows and
-// FlowCleanupRequired decide about UDP flows, Changed lists the frontends that two views treat differently, HealthAnswer is the HTTP answer of
-// a health-check port, Hash and Equal compare views, words.go and text.go name things the way the command line shows them.
+// Around it are the pure functions for the users of a view: Table evaluates packets against views,
+// StaleFlows and FlowCleanupRequired decide about UDP flows, Changed lists the frontends that two
+// views treat differently, HealthAnswer is the HTTP answer of a health-check port, Hash and Equal
+// compare views, words.go and text.go name things the way the command line shows them.
 //
-// Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no package state. All functions may be called
-// from any goroutine at any time. Arguments are never modified. A view shares strings and problems with its input, and its rows share
-// backends with each other: like every message it is immutable.
+// Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no
+// package state. All functions may be called from any goroutine at any time. Arguments are never
+// modified. A view shares strings and problems with its input, and its rows share backends with
+// each other: like every message it is immutable.
 package service

@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestRealDump resolves what a real API server printed, at every node: no problem, every promise kept, and something to serve.
+// TestRealDump resolves what a real API server printed, at every node: no problem, every promise
+// kept, and something to serve.
 func TestRealDump(t *testing.T) {
 	inputs, nodes := decodeDump(t, casefile.Read(t, "real-cluster-shop.yaml"))
 	if len(nodes) < 3 || len(inputs) < 5 {
@@ -36,7 +37,8 @@ func TestRealDump(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %v", node.GetName(), actions)
-		// The dump has services without endpoints, and its Local policies have an endpoint on every node.
+		// The dump has services without endpoints, and its Local policies have an endpoint on every
+		// node.
 		if actions[messages.Action_ACTION_FORWARD] == 0 || actions[messages.Action_ACTION_REJECT] == 0 || actions[messages.Action_ACTION_DROP] > 0 {
 			t.Errorf("%s: %v", node.GetName(), actions)
 		}

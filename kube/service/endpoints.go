@@ -20,7 +20,8 @@ type offer struct {
 	candidates []candidate
 }
 
-// gathered is what the slices of one family offer, by the name of the port that a service port asks for.
+// gathered is what the slices of one family offer, by the name of the port that a service port asks
+// for.
 type gathered map[portName][]offer
 
 // endpoint is one ip:port that a service port may forward to.
@@ -37,20 +38,23 @@ type endpoint struct {
 	inCluster, inLocal bool
 }
 
-// ready reports whether the endpoint takes new connections by itself. A terminating endpoint that says it is ready counts.
+// ready reports whether the endpoint takes new connections by itself. A terminating endpoint that
+// says it is ready counts.
 func (e *endpoint) ready() bool { return e.object.GetReady() }
 
-// lastResort reports whether the endpoint may be used where nothing is ready: it shuts down but still answers.
+// lastResort reports whether the endpoint may be used where nothing is ready: it shuts down but
+// still answers.
 func (e *endpoint) lastResort() bool { return e.object.GetServing() && e.object.GetTerminating() }
 
-// offersEndpoints reports whether a slice is one of this service and family. Slices of FQDNs and those with the headless label give nothing.
+// offersEndpoints reports whether a slice is one of this service and family. Slices of FQDNs and
+// those with the headless label give nothing.
 func offersEndpoints(slice *messages.EndpointSlice, service *messages.Service, family messages.IPFamily) bool {
 	return slice.GetFamily() == family && !slice.GetHeadless() &&
 		slice.GetService() == service.GetName() && slice.GetNamespace() == service.GetNamespace()
 }
 
-// gather collects the endpoints of one family from the slices of the input. Addresses that are none, or of the other family, are left out
-// and reported once per slice.
+// gather collects the endpoints of one family from the slices of the input. Addresses that are
+// none, or of the other family, are left out and reported once per slice.
 func (r *resolver) gather(family messages.IPFamily) gathered {
 	g, total := gathered{}, 0
 	for _, slice := range r.in.GetSlices() {
@@ -98,8 +102,9 @@ type joiner struct {
 	text      []byte
 }
 
-// join returns the endpoints of one service port, one per ip:port, ordered by text: those of every slice port with the same name and
-// protocol. targetPort plays no part, the number of the slice port is the destination. The result is overwritten by the next call.
+// join returns the endpoints of one service port, one per ip:port, ordered by text: those of every
+// slice port with the same name and protocol. targetPort plays no part, the number of the slice
+// port is the destination. The result is overwritten by the next call.
 func (j *joiner) join(g gathered, port portName) []*endpoint {
 	j.endpoints, j.text = j.endpoints[:0], j.text[:0]
 	total := 0
@@ -133,8 +138,8 @@ func (j *joiner) grow(endpoints int) {
 	j.text = make([]byte, 0, endpoints*24)
 }
 
-// sortKey stands for an endpoint while it is sorted. Moving it around costs the garbage collector nothing, and the part of the text in it
-// decides nearly every comparison.
+// sortKey stands for an endpoint while it is sorted. Moving it around costs the garbage collector
+// nothing, and the part of the text in it decides nearly every comparison.
 type sortKey struct {
 	// part are the eight bytes of the text behind what all texts begin with, as a number.
 	part uint64
@@ -188,8 +193,8 @@ func commonPrefix(endpoints []endpoint) int {
 	return common
 }
 
-// eightBytes returns the first eight bytes of a text as a number that compares like the text; a shorter text is filled with zeros, which no
-// address contains.
+// eightBytes returns the first eight bytes of a text as a number that compares like the text; a
+// shorter text is filled with zeros, which no address contains.
 func eightBytes(text string) uint64 {
 	var part uint64
 	for i := range 8 {
@@ -201,9 +206,10 @@ func eightBytes(text string) uint64 {
 	return part
 }
 
-// preferred decides between two entries with the same ip:port; negative means a. A pod address that was reused while the old pod still
-// terminates must count as the new pod, so the one that does not terminate wins, then the ready one, then the slice of the higher
-// generation, then the one with the smaller name. The rest only makes the order total, so that the order of input never matters.
+// preferred decides between two entries with the same ip:port; negative means a. A pod address that
+// was reused while the old pod still terminates must count as the new pod, so the one that does not
+// terminate wins, then the ready one, then the slice of the higher generation, then the one with
+// the smaller name. The rest only makes the order total, so that the order of input never matters.
 func preferred(a, b *endpoint) int {
 	return cmp.Or(
 		compareBool(a.object.GetTerminating(), b.object.GetTerminating()),

@@ -99,8 +99,9 @@ func TestEndpointsOfSlices(t *testing.T) {
 	}
 }
 
-// TestDuplicateEndpoints: two slices disagree about 10.0.0.1. The winner is on n1 in all tests, the loser on n0, which would win by its
-// name if nothing else decided, and the answer must not depend on the order.
+// TestDuplicateEndpoints: two slices disagree about 10.0.0.1. The winner is on n1 in all tests, the
+// loser on n0, which would win by its name if nothing else decided, and the answer must not depend
+// on the order.
 func TestDuplicateEndpoints(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -118,7 +119,8 @@ func TestDuplicateEndpoints(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			winner, loser := sliceOf(test.names[0], "10.0.0.1@n1 "+test.winner), sliceOf(test.names[1], "10.0.0.1@n0 "+test.loser)
 			winner.Generation, loser.Generation = test.generations[0], test.generations[1]
-			// A ready endpoint elsewhere makes the rows differ in every respect that the winner decides.
+			// A ready endpoint elsewhere makes the rows differ in every respect that the winner
+			// decides.
 			other := sliceOf("c", "10.0.0.9@n3")
 			resolve := func(slices ...*messages.EndpointSlice) []string {
 				internal := lines(service.Resolve(input(webService(internalLocal), slices...), nodeN1(), service.Config{}))
@@ -137,7 +139,8 @@ func TestDuplicateEndpoints(t *testing.T) {
 	}
 }
 
-// TestDuplicatesInOneSlice: entries that differ in nothing that matters must still not give an answer that depends on their order.
+// TestDuplicatesInOneSlice: entries that differ in nothing that matters must still not give an
+// answer that depends on their order.
 func TestDuplicatesInOneSlice(t *testing.T) {
 	for _, test := range []struct{ name, a, b string }{
 		{"nodes", "10.0.0.1@n1", "10.0.0.1@n2"},

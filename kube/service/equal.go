@@ -6,8 +6,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Equal reports whether two views are the same in every field. It gives the answer of proto.Equal for views without unknown fields, much
-// faster: the rows of a view share their backends, and whole views are often the same value. Unset and empty are the same here.
+// Equal reports whether two views are the same in every field. It gives the answer of proto.Equal
+// for views without unknown fields, much faster: the rows of a view share their backends, and whole
+// views are often the same value. Unset and empty are the same here.
 func Equal(a, b *messages.ServiceView) bool {
 	if a == b {
 		return true

@@ -98,8 +98,8 @@ func varyList(m protoreflect.Message, field protoreflect.FieldDescriptor, path s
 	list.Append(second)
 }
 
-// TestEqualAndHashSeeEveryField: whatever single field of a view changes, Equal and Hash notice, also fields that will be added to the
-// messages later.
+// TestEqualAndHashSeeEveryField: whatever single field of a view changes, Equal and Hash notice,
+// also fields that will be added to the messages later.
 func TestEqualAndHashSeeEveryField(t *testing.T) {
 	base, view := fullView(), fullView()
 	if !service.Equal(base, view) || service.Hash(base) != service.Hash(view) {

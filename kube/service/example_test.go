@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// A service with the Local external policy, seen from the node n1: clients elsewhere get the endpoint on this node and keep their address,
-// clients on this node get all endpoints.
+// A service with the Local external policy, seen from the node n1: clients elsewhere get the
+// endpoint on this node and keep their address, clients on this node get all endpoints.
 func ExampleResolve() {
 	in := &messages.ServiceInput{
 		Key: "default/web",

@@ -55,7 +55,8 @@ func ofFamily(all []address, family messages.IPFamily) []address {
 	return some
 }
 
-// hasNodePort reports whether a port of the Service is served on node addresses. The type of the Service does not matter.
+// hasNodePort reports whether a port of the Service is served on node addresses. The type of the
+// Service does not matter.
 func hasNodePort(port *messages.ServicePort) bool { return validPort(port.GetNodePort()) }
 
 // policies are the traffic policies of one service port, as far as they have an effect.
@@ -68,8 +69,8 @@ type policies struct {
 	external bool
 }
 
-// policiesOf returns the policies of a port. externalTrafficPolicy counts only for services that can be reached from outside; the API
-// keeps old values in others.
+// policiesOf returns the policies of a port. externalTrafficPolicy counts only for services that
+// can be reached from outside; the API keeps old values in others.
 func (r *resolver) policiesOf(f *frontendsOf, port *messages.ServicePort) policies {
 	accessible := r.service.GetType() == messages.ServiceType_NODE_PORT ||
 		r.service.GetType() == messages.ServiceType_LOAD_BALANCER ||
@@ -81,15 +82,16 @@ func (r *resolver) policiesOf(f *frontendsOf, port *messages.ServicePort) polici
 	}
 }
 
-// need returns the sets that the port uses. With external frontends the Cluster set is needed even if both policies are Local, for
-// clients on this node.
+// need returns the sets that the port uses. With external frontends the Cluster set is needed even
+// if both policies are Local, for clients on this node.
 func (p policies) need() need {
 	// Each set costs a pass over all endpoints, so that only the sets in use are made.
 	return need{cluster: !p.internalLocal || p.external, local: p.internalLocal || p.externalLocal && p.external}
 }
 
-// perClient reports whether the external frontends answer clients on this node and others differently: always with the Local policy, but
-// where nothing is usable both are refused and one row says so.
+// perClient reports whether the external frontends answer clients on this node and others
+// differently: always with the Local policy, but where nothing is usable both are refused and one
+// row says so.
 func (p policies) perClient(s selection) bool { return p.externalLocal && s.usable }
 
 // verdict is what happens to packets that may use one set of endpoints.
@@ -100,7 +102,8 @@ type verdict struct {
 	masquerade []string
 }
 
-// verdictOf decides: nothing usable anywhere is a reject, something that this set must not use is a drop.
+// verdictOf decides: nothing usable anywhere is a reject, something that this set must not use is a
+// drop.
 func verdictOf(s selection, set, draining []*messages.Backend, masquerade []string) verdict {
 	switch {
 	// A reject tells the client at once; a drop makes it retry, when another node could serve it.
@@ -122,7 +125,8 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 	}
 	w.all = verdictOf(s, internal, leaving, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
 	clusterIP := spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil}
-	// An external address that is the cluster IP as well is external traffic, as in kube-proxy; the address stays the cluster IP.
+	// An external address that is the cluster IP as well is external traffic, as in kube-proxy; the
+	// address stays the cluster IP.
 	outside := f.outside(f.clusterIP)
 	if !outside {
 		w.add(clusterIP)
@@ -185,7 +189,8 @@ type rowWriter struct {
 	maglev   bool
 	rows     []*messages.Frontend
 	block    []messages.Frontend
-	// perClient: two rows for each frontend, here for clients on this node and elsewhere for the others; otherwise one row, all.
+	// perClient: two rows for each frontend, here for clients on this node and elsewhere for the
+	// others; otherwise one row, all.
 	perClient            bool
 	all, here, elsewhere verdict
 }
@@ -235,9 +240,9 @@ func (w *rowWriter) row(at *spot, from messages.ClientClass, v *verdict) {
 	w.rows = append(w.rows, row)
 }
 
-// unique orders rows as the view documents it and settles frontends that two fields or two ports of the service claim, for example an
-// external IP that is also the load-balancer IP: the smaller kind wins, then the earlier port. Source ranges guard the address, so they
-// survive whichever row wins.
+// unique orders rows as the view documents it and settles frontends that two fields or two ports of
+// the service claim, for example an external IP that is also the load-balancer IP: the smaller kind
+// wins, then the earlier port. Source ranges guard the address, so they survive whichever row wins.
 func unique(rows []*messages.Frontend) []*messages.Frontend {
 	slices.SortStableFunc(rows, func(a, b *messages.Frontend) int {
 		return cmp.Or(compareFrontend(a, b), cmp.Compare(a.GetKind(), b.GetKind()))
@@ -275,7 +280,8 @@ func guard(rows []*messages.Frontend, allow []string) {
 	}
 }
 
-// closed reports whether a row is that of a load-balancer address to which no client is admitted: others drop for some clients only.
+// closed reports whether a row is that of a load-balancer address to which no client is admitted:
+// others drop for some clients only.
 func closed(row *messages.Frontend) bool {
 	return row.GetKind() == messages.FrontendKind_KIND_LOAD_BALANCER_IP && row.GetFrom() == messages.ClientClass_FROM_ANY &&
 		row.GetAction() == messages.Action_ACTION_DROP

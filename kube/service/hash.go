@@ -21,7 +21,8 @@ func (d *digest) text(s string) {
 	d.number(uint64(len(s)))
 }
 
-// number adds a number. It enters as a whole word: the product carries its upper bits, one shift brings them down again.
+// number adds a number. It enters as a whole word: the product carries its upper bits, one shift
+// brings them down again.
 func (d *digest) number(n uint64) {
 	h := (uint64(*d) ^ n) * fnvPrime
 	*d = digest(h ^ h>>32)
@@ -35,8 +36,8 @@ func (d *digest) texts(list []string) {
 	}
 }
 
-// Hash returns a hash of everything in a view: equal views have equal hashes, in every process and on every machine that runs the same
-// version. It is not meant to be stored.
+// Hash returns a hash of everything in a view: equal views have equal hashes, in every process and
+// on every machine that runs the same version. It is not meant to be stored.
 func Hash(view *messages.ServiceView) uint64 {
 	d := digest(fnvOffset)
 	d.text(view.GetKey())

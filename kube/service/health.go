@@ -9,9 +9,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// healthCheck returns the health-check port of one family; nil if it has none. Only a LoadBalancer service with the Local policy has one:
-// the load balancer asks there whether this node has endpoints of its own. A dual-stack service has one for each family, both with the
-// same port number.
+// healthCheck returns the health-check port of one family; nil if it has none. Only a LoadBalancer
+// service with the Local policy has one: the load balancer asks there whether this node has
+// endpoints of its own. A dual-stack service has one for each family, both with the same port
+// number.
 func (r *resolver) healthCheck(family messages.IPFamily, g gathered) *messages.HealthCheck {
 	port := r.service.GetHealthCheckNodePort()
 	if !validPort(port) || r.service.GetType() != messages.ServiceType_LOAD_BALANCER ||
@@ -29,8 +30,9 @@ func (r *resolver) healthCheck(family messages.IPFamily, g gathered) *messages.H
 	return check
 }
 
-// localReady counts the distinct addresses of ready endpoints on this node over all ports that the slices have, whether the Service has
-// them or not. Terminating endpoints that only get traffic for want of others do not count, so that the load balancer turns away.
+// localReady counts the distinct addresses of ready endpoints on this node over all ports that the
+// slices have, whether the Service has them or not. Terminating endpoints that only get traffic for
+// want of others do not count, so that the load balancer turns away.
 func (r *resolver) localReady(g gathered) uint32 {
 	ready := map[string]struct{}{}
 	for port := range g {
@@ -47,9 +49,11 @@ func (r *resolver) localReady(g gathered) uint32 {
 type HealthResponse struct {
 	// Status is 200 or 503.
 	Status int
-	// Header has the content headers and X-Load-Balancing-Endpoint-Weight, the number of local endpoints. It belongs to the caller.
+	// Header has the content headers and X-Load-Balancing-Endpoint-Weight, the number of local
+	// endpoints. It belongs to the caller.
 	Header http.Header
-	// Body is one JSON object, byte by byte what kube-proxy writes: indented by tabs, without a newline at the end.
+	// Body is one JSON object, byte by byte what kube-proxy writes: indented by tabs, without a
+	// newline at the end.
 	Body []byte
 }
 
@@ -63,9 +67,9 @@ type healthBody struct {
 	ServiceProxyHealthy bool   `json:"serviceProxyHealthy"`
 }
 
-// HealthAnswer returns what the health-check node port of a service answers: 200 when this node has local endpoints and the proxy is
-// healthy, otherwise 503. key is "namespace/name"; the count stays in the answer of an unhealthy proxy. check may be nil and counts as no
-// endpoints.
+// HealthAnswer returns what the health-check node port of a service answers: 200 when this node has
+// local endpoints and the proxy is healthy, otherwise 503. key is "namespace/name"; the count stays
+// in the answer of an unhealthy proxy. check may be nil and counts as no endpoints.
 func HealthAnswer(key string, check *messages.HealthCheck, proxyHealthy bool) HealthResponse {
 	status := http.StatusServiceUnavailable
 	if check.GetLocalEndpoints() > 0 && proxyHealthy {

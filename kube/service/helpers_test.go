@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The tables speak of one service default/web at 10.96.0.10:80, slice port 8080, on node n1 (192.168.0.2) in zone a, whose pods are in
-// 10.0.0.0/8. Rows are compared as lines of text, see line.
+// The tables speak of one service default/web at 10.96.0.10:80, slice port 8080, on node n1
+// (192.168.0.2) in zone a, whose pods are in 10.0.0.0/8. Rows are compared as lines of text, see
+// line.
 
 const (
 	tcp = messages.Protocol_TCP
@@ -65,8 +66,8 @@ func dualStack(s *messages.Service) {
 	s.IpFamilies = []messages.IPFamily{v4, v6}
 }
 
-// ep makes an endpoint from words: "10.0.0.1@n1 ready" and more words: notready, serving, terminating, zone=a, node=n1. Without a word
-// about conditions it is ready and serving.
+// ep makes an endpoint from words: "10.0.0.1@n1 ready" and more words: notready, serving,
+// terminating, zone=a, node=n1. Without a word about conditions it is ready and serving.
 func ep(words string) *messages.Endpoint {
 	fields := strings.Fields(words)
 	e := &messages.Endpoint{}
@@ -96,7 +97,8 @@ func ep(words string) *messages.Endpoint {
 	return e
 }
 
-// sliceOf makes a slice of default/web with one port http 8080/TCP. The family is that of the first endpoint.
+// sliceOf makes a slice of default/web with one port http 8080/TCP. The family is that of the first
+// endpoint.
 func sliceOf(name string, endpoints ...string) *messages.EndpointSlice {
 	s := &messages.EndpointSlice{
 		Namespace: "default", Name: name, Service: "web", Family: v4,
@@ -141,7 +143,8 @@ func mustNodePorts(t *testing.T, words ...string) service.NodePortAddresses {
 	return n
 }
 
-// line writes a row as text: "10.96.0.10:80/TCP any forward 10.0.0.1:8080,10.0.0.2:8080", then what there is of affinity=, masq=, allow=.
+// line writes a row as text: "10.96.0.10:80/TCP any forward 10.0.0.1:8080,10.0.0.2:8080", then what
+// there is of affinity=, masq=, allow=.
 func line(row *messages.Frontend) string {
 	words := []string{service.FrontendText(row), service.FromWord(row.GetFrom()), service.ActionWord(row.GetAction())}
 	if len(row.GetBackends()) > 0 {

@@ -6,11 +6,14 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Size is what a service asks of a node: it says how much Resolve, renderers and VPP have to do for it, before any of them does.
+// Size is what a service asks of a node: it says how much Resolve, renderers and VPP have to do for
+// it, before any of them does.
 type Size struct {
-	// Frontends counts the addresses of all ports as the Service lists them, the addresses of the node for node ports among them.
+	// Frontends counts the addresses of all ports as the Service lists them, the addresses of the
+	// node for node ports among them.
 	Frontends int
-	// Backends counts the endpoints behind each frontend, as the slices list them; at least the endpoints of all ports of the slices.
+	// Backends counts the endpoints behind each frontend, as the slices list them; at least the
+	// endpoints of all ports of the slices.
 	Backends int
 	// VPP and Agent are the bytes that VPP and the agent need for them, by Config.Costs.
 	VPP, Agent int
@@ -42,10 +45,12 @@ func resources() []resource {
 	}
 }
 
-// Limits are how much may be asked of a node; 0 = any number. A service that asks for more is not served at all: to serve a part of it would
-// hand out some of its ports by an order that its owner does not know.
+// Limits are how much may be asked of a node; 0 = any number. A service that asks for more is not
+// served at all: to serve a part of it would hand out some of its ports by an order that its owner
+// does not know.
 type Limits struct {
-	// Service limits each service, Namespace the sum of those of one namespace that are within Service.
+	// Service limits each service, Namespace the sum of those of one namespace that are within
+	// Service.
 	Service, Namespace Size
 	// Node limits the sum of all namespaces. It is divided between them, see Budget.
 	Node Size
@@ -61,7 +66,8 @@ func (s Size) over(limit Size) *resource {
 	return nil
 }
 
-// Exceeded says why a service of this size is not served, whatever else there is in its namespace; "" = it may be.
+// Exceeded says why a service of this size is not served, whatever else there is in its namespace;
+// "" = it may be.
 func (l Limits) Exceeded(s Size) string {
 	if r := s.over(l.Service); r != nil {
 		return fmt.Sprintf("it has %d %s, a service may have %d (services.limits.%s)", *r.of(&s), r.what, *r.of(&l.Service), r.service)
@@ -71,8 +77,9 @@ func (l Limits) Exceeded(s Size) string {
 
 // Cost is how many bytes the frontends of one IP family need.
 type Cost struct {
-	// Frontend is for each frontend, Backend for each endpoint behind it, Spread for each frontend with ClientIP affinity or consistent hashing
-	// besides, Address for each address that the Service or its slices list.
+	// Frontend is for each frontend, Backend for each endpoint behind it, Spread for each frontend
+	// with ClientIP affinity or consistent hashing besides, Address for each address that the
+	// Service or its slices list.
 	Frontend, Backend, Spread, Address int
 }
 
@@ -95,8 +102,8 @@ func (c *Costs) charge(s *Size, family messages.IPFamily, addresses int, spread 
 	s.Agent = s.Frontends*c.Agent.Frontend + s.Backends*c.Agent.Backend
 }
 
-// Measure returns the size of a service. Its cost is that of reading the objects once: nothing is multiplied out. What is listed twice counts
-// twice.
+// Measure returns the size of a service. Its cost is that of reading the objects once: nothing is
+// multiplied out. What is listed twice counts twice.
 func Measure(in *messages.ServiceInput, node *messages.NodeContext, cfg *Config) Size {
 	service := in.GetService()
 	if notServed(service) != "" {
@@ -157,7 +164,8 @@ type named interface {
 // nameOf returns the name of a port.
 func nameOf(p named) portName { return portName{p.GetName(), p.GetProtocol()} }
 
-// countEndpoints counts the endpoints of a family by the name of their port, all of them, and their addresses.
+// countEndpoints counts the endpoints of a family by the name of their port, all of them, and their
+// addresses.
 func countEndpoints(in *messages.ServiceInput, family messages.IPFamily) (byPort map[portName]int, all, addresses int) {
 	byPort = map[portName]int{}
 	for _, slice := range in.GetSlices() {
@@ -173,7 +181,8 @@ func countEndpoints(in *messages.ServiceInput, family messages.IPFamily) (byPort
 	return byPort, all, addresses
 }
 
-// Refuse returns the view of a service that the agent does not serve, for a reason that is not in its objects. The rules of Resolve hold.
+// Refuse returns the view of a service that the agent does not serve, for a reason that is not in
+// its objects. The rules of Resolve hold.
 func Refuse(in *messages.ServiceInput, why string) *messages.ServiceView {
 	service := in.GetService()
 	view := &messages.ServiceView{Key: in.GetKey(), Uid: service.GetUid(), Created: service.GetCreated(), Refused: why}

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// wide is a service with so many ports and external addresses, and a slice with so many endpoints for all of its ports.
+// wide is a service with so many ports and external addresses, and a slice with so many endpoints
+// for all of its ports.
 func wide(ports, addresses, endpoints int) *messages.ServiceInput {
 	s := &messages.Service{Namespace: "shop", Name: "wide", ClusterIps: []string{"10.96.0.10"}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4}}
 	slice := &messages.EndpointSlice{Namespace: "shop", Name: "wide-1", Service: "wide", Family: messages.IPFamily_IPV4}

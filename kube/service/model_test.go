@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The model states the rules a second time, as the specification words them, without a thought for speed: sets are maps, every question is
-// asked anew. It covers inputs without errors, without slices that contradict each other, and with node ports on primary addresses.
+// The model states the rules a second time, as the specification words them, without a thought for
+// speed: sets are maps, every question is asked anew. It covers inputs without errors, without
+// slices that contradict each other, and with node ports on primary addresses.
 
 // modelEndpoint is one ip:port with what is known of it.
 type modelEndpoint struct {
@@ -56,7 +57,8 @@ func isReady(e modelEndpoint) bool      { return e.of.GetReady() }
 func isLastResort(e modelEndpoint) bool { return e.of.GetServing() && e.of.GetTerminating() }
 func isHere(e modelEndpoint) bool       { return e.local }
 
-// modelHints follows one kind of hints if all ready endpoints have some and one of them has our name.
+// modelHints follows one kind of hints if all ready endpoints have some and one of them has our
+// name.
 func modelHints(ready map[string]modelEndpoint, hints func(modelEndpoint) []string, name string) (map[string]modelEndpoint, bool) {
 	hinted := filter(ready, func(e modelEndpoint) bool { return len(hints(e)) > 0 })
 	ours := filter(ready, func(e modelEndpoint) bool { return slices.Contains(hints(e), name) })
@@ -194,7 +196,8 @@ func familyOfText(address string) messages.IPFamily {
 	return v4
 }
 
-// uniqueAddress numbers addresses so that no two endpoints of a generated service contradict each other.
+// uniqueAddress numbers addresses so that no two endpoints of a generated service contradict each
+// other.
 func uniqueAddress(family messages.IPFamily, n int) string {
 	if family == v6 {
 		return "fd00:10::" + strconv.FormatInt(int64(n+1), 16)

@@ -17,8 +17,9 @@ const (
 	nodePortsCIDRs
 )
 
-// NodePortAddresses are the addresses of a node for its node ports (nodePortAddresses of the KubeProxyConfiguration). The
-// zero value is "primary", the default of the nftables mode. Make others with ParseNodePortAddresses.
+// NodePortAddresses are the addresses of a node for its node ports (nodePortAddresses of the
+// KubeProxyConfiguration). The zero value is "primary", the default of the nftables mode. Make
+// others with ParseNodePortAddresses.
 type NodePortAddresses struct {
 	mode  nodePortMode
 	cidrs []netip.Prefix
@@ -54,7 +55,8 @@ func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 	return parsed, nil
 }
 
-// String returns the words that ParseNodePortAddresses reads, separated by commas; the CIDRs in canonical form.
+// String returns the words that ParseNodePortAddresses reads, separated by commas; the CIDRs in
+// canonical form.
 func (n NodePortAddresses) String() string {
 	var words []string
 	switch n.mode {
@@ -69,8 +71,9 @@ func (n NodePortAddresses) String() string {
 	return strings.Join(words, ",")
 }
 
-// Select returns the addresses of one family on which node ports are served, in the order of the node's addresses, canonical, without
-// duplicates. Loopback is never among them: a node port on 127.0.0.1 exists in no mode but iptables.
+// Select returns the addresses of one family on which node ports are served, in the order of the
+// node's addresses, canonical, without duplicates. Loopback is never among them: a node port on
+// 127.0.0.1 exists in no mode but iptables.
 func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IPFamily) []string {
 	chosen := n.choose(node, family)
 	texts := make([]string, len(chosen))
@@ -83,7 +86,8 @@ func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IP
 // choose is Select with the parsed addresses.
 func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IPFamily) []address {
 	every := n.mode == nodePortsAll || n.mode == nodePortsCIDRs && !hasFamily(n.cidrs, family)
-	primary := n.mode == nodePortsPrimary // the next address of the family is the primary one, and is meant
+	// the next address of the family is the primary one, and is meant
+	primary := n.mode == nodePortsPrimary
 	var chosen []address
 	for _, text := range node.GetAddresses() {
 		a, ok := parseAddress(text)
@@ -99,7 +103,8 @@ func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IP
 	return chosen
 }
 
-// primaryAddress returns the first address of the family that the node has: InternalIP before ExternalIP, in the order of the Node object.
+// primaryAddress returns the first address of the family that the node has: InternalIP before
+// ExternalIP, in the order of the Node object.
 func primaryAddress(node *messages.NodeContext, family messages.IPFamily) (address, bool) {
 	for _, text := range node.GetAddresses() {
 		if a, ok := parseAddress(text); ok && a.family() == family {

@@ -20,24 +20,29 @@ type Packet struct {
 
 // Verdict is what this node does with a packet. The zero value means that it is no service traffic.
 type Verdict struct {
-	// Service is true when the packet belongs to services at all; otherwise this node does not touch it and the rest is empty.
+	// Service is true when the packet belongs to services at all; otherwise this node does not
+	// touch it and the rest is empty.
 	Service bool
 	// Action is forward, reject or drop.
 	Action messages.Action
-	// Backends are the endpoints one of which gets the packet, each with the same probability; empty unless forwarded.
+	// Backends are the endpoints one of which gets the packet, each with the same probability;
+	// empty unless forwarded.
 	Backends []*messages.Backend
-	// Masquerade is true when the source address is replaced whatever backend is chosen. Besides, see Masquerades.
+	// Masquerade is true when the source address is replaced whatever backend is chosen. Besides,
+	// see Masquerades.
 	Masquerade bool
 	// Row is the row that decided; nil when a rule about service addresses did.
 	Row *messages.Frontend
-	// Owner is the key of the service whose row or cluster IP decided; "" for an address that no service has.
+	// Owner is the key of the service whose row or cluster IP decided; "" for an address that no
+	// service has.
 	Owner string
 
 	source netip.Addr
 }
 
-// Masquerades reports whether the source address is replaced when the packet goes to this backend: a backend that is its own client must
-// get the packet from another address, or it would answer itself directly.
+// Masquerades reports whether the source address is replaced when the packet goes to this backend:
+// a backend that is its own client must get the packet from another address, or it would answer
+// itself directly.
 func (v Verdict) Masquerades(backend *messages.Backend) bool {
 	if v.Masquerade {
 		return true
@@ -46,7 +51,8 @@ func (v Verdict) Masquerades(backend *messages.Backend) bool {
 	return ok && a.ip == v.source
 }
 
-// Word returns the action as the public interface names it, or "none" for a packet that is no service traffic.
+// Word returns the action as the public interface names it, or "none" for a packet that is no
+// service traffic.
 func (v Verdict) Word() string {
 	if !v.Service {
 		return "none"
@@ -64,12 +70,13 @@ type flowKey struct {
 type entry struct {
 	rows  []*messages.Frontend
 	owner *messages.ServiceView
-	// guards are the source ranges of all services that claim the frontend: kube-proxy looks them up by address, port and protocol.
+	// guards are the source ranges of all services that claim the frontend: kube-proxy looks them
+	// up by address, port and protocol.
 	guards [][]string
 }
 
-// Table evaluates packets against the views of all services of a node: the meaning of the rows, independent of any dataplane. It is
-// immutable and may be used from any goroutine.
+// Table evaluates packets against the views of all services of a node: the meaning of the rows,
+// independent of any dataplane. It is immutable and may be used from any goroutine.
 type Table struct {
 	frontends    map[flowKey]entry
 	clusterIPs   map[netip.Addr]string
@@ -78,8 +85,9 @@ type Table struct {
 	serviceCIDRs []netip.Prefix
 }
 
-// NewTable makes a table of views. Of the services that claim a frontend one owns it: the kind of the claim decides (see compareClaim), then the age,
-// then the key; the order of the views does not matter. The views are shared, not copied.
+// NewTable makes a table of views. Of the services that claim a frontend one owns it: the kind of
+// the claim decides (see compareClaim), then the age, then the key; the order of the views does not
+// matter. The views are shared, not copied.
 func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Config) *Table {
 	t := &Table{
 		frontends:    map[flowKey]entry{},
@@ -102,7 +110,8 @@ func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Con
 	return t
 }
 
-// insert adds the rows of a view that is younger than those before where its claim is the better one.
+// insert adds the rows of a view that is younger than those before where its claim is the better
+// one.
 func (t *Table) insert(view *messages.ServiceView) {
 	own := map[flowKey][]*messages.Frontend{}
 	for _, row := range view.GetFrontends() {
@@ -128,8 +137,9 @@ func (t *Table) insert(view *messages.ServiceView) {
 	}
 }
 
-// compareClaim orders the claims of two services to one frontend, their age apart: Kubernetes gives out cluster IPs and node ports itself, a controller
-// of the cluster load-balancer addresses, and external IPs are the choice of the author. Among equals a service without endpoints gives way.
+// compareClaim orders the claims of two services to one frontend, their age apart: Kubernetes gives
+// out cluster IPs and node ports itself, a controller of the cluster load-balancer addresses, and
+// external IPs are the choice of the author. Among equals a service without endpoints gives way.
 func compareClaim(a, b []*messages.Frontend) int {
 	idle := func(rows []*messages.Frontend) uint32 { // where one row rejects, all do
 		return count(rows[0].GetAction() == messages.Action_ACTION_REJECT)
@@ -157,9 +167,10 @@ func (t *Table) Class(source netip.Addr) string {
 	return ClassRemote
 }
 
-// Verdict returns the treatment of a packet by this node. Source ranges come first, then the row for the class of the client. A cluster IP refuses
-// ports and protocols it does not have, and an address of the service CIDRs that no service has swallows everything, so that such packets
-// never wander to the default route.
+// Verdict returns the treatment of a packet by this node. Source ranges come first, then the row
+// for the class of the client. A cluster IP refuses ports and protocols it does not have, and an
+// address of the service CIDRs that no service has swallows everything, so that such packets never
+// wander to the default route.
 func (t *Table) Verdict(p Packet) Verdict {
 	source := p.Source.Unmap()
 	where := netip.AddrPortFrom(p.Destination.Addr().Unmap(), p.Destination.Port())

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// send asks a table about a packet "src -> ip:port/PROTO" and writes the verdict as text: the action, the backends each with "*" where the
-// source is masqueraded, and the owner.
+// send asks a table about a packet "src -> ip:port/PROTO" and writes the verdict as text: the
+// action, the backends each with "*" where the source is masqueraded, and the owner.
 func send(t *testing.T, table *service.Table, source, destination string) string {
 	t.Helper()
 	where, protocol, err := service.ParseFrontendText(destination)
@@ -77,7 +77,8 @@ func TestSourceRangesComeBeforeReject(t *testing.T) {
 	}
 }
 
-// TestContestedFrontends: the claim of the better kind wins, then one that serves, then the older service, then the smaller key.
+// TestContestedFrontends: the claim of the better kind wins, then one that serves, then the older
+// service, then the smaller key.
 func TestContestedFrontends(t *testing.T) {
 	const (
 		clusterIP = messages.FrontendKind_KIND_CLUSTER_IP

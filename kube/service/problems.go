@@ -18,7 +18,8 @@ func (r *resolver) report(field, message string) {
 	})
 }
 
-// badEndpoints adds one problem for all unusable addresses of a slice, naming one of them that does not depend on their order.
+// badEndpoints adds one problem for all unusable addresses of a slice, naming one of them that does
+// not depend on their order.
 func (r *resolver) badEndpoints(slice *messages.EndpointSlice, unusable []string) {
 	r.view.Errors = append(r.view.Errors, &messages.ObjectError{
 		Source: problemSource, Kind: "EndpointSlice", Object: slice.GetNamespace() + "/" + slice.GetName(), Field: "endpoints.addresses",

@@ -70,7 +70,8 @@ func genService(t *rapid.T) *messages.Service {
 	return s
 }
 
-// genInput draws a service with slices. With overlap, several slices may have the same ip:port and contradict each other.
+// genInput draws a service with slices. With overlap, several slices may have the same ip:port and
+// contradict each other.
 func genInput(t *rapid.T, overlap bool) *messages.ServiceInput {
 	in := &messages.ServiceInput{Key: "default/web", Service: genService(t)}
 	next := 0
@@ -207,7 +208,8 @@ func TestEqualAgreesWithProtoEqual(t *testing.T) {
 	})
 }
 
-// TestPacketsFollowRows: whatever packet is sent to a frontend, the verdict is that of the one row for its client.
+// TestPacketsFollowRows: whatever packet is sent to a frontend, the verdict is that of the one row
+// for its client.
 func TestPacketsFollowRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, node, cfg := genInput(t, true), genNode(t), genConfig(t)

@@ -11,13 +11,15 @@ import (
 // families are the passes of Resolve, in the order of their results.
 var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6}
 
-// Resolve returns what this node must serve of one service. It is pure and total: every input gives a view, none gives a panic, and equal
-// inputs give equal views, whatever the order of slices and endpoints. A nil input, a nil node (nothing is local, no node ports) and the
-// zero Config are allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out and reported in
-// errors of the view; the rest is served. A service above a limit of the Config is not served at all: its view has no frontends and says why.
+// Resolve returns what this node must serve of one service. It is pure and total: every input gives
+// a view, none gives a panic, and equal inputs give equal views, whatever the order of slices and
+// endpoints. A nil input, a nil node (nothing is local, no node ports) and the zero Config are
+// allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out
+// and reported in errors of the view; the rest is served. A service above a limit of the Config is
+// not served at all: its view has no frontends and says why.
 //
-// The arguments are not modified. The view shares strings and problems with them, and its rows share backends with each other; it is
-// immutable.
+// The arguments are not modified. The view shares strings and problems with them, and its rows
+// share backends with each other; it is immutable.
 func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) *messages.ServiceView {
 	if cfg.Limits.Service != (Size{}) {
 		if why := cfg.Limits.Exceeded(Measure(in, node, &cfg)); why != "" {
@@ -47,7 +49,8 @@ func notServed(service *messages.Service) string {
 		return NotServedNoService
 	case service.GetForeignProxy():
 		return NotServedForeignProxy
-	// Before headless and the cluster IPs: an ExternalName has neither, and the reason should be the one that a user can act on.
+	// Before headless and the cluster IPs: an ExternalName has neither, and the reason should be
+	// the one that a user can act on.
 	case service.GetType() == messages.ServiceType_EXTERNAL_NAME:
 		return NotServedExternalName
 	case service.GetHeadless():
@@ -99,7 +102,8 @@ func (r *resolver) resolve() {
 	r.view.ServingUdp = slices.Compact(r.view.ServingUdp)
 }
 
-// resolveFamily adds everything of one IP family: the families of a service share nothing but their ports.
+// resolveFamily adds everything of one IP family: the families of a service share nothing but their
+// ports.
 func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 	f := r.frontendsOf(family, clusterIP)
 	g := r.gather(family)
@@ -111,8 +115,8 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 		}
 		p := r.policiesOf(&f, port)
 		wanted := p.need()
-		// A UDP flow has no end of its own, and a client that is bound to an endpoint opens its next
-		// connections there.
+		// A UDP flow has no end of its own, and a client that is bound to an endpoint opens its
+		// next connections there.
 		wanted.servingOnly = port.GetProtocol() == messages.Protocol_UDP || r.service.GetAffinitySeconds() > 0
 		s := choose(endpoints, wanted, r.at)
 		// kube-proxy counts ports, not services, in sync_proxy_rules_no_local_endpoints_total.
@@ -139,7 +143,8 @@ func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLoc
 	}
 }
 
-// addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints do not matter: a flow to a serving endpoint works.
+// addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints do not matter:
+// a flow to a serving endpoint works.
 func (r *resolver) addServingUDP(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		if e.object.GetServing() {
@@ -168,7 +173,8 @@ func (r *resolver) usablePorts() []*messages.ServicePort {
 	return ports
 }
 
-// clusterIP returns the cluster IP of a family: clusterIPs[i] belongs to ipFamilies[i]; without families the first one decides.
+// clusterIP returns the cluster IP of a family: clusterIPs[i] belongs to ipFamilies[i]; without
+// families the first one decides.
 func (r *resolver) clusterIP(family messages.IPFamily) (address, bool) {
 	ips, of := r.service.GetClusterIps(), r.service.GetIpFamilies()
 	for i, text := range ips {
@@ -188,7 +194,8 @@ func (r *resolver) clusterIP(family messages.IPFamily) (address, bool) {
 	return address{}, false
 }
 
-// virtualIngress returns the announced load-balancer IPs that this node captures. Those with ipMode Proxy are left to the load balancer.
+// virtualIngress returns the announced load-balancer IPs that this node captures. Those with ipMode
+// Proxy are left to the load balancer.
 func (r *resolver) virtualIngress() []string {
 	if len(r.service.GetLoadBalancer()) == 0 {
 		return nil
@@ -237,7 +244,8 @@ func (r *resolver) allowed(all []address) []address {
 	})
 }
 
-// checkRanges reports source ranges that cannot be read; "" has its report among those of the input.
+// checkRanges reports source ranges that cannot be read; "" has its report among those of the
+// input.
 func (r *resolver) checkRanges() {
 	for _, text := range r.service.GetSourceRanges() {
 		if _, ok := parsePrefix(text); !ok && text != "" {

@@ -14,7 +14,8 @@ type place struct {
 	zone string
 }
 
-// isLocal reports whether the endpoint is on this node. Only the node name counts: an endpoint without one is on no node that we know.
+// isLocal reports whether the endpoint is on this node. Only the node name counts: an endpoint
+// without one is on no node that we know.
 func (p place) isLocal(e *endpoint) bool { return p.node != "" && e.object.GetNode() == p.node }
 
 // need is the sets of endpoints that a service port uses.
@@ -26,13 +27,14 @@ type need struct {
 
 // selection is what one service port may forward to.
 type selection struct {
-	// cluster is the set of the Cluster policy, local that of the Local policy, each ordered by text.
+	// cluster is the set of the Cluster policy, local that of the Local policy, each ordered by
+	// text.
 	cluster, local []*messages.Backend
-	// clusterDraining and localDraining are the endpoints that are in the slices, but not in the set,
-	// and keep their connections.
+	// clusterDraining and localDraining are the endpoints that are in the slices, but not in the
+	// set, and keep their connections.
 	clusterDraining, localDraining []*messages.Backend
-	// usable is true when there is an endpoint anywhere that could be used. It is what tells a drop (there are some, but none for this
-	// node) from a reject (there are none).
+	// usable is true when there is an endpoint anywhere that could be used. It is what tells a drop
+	// (there are some, but none for this node) from a reject (there are none).
 	usable bool
 }
 
@@ -45,8 +47,9 @@ const (
 	topologyZone
 )
 
-// choose picks the two sets (CategorizeEndpoints of kube-proxy). Each set falls back on its own to endpoints that terminate but still
-// serve when it has no ready one: ready endpoints elsewhere do not keep the Local set from using a local terminating one.
+// choose picks the two sets (CategorizeEndpoints of kube-proxy). Each set falls back on its own to
+// endpoints that terminate but still serve when it has no ready one: ready endpoints elsewhere do
+// not keep the Local set from using a local terminating one.
 func choose(endpoints []*endpoint, wanted need, at place) selection {
 	var s selection
 	readyAnywhere, readyHere := false, false
@@ -105,7 +108,8 @@ func eligible(e *endpoint, anyReady bool) bool {
 	return e.lastResort()
 }
 
-// inCluster reports whether an endpoint belongs to the Cluster set. The fallback to terminating endpoints ignores hints.
+// inCluster reports whether an endpoint belongs to the Cluster set. The fallback to terminating
+// endpoints ignores hints.
 func inCluster(e *endpoint, readyAnywhere bool, mode topology, at place) bool {
 	if !eligible(e, readyAnywhere) {
 		return false
@@ -123,9 +127,10 @@ func inCluster(e *endpoint, readyAnywhere bool, mode topology, at place) bool {
 	}
 }
 
-// topologyOf decides whether hints are followed: those for nodes if every ready endpoint has one and one names this node, otherwise those
-// for zones by the same rule. A single ready endpoint without a hint switches them off, so that a half-written set of slices never
-// concentrates the traffic. Endpoints that are not ready do not matter.
+// topologyOf decides whether hints are followed: those for nodes if every ready endpoint has one
+// and one names this node, otherwise those for zones by the same rule. A single ready endpoint
+// without a hint switches them off, so that a half-written set of slices never concentrates the
+// traffic. Endpoints that are not ready do not matter.
 func topologyOf(endpoints []*endpoint, at place) topology {
 	node, zone := at.node != "", at.zone != ""
 	nodeNamed, zoneNamed := false, false

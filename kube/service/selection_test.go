@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestSelection: one ClusterIP service and one slice; want is the row of the cluster IP without its address, for the Cluster policy and for
-// internalTrafficPolicy Local.
+// TestSelection: one ClusterIP service and one slice; want is the row of the cluster IP without its
+// address, for the Cluster policy and for internalTrafficPolicy Local.
 func TestSelection(t *testing.T) {
 	const masq = " masq=node,remote"
 	for _, test := range []struct {
@@ -124,8 +124,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestHints: hints filter the Cluster set only. .1 and .2 are on other nodes and .3 is on this one, with other hints, so that every rule
-// gives another answer.
+// TestHints: hints filter the Cluster set only. .1 and .2 are on other nodes and .3 is on this one,
+// with other hints, so that every rule gives another answer.
 func TestHints(t *testing.T) {
 	anywhere := "forward 10.0.0.1:8080,10.0.0.2:8080,10.0.0.3:8080"
 	for _, test := range []struct {

@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FrontendText returns "ip:port/PROTO" of a row, IPv6 in brackets: the name of a frontend everywhere in the public interface.
+// FrontendText returns "ip:port/PROTO" of a row, IPv6 in brackets: the name of a frontend
+// everywhere in the public interface.
 func FrontendText(f *messages.Frontend) string {
 	text := appendAddressPort(make([]byte, 0, 56), f.GetAddress(), f.GetPort())
 	text = append(text, '/')
@@ -37,7 +38,8 @@ func appendAddressPort(buffer []byte, address string, port uint32) []byte {
 	return strconv.AppendUint(buffer, uint64(port), 10)
 }
 
-// ParseFrontendText reads what FrontendText wrote. The error is an ErrFrontendText that names the text.
+// ParseFrontendText reads what FrontendText wrote. The error is an ErrFrontendText that names the
+// text.
 func ParseFrontendText(text string) (netip.AddrPort, messages.Protocol, error) {
 	where, word, found := strings.Cut(text, "/")
 	protocol := ParseProtocol(word)

@@ -12,18 +12,20 @@ import (
 type Use struct {
 	Slice    *messages.EndpointSlice
 	Endpoint *messages.Endpoint
-	// Frontends counts the frontends of which the slice has the port and the family, without those that refuse all clients, Forwards those of them that
-	// forward to this endpoint.
+	// Frontends counts the frontends of which the slice has the port and the family, without those
+	// that refuse all clients, Forwards those of them that forward to this endpoint.
 	Frontends, Forwards int
 	// Why is the reason why it is not used everywhere; "" = it is.
 	Why string
 }
 
-// Uses explains for each endpoint of a service whether this node uses it, in the order of the slices. The view is what Resolve has made of the input.
+// Uses explains for each endpoint of a service whether this node uses it, in the order of the
+// slices. The view is what Resolve has made of the input.
 func Uses(in *messages.ServiceInput, node *messages.NodeContext, view *messages.ServiceView) []Use {
 	u := usage{in.GetService(), node.GetNode(), view, map[*messages.Frontend]map[string]bool{}}
 	for _, f := range view.GetFrontends() {
-		if f.GetAction() != messages.Action_ACTION_REJECT && !closed(f) { // a reject says that there is no endpoint anywhere
+		if f.GetAction() != messages.Action_ACTION_REJECT && !closed(f) {
+			// a reject says that there is no endpoint anywhere
 			at := map[string]bool{}
 			for _, b := range f.GetBackends() {
 				at[b.GetAddress()] = true

@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestUses: what becomes of each endpoint on node n1 in zone a: how many frontends forward to it, and why not all.
+// TestUses: what becomes of each endpoint on node n1 in zone a: how many frontends forward to it,
+// and why not all.
 func TestUses(t *testing.T) {
 	both := func(s *messages.Service) { internalLocal(s); nodePort(30080)(s); externalLocal(s) }
 	for _, test := range []struct {

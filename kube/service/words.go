@@ -2,7 +2,8 @@ package service
 
 import "github.com/troupe-vpp/troupe/messages"
 
-// Client classes of ServiceView rows (Frontend.masquerade_from): where a packet comes from, as far as serving depends on it.
+// Client classes of ServiceView rows (Frontend.masquerade_from): where a packet comes from, as far
+// as serving depends on it.
 const (
 	// ClassPod is a client whose source address lies in the cluster CIDRs: a pod of this node.
 	ClassPod = "pod"
@@ -43,7 +44,8 @@ func ScopeWord(scope messages.Scope) string {
 	}
 }
 
-// KindWord returns the word of the public interface for the field that made a frontend: clusterIP, externalIP, loadBalancerIP or nodePort.
+// KindWord returns the word of the public interface for the field that made a frontend: clusterIP,
+// externalIP, loadBalancerIP or nodePort.
 func KindWord(kind messages.FrontendKind) string {
 	switch kind {
 	case messages.FrontendKind_KIND_CLUSTER_IP:
@@ -101,7 +103,8 @@ func ProtocolWord(protocol messages.Protocol) string {
 	}
 }
 
-// ParseProtocol is the inverse of ProtocolWord; the result is PROTOCOL_UNSPECIFIED for any other word.
+// ParseProtocol is the inverse of ProtocolWord; the result is PROTOCOL_UNSPECIFIED for any other
+// word.
 func ParseProtocol(word string) messages.Protocol {
 	switch word {
 	case "TCP":

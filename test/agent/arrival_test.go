@@ -19,8 +19,8 @@ const (
 	writers  = 8
 )
 
-// TestArrival creates 5,000 services with one endpoint slice each, as fast as the API server takes them: all of them come to be in sync, and none of
-// them is worth an Event.
+// TestArrival creates 5,000 services with one endpoint slice each, as fast as the API server takes
+// them: all of them come to be in sync, and none of them is worth an Event.
 func TestArrival(t *testing.T) {
 	n := stage(t)
 	n.Namespace("many")
@@ -78,7 +78,8 @@ func (n *node) told() []string {
 	return told
 }
 
-// arrive creates a service without a selector and its slice, and returns its row. No controller is needed for that.
+// arrive creates a service without a selector and its slice, and returns its row. No controller is
+// needed for that.
 func (n *node) arrive(namespace string, i int) (string, error) {
 	name := fmt.Sprintf("s%d", i)
 	made, err := n.Admin.CoreV1().Services(namespace).Create(n.Context(), &corev1.Service{

@@ -49,8 +49,10 @@ func (n *node) says(text string) {
 	})
 }
 
-// TestAway stops the API server: VPP gets nothing to do, neither meanwhile nor by its return; what is new afterwards is served. The node is ready until
-// the limit of staleness, and says how old that is what it serves. The log has one line for the beginning and one for the end, besides readiness.
+// TestAway stops the API server: VPP gets nothing to do, neither meanwhile nor by its return; what
+// is new afterwards is served. The node is ready until the limit of staleness, and says how old
+// that is what it serves. The log has one line for the beginning and one for the end, besides
+// readiness.
 func TestAway(t *testing.T) {
 	n := stage(t)
 	r := n.served()
@@ -89,11 +91,13 @@ func TestAway(t *testing.T) {
 			t.Errorf("the log has a URL: %s", line)
 		}
 	}
-	// Readiness has its own lines; an API server that starts refuses much for a moment, which is another reason.
+	// Readiness has its own lines; an API server that starts refuses much for a moment, which is
+	// another reason.
 	if others := len(lines) - strings.Count(log, "readiness changed"); others != 2 || strings.Count(log, "not watching the API server") != 1 {
 		t.Errorf("the log has\n%s", log)
 	}
-	controlplane.Eventually(t, "state without age", func() string { // a watch that ends with the outage may begin once more
+	controlplane.Eventually(t, "state without age", func() string {
+		// a watch that ends with the outage may begin once more
 		if age := n.staleSeconds(); age != 0 {
 			return fmt.Sprintf("the state is %g s old", age)
 		}
@@ -108,7 +112,8 @@ func TestAway(t *testing.T) {
 	n.want("shop/web", r)
 }
 
-// TestCompacted lets the agent miss changes that etcd no longer has: its watches get 410 Gone, and it lists again.
+// TestCompacted lets the agent miss changes that etcd no longer has: its watches get 410 Gone, and
+// it lists again.
 func TestCompacted(t *testing.T) {
 	n := stage(t)
 	n.served()
@@ -149,7 +154,8 @@ func (n *node) gone(version string) bool {
 	return event.Type == watch.Error && apierrors.IsResourceExpired(apierrors.FromObject(event.Object))
 }
 
-// TestToken revokes the agent's token and gives it another one: the rows stay meanwhile, and the agent takes the new one without a restart.
+// TestToken revokes the agent's token and gives it another one: the rows stay meanwhile, and the
+// agent takes the new one without a restart.
 func TestToken(t *testing.T) {
 	n := stage(t)
 	r := n.served()
@@ -165,7 +171,8 @@ func TestToken(t *testing.T) {
 	n.want("shop/web", r)
 }
 
-// TestBackAtOnce measures how soon a new service is in VPP after the API server has been away for longer than the usual back-off.
+// TestBackAtOnce measures how soon a new service is in VPP after the API server has been away for
+// longer than the usual back-off.
 func TestBackAtOnce(t *testing.T) {
 	n := stage(t)
 	n.served()

@@ -36,7 +36,8 @@ func TestLoadBalancer(t *testing.T) {
 			t.Logf("told after %s", time.Since(begun).Round(time.Second))
 			n.says("not watching the API server")
 			told := time.Now()
-			for last := 0.0; time.Since(told) < 150*time.Second; time.Sleep(time.Second) { // client-go repeats a request for up to 2 minutes
+			for last := 0.0; time.Since(told) < 150*time.Second; time.Sleep(time.Second) {
+				// client-go repeats a request for up to 2 minutes
 				age := n.staleSeconds()
 				if age <= last {
 					t.Fatalf("%s after it was told the age is %g s, was %g s", time.Since(told).Round(time.Second), age, last)

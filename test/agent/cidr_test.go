@@ -34,8 +34,8 @@ func (n *node) did(operation string) {
 	})
 }
 
-// TestServiceCIDR adds a network of cluster IPs to the cluster and takes it away: a service gets an address of it, and VPP rejects the others as long as it
-// is one.
+// TestServiceCIDR adds a network of cluster IPs to the cluster and takes it away: a service gets an
+// address of it, and VPP rejects the others as long as it is one.
 func TestServiceCIDR(t *testing.T) {
 	n := stage(t)
 	n.did("add reject route " + controlplane.ServiceCIDR)

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// service creates a ClusterIP service of TCP port 80 for the pods app=NAME, and returns its cluster IP.
+// service creates a ClusterIP service of TCP port 80 for the pods app=NAME, and returns its cluster
+// IP.
 func (n *node) service(namespace, name string) string {
 	n.Helper()
 	made, err := n.Admin.CoreV1().Services(namespace).Create(n.Context(), &corev1.Service{
@@ -79,7 +80,8 @@ func (n *node) status(pod *corev1.Pod, ready corev1.ConditionStatus) {
 	}
 }
 
-// remove deletes a pod after a grace period in seconds; without a kubelet, one with a period above 0 stays terminating.
+// remove deletes a pod after a grace period in seconds; without a kubelet, one with a period above
+// 0 stays terminating.
 func (n *node) remove(namespace, name string, grace int64) {
 	n.Helper()
 	if err := n.Admin.CoreV1().Pods(namespace).Delete(n.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {

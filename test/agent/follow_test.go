@@ -26,7 +26,8 @@ func TestRowsFollow(t *testing.T) {
 	n.readiness("shop", "b", corev1.ConditionTrue)
 	n.want(key, row(ip, 80, "10.1.1.3:8080,10.1.2.4:8080"))
 
-	n.remove("shop", "a", 600) // terminating, but it serves until it is gone: not used while another one is ready
+	// terminating, but it serves until it is gone: not used while another one is ready
+	n.remove("shop", "a", 600)
 	n.want(key, row(ip, 80, "10.1.2.4:8080"))
 	n.readiness("shop", "b", corev1.ConditionFalse) // none is ready: the terminating one is used
 	n.want(key, row(ip, 80, "10.1.1.3:8080"))

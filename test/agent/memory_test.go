@@ -20,8 +20,9 @@ import (
 // rest is how long the agent has nothing to do before its memory is measured: two roll calls.
 const rest = 70 * time.Second
 
-// BenchmarkMemory measures the resident memory of the agent as it is in the image: its peak, and at rest, for 5,000 services with five endpoints each
-// that exist before it starts. It measures once, whatever -benchtime says.
+// BenchmarkMemory measures the resident memory of the agent as it is in the image: its peak, and at
+// rest, for 5,000 services with five endpoints each that exist before it starts. It measures once,
+// whatever -benchtime says.
 func BenchmarkMemory(b *testing.B) {
 	program, err := build.Trimmed(b.Context(), b.TempDir())
 	if err != nil {

@@ -81,7 +81,8 @@ func prepare(t testing.TB) *node {
 	n.register(thisNode, nodeIP, "10.1.1.0/24")
 	n.register("n2", "192.168.16.2", "10.1.2.0/24")
 
-	vppDir := n.file("vpp") // the two processes have the same binary, so their logs need two directories
+	// the two processes have the same binary, so their logs need two directories
+	vppDir := n.file("vpp")
 	if err := os.Mkdir(vppDir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func (w *town) join(i int) *node {
 		w.wires[name] = newWire(w.T, w.APIAddress())
 		arguments = append(arguments, "--kube-api-server", "https://"+w.wires[name].Addr().String())
 	}
-	if err := os.Mkdir(file("vpp"), 0o700); err != nil { // the two processes have the same binary, so their logs need two directories
+	if err := os.Mkdir(file("vpp"), 0o700); err != nil {
+		// the two processes have the same binary, so their logs need two directories
 		w.Fatal(err)
 	}
 	n.vpp = controlplane.Spawn(w.T, file("vpp"), troupe, "simulator", "--api-socket", file("api.sock"), "--stats-socket", file("stats.sock"),
@@ -127,7 +128,8 @@ func (n *node) knows(what string, missing func(seen) string) seen {
 	return s
 }
 
-// agree waits until every agent knows the IDs 1, 2, ... of all its peers and their addresses, all the same, and returns them by name.
+// agree waits until every agent knows the IDs 1, 2, ... of all its peers and their addresses, all
+// the same, and returns them by name.
 func (w *town) agree() map[string]uint32 {
 	w.Helper()
 	ids := map[string]uint32{}
@@ -199,13 +201,16 @@ func (w *town) nodePorts() {
 	}
 }
 
-// recreated deletes a Node and creates it again under its name, while its agent runs: it keeps its ID.
+// recreated deletes a Node and creates it again under its name, while its agent runs: it keeps its
+// ID.
 func (w *town) recreated(name string, id uint32) {
 	w.Helper()
 	w.unregister(name)
 	n := w.nodes[name]
 	n.register(name, address(int(name[1]-'0')), "10.1.4.0/24")
-	if w.store == "kubernetes" { // the lease follows the new Node, also if the garbage collector has taken the one of the old Node
+	if w.store == "kubernetes" {
+		// the lease follows the new Node, also if the garbage collector has taken the one of the
+		// old Node
 		made, err := w.Admin.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			w.Fatal(err)

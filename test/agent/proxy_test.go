@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// ownAddress is an address of this machine that the API server's proxy connects to: it refuses loopback.
+// ownAddress is an address of this machine that the API server's proxy connects to: it refuses
+// loopback.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -29,8 +30,8 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestNodeThroughTheAPIServer: --node asks the agent of a node through the API server with the rights of the user, and only with them; nothing can be
-// changed that way.
+// TestNodeThroughTheAPIServer: --node asks the agent of a node through the API server with the
+// rights of the user, and only with them; nothing can be changed that way.
 func TestNodeThroughTheAPIServer(t *testing.T) {
 	n, address := prepare(t), ownAddress(t)
 	listener, err := net.Listen("tcp", address+":0")
@@ -105,7 +106,8 @@ func (n *node) agentPod(name, on, address string) {
 	n.status(made, corev1.ConditionTrue)
 }
 
-// user creates a service account with rights in the namespace of the agent, and returns a kubeconfig of it.
+// user creates a service account with rights in the namespace of the agent, and returns a
+// kubeconfig of it.
 func (n *node) user(name string, rules ...rbacv1.PolicyRule) string {
 	n.Helper()
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}

@@ -8,9 +8,10 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// TestRights: the agents need each verb of deploy/kubernetes/base/rbac.yaml and no other. With all of them nothing is refused, and each is used. Without
-// one of them the API server refuses that request, and no other; the agent says which, and goes on when it is granted. The API server streams no
-// lists, as older ones: with those that do, the agent does without the verb list.
+// TestRights: the agents need each verb of deploy/kubernetes/base/rbac.yaml and no other. With all
+// of them nothing is refused, and each is used. Without one of them the API server refuses that
+// request, and no other; the agent says which, and goes on when it is granted. The API server
+// streams no lists, as older ones: with those that do, the agent does without the verb list.
 func TestRights(t *testing.T) {
 	w := newTown(t, "kubernetes")
 	w.StopAPI()

@@ -206,7 +206,8 @@ func (s *stage) kill(path string) {
 	}
 }
 
-// TestPage: every view with few and with many services, live updates, a failure in the tree, text of users.
+// TestPage: every view with few and with many services, live updates, a failure in the tree, text
+// of users.
 func TestPage(t *testing.T) {
 	for _, services := range []int{10, 10_000} {
 		t.Run(fmt.Sprint(services, " services"), func(t *testing.T) {

@@ -27,10 +27,12 @@ type module struct {
 const common = "-trimpath -buildvcs=false -gcflags=all=-dwarf=false"
 
 var (
-	kubernetes = module{dir: "kubernetes", flags: kubernetesVersion("v1.36.3")} // that of k8s.io/kubernetes in go.mod
+	// that of k8s.io/kubernetes in go.mod
+	kubernetes = module{dir: "kubernetes", flags: kubernetesVersion("v1.36.3")}
 	containerd = module{
 		dir: "containerd", tags: "no_btrfs,no_zfs,no_devmapper,no_tracing,urfave_cli_no_docs",
-		flags: "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.4.2", // that of go.mod
+		// that of go.mod
+		flags: "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.4.2",
 	}
 	consul = module{dir: "consul", flags: "-s -w"}
 )
@@ -62,13 +64,15 @@ func kubernetesVersion(version string) string {
 		variable + "gitTreeState=clean" + variable + "buildDate=1970-01-01T00:00:00Z"
 }
 
-// ControlPlane returns the directory with etcd, kube-apiserver and controllers, and builds them if they are not in the cache. say is told what takes
-// time. The directory belongs to the cache: it must not be modified.
+// ControlPlane returns the directory with etcd, kube-apiserver and controllers, and builds them if
+// they are not in the cache. say is told what takes time. The directory belongs to the cache: it
+// must not be modified.
 func ControlPlane(ctx context.Context, say func(format string, args ...any)) (string, error) {
 	return kubernetes.build(ctx, say, controlPlane)
 }
 
-// Node returns the directory of kubelet, and the directory of containerd with its shim, ctr and the CNI plugins; as ControlPlane.
+// Node returns the directory of kubelet, and the directory of containerd with its shim, ctr and the
+// CNI plugins; as ControlPlane.
 func Node(ctx context.Context, say func(format string, args ...any)) (kubeletDir, containerdDir string, err error) {
 	if kubeletDir, err = kubernetes.build(ctx, say, kubelet); err != nil {
 		return "", "", err
@@ -82,7 +86,8 @@ func Consul(ctx context.Context, say func(format string, args ...any)) (string, 
 	return consul.build(ctx, say, []program{{"consul", "github.com/hashicorp/consul"}})
 }
 
-// build returns the directory of the module in the cache, and builds the programs that are not in it.
+// build returns the directory of the module in the cache, and builds the programs that are not in
+// it.
 func (m module) build(ctx context.Context, say func(format string, args ...any), programs []program) (string, error) {
 	key, err := m.key()
 	if err != nil {
@@ -131,10 +136,12 @@ func (m module) build(ctx context.Context, say func(format string, args ...any),
 // path is the directory of the module.
 func (m module) path() string { return filepath.Join(root(), "test", m.dir) }
 
-// Agent builds the agent of this working tree into dir and returns its path. Go's own cache makes that quick where nothing has changed.
+// Agent builds the agent of this working tree into dir and returns its path. Go's own cache makes
+// that quick where nothing has changed.
 func Agent(ctx context.Context, dir string) (string, error) {
 	file := filepath.Join(dir, "troupe")
-	return file, run(ctx, root(), "-o", file, ".") // the flags of every other build of the agent, so that its packages are in Go's cache
+	// the flags of every other build of the agent, so that its packages are in Go's cache
+	return file, run(ctx, root(), "-o", file, ".")
 }
 
 // Trimmed builds the agent as it is in the image: the agent and nothing else.
@@ -143,7 +150,8 @@ func Trimmed(ctx context.Context, dir string) (string, error) {
 	return file, run(ctx, root(), "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", file, ".")
 }
 
-// Image builds the image of the agent under a name, for this platform, into an OCI archive, as the README does.
+// Image builds the image of the agent under a name, for this platform, into an OCI archive, as the
+// README does.
 func Image(ctx context.Context, archive, name string) error {
 	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/image", "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)
 	cmd.Dir = root()

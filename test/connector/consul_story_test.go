@@ -156,7 +156,8 @@ func TestConsulAnswers(t *testing.T) {
 	d.ready()
 }
 
-// TestConsulTokens: the token that is read from a file may be replaced; without one nothing is deleted.
+// TestConsulTokens: the token that is read from a file may be replaced; without one nothing is
+// deleted.
 func TestConsulTokens(t *testing.T) {
 	const management = "6f1e2c8a-1b7c-4c57-9d3c-0f4f4a0b1c2d"
 	c := startConsul(t, `acl { enabled = true default_policy = "deny" tokens { initial_management = "`+management+`" default = "" agent = "`+management+`" } }`, management)

@@ -28,7 +28,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// consul is a Consul agent, server of its own datacenter, with a proxy in front of it. The connector sees only the proxy.
+// consul is a Consul agent, server of its own datacenter, with a proxy in front of it. The
+// connector sees only the proxy.
 type consul struct {
 	testing.TB
 	bin, dir string
@@ -40,7 +41,8 @@ type consul struct {
 	front    *httptest.Server
 	requests atomic.Int64
 	mu       sync.Mutex
-	spoil    func(w http.ResponseWriter, r *http.Request) bool // answers instead of Consul if it returns true
+	// answers instead of Consul if it returns true
+	spoil func(w http.ResponseWriter, r *http.Request) bool
 }
 
 // startConsul starts Consul with further configuration in its language.
@@ -144,7 +146,8 @@ func (c *consul) put(path string, body any) string {
 
 type object = map[string]any
 
-// register registers instances, each as "NAME PORT ADDRESS TAG..."; the ID is the address. All have a check that passes.
+// register registers instances, each as "NAME PORT ADDRESS TAG..."; the ID is the address. All have
+// a check that passes.
 func (c *consul) register(lines ...string) {
 	c.Helper()
 	for _, line := range lines {

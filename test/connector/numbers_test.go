@@ -16,8 +16,8 @@ import (
 
 const many = 5000 // services of three instances
 
-// BenchmarkNumbers measures the first synchronisation of 5,000 services with three instances each, rest, and the change of one instance. It measures once,
-// whatever -benchtime says.
+// BenchmarkNumbers measures the first synchronisation of 5,000 services with three instances each,
+// rest, and the change of one instance. It measures once, whatever -benchtime says.
 func BenchmarkNumbers(b *testing.B) {
 	o := stage(b)
 	lines := make([]string, many)

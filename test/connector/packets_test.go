@@ -18,7 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// TestPackets goes all the way: from a real Consul over the connector, the API server and an agent to packets in a simulated VPP.
+// TestPackets goes all the way: from a real Consul over the connector, the API server and an agent
+// to packets in a simulated VPP.
 func TestPackets(t *testing.T) {
 	c := startConsul(t, "", "")
 	c.register("db 5432 192.0.2.9", "cache 6379 192.0.2.20", "queue 5672 192.0.2.30")
@@ -55,7 +56,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestA26ManyInstances: a service without instances is refused, with one, two and 300 it is served, and with one again.
+// TestA26ManyInstances: a service without instances is refused, with one, two and 300 it is served,
+// and with one again.
 func TestA26ManyInstances(t *testing.T) {
 	o := stage(t)
 	v := o.agent()
@@ -103,7 +105,8 @@ func (o *town) agent() *view {
 	o.Helper()
 	dir := filepath.Join(o.dir, "node")
 	file := func(name string) string { return filepath.Join(dir, name) }
-	for _, d := range []string{dir, file("vpp")} { // the two processes have the same binary, so their logs need two directories
+	for _, d := range []string{dir, file("vpp")} {
+		// the two processes have the same binary, so their logs need two directories
 		if err := os.Mkdir(d, 0o700); err != nil {
 			o.Fatal(err)
 		}
@@ -151,7 +154,8 @@ pods: [{name: tap-client, address: 10.1.1.2}]
 	return v
 }
 
-// arrives waits until connections of the pod to a service of the namespace arrive at exactly these endpoints.
+// arrives waits until connections of the pod to a service of the namespace arrive at exactly these
+// endpoints.
 func (v *view) arrives(service string, want ...string) {
 	v.Helper()
 	controlplane.Eventually(v, service, func() string {
@@ -163,7 +167,8 @@ func (v *view) arrives(service string, want ...string) {
 	})
 }
 
-// connect makes 40 connections of the pod to a service, and returns the endpoints at which they arrive, ordered.
+// connect makes 40 connections of the pod to a service, and returns the endpoints at which they
+// arrive, ordered.
 func (v *view) connect(service string) (seen []string, problem string) {
 	v.Helper()
 	s, err := v.Admin.CoreV1().Services(namespace).Get(v.Context(), service, metav1.GetOptions{})

@@ -11,9 +11,10 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// TestRights: the connectors need each verb of deploy/kubernetes/connector/rbac.yaml and no other. With all of them nothing is refused, and each is used.
-// Without one of them the API server refuses that request, and no other; the connector says which, and goes on when it is granted. The API server
-// streams no lists, as older ones.
+// TestRights: the connectors need each verb of deploy/kubernetes/connector/rbac.yaml and no other.
+// With all of them nothing is refused, and each is used. Without one of them the API server refuses
+// that request, and no other; the connector says which, and goes on when it is granted. The API
+// server streams no lists, as older ones.
 func TestRights(t *testing.T) {
 	o := stage(t)
 	o.StopAPI()

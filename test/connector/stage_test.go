@@ -25,7 +25,8 @@ const (
 	account   = "troupe-connector"
 )
 
-// troupe is the path of the program, built once for all stories; written before the first one begins.
+// troupe is the path of the program, built once for all stories; written before the first one
+// begins.
 var troupe string
 
 func TestMain(m *testing.M) { os.Exit(withProgram(m.Run)) }
@@ -142,7 +143,8 @@ func (c *connector) get(path string) (text, problem string) {
 	return string(body), ""
 }
 
-// catalog replaces the catalog. Each line is "NAME PORT ADDRESS..."; an address with "!" before it is unhealthy.
+// catalog replaces the catalog. Each line is "NAME PORT ADDRESS..."; an address with "!" before it
+// is unhealthy.
 func (o *town) catalog(lines ...string) {
 	o.Helper()
 	text := "services:\n"
@@ -196,8 +198,8 @@ func (o *town) have() (lines []string) {
 	return describe(services.Items, all.Items)
 }
 
-// describe describes each service in a line, with its ports and with the addresses of the slices that it owns: "!" before those that are not ready, "~" before
-// those that terminate.
+// describe describes each service in a line, with its ports and with the addresses of the slices
+// that it owns: "!" before those that are not ready, "~" before those that terminate.
 func describe(services []corev1.Service, all []discoveryv1.EndpointSlice) (lines []string) {
 	for _, s := range services {
 		var addresses []string
@@ -231,7 +233,8 @@ func owned(slice *discoveryv1.EndpointSlice, s *corev1.Service) bool {
 	return slices.ContainsFunc(slice.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == s.UID })
 }
 
-// writes returns how many writes of Services and EndpointSlices the API server has allowed the connector.
+// writes returns how many writes of Services and EndpointSlices the API server has allowed the
+// connector.
 func (o *town) writes() (n int) {
 	allowed, _ := o.Requests()
 	for r, times := range allowed {

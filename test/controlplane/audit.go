@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// auditPolicy lets the API server write down the requests of service accounts: once when they are answered, watches when they begin.
+// auditPolicy lets the API server write down the requests of service accounts: once when they are
+// answered, watches when they begin.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -24,7 +25,8 @@ type Request struct {
 	Resource string // with its group: "services", "leases.coordination.k8s.io"
 }
 
-// Requests returns how often the service accounts were allowed and refused each kind of request since the control plane was started.
+// Requests returns how often the service accounts were allowed and refused each kind of request
+// since the control plane was started.
 func (p *Plane) Requests() (allowed, refused map[Request]int) {
 	p.t.Helper()
 	allowed, refused = map[Request]int{}, map[Request]int{}

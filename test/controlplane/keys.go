@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// writeKeys writes api.crt and api.key: the certificate of the API server, which is its own authority and also its certificate for kubelets, and the key,
-// which signs tokens as well.
+// writeKeys writes api.crt and api.key: the certificate of the API server, which is its own
+// authority and also its certificate for kubelets, and the key, which signs tokens as well.
 func writeKeys(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -46,7 +46,8 @@ type Plane struct {
 	controllers *Process
 }
 
-// Start starts a control plane with the binaries in bin and waits until it is ready. Pods need no service account in it.
+// Start starts a control plane with the binaries in bin and waits until it is ready. Pods need no
+// service account in it.
 func Start(t testing.TB, bin string) *Plane {
 	t.Helper()
 	p := prepare(t, bin)
@@ -55,7 +56,8 @@ func Start(t testing.TB, bin string) *Plane {
 	return p
 }
 
-// StartForNodes is Start for kubelets: pods get tokens of service accounts, and the API server connects to nodes through the proxy at EgressSocket.
+// StartForNodes is Start for kubelets: pods get tokens of service accounts, and the API server
+// connects to nodes through the proxy at EgressSocket.
 func StartForNodes(t testing.TB, bin string) *Plane {
 	t.Helper()
 	p := prepare(t, bin)
@@ -104,12 +106,14 @@ func (p *Plane) start() {
 	p.StartControllers()
 }
 
-// AdminConfig returns the configuration of a client with all rights and without a limit of requests.
+// AdminConfig returns the configuration of a client with all rights and without a limit of
+// requests.
 func (p *Plane) AdminConfig() *rest.Config {
 	return &rest.Config{Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")}}
 }
 
-// StartAPI starts the API server, with the data that etcd has and perhaps more flags, and waits until it is ready.
+// StartAPI starts the API server, with the data that etcd has and perhaps more flags, and waits
+// until it is ready.
 func (p *Plane) StartAPI(more ...string) {
 	p.t.Helper()
 	_, port, err := net.SplitHostPort(p.address)
@@ -138,16 +142,19 @@ func (p *Plane) StartAPI(more ...string) {
 	})
 }
 
-// EgressSocket is the Unix socket at which the API server expects an HTTP proxy (CONNECT) to the networks of nodes, with StartForNodes.
+// EgressSocket is the Unix socket at which the API server expects an HTTP proxy (CONNECT) to the
+// networks of nodes, with StartForNodes.
 func (p *Plane) EgressSocket() string { return p.file("egress.sock") }
 
-// Certificate is the file of the certificate of the API server, which is its own authority, for kubelets that it connects to.
+// Certificate is the file of the certificate of the API server, which is its own authority, for
+// kubelets that it connects to.
 func (p *Plane) Certificate() string { return p.file("api.crt") }
 
 // Address is that of the API server, on loopback.
 func (p *Plane) Address() string { return p.address }
 
-// StartControllers starts the controllers, again where they run: after an outage of the API server they would wait for up to a minute.
+// StartControllers starts the controllers, again where they run: after an outage of the API server
+// they would wait for up to a minute.
 func (p *Plane) StartControllers() {
 	p.t.Helper()
 	if p.controllers != nil {
@@ -160,7 +167,8 @@ func (p *Plane) StartControllers() {
 // StopAPI kills the API server; etcd and the controllers stay.
 func (p *Plane) StopAPI() { p.api.Kill() }
 
-// Kubeconfig writes a kubeconfig whose user has the credentials (one line of YAML) and returns its path.
+// Kubeconfig writes a kubeconfig whose user has the credentials (one line of YAML) and returns its
+// path.
 func (p *Plane) Kubeconfig(name, credentials string) string {
 	p.t.Helper()
 	file := p.file(name + ".kubeconfig")

@@ -23,13 +23,15 @@ type Process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// Spawn starts a process with its output in dir. It is killed when the test ends; its last output is shown where the test has failed.
+// Spawn starts a process with its output in dir. It is killed when the test ends; its last output
+// is shown where the test has failed.
 func Spawn(t testing.TB, dir, file string, arguments ...string) *Process {
 	t.Helper()
 	return SpawnAs(t, filepath.Join(dir, filepath.Base(file)+".log"), exec.Command(file, arguments...))
 }
 
-// SpawnAs is Spawn of a command with its output in the file, which may have output of an earlier process.
+// SpawnAs is Spawn of a command with its output in the file, which may have output of an earlier
+// process.
 func SpawnAs(t testing.TB, log string, cmd *exec.Cmd) *Process {
 	t.Helper()
 	name := strings.TrimSuffix(filepath.Base(log), ".log")

@@ -50,7 +50,8 @@ func requests(rule rbacv1.PolicyRule) (all []Request) {
 	return all
 }
 
-// Set takes one right away, or gives all of them back, and waits until the API server decides accordingly.
+// Set takes one right away, or gives all of them back, and waits until the API server decides
+// accordingly.
 func (r *Rights) Set(right Request, allowed bool) {
 	p := r.plane
 	p.t.Helper()

@@ -55,7 +55,8 @@ func (p *Plane) Namespace(name string) {
 	}
 }
 
-// Token returns a token of the service account (TokenRequest). It is valid as long as the Secret of that name, which is created here, exists.
+// Token returns a token of the service account (TokenRequest). It is valid as long as the Secret of
+// that name, which is created here, exists.
 func (p *Plane) Token(namespace, account, secret string) string {
 	p.t.Helper()
 	ctx := context.Background()

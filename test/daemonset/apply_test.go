@@ -21,8 +21,8 @@ const patched = `resources: [../%]
 images: [{name: troupe.dev/troupe, newName: troupe.test/troupe, newTag: "1"}]
 `
 
-// apply applies a directory of deploy/kubernetes as kubectl apply -k does, with the image of the test, the address of the API server and the networks of
-// the cluster.
+// apply applies a directory of deploy/kubernetes as kubectl apply -k does, with the image of the
+// test, the address of the API server and the networks of the cluster.
 func (c *cluster) apply(directory, apiServer string) {
 	c.Helper()
 	dir := manifests.Copy(c.T, apiServer, controlplane.ServiceCIDR)

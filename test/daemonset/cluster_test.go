@@ -90,7 +90,8 @@ func (c *cluster) change(with func(*appsv1.DaemonSet)) {
 	}
 }
 
-// rolledOut waits until each node has one pod, of the latest template and Ready, and returns the pods by node.
+// rolledOut waits until each node has one pod, of the latest template and Ready, and returns the
+// pods by node.
 func (c *cluster) rolledOut() (pods []corev1.Pod) {
 	c.Helper()
 	controlplane.Eventually(c, "DaemonSet rolled out", func() string {

@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/node"
 )
 
-// TestDaemonSet plays the stories one after the other on one cluster; each begins and ends with an agent that is Ready on both nodes.
+// TestDaemonSet plays the stories one after the other on one cluster; each begins and ends with an
+// agent that is Ready on both nodes.
 func TestDaemonSet(t *testing.T) {
 	if missing := node.Missing(); missing != "" {
 		t.Skip(missing)

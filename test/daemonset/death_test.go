@@ -24,7 +24,8 @@ func (c *cluster) signal(on int, signal syscall.Signal) {
 	}
 }
 
-// restarted waits until the container of a pod has been restarted once more and is Ready, and returns the pod.
+// restarted waits until the container of a pod has been restarted once more and is Ready, and
+// returns the pod.
 func (c *cluster) restarted(on int, before corev1.Pod) (after corev1.Pod) {
 	c.Helper()
 	controlplane.Eventually(c, "agent of "+c.nodes[on].Name+" restarted", func() string {
@@ -66,7 +67,8 @@ func stopped(c *cluster) {
 	}
 }
 
-// restartedAround: the kubelet and containerd of a node restart and take over what runs; the agent feels nothing.
+// restartedAround: the kubelet and containerd of a node restart and take over what runs; the agent
+// feels nothing.
 func restartedAround(c *cluster) {
 	before, count := c.rolledOut(), c.counted(0)
 	n := c.nodes[0]
@@ -83,8 +85,8 @@ func restartedAround(c *cluster) {
 	c.rows("shop/late", both, row(c.service("late"), address))
 }
 
-// away: while the API server is away, an agent whose container was killed serves what the last one has saved, and VPP is not changed. What is new
-// afterwards is served.
+// away: while the API server is away, an agent whose container was killed serves what the last one
+// has saved, and VPP is not changed. What is new afterwards is served.
 func away(c *cluster) {
 	before, count := c.rolledOut(), c.counted(0)
 	rows, problem := c.rowsOf(0, "shop/web")
@@ -112,7 +114,8 @@ func away(c *cluster) {
 	c.rows("shop/after", both, row(c.service("after"), address))
 }
 
-// unready waits until the pod of a node has a running agent that says this in its readiness, and checks that its container was never restarted.
+// unready waits until the pod of a node has a running agent that says this in its readiness, and
+// checks that its container was never restarted.
 func (c *cluster) unready(on int, words ...string) {
 	c.Helper()
 	controlplane.Eventually(c, "agent of "+c.nodes[on].Name+" says what is wrong", func() string {

@@ -1,6 +1,9 @@
-// Package daemonset has the stories of the kubelet tier: the agent as a DaemonSet, with the image of deploy/image and the manifests of
-// deploy/kubernetes/base, in which only the image, the address of the API server and the networks of the cluster are filled in.
+// Package daemonset has the stories of the kubelet tier: the agent as a DaemonSet, with the image
+// of deploy/image and the manifests of deploy/kubernetes/base, in which only the image, the address
+// of the API server and the networks of the cluster are filled in.
 //
-// All stories are played in their order on one cluster of two nodes (package node), each with a simulated VPP; that with packets takes a real one. What
-// VPP holds is asked of the simulator (number of changes and of rows) and of the agent (rows of a service, as it has read or written them).
+// All stories are played in their order on one cluster of two nodes (package node), each with a
+// simulated VPP; that with packets takes a real one. What VPP holds is asked of the simulator
+// (number of changes and of rows) and of the agent (rows of a service, as it has read or written
+// them).
 package daemonset

@@ -36,7 +36,8 @@ func (c *cluster) get(on int, path string, v any) string {
 	return ""
 }
 
-// rows waits until VPP of each of the nodes holds exactly these rows of the service, as "vip -> local,local".
+// rows waits until VPP of each of the nodes holds exactly these rows of the service, as "vip ->
+// local,local".
 func (c *cluster) rows(service string, nodes []int, want ...string) {
 	c.Helper()
 	slices.Sort(want)
@@ -79,7 +80,8 @@ func (c *cluster) rowsOf(on int, service string) (rows []string, problem string)
 
 var counters = regexp.MustCompile(`mutating (\d+)\nrows (\d+)\n`)
 
-// counted asks the simulator of a node how many requests for a change it has had and how many rows it has.
+// counted asks the simulator of a node how many requests for a change it has had and how many rows
+// it has.
 func (c *cluster) counted(on int) (count [2]int) {
 	c.Helper()
 	vpp := c.vpp[on]

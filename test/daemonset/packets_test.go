@@ -35,8 +35,9 @@ ip route add 10.1.0.0/16 via 172.30.0.2 host-vpp-peer
 // masquerade is the address that replaces those of clients; its packets come back through VPP.
 const masquerade = "10.255.0.1"
 
-// packets: with a real VPP and the overlay for routes of the host, processes of the node reach the pods of a service, also after a restart of VPP. The
-// route is put back when it disappears and goes with the agent.
+// packets: with a real VPP and the overlay for routes of the host, processes of the node reach the
+// pods of a service, also after a restart of VPP. The route is put back when it disappears and goes
+// with the agent.
 func packets(c *cluster) {
 	binary := os.Getenv("TROUPE_VPP_BIN")
 	if binary == "" {
@@ -83,7 +84,8 @@ func realVPP(n *node.Node, binary string) *node.Process {
 	if plugins != "" {
 		plugins = "path " + plugins
 	}
-	n.Do("sh", "-c", "rm -f /dev/shm/*") // a VPP that was killed leaves its locks, for which the next one would wait
+	// a VPP that was killed leaves its locks, for which the next one would wait
+	n.Do("sh", "-c", "rm -f /dev/shm/*")
 	n.Write("/run/vpp.conf", fmt.Sprintf(vppConfig, plugins))
 	n.Write("/run/vpp-setup", vppSetup)
 	return n.Spawn(binary, "-c", "/run/vpp.conf")
@@ -100,7 +102,8 @@ func (c *cluster) routed(want string) {
 	})
 }
 
-// answered waits until each of the pods has answered a connection from the first node to the address.
+// answered waits until each of the pods has answered a connection from the first node to the
+// address.
 func (c *cluster) answered(address string, pods ...string) {
 	c.Helper()
 	answers := map[string]int{}

@@ -58,7 +58,8 @@ func realPods(c *cluster) {
 	}
 }
 
-// inside runs a command in the pod of the agent of a node through the API server and the kubelet, as kubectl exec does.
+// inside runs a command in the pod of the agent of a node through the API server and the kubelet,
+// as kubectl exec does.
 func (c *cluster) inside(on int, command ...string) (string, error) {
 	c.Helper()
 	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(c.rolledOut()[on].Name).SubResource("exec").
@@ -72,7 +73,8 @@ func (c *cluster) inside(on int, command ...string) (string, error) {
 	return stdout.String() + stderr.String(), err
 }
 
-// service creates a service of TCP port 80 for the pods app=NAME in namespace shop, and returns its cluster IP.
+// service creates a service of TCP port 80 for the pods app=NAME in namespace shop, and returns its
+// cluster IP.
 func (c *cluster) service(name string) string {
 	c.Helper()
 	made, err := c.Admin.CoreV1().Services("shop").Create(context.Background(), &corev1.Service{
@@ -87,7 +89,8 @@ func (c *cluster) service(name string) string {
 	return made.Spec.ClusterIP
 }
 
-// runPod runs a pod app=APP that answers with its name, waits until it does, and returns its address.
+// runPod runs a pod app=APP that answers with its name, waits until it does, and returns its
+// address.
 func (c *cluster) runPod(app, name string, on int) (address string) {
 	c.Helper()
 	pods := c.Admin.CoreV1().Pods("shop")

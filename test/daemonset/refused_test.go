@@ -13,7 +13,8 @@ import (
 // state is the directory of the agent on the node, of which the next agent would serve.
 const state = "/var/lib/troupe"
 
-// withoutRights: an agent that may not read is not Ready, says so, is not restarted, and goes on by itself when it is granted.
+// withoutRights: an agent that may not read is not Ready, says so, is not restarted, and goes on by
+// itself when it is granted.
 func withoutRights(c *cluster) {
 	bindings := c.Admin.RbacV1().ClusterRoleBindings()
 	binding, err := bindings.Get(context.Background(), daemonSet, metav1.GetOptions{})
@@ -85,8 +86,9 @@ func socketRights(c *cluster) {
 	n.Do("chmod", "0775", "/run/vpp/api.sock")
 }
 
-// clusterIP: the address of the API server that Kubernetes gives to pods is a ClusterIP, which nothing serves before the agent does. The agent ends, and
-// says why; an update to such a template stops at the first node.
+// clusterIP: the address of the API server that Kubernetes gives to pods is a ClusterIP, which
+// nothing serves before the agent does. The agent ends, and says why; an update to such a template
+// stops at the first node.
 func clusterIP(c *cluster) {
 	c.apply("base", "https://"+c.Address())
 	before := c.rolledOut()

@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// rollingUpdate: another image comes to one node after the other, both agents stop by themselves, and no VPP is changed by it.
+// rollingUpdate: another image comes to one node after the other, both agents stop by themselves,
+// and no VPP is changed by it.
 func rollingUpdate(c *cluster) {
 	before := c.rolledOut()
 	counts := [][2]int{c.counted(0), c.counted(1)}
@@ -56,7 +57,8 @@ func rollingUpdate(c *cluster) {
 	}
 }
 
-// brokenImage: an image that does not exist stops at the first node, the other agent is not touched, and undo needs nothing else.
+// brokenImage: an image that does not exist stops at the first node, the other agent is not
+// touched, and undo needs nothing else.
 func brokenImage(c *cluster) {
 	before := c.rolledOut()
 	var good string

@@ -113,7 +113,8 @@ func rules(t *testing.T) map[string]rule {
 	return byName
 }
 
-// evaluate returns the labels of the series that an expression has now, as text without name and value.
+// evaluate returns the labels of the series that an expression has now, as text without name and
+// value.
 func evaluate(t *testing.T, expression string, have series) []string {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{
@@ -245,7 +246,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestMetricsExist: the agent has every metric that alerts and the dashboard name, and docs/operations.md says what to do about each alert.
+// TestMetricsExist: the agent has every metric that alerts and the dashboard name, and
+// docs/operations.md says what to do about each alert.
 func TestMetricsExist(t *testing.T) {
 	var expressions []string
 	operations, err := os.ReadFile(filepath.Join(build.Root(), "docs", "operations.md"))

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
-// TestConnector: the connector takes the flags and the catalog of its manifest, and would write nothing for it; it does not run in a pod here, which is all
-// that it complains about.
+// TestConnector: the connector takes the flags and the catalog of its manifest, and would write
+// nothing for it; it does not run in a pod here, which is all that it complains about.
 func TestConnector(t *testing.T) {
 	troupe, err := build.Agent(t.Context(), t.TempDir())
 	if err != nil {

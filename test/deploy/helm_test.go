@@ -48,8 +48,8 @@ func template(t *testing.T, values string) []*unstructured.Unstructured {
 	return objects
 }
 
-// comparable returns objects as text by kind and name, without what both ways of rendering may choose: the hash in the name of the configuration, its comments
-// and the order of its fields.
+// comparable returns objects as text by kind and name, without what both ways of rendering may
+// choose: the hash in the name of the configuration, its comments and the order of its fields.
 func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]string {
 	t.Helper()
 	named := map[string]string{}

@@ -90,7 +90,8 @@ func TestDryRun(t *testing.T) {
 	namespaced := map[string]bool{}
 	for _, name := range append(slices.Clone(directories), "connector") {
 		for _, object := range manifests.Render(t, filepath.Join(dir, name)) {
-			if object.GetKind() == "Namespace" && !namespaced[object.GetName()] { // the others need it, also in a dry run
+			if object.GetKind() == "Namespace" && !namespaced[object.GetName()] {
+				// the others need it, also in a dry run
 				if err := c.create(t, object.DeepCopy(), false); err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +115,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// agentOf returns the DaemonSet and the configuration of the agent among the objects of a directory.
+// agentOf returns the DaemonSet and the configuration of the agent among the objects of a
+// directory.
 func agentOf(t *testing.T, objects []*unstructured.Unstructured) (set appsv1.DaemonSet, config string) {
 	t.Helper()
 	for _, o := range objects {
@@ -133,8 +135,8 @@ func agentOf(t *testing.T, objects []*unstructured.Unstructured) (set appsv1.Dae
 	return set, config
 }
 
-// TestFlags: the agent takes the configuration and the flags of every overlay. It is started without the name of its node, which is then the only
-// thing that it complains about.
+// TestFlags: the agent takes the configuration and the flags of every overlay. It is started
+// without the name of its node, which is then the only thing that it complains about.
 func TestFlags(t *testing.T) {
 	troupe, err := build.Agent(t.Context(), t.TempDir())
 	if err != nil {
@@ -145,7 +147,8 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set, config := agentOf(t, manifests.Render(t, filepath.Join(dir, name)))
 			if name == "overlays/files" {
-				config = strings.Replace(config, `apiServer: "https://192.0.2.1:6443"`, `apiServer: ""`, 1) // there is none
+				// there is none
+				config = strings.Replace(config, `apiServer: "https://192.0.2.1:6443"`, `apiServer: ""`, 1)
 			}
 			file := filepath.Join(t.TempDir(), "agent.yaml")
 			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

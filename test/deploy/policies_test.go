@@ -24,7 +24,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// service has external IPs, slice has endpoints ("addresses: [10.1.1.5]") and an owner in another namespace for each target that is named.
+// service has external IPs, slice has endpoints ("addresses: [10.1.1.5]") and an owner in another
+// namespace for each target that is named.
 func service(namespace, externalIPs string) string {
 	return "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: " + namespace + "}, spec: {ports: [{port: 80}], externalIPs: [" + externalIPs + "]}}"
 }
@@ -56,7 +57,8 @@ func TestPolicies(t *testing.T) {
 		c.Namespace(n)
 	}
 	for _, probe := range []string{service("shop", "203.0.113.9"), slice("shop", "IPv4", "{addresses: [198.51.100.1]}")} {
-		controlplane.Eventually(t, "policies in force", func() string { // a moment after they are there
+		controlplane.Eventually(t, "policies in force", func() string {
+			// a moment after they are there
 			if err := c.create(t, object(t, probe), true); err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 				return ""
 			}

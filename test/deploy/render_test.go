@@ -19,7 +19,8 @@ import (
 // directories of the agent: the base and its overlays.
 var directories = []string{"base", "overlays/chaos", "overlays/etcd", "overlays/files", "overlays/host-route", "overlays/monitoring"}
 
-// copied returns a copy of deploy/kubernetes, in which an administrator has edited agent.yaml and made the certificates of etcd.
+// copied returns a copy of deploy/kubernetes, in which an administrator has edited agent.yaml and
+// made the certificates of etcd.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := manifests.Copy(t, "https://192.0.2.1:6443", "10.96.0.0/12")

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/build"
 )
 
-// Copy returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API server, the CIDR of pods that all clusters of the tests have, and one
-// of services.
+// Copy returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API server, the
+// CIDR of pods that all clusters of the tests have, and one of services.
 func Copy(t testing.TB, apiServer, serviceCIDR string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,3 +1,5 @@
-// Package namespaces tests services with the TCP and UDP of Linux: pods and a client outside are network namespaces, connected to a real VPP, and an agent from
-// this working tree programs it. It needs root, a VPP with the plugin af_packet that TROUPE_VPP_BIN names, and vppctl beside it; otherwise it says what is missing.
+// Package namespaces tests services with the TCP and UDP of Linux: pods and a client outside are
+// network namespaces, connected to a real VPP, and an agent from this working tree programs it. It
+// needs root, a VPP with the plugin af_packet that TROUPE_VPP_BIN names, and vppctl beside it;
+// otherwise it says what is missing.
 package namespaces

@@ -238,7 +238,8 @@ func (s *drainStage) wants(what string, gone ...int) {
 	s.Logf("%s: new connections reach %q, cut 0", what, want)
 }
 
-// TestDrainOnRealVPP: connections of Linux through a real VPP while the pods of a Deployment change.
+// TestDrainOnRealVPP: connections of Linux through a real VPP while the pods of a Deployment
+// change.
 func TestDrainOnRealVPP(t *testing.T) {
 	s := newDrainStage(t, 5)
 	controlplane.Eventually(s, "the service answers", func() string {

@@ -53,7 +53,8 @@ ports: [{name: http, port: 8080, protocol: TCP}, {name: dns, port: 5353, protoco
 endpoints: [` + strings.Join(all, ", ") + "]\n"
 }
 
-// TestIPv6: clients of Linux to services of IPv6 through a real VPP; the agent is killed, VPP is killed, an endpoint goes.
+// TestIPv6: clients of Linux to services of IPv6 through a real VPP; the agent is killed, VPP is
+// killed, an endpoint goes.
 func TestIPv6(t *testing.T) {
 	s := newStage(t)
 	s.apply(served("fd00:1::3"))
@@ -88,7 +89,8 @@ func TestIPv6(t *testing.T) {
 		t.Errorf("the restart changed VPP: %s", wrote)
 	}
 
-	// Another endpoint comes: the connection stays. The first one goes: new connections lead to the other one.
+	// Another endpoint comes: the connection stays. The first one goes: new connections lead to the
+	// other one.
 	s.apply(served("fd00:1::3", "fd00:1::4"))
 	s.reaches("tr-out", "get", "[2001:db8::1]:30080", "tr-pod4 saw 2001:db8::fe")
 	open.answers("tr-pod3 saw fd00:1::4")

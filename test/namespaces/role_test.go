@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// role is the variable by which the program of the tests learns that it is a server or a client in a namespace.
+// role is the variable by which the program of the tests learns that it is a server or a client in
+// a namespace.
 const role = "TROUPE_ROLE"
 
 func TestMain(m *testing.M) {
@@ -108,7 +109,8 @@ func hold(address string) error {
 	return nil
 }
 
-// many keeps connections, as its argument "address number" says. For each line of its input it prints one:
+// many keeps connections, as its argument "address number" says. For each line of its input it
+// prints one:
 //
 //	use NAME...         a request on each connection, except those to the named servers => cut N
 //	new ADDRESS NUMBER  new connections => the names of the servers, or refused, or lost

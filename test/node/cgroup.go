@@ -39,7 +39,8 @@ func makeCgroup(name string) error {
 	return nil
 }
 
-// removeCgroups removes the cgroups with the prefix that have no process any more, and returns the first one that stays.
+// removeCgroups removes the cgroups with the prefix that have no process any more, and returns the
+// first one that stays.
 func removeCgroups(prefix string) (left string) {
 	roots, _ := filepath.Glob(filepath.Join(hierarchies, "*", prefix+"*"))
 	for _, root := range roots {

@@ -11,7 +11,8 @@ import (
 // socket of containerd, on the node.
 const socket = "/run/containerd/containerd.sock"
 
-// containerdConfig has: directory of the CNI plugins, image of sandboxes, path of runc. Without CAP_SYS_RESOURCE runc cannot lower oom_score_adj.
+// containerdConfig has: directory of the CNI plugins, image of sandboxes, path of runc. Without
+// CAP_SYS_RESOURCE runc cannot lower oom_score_adj.
 const containerdConfig = `version = 4
 root = '/var/lib/containerd'
 state = '/run/containerd/state'

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// serveEgress is the proxy through which the API server connects to the addresses of nodes, each from its own network, until the test ends.
+// serveEgress is the proxy through which the API server connects to the addresses of nodes, each
+// from its own network, until the test ends.
 func serveEgress(t testing.TB, socket string, nodes []*Node) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)

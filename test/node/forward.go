@@ -15,7 +15,8 @@ import (
 // requestTimeout is that of a request to a process of a node.
 const requestTimeout = 10 * time.Second
 
-// forward makes an address of the machine's loopback reachable as the same address of the node's loopback, until the test ends.
+// forward makes an address of the machine's loopback reachable as the same address of the node's
+// loopback, until the test ends.
 func (n *Node) forward(address string) {
 	n.t.Helper()
 	listener, err := n.Listen(address)
@@ -60,8 +61,9 @@ func (n *Node) Listen(address string) (listener net.Listener, err error) {
 	return listener, err
 }
 
-// within calls f in the network of the node. A socket stays in the network in which it was made. The thread goes back: it must not end, because processes
-// that it has started would be killed with it (Pdeathsig).
+// within calls f in the network of the node. A socket stays in the network in which it was made.
+// The thread goes back: it must not end, because processes that it has started would be killed with
+// it (Pdeathsig).
 func (n *Node) within(f func()) error {
 	own, err := unix.Open("/proc/self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

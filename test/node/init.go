@@ -9,16 +9,19 @@ import (
 	"syscall"
 )
 
-// initial is the name of the program as the first process of a node; its arguments are a directory for files and the name of the cgroup.
+// initial is the name of the program as the first process of a node; its arguments are a directory
+// for files and the name of the cgroup.
 const initial = "troupe-test-node"
 
-// sysctls are those that kubelet would change for the whole machine, with the values that it wants to read.
+// sysctls are those that kubelet would change for the whole machine, with the values that it wants
+// to read.
 var sysctls = map[string]string{
 	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
 	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
 }
 
-// Init is the first process of a node if the program was started as one, and does not return then. TestMain calls it before anything else.
+// Init is the first process of a node if the program was started as one, and does not return then.
+// TestMain calls it before anything else.
 func Init() {
 	if os.Args[0] != initial {
 		return
@@ -37,7 +40,8 @@ func prepare(dir string) error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("separate mounts: %w", err)
 	}
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil { // for mounts that pods share with the node
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
+		// for mounts that pods share with the node
 		return fmt.Errorf("share mounts: %w", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// kubeletConfig has: cgroup, endpoint of containerd, authority of clients. The OOM score of the kubelet would need CAP_SYS_RESOURCE.
+// kubeletConfig has: cgroup, endpoint of containerd, authority of clients. The OOM score of the
+// kubelet would need CAP_SYS_RESOURCE.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false

@@ -51,7 +51,8 @@ func Missing() string {
 	return ""
 }
 
-// Start starts two nodes with the images of the archives, and waits until both are Ready. They end with the test.
+// Start starts two nodes with the images of the archives, and waits until both are Ready. They end
+// with the test.
 func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 	t.Helper()
 	removeAbandoned()
@@ -127,7 +128,8 @@ func (n *Node) begin() {
 func link(t testing.TB, a, b *Node) {
 	t.Helper()
 	a.Do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
-	// The names of namespaces are pids in the pid namespace of the command; that of the machine knows both.
+	// The names of namespaces are pids in the pid namespace of the command; that of the machine
+	// knows both.
 	out, err := exec.Command("nsenter", "-t", fmt.Sprint(a.pid), "-n", "--", "ip", "link", "set", "eth1", "netns", fmt.Sprint(b.pid)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("move link to %s: %v: %s", b.Name, err, out)

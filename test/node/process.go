@@ -65,7 +65,8 @@ func (p *Process) Kill() {
 	p.Process.Kill()
 }
 
-// Find returns the ids (of the machine) of the processes in the network of the node, in its pods with hostNetwork too, whose command line begins with these words.
+// Find returns the ids (of the machine) of the processes in the network of the node, in its pods
+// with hostNetwork too, whose command line begins with these words.
 func (n *Node) Find(words ...string) (pids []int) {
 	own, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", n.pid))
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 )
 
-// TestDocumentIsOpenAPI: openapi.json is valid by the schema of OpenAPI 3.1, and each of its references leads somewhere.
+// TestDocumentIsOpenAPI: openapi.json is valid by the schema of OpenAPI 3.1, and each of its
+// references leads somewhere.
 func TestDocumentIsOpenAPI(t *testing.T) {
 	content, err := os.ReadFile("../../bootstrap/api/openapi.json")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Command protogen regenerates the Go code of every .proto file in a directory.
 //
-// It replaces protoc with Go modules: protocompile parses and links the files, the official protoc-gen-go plugin writes the code. A file
-// generated.sum beside the code has checksums of input and output, so that a test finds stale code without the generator
-// (messages/generated_test.go).
+// It replaces protoc with Go modules: protocompile parses and links the files, the official
+// protoc-gen-go plugin writes the code. A file generated.sum beside the code has checksums of input
+// and output, so that a test finds stale code without the generator (messages/generated_test.go).
 //
 // Usage: go run ./protogen DIR
 package main
@@ -66,8 +66,9 @@ func generate(ctx context.Context, dir string) error {
 // compile links the sources and makes the request that protoc sends to a plugin.
 func compile(ctx context.Context, dir string, names []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
-		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}}),
-		SourceInfoMode: protocompile.SourceInfoStandard, // comments of the .proto files become Go documentation
+		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}}),
+		// comments of the .proto files become Go documentation
+		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	files, err := compiler.Compile(ctx, names...)
 	if err != nil {

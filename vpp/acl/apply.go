@@ -16,22 +16,23 @@ import (
 type OpResult struct {
 	// Op is the operation with the indices of the ACLs that were created, as State.Record needs it.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
-	// not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
+	// this package, or of vpp/link where VPP has not answered.
 	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
-	// the next Diff. It can be set without an error.
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or
+	// contradicts it. The caller must read before the next Diff. It can be set without an error.
 	Unknown bool
 	// Messages is the number of messages that were handed to VPP.
 	Messages int
 }
 
-// Apply carries out the operations in their order and returns one result per operation. Adjacent operations with the same verb go to VPP in
-// one pipelined batch. An operation that fails does not stop those that follow, except those that need an ACL which could not be created.
+// Apply carries out the operations in their order and returns one result per operation. Adjacent
+// operations with the same verb go to VPP in one pipelined batch. An operation that fails does not
+// stop those that follow, except those that need an ACL which could not be created.
 //
-// VPP has no message that changes the input list alone, so Apply reads the lists of all interfaces once more right before it sets the first
-// one, and skips an interface whose lists have changed: a concurrent change by another client is lost only if it falls between this read
-// and the write.
+// VPP has no message that changes the input list alone, so Apply reads the lists of all interfaces
+// once more right before it sets the first one, and skips an interface whose lists have changed: a
+// concurrent change by another client is lost only if it falls between this read and the write.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	a := applier{caller: c, results: make([]OpResult, len(ops)), created: map[string]uint32{}}
 	for i, op := range ops {
@@ -52,8 +53,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 type applier struct {
 	caller  link.Caller
 	results []OpResult
-	// created are the indices of the ACLs created so far, by tag: a list refers to an ACL that an earlier operation of the same batch
-	// creates.
+	// created are the indices of the ACLs created so far, by tag: a list refers to an ACL that an
+	// earlier operation of the same batch creates.
 	created map[string]uint32
 }
 
@@ -91,7 +92,8 @@ func (a *applier) batch(ctx context.Context, from, to int) {
 	}
 }
 
-// prepareLists enters the indices of new ACLs into the lists, and refuses lists that another client has changed since the State was read.
+// prepareLists enters the indices of new ACLs into the lists, and refuses lists that another client
+// has changed since the State was read.
 func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 	lists, err := readLists(ctx, a.caller)
 	for i := range results {
@@ -99,7 +101,9 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 		missing := a.resolve(&r.Op)
 		switch {
 		case r.Err != nil:
-		case err != nil: // first, because an ACL that the end of the connection has left unanswered was not refused
+		case err != nil:
+			// first, because an ACL that the end of the connection has left unanswered was not
+			// refused
 			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
 		case missing != "":
 			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), ErrSkipped, missing)
@@ -109,7 +113,8 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 	}
 }
 
-// resolve enters the indices of ACLs that were created; it returns the tag of one that could not be.
+// resolve enters the indices of ACLs that were created; it returns the tag of one that could not
+// be.
 func (a *applier) resolve(op *Op) (missing string) {
 	op.Input = slices.Clone(op.Input)
 	for i := range op.Input {
@@ -154,8 +159,8 @@ func (a *applier) book(r *OpResult, answer link.Result) {
 	r.Op.Index, a.created[r.Op.Tag] = reply.ACLIndex, reply.ACLIndex
 }
 
-// answerOf returns the error of an answer. The reply to acl_add_replace has its return value after the index, where a caller that expects
-// it first does not see it.
+// answerOf returns the error of an answer. The reply to acl_add_replace has its return value after
+// the index, where a caller that expects it first does not see it.
 func answerOf(answer link.Result) error {
 	reply, ok := answer.Reply.(*acl.ACLAddReplaceReply)
 	if answer.Err == nil && ok && reply.Retval != 0 {

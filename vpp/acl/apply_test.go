@@ -25,7 +25,8 @@ func read(t testing.TB, v *vpp) *State {
 	return s
 }
 
-// TestMeanings is the table of everything VPP is known to answer, and of what it means for every operation.
+// TestMeanings is the table of everything VPP is known to answer, and of what it means for every
+// operation.
 func TestMeanings(t *testing.T) {
 	type outcome struct {
 		err     error
@@ -105,7 +106,8 @@ func TestTransportErrors(t *testing.T) {
 	}
 }
 
-// TestCreationUnanswered: lists that need an ACL whose creation the end of the connection has left unanswered were not refused.
+// TestCreationUnanswered: lists that need an ACL whose creation the end of the connection has left
+// unanswered were not refused.
 func TestCreationUnanswered(t *testing.T) {
 	v := newVPP(5)
 	v.refuse = func(api.Message) error {
@@ -169,7 +171,8 @@ func TestOthersChangeTheList(t *testing.T) {
 	check(t, "list", []uint32{policy}, v.interfaces[3].Input)
 }
 
-// TestReadTellsOurs: rules of others are not read, damage is seen, and what was written is what is read.
+// TestReadTellsOurs: rules of others are not read, damage is seen, and what was written is what is
+// read.
 func TestReadTellsOurs(t *testing.T) {
 	v := newVPP(5)
 	rules := Minimal([]Rule{webRule, rule(Remote, "10.96.0.1:443/UDP", "10.0.0.0/8"), rule(Remote, "[fd00::1]:443/TCP", "fd01::/16")})

@@ -6,8 +6,9 @@ import "github.com/troupe-vpp/troupe/messages"
 type Class uint8
 
 const (
-	// Remote are clients that are not on this node. Their packets enter through the uplink, through tunnels, and through every other
-	// interface that leads neither to a pod of this node nor to its host.
+	// Remote are clients that are not on this node. Their packets enter through the uplink, through
+	// tunnels, and through every other interface that leads neither to a pod of this node nor to
+	// its host.
 	Remote Class = 1 << iota
 	// Local are the pods and processes of this node.
 	Local
@@ -29,15 +30,16 @@ func (c Class) String() string {
 	}
 }
 
-// appliesTo reports whether a rule for the clients c applies on an interface of the class i. Where both kinds of clients enter, only rules
-// for both apply, because the interface is the only thing that distinguishes them.
+// appliesTo reports whether a rule for the clients c applies on an interface of the class i. Where
+// both kinds of clients enter, only rules for both apply, because the interface is the only thing
+// that distinguishes them.
 func (c Class) appliesTo(i Class) bool { return i != 0 && i&^Any == 0 && c&i == i }
 
 // classes are the classes that interfaces have, in the order in which their ACLs are created.
 var classes = [...]Class{Remote, Local, Any}
 
-// Classes returns which clients enter through which interface of the set, for Want. It leaves out interfaces that are no frontends: no
-// client enters there.
+// Classes returns which clients enter through which interface of the set, for Want. It leaves out
+// interfaces that are no frontends: no client enters there.
 func Classes(set *messages.InterfaceSet) map[uint32]Class {
 	found := make(map[uint32]Class, len(set.GetInterfaces()))
 	for _, i := range set.GetInterfaces() {

@@ -2,8 +2,9 @@ package acl
 
 import "net/netip"
 
-// Complement returns the networks that hold every address of within that is in none of the allowed networks. It returns as few as possible,
-// without overlap and in order; nil where no address is left. Allowed networks of the other family, and invalid ones, allow nothing.
+// Complement returns the networks that hold every address of within that is in none of the allowed
+// networks. It returns as few as possible, without overlap and in order; nil where no address is
+// left. Allowed networks of the other family, and invalid ones, allow nothing.
 func Complement(within netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	if !within.IsValid() {
 		return nil
@@ -17,8 +18,9 @@ func Complement(within netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	return carve(nil, within.Masked(), masked)
 }
 
-// carve appends the part of a network that is not allowed. A network that overlaps no allowed one is appended as a whole. Its parent
-// overlaps one, so it is the largest such network, and no shorter list exists.
+// carve appends the part of a network that is not allowed. A network that overlaps no allowed one
+// is appended as a whole. Its parent overlaps one, so it is the largest such network, and no
+// shorter list exists.
 func carve(left []netip.Prefix, network netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	var touching []netip.Prefix
 	for _, p := range allowed {
@@ -46,7 +48,8 @@ func halves(p netip.Prefix) (low, high netip.Prefix) {
 	return netip.PrefixFrom(p.Addr(), bit+1), netip.PrefixFrom(upper, bit+1)
 }
 
-// allAddresses returns the network of all addresses of the family of addr: the sources of a rule that allows none.
+// allAddresses returns the network of all addresses of the family of addr: the sources of a rule
+// that allows none.
 func allAddresses(addr netip.Addr) netip.Prefix {
 	if addr.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)

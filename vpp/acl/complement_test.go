@@ -69,8 +69,8 @@ func genNetworks(u universe) *rapid.Generator[[]netip.Prefix] {
 	return rapid.SliceOfN(one, 0, 12)
 }
 
-// smallest counts, address by address, how few networks can cover what is left: those all of whose addresses are left, unless this is
-// true of the network around them.
+// smallest counts, address by address, how few networks can cover what is left: those all of whose
+// addresses are left, unless this is true of the network around them.
 func smallest(u universe, left func(netip.Addr) bool) (n int) {
 	whole := func(p netip.Prefix) bool {
 		return !slices.ContainsFunc(u.addrs, func(a netip.Addr) bool { return p.Contains(a) && !left(a) })
@@ -89,7 +89,8 @@ func smallest(u universe, left func(netip.Addr) bool) (n int) {
 	return n
 }
 
-// TestComplementByBruteForce: every address is in exactly one of both sets, and no shorter list does it.
+// TestComplementByBruteForce: every address is in exactly one of both sets, and no shorter list
+// does it.
 func TestComplementByBruteForce(t *testing.T) {
 	for _, network := range []string{"10.0.0.0/24", "10.255.255.192/26", "fd00::ff00/120"} {
 		u := newUniverse(network)

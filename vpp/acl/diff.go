@@ -13,16 +13,19 @@ type Want struct {
 	Interfaces map[uint32]Class
 }
 
-// Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step: ACLs are
-// created before they are attached and detached before they are deleted; ACLs that are attached are changed in place; the list of an
-// interface changes in one step, never to deny ACLs alone. At every step a packet is treated as before or as after, unless the class of its
-// interface changes. With sweep false nothing that VPP drops stops being dropped: rules are only added, existing ones are attached to all
-// interfaces of their class, and nothing is detached or deleted except what would cut off an interface. Use sweep false until every service
-// has rendered, and before rows are changed; use sweep true after that. Equal arguments give equal results; a state that is as wanted gives
-// none.
+// Diff returns the least operations that turn what VPP holds into what it should hold, in an order
+// that is safe at every step: ACLs are created before they are attached and detached before they
+// are deleted; ACLs that are attached are changed in place; the list of an interface changes in one
+// step, never to deny ACLs alone. At every step a packet is treated as before or as after, unless
+// the class of its interface changes. With sweep false nothing that VPP drops stops being dropped:
+// rules are only added, existing ones are attached to all interfaces of their class, and nothing is
+// detached or deleted except what would cut off an interface. Use sweep false until every service
+// has rendered, and before rows are changed; use sweep true after that. Equal arguments give equal
+// results; a state that is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op { return diff(have, want, sweep, fewRules) }
 
-// fewRules is how many rules are changed without regard to their number: for each interface, VPP looks at all rules for any change.
+// fewRules is how many rules are changed without regard to their number: for each interface, VPP
+// looks at all rules for any change.
 const fewRules = 512
 
 func diff(have *State, want *Want, sweep bool, few int) []Op {
@@ -67,8 +70,8 @@ func (d *differ) spare(class Class) (rules []Rule) {
 	return rules
 }
 
-// contents creates the ACLs that are used and missing, and replaces those that are used and differ. An ACL that gains rules which another one loses is
-// replaced before it.
+// contents creates the ACLs that are used and missing, and replaces those that are used and differ.
+// An ACL that gains rules which another one loses is replaced before it.
 func (d *differ) contents() []Op {
 	var created, first, later []Op
 	for _, tag := range slices.SortedFunc(maps.Keys(d.used), compareTags) {
@@ -87,8 +90,8 @@ func (d *differ) contents() []Op {
 	return slices.Concat(created, first, later)
 }
 
-// lists sets the input list of every interface that differs, ordered by index. Interfaces that lose all of our ACLs come first, so that
-// rules which are added for the others never apply to them.
+// lists sets the input list of every interface that differs, ordered by index. Interfaces that lose
+// all of our ACLs come first, so that rules which are added for the others never apply to them.
 func (d *differ) lists() (left, entered []Op) {
 	indexes := slices.AppendSeq(slices.Collect(maps.Keys(d.want.Interfaces)), maps.Keys(d.have.Lists))
 	slices.Sort(indexes)
@@ -108,8 +111,8 @@ func (d *differ) lists() (left, entered []Op) {
 	return left, entered
 }
 
-// input returns the wanted input list of an interface: our deny ACLs, then the ACLs of other owners, or our permitting ACL where there are
-// none.
+// input returns the wanted input list of an interface: our deny ACLs, then the ACLs of other
+// owners, or our permitting ACL where there are none.
 func (d *differ) input(index uint32, was Lists) []Ref {
 	others := d.have.others(was.Input)
 	denies := slices.DeleteFunc(denyTags(d.want.Interfaces[index]), func(tag string) bool { return len(d.rules[tag]) == 0 })
@@ -158,8 +161,8 @@ func refs(list []uint32) []Ref {
 	return named
 }
 
-// deletions removes our ACLs that are not used. One that another client has put into an output list stays, because VPP refuses to delete
-// it.
+// deletions removes our ACLs that are not used. One that another client has put into an output list
+// stays, because VPP refuses to delete it.
 func (d *differ) deletions() []Op {
 	if !d.sweep {
 		return nil

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// held makes the state of a VPP with the ACLs of ours: 1 for remote clients with one rule, 2 that permits.
+// held makes the state of a VPP with the ACLs of ours: 1 for remote clients with one rule, 2 that
+// permits.
 func held(lists map[uint32]Lists) *State {
 	s := NewState()
 	s.ACLs[DenyTag(Remote)] = ACL{Index: 1, Tag: DenyTag(Remote), Rules: []Rule{rule(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}}

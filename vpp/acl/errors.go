@@ -6,18 +6,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the operation.
+// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the
+// operation.
 var (
-	// ErrUnsafe means that an operation was not sent because it would cut off an interface, modify an ACL of another owner, or exceed a
-	// limit of VPP. The caller is at fault, or other owners have filled the list of the interface; nothing was sent.
+	// ErrUnsafe means that an operation was not sent because it would cut off an interface, modify
+	// an ACL of another owner, or exceed a limit of VPP. The caller is at fault, or other owners
+	// have filled the list of the interface; nothing was sent.
 	ErrUnsafe = link.Classified("unsafe operation", link.ErrUnsafe)
-	// ErrSkipped means that an operation was not sent because an ACL that it needs could not be created.
+	// ErrSkipped means that an operation was not sent because an ACL that it needs could not be
+	// created.
 	ErrSkipped = link.Classified("skipped for want of an ACL", link.ErrSkipped)
-	// ErrChanged means that another client has changed the lists of the interface since they were read; nothing was sent: read again.
+	// ErrChanged means that another client has changed the lists of the interface since they were
+	// read; nothing was sent: read again.
 	ErrChanged = link.Classified("lists of the interface have changed", link.ErrStale)
-	// ErrVanished means that an ACL is not in VPP any more (-6): VPP has restarted, or another client deleted it. Read again.
+	// ErrVanished means that an ACL is not in VPP any more (-6): VPP has restarted, or another
+	// client deleted it. Read again.
 	ErrVanished = link.Classified("acl is not there", link.ErrStale)
-	// ErrInUse means that VPP does not delete an ACL because it is on an interface, or another plugin uses it (-142, -143, -149).
+	// ErrInUse means that VPP does not delete an ACL because it is on an interface, or another
+	// plugin uses it (-142, -143, -149).
 	ErrInUse = errors.New("acl is in use")
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
 	ErrNoInterface = link.Classified("no such interface", link.ErrStale)
@@ -27,8 +33,8 @@ var (
 
 // Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
 const (
-	// retTrue is what acl_interface_set_acl_list returns where the input list is refused: the handler returns a truth value and not the
-	// error. VPP has set the output list by then.
+	// retTrue is what acl_interface_set_acl_list returns where the input list is refused: the
+	// handler returns a truth value and not the error. VPP has set the output list by then.
 	retTrue          = 1
 	retNoInterface   = -2
 	retNoSuchEntry   = -6

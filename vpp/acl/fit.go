@@ -9,12 +9,14 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Fit divides the room of MaxRules between namespaces (max-min fairness): a namespace that needs no more than an equal share has all that it needs, and
-// what it leaves is divided among the others. So no namespace takes room from one that needs less. Within a namespace services get room in the order of
-// the plans, the oldest first.
+// Fit divides the room of MaxRules between namespaces (max-min fairness): a namespace that needs no
+// more than an equal share has all that it needs, and what it leaves is divided among the others.
+// So no namespace takes room from one that needs less. Within a namespace services get room in the
+// order of the plans, the oldest first.
 //
-// It returns the plans with room, and an error for each service without. Its rules are left out as a whole, because a part of them would admit too many.
-// Merge of what fits has at most MaxRules for each class of interfaces.
+// It returns the plans with room, and an error for each service without. Its rules are left out as
+// a whole, because a part of them would admit too many. Merge of what fits has at most MaxRules for
+// each class of interfaces.
 func Fit(plans []*ServicePlan) (fitting []*ServicePlan, refused []*messages.ObjectError) {
 	needs := map[string]int{}
 	for _, plan := range plans {
@@ -40,7 +42,8 @@ func Fit(plans []*ServicePlan) (fitting []*ServicePlan, refused []*messages.Obje
 	return fitting, refused
 }
 
-// fairShare returns the largest number of rules that every namespace may have when none has more than it needs; MaxRules where there is room for all.
+// fairShare returns the largest number of rules that every namespace may have when none has more
+// than it needs; MaxRules where there is room for all.
 func fairShare(needs map[string]int) int {
 	room, left := MaxRules, len(needs)
 	for _, n := range slices.Sorted(maps.Values(needs)) {

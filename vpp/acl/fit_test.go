@@ -74,8 +74,8 @@ func TestRefusalsSayWhy(t *testing.T) {
 	}, texts)
 }
 
-// TestFitIsFair: the rules fit, a namespace that needs no more than an equal share has all that it needs, and what others need takes nothing from one that
-// needs less.
+// TestFitIsFair: the rules fit, a namespace that needs no more than an equal share has all that it
+// needs, and what others need takes nothing from one that needs less.
 func TestFitIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var plans []*ServicePlan

@@ -7,18 +7,20 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// levels are the rules of the two deny ACLs of a class. To change an ACL costs VPP the rules of that ACL and of all behind it, on every interface: many
-// ACLs side by side cost as much as a single one. So recent rules are in a small ACL of their own at the end, and the large one stays as it is while
-// rules are added; rules that are not wanted any more leave it, and it takes in the recent ones once there are many. All rules drop, so it does not
-// matter in which ACL one is.
+// levels are the rules of the two deny ACLs of a class. To change an ACL costs VPP the rules of
+// that ACL and of all behind it, on every interface: many ACLs side by side cost as much as a
+// single one. So recent rules are in a small ACL of their own at the end, and the large one stays
+// as it is while rules are added; rules that are not wanted any more leave it, and it takes in the
+// recent ones once there are many. All rules drop, so it does not matter in which ACL one is.
 type levels struct {
 	base, recent []Rule
-	// compact says that the rules of the recent ACL move into the other one, which has to be changed first.
+	// compact says that the rules of the recent ACL move into the other one, which has to be
+	// changed first.
 	compact bool
 }
 
-// level returns what the ACLs of a class should have, given what they hold. Up to few rules are in one ACL, and the recent one has at most few. Without
-// sweep no rule leaves.
+// level returns what the ACLs of a class should have, given what they hold. Up to few rules are in
+// one ACL, and the recent one has at most few. Without sweep no rule leaves.
 func level(base, recent *ACL, wanted, spare []Rule, few int, sweep bool) levels {
 	var l levels
 	if sweep {

@@ -13,7 +13,8 @@ func numbered(from, n int) (rules []Rule) {
 	return rules
 }
 
-// TestLevels: with at most 3 rules that are changed without regard to their number, what an operation costs is what it is about.
+// TestLevels: with at most 3 rules that are changed without regard to their number, what an
+// operation costs is what it is about.
 func TestLevels(t *testing.T) {
 	const few = 3
 	uplink := map[uint32]Class{5: Remote}
@@ -30,10 +31,11 @@ func TestLevels(t *testing.T) {
 	}
 	const attach = "set input ACLs of interface 5 to [troupe/deny/remote troupe/deny/remote/recent troupe/permit]"
 	for _, c := range []struct {
-		name                string
-		have                *State
-		want                []Rule
-		missing, afterwards []string // operations without sweep, and with it when they have been carried out
+		name string
+		have *State
+		want []Rule
+		// operations without sweep, and with it when they have been carried out
+		missing, afterwards []string
 	}{
 		{
 			"a few rules", NewState(), numbered(1, 3),

@@ -16,7 +16,8 @@ func planOf(service string, frontends ...string) *ServicePlan {
 	return plan
 }
 
-// TestMergeLeavesOthersAlone: what a service drops does not count where another one owns the frontend; its source ranges do.
+// TestMergeLeavesOthersAlone: what a service drops does not count where another one owns the
+// frontend; its source ranges do.
 func TestMergeLeavesOthersAlone(t *testing.T) {
 	older, younger := planOf("a/old", "10.96.0.1:80/TCP", "10.96.0.1:81/TCP"), planOf("b/new", "10.96.0.1:80/TCP", "10.96.0.2:80/TCP", "10.96.0.3:80/TCP")
 	younger.Ranges = []Rule{rule(Any, "10.96.0.1:80/TCP", "10.0.0.0/8"), rule(Any, "10.96.0.4:80/TCP", "10.0.0.0/8")}

@@ -14,12 +14,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// vpp is VPP's ACL plugin, reduced to what its messages mean: it returns VPP's return values and says what becomes of a packet. It is a
-// link.Caller.
+// vpp is VPP's ACL plugin, reduced to what its messages mean: it returns VPP's return values and
+// says what becomes of a packet. It is a link.Caller.
 type vpp struct {
 	acls       map[uint32]*acl.ACLAddReplace
 	interfaces map[uint32]Lists
-	// refuse returns the error with which a message is answered instead of being carried out; nil = carry it out.
+	// refuse returns the error with which a message is answered instead of being carried out; nil =
+	// carry it out.
 	refuse func(api.Message) error
 	// down is the error of every call.
 	down error
@@ -59,7 +60,8 @@ func (v *vpp) execute(req api.Message) link.Result {
 	switch m := req.(type) {
 	case *acl.ACLAddReplace:
 		index, code := v.addReplace(m)
-		return link.Result{Reply: &acl.ACLAddReplaceReply{ACLIndex: index, Retval: code}} // a link that looks at the first field only
+		// a link that looks at the first field only
+		return link.Result{Reply: &acl.ACLAddReplaceReply{ACLIndex: index, Retval: code}}
 	case *acl.ACLDel:
 		retval = v.del(m.ACLIndex)
 	case *acl.ACLInterfaceSetACLList:
@@ -150,7 +152,8 @@ func (v *vpp) Dump(_ context.Context, req api.Message, each func(api.Message)) e
 	return nil
 }
 
-// passes says what becomes of a packet that enters through an interface: the first rule of the list that matches decides.
+// passes says what becomes of a packet that enters through an interface: the first rule of the list
+// that matches decides.
 func (v *vpp) passes(index uint32, p packet) bool { return v.ask(v.interfaces[index].Input, p) }
 
 func (v *vpp) ask(list []uint32, p packet) bool {
@@ -164,7 +167,8 @@ func (v *vpp) ask(list []uint32, p packet) bool {
 	return len(list) == 0
 }
 
-// matches is single_acl_match_5tuple: without a protocol the ports do not count. The source port of every packet is 40000.
+// matches is single_acl_match_5tuple: without a protocol the ports do not count. The source port of
+// every packet is 40000.
 func matches(r acl_types.ACLRule, p packet) bool {
 	src, _ := prefixOf(r.SrcPrefix)
 	dst, _ := prefixOf(r.DstPrefix)
@@ -187,7 +191,8 @@ func (v *vpp) others(index uint32) []uint32 {
 	return list
 }
 
-// foreignRule makes a rule as another client of VPP could write it: for all addresses of a network and all ports.
+// foreignRule makes a rule as another client of VPP could write it: for all addresses of a network
+// and all ports.
 func foreignRule(permit acl_types.ACLAction, from string) acl_types.ACLRule {
 	return acl_types.ACLRule{
 		IsPermit: permit, SrcPrefix: wirePrefix(netip.MustParsePrefix(from)), DstPrefix: wirePrefix(netip.MustParsePrefix("0.0.0.0/0")),

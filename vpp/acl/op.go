@@ -14,7 +14,8 @@ type Verb uint8
 const (
 	// Create creates the ACL Op.Tag with Op.Rules. No interface refers to it yet.
 	Create Verb = iota + 1
-	// Replace gives the ACL Op.Index the rules Op.Rules in place: its interfaces are never without rules.
+	// Replace gives the ACL Op.Index the rules Op.Rules in place: its interfaces are never without
+	// rules.
 	Replace
 	// SetLists sets the input ACLs of Op.Interface to Op.Input. VPP does it in one step.
 	SetLists
@@ -58,7 +59,8 @@ func indices(refs []Ref) []uint32 {
 	return list
 }
 
-// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names
+// have a meaning.
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
@@ -70,14 +72,15 @@ type Op struct {
 	Rules []Rule
 	// Interface is a sw_if_index.
 	Interface uint32
-	// Was are the lists of the interface that Diff saw. Apply refuses the operation where they have changed.
+	// Was are the lists of the interface that Diff saw. Apply refuses the operation where they have
+	// changed.
 	Was Lists
 	// Input is the new input list. The output list stays as it is.
 	Input []Ref
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation would cut off an interface, modify an ACL of another owner, or exceed a
-// limit of VPP.
+// Check returns an error that wraps ErrUnsafe where the operation would cut off an interface,
+// modify an ACL of another owner, or exceed a limit of VPP.
 func (op Op) Check() error {
 	why := ""
 	switch op.Verb {
@@ -122,8 +125,8 @@ func (op Op) checkRules() string {
 // mostRules leaves room for rules that are still to be removed beside the wanted ones.
 const mostRules = 2 * MaxRules
 
-// checkInput returns what is wrong with a list; "" = nothing. A list of deny ACLs alone would cut off the interface, because VPP drops what
-// no rule matches.
+// checkInput returns what is wrong with a list; "" = nothing. A list of deny ACLs alone would cut
+// off the interface, because VPP drops what no rule matches.
 func (op Op) checkInput() string {
 	var others []uint32
 	denies, permits := 0, 0

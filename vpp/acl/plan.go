@@ -13,31 +13,36 @@ import (
 type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
-	// Ranges drop what comes from outside of source ranges, whichever service serves the frontend: kube-proxy looks up source ranges by address,
-	// port and protocol. Drops drop what a frontend drops; they count where the service owns the frontend. Both are minimal (see Minimal), and nil
-	// where the service needs more than MaxServiceRules.
+	// Ranges drop what comes from outside of source ranges, whichever service serves the frontend:
+	// kube-proxy looks up source ranges by address, port and protocol. Drops drop what a frontend
+	// drops; they count where the service owns the frontend. Both are minimal (see Minimal), and
+	// nil where the service needs more than MaxServiceRules.
 	Ranges, Drops []Rule
-	// Ranged are the frontends with source ranges that need rules, in the order of the view. None of them may be served without its rules.
+	// Ranged are the frontends with source ranges that need rules, in the order of the view. None
+	// of them may be served without its rules.
 	Ranged []frontend.Key
 	// Closed are the frontends with source ranges that no rule may enforce, because it would drop
 	// fragments to other ports of an address that others use. They are not served.
 	Closed []frontend.Key
-	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules it may need even more.
+	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules
+	// it may need even more.
 	Needs int
 	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
 	Approximations []*messages.Approximation
 	// Unrendered is what no rule can express: SCTP, IPv6, unusable source ranges.
 	Unrendered []*messages.ObjectError
-	// Unserved are the approximations that hold instead while there can be no rules in VPP: the frontends of Ranged are not served. What then happens
-	// to packets that should be dropped depends on the rows, so their planner reports it (nat44.Config.Guarded).
+	// Unserved are the approximations that hold instead while there can be no rules in VPP: the
+	// frontends of Ranged are not served. What then happens to packets that should be dropped
+	// depends on the rows, so their planner reports it (nat44.Config.Guarded).
 	Unserved []*messages.Approximation
 }
 
 // Rules returns all rules of the service; minimal.
 func (p *ServicePlan) Rules() []Rule { return Minimal(slices.Concat(p.Ranges, p.Drops)) }
 
-// Plan returns what VPP has to drop in front of NAT for one service on this node: packets to load-balancer addresses from outside their
-// source ranges, and packets to frontends whose action is to drop. It is pure: the same view gives the same plan.
+// Plan returns what VPP has to drop in front of NAT for one service on this node: packets to
+// load-balancer addresses from outside their source ranges, and packets to frontends whose action
+// is to drop. It is pure: the same view gives the same plan.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	p := planner{cfg: cfg, view: view, plan: &ServicePlan{Service: view.GetKey()}}
 	for _, f := range view.GetFrontends() {
@@ -59,12 +64,15 @@ type planner struct {
 	cfg  Config
 	view *messages.ServiceView
 	plan *ServicePlan
-	// name is the text of the current frontend, told the last one whose fragments were reported, so that each is reported once.
+	// name is the text of the current frontend, told the last one whose fragments were reported, so
+	// that each is reported once.
 	name, told string
-	// outside are the networks that the source ranges allowed leave out: the frontends of a service mostly share one list.
+	// outside are the networks that the source ranges allowed leave out: the frontends of a service
+	// mostly share one list.
 	allowed []string
 	outside []netip.Prefix
-	// dropping says of the addresses of the service whether every port of them drops; nil = not worked out.
+	// dropping says of the addresses of the service whether every port of them drops; nil = not
+	// worked out.
 	dropping map[string]bool
 }
 
@@ -113,7 +121,8 @@ func (p *planner) close(k frontend.Key, f *messages.Frontend) {
 	p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.name, whyClosed))
 }
 
-// ranges enters the rules of the current frontend's source ranges. What is more than any service may have is not made.
+// ranges enters the rules of the current frontend's source ranges. What is more than any service
+// may have is not made.
 func (p *planner) ranges(rule Rule, outside []netip.Prefix) {
 	const enough = 2 * MaxServiceRules // rules for both classes of clients may become one
 	for _, from := range outside[:min(len(outside), max(0, enough+1-len(p.plan.Ranges)))] {
@@ -122,7 +131,8 @@ func (p *planner) ranges(rule Rule, outside []netip.Prefix) {
 	}
 }
 
-// routed reports whether a route drops the packets of a frontend (vpp/routes): that of a cluster IP of which every port drops.
+// routed reports whether a route drops the packets of a frontend (vpp/routes): that of a cluster IP
+// of which every port drops.
 func (p *planner) routed(f *messages.Frontend) bool {
 	if !p.cfg.Routed || f.GetScope() != messages.Scope_SCOPE_CLUSTER {
 		return false
@@ -137,7 +147,8 @@ func (p *planner) routed(f *messages.Frontend) bool {
 	return p.dropping[f.GetAddress()]
 }
 
-// rule returns the rule that drops every packet of the clients of a frontend; a frontend that VPP cannot match is entered as unrendered.
+// rule returns the rule that drops every packet of the clients of a frontend; a frontend that VPP
+// cannot match is entered as unrendered.
 func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	proto := f.GetProtocol()
@@ -158,8 +169,8 @@ func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 	return Rule{}, false
 }
 
-// complement returns the networks whose clients the source ranges of the current frontend leave out. An invalid range admits no client: it must not
-// widen access.
+// complement returns the networks whose clients the source ranges of the current frontend leave
+// out. An invalid range admits no client: it must not widen access.
 func (p *planner) complement(within netip.Prefix, f *messages.Frontend) []netip.Prefix {
 	if p.outside != nil && slices.Equal(p.allowed, f.GetAllowSources()) {
 		return p.outside

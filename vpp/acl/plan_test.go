@@ -87,7 +87,8 @@ func TestPlan(t *testing.T) {
 			check(t, "rules", c.rules, plan.Rules())
 			check(t, "unrendered", nil, plan.Unrendered)
 			check(t, "service", "default/web", plan.Service)
-			if ranged := len(plan.Ranges) > 0; ranged != (len(plan.Unserved) > 0) || ranged != (len(plan.Ranged) > 0) { // drops are for the rows to tell of
+			if ranged := len(plan.Ranges) > 0; ranged != (len(plan.Unserved) > 0) || ranged != (len(plan.Ranged) > 0) {
+				// drops are for the rows to tell of
 				t.Errorf("rules %v of %v, but without them %v", plan.Ranges, plan.Ranged, plan.Unserved)
 			}
 			check(t, "needs", max(len(forInterface(c.rules, Remote)), len(forInterface(c.rules, Local))), plan.Needs)
@@ -193,7 +194,8 @@ func ranges(n int) []string {
 	return all
 }
 
-// TestTooManyRanges: a service with more rules than it may have gets none, and its frontends are known.
+// TestTooManyRanges: a service with more rules than it may have gets none, and its frontends are
+// known.
 func TestTooManyRanges(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -223,7 +225,8 @@ func manyRanged(ports uint32, sources []string) (all []*messages.Frontend) {
 	return all
 }
 
-// TestRoutedDrops: what a route drops needs no rule, unless another port of the address is served or refused.
+// TestRoutedDrops: what a route drops needs no rule, unless another port of the address is served
+// or refused.
 func TestRoutedDrops(t *testing.T) {
 	cluster := func(f *messages.Frontend) *messages.Frontend {
 		f.Scope = messages.Scope_SCOPE_CLUSTER
@@ -252,7 +255,8 @@ func TestRoutedDrops(t *testing.T) {
 	}
 }
 
-// TestPlanMeansTheView: for every packet to a frontend, the rules drop what Kubernetes drops before it looks at endpoints.
+// TestPlanMeansTheView: for every packet to a frontend, the rules drop what Kubernetes drops before
+// it looks at endpoints.
 func TestPlanMeansTheView(t *testing.T) {
 	u := newUniverse("10.0.0.0/26")
 	rapid.Check(t, func(t *rapid.T) {

@@ -52,8 +52,9 @@ func genWant(t *rapid.T) *Want {
 // genFew draws how many rules are changed without regard to their number.
 func genFew(t *rapid.T) int { return rapid.SampledFrom([]int{1, 2, 3, fewRules}).Draw(t, "few") }
 
-// disturb lets others change their lists as VPP's messages allow it, with ours in them. It reports whether they did it so that VPP is as we
-// would leave it: nothing of theirs behind our permitting ACL, ours not alone.
+// disturb lets others change their lists as VPP's messages allow it, with ours in them. It reports
+// whether they did it so that VPP is as we would leave it: nothing of theirs behind our permitting
+// ACL, ours not alone.
 func disturb(t *rapid.T, v *vpp) (sane bool) {
 	var theirs []uint32
 	for index, a := range v.acls {
@@ -111,7 +112,8 @@ func (v *vpp) fates() (passes []bool) {
 	return passes
 }
 
-// reference says the same from what is wanted: our rules drop, and what they do not drop is left to the ACLs of others.
+// reference says the same from what is wanted: our rules drop, and what they do not drop is left to
+// the ACLs of others.
 func (v *vpp) reference(want *Want) (passes []bool) {
 	for i := range uint32(ifaces) {
 		eachPacket(func(p packet) {
@@ -121,9 +123,10 @@ func (v *vpp) reference(want *Want) (passes []bool) {
 	return passes
 }
 
-// TestEveryPacket: whatever VPP holds, after Diff and Apply every packet on every interface has the fate that Kubernetes and the ACLs of
-// others give it. On the way there no interface is cut off, no packet gets a fate that it has neither before nor after, and what is not ours
-// stays as it is. Then there is nothing left to do, by the record as by a new read.
+// TestEveryPacket: whatever VPP holds, after Diff and Apply every packet on every interface has the
+// fate that Kubernetes and the ACLs of others give it. On the way there no interface is cut off, no
+// packet gets a fate that it has neither before nor after, and what is not ours stays as it is.
+// Then there is nothing left to do, by the record as by a new read.
 func TestEveryPacket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newVPP(ifaces)
@@ -148,7 +151,8 @@ func TestEveryPacket(t *testing.T) {
 	})
 }
 
-// run brings VPP to what is wanted, one operation after the other, and looks at every packet in between.
+// run brings VPP to what is wanted, one operation after the other, and looks at every packet in
+// between.
 func run(t *rapid.T, v *vpp, want *Want, few int, sane bool) {
 	have := mustRead(t, v)
 	outputs, others := v.outputs(), v.foreign()
@@ -198,7 +202,8 @@ var packets = func() (n int) {
 	return n
 }()
 
-// movedInterfaces says for every interface whether a deny ACL stands on it and it is wanted for another class of clients.
+// movedInterfaces says for every interface whether a deny ACL stands on it and it is wanted for
+// another class of clients.
 func movedInterfaces(v *vpp, want *Want) (moved []bool) {
 	for i := range uint32(ifaces) {
 		class := want.Interfaces[i+1]
@@ -210,8 +215,8 @@ func movedInterfaces(v *vpp, want *Want) (moved []bool) {
 	return moved
 }
 
-// TestNothingIsOpened: without sweep no packet that our rules drop gets through, whatever is wanted; with sweep, after it, VPP is as if
-// there had been no step in between.
+// TestNothingIsOpened: without sweep no packet that our rules drop gets through, whatever is
+// wanted; with sweep, after it, VPP is as if there had been no step in between.
 func TestNothingIsOpened(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newVPP(ifaces)
@@ -228,7 +233,8 @@ func TestNothingIsOpened(t *testing.T) {
 			have.Record(result.Op)
 		}
 		both := v.reference(&Want{Rules: slices.Concat(first.Rules, second.Rules), Interfaces: first.Interfaces})
-		mixed := slices.Contains(slices.Collect(valuesOf(first.Interfaces)), Any) // rules for both classes may become one for all there
+		// rules for both classes may become one for all there
+		mixed := slices.Contains(slices.Collect(valuesOf(first.Interfaces)), Any)
 		for i, passes := range v.fates() {
 			if passes && !before[i] {
 				t.Fatalf("packet %d gets through", i)
@@ -263,7 +269,8 @@ func mustRead(t *rapid.T, v *vpp) *State {
 	return state
 }
 
-// outputs and foreign are what must not change: the output lists, and what is not ours of the input lists.
+// outputs and foreign are what must not change: the output lists, and what is not ours of the input
+// lists.
 func (v *vpp) outputs() (all [][]uint32) {
 	for i := range uint32(ifaces) {
 		all = append(all, v.interfaces[i+1].Output)
@@ -280,7 +287,8 @@ func (v *vpp) foreign() (all [][]uint32) {
 
 func equalLists(a, b [][]uint32) bool { return slices.EqualFunc(a, b, slices.Equal[[]uint32]) }
 
-// TestSameInputTwice: the plan of a service is the same every time, and what Plan, Merge and Diff made needs nothing more.
+// TestSameInputTwice: the plan of a service is the same every time, and what Plan, Merge and Diff
+// made needs nothing more.
 func TestSameInputTwice(t *testing.T) {
 	plans := []*ServicePlan{
 		Plan(view("a/web", serving("203.0.113.10", 80, tcp, ranges(40)...)), Config{}),

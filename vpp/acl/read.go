@@ -11,9 +11,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads the ACLs and the lists of all interfaces from VPP, in two dumps; a change that another client makes between them may be seen
-// in part. The dump includes the rules of other owners, because VPP has no dump by tag; Read discards them. An error wraps what the link
-// reports; errors.Is(err, link.ErrUnsupported) means that the ACL plugin is not loaded.
+// Read reads the ACLs and the lists of all interfaces from VPP, in two dumps; a change that another
+// client makes between them may be seen in part. The dump includes the rules of other owners,
+// because VPP has no dump by tag; Read discards them. An error wraps what the link reports;
+// errors.Is(err, link.ErrUnsupported) means that the ACL plugin is not loaded.
 func Read(ctx context.Context, c link.Caller) (*State, error) {
 	state := NewState()
 	err := c.Dump(ctx, &acl.ACLDump{ACLIndex: none}, func(msg api.Message) {
@@ -30,7 +31,8 @@ func Read(ctx context.Context, c link.Caller) (*State, error) {
 	return state, nil
 }
 
-// adopt enters an ACL with our tag. Of several with the same tag the one with the smallest index is used.
+// adopt enters an ACL with our tag. Of several with the same tag the one with the smallest index is
+// used.
 func (s *State) adopt(a ACL) {
 	_, deny := classOfTag(a.Tag)
 	other, found := s.ACLs[a.Tag]

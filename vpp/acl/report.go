@@ -34,8 +34,9 @@ func (p *planner) unserved(sources []string) {
 	})
 }
 
-// reportClass reports that a rule for one class of clients misses those whose address is of the other class: pods of other nodes, which enter from
-// outside, and where there is no cluster CIDR the pods of this node.
+// reportClass reports that a rule for one class of clients misses those whose address is of the
+// other class: pods of other nodes, which enter from outside, and where there is no cluster CIDR
+// the pods of this node.
 func (p *planner) reportClass(r Rule) {
 	if r.Class == Any {
 		return
@@ -47,7 +48,8 @@ func (p *planner) reportClass(r Rule) {
 	})
 }
 
-// reportFragments reports, once per frontend, that fragmented datagrams to other ports of the address are dropped as well.
+// reportFragments reports, once per frontend, that fragmented datagrams to other ports of the
+// address are dropped as well.
 func (p *planner) reportFragments(r Rule) {
 	if !udp(r) || p.told == p.name {
 		return

@@ -19,14 +19,16 @@ type Rule struct {
 	Port uint16
 	// Proto is the IANA protocol number, TCP or UDP: VPP compares the ports of no other protocol.
 	Proto uint8
-	// From are the source addresses; masked, of the family of VIP. All addresses where no client is allowed.
+	// From are the source addresses; masked, of the family of VIP. All addresses where no client is
+	// allowed.
 	From netip.Prefix
 }
 
 // Key returns the frontend of the rule.
 func (r Rule) Key() frontend.Key { return frontend.Key{Addr: r.VIP, Port: r.Port, Proto: r.Proto} }
 
-// Compare orders rules by frontend, source address, length of the source prefix (a network comes before its parts) and class.
+// Compare orders rules by frontend, source address, length of the source prefix (a network comes
+// before its parts) and class.
 func (r Rule) Compare(other Rule) int {
 	return cmp.Or(r.Key().Compare(other.Key()), r.From.Addr().Compare(other.From.Addr()), cmp.Compare(r.From.Bits(), other.From.Bits()),
 		cmp.Compare(r.Class, other.Class))
@@ -41,8 +43,9 @@ func (r Rule) valid() bool {
 		r.From.IsValid() && r.From == r.From.Masked() && r.From.Addr().Is4() == r.VIP.Is4()
 }
 
-// Minimal returns the rules in order, without duplicates and without those that another one includes: fewer rules cost VPP less time at
-// each change. The same frontend and sources for two classes of clients become one rule for both. The argument is not changed.
+// Minimal returns the rules in order, without duplicates and without those that another one
+// includes: fewer rules cost VPP less time at each change. The same frontend and sources for two
+// classes of clients become one rule for both. The argument is not changed.
 func Minimal(rules []Rule) []Rule {
 	ordered := slices.Clone(rules)
 	slices.SortFunc(ordered, Rule.Compare)
@@ -55,7 +58,8 @@ func Minimal(rules []Rule) []Rule {
 		merged = append(merged, r)
 	}
 	minimal := merged[:0]
-	// around are the rules of the same frontend, kept so far, whose networks contain the current one: the innermost last.
+	// around are the rules of the same frontend, kept so far, whose networks contain the current
+	// one: the innermost last.
 	var around []Rule
 	for _, r := range merged {
 		for len(around) > 0 && !around[len(around)-1].contains(r) {
@@ -69,12 +73,14 @@ func Minimal(rules []Rule) []Rule {
 	return minimal
 }
 
-// contains reports whether both rules have the same frontend and this one drops all sources of the other.
+// contains reports whether both rules have the same frontend and this one drops all sources of the
+// other.
 func (r Rule) contains(other Rule) bool {
 	return r.Key() == other.Key() && r.From.Bits() <= other.From.Bits() && r.From.Contains(other.From.Addr())
 }
 
-// forInterface returns the rules that apply on interfaces of a class, minimal; their class is that of the interface.
+// forInterface returns the rules that apply on interfaces of a class, minimal; their class is that
+// of the interface.
 func forInterface(rules []Rule, class Class) []Rule {
 	var own []Rule
 	for _, r := range rules {

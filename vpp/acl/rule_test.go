@@ -116,8 +116,8 @@ func eachPacket(each func(packet)) {
 	}
 }
 
-// TestMinimalMeansTheSame: on interfaces of one class of clients the same packets are dropped; where both enter, at least the same; and
-// no rule is left that another one makes superfluous.
+// TestMinimalMeansTheSame: on interfaces of one class of clients the same packets are dropped;
+// where both enter, at least the same; and no rule is left that another one makes superfluous.
 func TestMinimalMeansTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := genRules(12).Draw(t, "rules")

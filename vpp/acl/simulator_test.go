@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connect starts a simulated VPP with an uplink and two pods, and a link to it. Both end with the test.
+// connect starts a simulated VPP with an uplink and two pods, and a link to it. Both end with the
+// test.
 func connect(t *testing.T, opts simulator.Options) (*simulator.VPP, *link.Link) {
 	t.Helper()
 	v := simulator.New(opts)
@@ -65,8 +66,9 @@ func connect(t *testing.T, opts simulator.Options) (*simulator.VPP, *link.Link) 
 	return v, l
 }
 
-// TestInFrontOfNAT: deny rules and rows together do what Kubernetes asks for: VPP drops before it translates, each client gets its own
-// answer, and an ACL of others goes on to decide what it decided.
+// TestInFrontOfNAT: deny rules and rows together do what Kubernetes asks for: VPP drops before it
+// translates, each client gets its own answer, and an ACL of others goes on to decide what it
+// decided.
 func TestInFrontOfNAT(t *testing.T) {
 	v, l := connect(t, simulator.Options{})
 	const lb, nodePort = "203.0.113.10:80", "192.168.50.1:30080"

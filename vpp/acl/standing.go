@@ -8,13 +8,15 @@ import (
 
 // Standing is the difference between what VPP drops and what it should drop, by frontend.
 type Standing struct {
-	// Missing are the frontends for which VPP does not drop enough on some interface. Their rows have to wait.
+	// Missing are the frontends for which VPP does not drop enough on some interface. Their rows
+	// have to wait.
 	Missing map[frontend.Key]bool
 	// Surplus are the frontends for which VPP drops too much on some interface.
 	Surplus map[frontend.Key]bool
 }
 
-// Compare returns the frontends whose rules differ. With have nil, the state of VPP is unknown and everything wanted counts as missing.
+// Compare returns the frontends whose rules differ. With have nil, the state of VPP is unknown and
+// everything wanted counts as missing.
 func Compare(have *State, want *Want) Standing {
 	s := Standing{Missing: map[frontend.Key]bool{}, Surplus: map[frontend.Key]bool{}}
 	if have == nil {

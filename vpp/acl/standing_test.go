@@ -57,7 +57,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareAgreesWithDiff: after what Diff says has been done nothing is missing, and with sweep nothing is too much.
+// TestCompareAgreesWithDiff: after what Diff says has been done nothing is missing, and with sweep
+// nothing is too much.
 func TestCompareAgreesWithDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newVPP(ifaces)

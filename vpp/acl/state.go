@@ -14,15 +14,18 @@ type ACL struct {
 	Index uint32
 	// Tag is DenyTag of a class, or PermitTag.
 	Tag string
-	// Rules of a deny ACL, minimal, their class that of the tag; nil for the permitting one. Immutable once handed out.
+	// Rules of a deny ACL, minimal, their class that of the tag; nil for the permitting one.
+	// Immutable once handed out.
 	Rules []Rule
 
-	// odd is set by Read where VPP holds something that this package never writes under the tag. Diff always replaces such an ACL.
+	// odd is set by Read where VPP holds something that this package never writes under the tag.
+	// Diff always replaces such an ACL.
 	odd bool
 }
 
-// Lists are the ACLs of one interface by index, in the order in which VPP matches them: the first rule that matches decides, and if none
-// does the packet is dropped. An interface without ACLs drops nothing. Immutable once handed out.
+// Lists are the ACLs of one interface by index, in the order in which VPP matches them: the first
+// rule that matches decides, and if none does the packet is dropped. An interface without ACLs
+// drops nothing. Immutable once handed out.
 type Lists struct {
 	// Input are matched before NAT sees the packet.
 	Input []uint32
@@ -38,7 +41,8 @@ func (l Lists) equal(other Lists) bool {
 // empty reports whether no ACL is on the interface.
 func (l Lists) empty() bool { return len(l.Input)+len(l.Output) == 0 }
 
-// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
+// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
+// one goroutine.
 type State struct {
 	// ACLs are ours, by tag. Of several with the same tag this is the one with the smallest index.
 	ACLs map[string]ACL
@@ -98,8 +102,9 @@ func (s *State) others(list []uint32) []uint32 {
 	return others
 }
 
-// Record enters an operation that VPP has carried out, as OpResult.Op returns it, so that the next Diff needs no new read. Operations with
-// an error, or with an unknown outcome, must not be recorded: read instead.
+// Record enters an operation that VPP has carried out, as OpResult.Op returns it, so that the next
+// Diff needs no new read. Operations with an error, or with an unknown outcome, must not be
+// recorded: read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Create, Replace:

@@ -9,8 +9,8 @@ import (
 const (
 	// TagPrefix starts the tag of each of our ACLs.
 	TagPrefix = "troupe/"
-	// PermitTag is the tag of the ACL that permits everything. It ends the list of an interface without an ACL of another owner, because
-	// VPP drops what no rule of a list matches.
+	// PermitTag is the tag of the ACL that permits everything. It ends the list of an interface
+	// without an ACL of another owner, because VPP drops what no rule of a list matches.
 	PermitTag = TagPrefix + "permit"
 	// denyPrefix is followed by the class of the interfaces of the ACL.
 	denyPrefix = TagPrefix + "deny/"
@@ -21,7 +21,8 @@ const (
 // DenyTag returns the tag of the deny ACL of a class, the first on its interfaces.
 func DenyTag(class Class) string { return denyPrefix + class.String() }
 
-// RecentTag returns the tag of the ACL behind it, with the rules that were added since it was large.
+// RecentTag returns the tag of the ACL behind it, with the rules that were added since it was
+// large.
 func RecentTag(class Class) string { return DenyTag(class) + recentSuffix }
 
 // denyTags are the tags of the deny ACLs of a class, in their order in a list; nil for no class.

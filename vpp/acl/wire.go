@@ -43,7 +43,8 @@ func wireRules(tag string, rules []Rule) []acl_types.ACLRule {
 	return wired
 }
 
-// permits returns the two rules that permit everything: a rule is for one family. Permitting without reflection creates no sessions.
+// permits returns the two rules that permit everything: a rule is for one family. Permitting
+// without reflection creates no sessions.
 func permits() []acl_types.ACLRule {
 	all := make([]acl_types.ACLRule, 2)
 	for i, addr := range [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
@@ -95,8 +96,9 @@ func prefixOf(w ip_types.Prefix) (netip.Prefix, bool) {
 	return p, p.IsValid()
 }
 
-// aclOf translates one of our ACLs as VPP holds it. Content that this package never writes under the tag makes it odd; the rules that it
-// can translate are kept, so that Compare still sees what VPP drops.
+// aclOf translates one of our ACLs as VPP holds it. Content that this package never writes under
+// the tag makes it odd; the rules that it can translate are kept, so that Compare still sees what
+// VPP drops.
 func aclOf(d *acl.ACLDetails) ACL {
 	held := ACL{Index: d.ACLIndex, Tag: d.Tag}
 	class, deny := classOfTag(d.Tag)

@@ -15,18 +15,19 @@ import (
 type OpResult struct {
 	// Op is the operation; of PutRow with the id that VPP has given to the row.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
-	// not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
+	// this package, or of vpp/link where VPP has not answered.
 	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
-	// the next Diff.
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or
+	// contradicts it. The caller must read before the next Diff.
 	Unknown bool
 	// Messages is the number of messages that change VPP and were handed to it.
 	Messages int
 }
 
-// Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that fails does not stop those
-// that follow. Before that it asks which nodes the interfaces have: VPP runs a node twice that is enabled twice.
+// Apply carries out the operations in their order, in one pipelined batch, and returns one result
+// per operation. An operation that fails does not stop those that follow. Before that it asks which
+// nodes the interfaces have: VPP runs a node twice that is enabled twice.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	interfaces, nodes := []uint32(nil), []node(nil)
@@ -44,7 +45,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	var owner []int
 	for i, op := range ops {
 		if err != nil {
-			// %v: the failed read changed nothing, so its own class must not make the outcome unknown.
+			// %v: the failed read changed nothing, so its own class must not make the outcome
+			// unknown.
 			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
 			continue
 		}
@@ -71,7 +73,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return results
 }
 
-// setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another policy VPP replaces every source.
+// setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another
+// policy VPP replaces every source.
 func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
 	answers, err := c.Do(ctx, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
 	if err != nil {
@@ -81,8 +84,9 @@ func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
 	return r.Err == nil
 }
 
-// messages are those of an operation, in the order in which they have to be sent; missing are the nodes that its interface does not have. One that has all of
-// them is in its tables already: they come first.
+// messages are those of an operation, in the order in which they have to be sent; missing are the
+// nodes that its interface does not have. One that has all of them is in its tables already: they
+// come first.
 func (op Op) messages(missing []node) (msgs []api.Message) {
 	switch op.Verb {
 	case SetSNAT:

@@ -15,7 +15,8 @@ import (
 // the address alone protects it, unless that answers with ICMP as well: package routes takes its
 // own away.
 func below(ctx context.Context, c link.Caller, addresses []netip.Addr) (map[netip.Addr]netip.Prefix, error) {
-	var lookups []netip.Prefix // of each address itself, and of what leads there without a route of its own
+	// of each address itself, and of what leads there without a route of its own
+	var lookups []netip.Prefix
 	for _, addr := range addresses {
 		own := netip.PrefixFrom(addr, addr.BitLen())
 		lookups = append(lookups, own, netip.PrefixFrom(addr, addr.BitLen()-1).Masked())

@@ -11,15 +11,18 @@ import (
 
 // Config holds the settings of the planner. The zero value serves IPv6 only, without source NAT.
 type Config struct {
-	// Node is the name of the node. It seeds the choice of backends where a service has more than fit into a row.
+	// Node is the name of the node. It seeds the choice of backends where a service has more than
+	// fit into a row.
 	Node string
 	// IPv4 says that this renderer serves IPv4 too; otherwise another one does.
 	IPv4 bool
-	// SNAT are the addresses, at most one of each family, that replace the source of clients where answers have to come back through this node, and where
-	// a pod reaches itself: routed to this node and not used by any other host, by default the last address of the node's pod CIDR of the family.
+	// SNAT are the addresses, at most one of each family, that replace the source of clients where
+	// answers have to come back through this node, and where a pod reaches itself: routed to this
+	// node and not used by any other host, by default the last address of the node's pod CIDR of
+	// the family.
 	SNAT []netip.Addr
-	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
-	// reports for frontends without one.
+	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
+	// It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Services are the networks of the cluster IPs.
 	Services []netip.Prefix
@@ -29,8 +32,8 @@ type Config struct {
 	Ground frontend.Ground
 }
 
-// ForNode completes the configuration for a node: unset addresses of SNAT are the last ones of its pod CIDRs. The agent and a dry run both use it, so that
-// they plan the same rows.
+// ForNode completes the configuration for a node: unset addresses of SNAT are the last ones of its
+// pod CIDRs. The agent and a dry run both use it, so that they plan the same rows.
 func (c Config) ForNode(self *messages.Node) Config {
 	if len(c.SNAT) > 0 {
 		return c
@@ -65,7 +68,8 @@ func (c Config) InCluster(begin *messages.Begin) Config {
 	return c
 }
 
-// lastAddress is the last address of a network that no pod gets: the one before the broadcast address.
+// lastAddress is the last address of a network that no pod gets: the one before the broadcast
+// address.
 func lastAddress(p netip.Prefix) netip.Addr {
 	b := p.Masked().Addr().AsSlice()
 	for i := p.Bits(); i < len(b)*8; i++ {

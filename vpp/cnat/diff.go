@@ -7,9 +7,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Diff returns the least operations that turn what VPP holds into what is wanted: settings and interfaces, then rows ordered by key, then rows that are not
-// wanted and interfaces. Rows that nothing wants are deleted only with sweep, that is when every service has rendered; those of others never, nor are they
-// replaced. Equal arguments give equal results; a state that is as wanted gives none.
+// Diff returns the least operations that turn what VPP holds into what is wanted: settings and
+// interfaces, then rows ordered by key, then rows that are not wanted and interfaces. Rows that
+// nothing wants are deleted only with sweep, that is when every service has rendered; those of
+// others never, nor are they replaced. Equal arguments give equal results; a state that is as
+// wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
 	settings, detach := DiffSettings(have, want)
 	var replaced, put, gone []Op
@@ -46,8 +48,9 @@ func (s *State) held(key frontend.Key) *Held {
 	return nil
 }
 
-// DiffRow returns the operations on one row; nil stands for none. A row of another shape is deleted first, because VPP takes the shape of a row from the
-// request that adds it; the deletions of all rows of an address have to come before the first one is added again.
+// DiffRow returns the operations on one row; nil stands for none. A row of another shape is deleted
+// first, because VPP takes the shape of a row from the request that adds it; the deletions of all
+// rows of an address have to come before the first one is added again.
 func DiffRow(have *Held, want *Row) []Op {
 	if want != nil && len(want.Backends) == 0 {
 		want = nil
@@ -79,7 +82,8 @@ func Cost(ops []Op) (messages int) {
 	return messages
 }
 
-// DiffSettings returns the operations on settings and interfaces: those before the rows, and those after.
+// DiffSettings returns the operations on settings and interfaces: those before the rows, and those
+// after.
 func DiffSettings(have *State, want *Want) (before, after []Op) {
 	if have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT() {
 		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT, Newer: have.Newer, Held: have.SNAT != NoSNAT()})
@@ -91,7 +95,9 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 	excluded := want.excluded(have.Excluded)
 	if add, del := missingFrom(held, excluded), missingFrom(excluded, held); len(add)+len(del) > 0 && (!have.Newer || want.SNAT != NoSNAT()) {
 		targets := Op{Verb: SetTargets, Add: add, Del: del}
-		if before = append(before, targets); !have.Newer { // before the address, without which nothing is replaced; in 26.06 there are none without it
+		if before = append(before, targets); !have.Newer {
+			// before the address, without which nothing is replaced; in 26.06 there are none
+			// without it
 			before = append([]Op{targets}, before[:len(before)-1]...)
 		}
 	}

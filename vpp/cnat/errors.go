@@ -4,7 +4,8 @@ import (
 	"errors"
 )
 
-// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the operation.
+// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the
+// operation.
 var (
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
 	ErrNoInterface = errors.New("no such interface")

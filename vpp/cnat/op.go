@@ -12,12 +12,13 @@ type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone VPP replaces every source.
+	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone VPP
+	// replaces every source.
 	SetSNAT Verb = iota + 1
 	// SetTargets excludes the networks Op.Add from source NAT, and then no longer Op.Del.
 	SetTargets
-	// Attach gives Op.Interface the nodes of CNAT, those that it does not have, and before that its Op.Tables, which an earlier interface of that index may
-	// have left to it.
+	// Attach gives Op.Interface the nodes of CNAT, those that it does not have, and before that its
+	// Op.Tables, which an earlier interface of that index may have left to it.
 	Attach
 	// PutRow creates Op.Row, or replaces the backends of the row with its key. Sessions stay.
 	PutRow
@@ -36,7 +37,8 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb-%d", uint8(v))
 }
 
-// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names
+// have a meaning.
 type Op struct {
 	// Verb says what is done.
 	Verb Verb

@@ -45,10 +45,12 @@ func (p *ServicePlan) Claims() []Row {
 	return claims
 }
 
-// Plan returns the rows of one service on this node. It is pure: the same view and configuration give the same plan. The view must come
-// from kube/service, which orders frontends by address, port, protocol and client class.
+// Plan returns the rows of one service on this node. It is pure: the same view and configuration
+// give the same plan. The view must come from kube/service, which orders frontends by address,
+// port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
-	family := func(ip6 bool) (string, bool) { return "", ip6 || cfg.IPv4 } // where it serves IPv6 alone another renderer serves IPv4
+	// where it serves IPv6 alone another renderer serves IPv4
+	family := func(ip6 bool) (string, bool) { return "", ip6 || cfg.IPv4 }
 	p := planner{cfg: cfg, known: map[netip.Addr]bool{}, clusterIPs: map[netip.Addr]bool{}, Planner: rule.New(view, rule.Config{
 		Renderer: Renderer, Name: "CNAT", Family: family, Unreachable: cfg.Unreachable, Ground: cfg.Ground,
 	})}
@@ -172,7 +174,8 @@ func (p *planner) remember(backends []netip.AddrPort, here map[netip.AddrPort]bo
 	}
 }
 
-// place orders the backends that compete for a row, on each node in another way, and so that one more or less changes one.
+// place orders the backends that compete for a row, on each node in another way, and so that one
+// more or less changes one.
 func (p *planner) place(b netip.AddrPort) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.cfg.Node)) // never fails

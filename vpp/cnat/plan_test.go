@@ -74,7 +74,8 @@ func allowing(sources ...string) func(*messages.Frontend) {
 	return func(f *messages.Frontend) { f.AllowSources = sources }
 }
 
-// planText writes a plan: rows, then "refuse" refused frontends, "~" approximations, "!" parts without a row.
+// planText writes a plan: rows, then "refuse" refused frontends, "~" approximations, "!" parts
+// without a row.
 func planText(p *ServicePlan) string {
 	var b strings.Builder
 	for _, row := range p.Rows {
@@ -266,7 +267,8 @@ func TestForNode(t *testing.T) {
 	}
 }
 
-// TestPlanProperties: every frontend ends in exactly one way, and no row is one that VPP could not take.
+// TestPlanProperties: every frontend ends in exactly one way, and no row is one that VPP could not
+// take.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		addr := rapid.SampledFrom([]string{"fd00:96::1", "fd00:96::2", "2001:db8::1", "10.96.0.1", "fe80::1%x", "::ffff:1.2.3.4", "", "fd00:1::5"})

@@ -54,7 +54,8 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addres
 			continue
 		}
 		if s.Attached[index] = nil; s.earlier() {
-			s.Attached[index] = &Tables{Host: true, Outside: true} // it had other tables: no interface is to be in both
+			// it had other tables: no interface is to be in both
+			s.Attached[index] = &Tables{Host: true, Outside: true}
 		}
 	}
 	return s, nil
@@ -109,7 +110,8 @@ func Interfaces(ctx context.Context, c link.Caller) (indexes []uint32, err error
 	return indexes, nil
 }
 
-// missingNodes asks which nodes interfaces do not have. An interface that VPP does not have lacks all of them.
+// missingNodes asks which nodes interfaces do not have. An interface that VPP does not have lacks
+// all of them.
 func missingNodes(ctx context.Context, c link.Caller, nodes []node, indexes []uint32) (map[uint32][]node, error) {
 	msgs := make([]api.Message, 0, 2*len(nodes)*len(indexes))
 	for _, index := range indexes {

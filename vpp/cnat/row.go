@@ -11,7 +11,8 @@ import (
 // Renderer is the name of this renderer in messages and plans.
 const Renderer = "cnat"
 
-// MaxBackends is how many backends a row has at most: VPP counts them in 16 bits, and reads all of them again with every change of one.
+// MaxBackends is how many backends a row has at most: VPP counts them in 16 bits, and reads all of
+// them again with every change of one.
 const MaxBackends = 4096
 
 // Row is one translation, as it should be or as VPP holds it.
@@ -23,14 +24,16 @@ type Row struct {
 	// follow the routes of VPP. VPP drops what is sent to other ports of any other address of a
 	// row. A dump does not return it.
 	RealIP bool
-	// Sticky sends all connections of a client to the same backend as long as that is there: maglev by the source address, else the hash of the
-	// connection decides. VPP takes it from the request that adds the row.
+	// Sticky sends all connections of a client to the same backend as long as that is there: maglev
+	// by the source address, else the hash of the connection decides. VPP takes it from the request
+	// that adds the row.
 	Sticky bool
-	// Maglev spreads connections by consistent hashing: where a backend comes or goes, few connections would choose another one. VPP takes it from the
-	// request that adds the row.
+	// Maglev spreads connections by consistent hashing: where a backend comes or goes, few
+	// connections would choose another one. VPP takes it from the request that adds the row.
 	Maglev bool
-	// Backends are ordered by address and port, without duplicates; immutable once the row is handed out. A row without backends is that of a frontend
-	// that is refused, and counts as absent.
+	// Backends are ordered by address and port, without duplicates; immutable once the row is
+	// handed out. A row without backends is that of a frontend that is refused, and counts as
+	// absent.
 	Backends []netip.AddrPort
 }
 
@@ -39,7 +42,8 @@ func (r Row) Equal(other Row) bool {
 	return r.sameShape(&other) && slices.Equal(r.Backends, other.Backends)
 }
 
-// sameShape reports whether everything but the backends is equal, so that one row can be made the other by one message.
+// sameShape reports whether everything but the backends is equal, so that one row can be made the
+// other by one message.
 func (r *Row) sameShape(other *Row) bool {
 	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky && r.Maglev == other.Maglev
 }

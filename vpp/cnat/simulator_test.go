@@ -27,7 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testNode is a simulated VPP with an uplink and two pods, what is wanted there, and what is believed of it.
+// testNode is a simulated VPP with an uplink and two pods, what is wanted there, and what is
+// believed of it.
 type testNode struct {
 	testing.TB
 	vpp   *simulator.VPP
@@ -189,7 +190,8 @@ func TestPackets(t *testing.T) {
 		{"up", "[2001:db8:5::9]:5000", "[2001:db8::1]:30081", 6, "up [fd00:1::ffff:ffff:ffff:fffe]:49153 > [fd00:2::1]:8080"},
 		{"up", "[2001:db8:5::9]:5001", "[2001:db8:9::1]:80", 6, "up [fd00:1::ffff:ffff:ffff:fffe]:49154 > [fd00:2::1]:8080"},
 		{"up", "[2001:db8:5::9]:5000", "[2001:db8::1]:22", 6, "local"},
-		{"pod1", "[fd00:1::1]:4000", "[2001:db8:9::1]:22", 6, "up [fd00:1::1]:4000 > [2001:db8:9::1]:22"}, // of another host
+		// of another host
+		{"pod1", "[fd00:1::1]:4000", "[2001:db8:9::1]:22", 6, "up [fd00:1::1]:4000 > [2001:db8:9::1]:22"},
 		{"up", "[2001:db8:5::9]:5000", "[2001:db8:6::9]:80", 6, "up [2001:db8:5::9]:5000 > [2001:db8:6::9]:80"},
 		{"pod1", "[fd00:1::1]:4000", "[fd00:1::2]:80", 6, "pod2 [fd00:1::1]:4000 > [fd00:1::2]:80"},
 		{"up", "[2001:db8:5::9]:0", "[fd00:96::1]:0", 58, "dropped"},
@@ -236,7 +238,8 @@ func leastMessages(t *testing.T, n *testNode) {
 	if _, err := n.link.Do(t.Context(), []api.Message{theirs, earlier}); err != nil {
 		t.Fatal(err)
 	}
-	nodes, anew, tables := 2, 2, "" // of an interface; messages for another address, and what follows it
+	// of an interface; messages for another address, and what follows it
+	nodes, anew, tables := 2, 2, ""
 	address := "keep sources on the way to 1 networks more, 0 fewer, replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does"
 	if n.read(); n.state.Newer {
 		nodes, anew, tables = 4, 3+1+3*4, ", keep sources on the way to 1 networks more, 0 fewer, attach CNAT to interface 1, attach CNAT to interface 2 of the host, attach CNAT to interface 3 of a pod"

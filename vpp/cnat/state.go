@@ -15,7 +15,8 @@ type Held struct {
 	ID uint32
 	// Ours says that all of its backends have the mark of this agent.
 	Ours bool
-	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of addresses. It equals no row.
+	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of
+	// addresses. It equals no row.
 	Odd bool
 }
 
@@ -47,7 +48,8 @@ type Want struct {
 	Partial bool
 	// IPv4 says whether interfaces get the nodes of IPv4 besides those of IPv6.
 	IPv4 bool
-	// Interfaces by sw_if_index: those that get the nodes; nil = it had them, and loses them. Others are left alone.
+	// Interfaces by sw_if_index: those that get the nodes; nil = it had them, and loses them.
+	// Others are left alone.
 	Interfaces map[uint32]*Tables
 }
 
@@ -56,7 +58,8 @@ func (c Config) Want() *Want {
 	return &Want{SNAT: SNAT{c.snat(false), c.snat(true)}, IPv4: c.IPv4, Interfaces: map[uint32]*Tables{}, Rows: map[frontend.Key]Row{}}
 }
 
-// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
+// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
+// one goroutine.
 type State struct {
 	// Rows are all translations, those of others included.
 	Rows map[frontend.Key]Held
@@ -72,8 +75,9 @@ type State struct {
 	Newer bool
 	// NoPolicy says that VPP may lack the policy of Kubernetes although it has an address.
 	NoPolicy bool
-	// Attached are the interfaces that have the nodes of CNAT, as far as is known, with their tables; nil = not known, but those that they should be in,
-	// because Apply sets the tables first.
+	// Attached are the interfaces that have the nodes of CNAT, as far as is known, with their
+	// tables; nil = not known, but those that they should be in, because Apply sets the tables
+	// first.
 	Attached map[uint32]*Tables
 }
 
@@ -134,8 +138,9 @@ func (s *State) Assume(interfaces map[uint32]*Tables) {
 	}
 }
 
-// Record enters an operation that VPP has carried out, so that the next Diff needs no new read: as Apply returns it. Operations with an error, or with an
-// unknown outcome, must not be recorded: read instead.
+// Record enters an operation that VPP has carried out, so that the next Diff needs no new read: as
+// Apply returns it. Operations with an error, or with an unknown outcome, must not be recorded:
+// read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case SetSNAT:

@@ -23,10 +23,12 @@ const noInterface = ^interface_types.InterfaceIndex(0)
 // hashSource is the bit of the flow hash for the source address.
 const hashSource = 1
 
-// node is a node of CNAT and the arc on which it stands, with the last node of the arc, which is no feature of any interface.
+// node is a node of CNAT and the arc on which it stands, with the last node of the arc, which is no
+// feature of any interface.
 type node struct{ arc, name, last string }
 
-// nodesOf are the nodes of an interface, in the order in which they are enabled: without the output node answers to clients are not translated.
+// nodesOf are the nodes of an interface, in the order in which they are enabled: without the output
+// node answers to clients are not translated.
 func nodesOf(ip4, newer bool) (nodes []node) {
 	families := []string{"ip6"}
 	if ip4 {
@@ -42,8 +44,8 @@ func nodesOf(ip4, newer bool) (nodes []node) {
 	return nodes
 }
 
-// queries ask whether an interface has a node: the answers are yes and no. VPP answers both with yes for an interface whose index is beyond those that
-// ever had a feature on the arc.
+// queries ask whether an interface has a node: the answers are yes and no. VPP answers both with
+// yes for an interface whose index is beyond those that ever had a feature on the arc.
 func (n node) queries(index uint32) []api.Message {
 	i := interface_types.InterfaceIndex(index)
 	return []api.Message{
@@ -95,8 +97,8 @@ func excludedIn(text string) map[netip.Prefix]bool {
 	return found
 }
 
-// snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them. It does not take one of two addresses away, and crashes on a
-// policy without an address.
+// snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them. It
+// does not take one of two addresses away, and crashes on a policy without an address.
 func snatMessages(op Op) (msgs []api.Message) {
 	if op.Held {
 		msgs = append(msgs, snatMessage(NoSNAT()))
@@ -149,7 +151,8 @@ func readEndpoint(e *cnat.CnatEndpoint) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr, e.Port), ok && e.SwIfIndex == noInterface
 }
 
-// VPP stores neither the owner of a translation nor what maglev hashes, but it stores the flags of a path and ignores these three. The others are VPP's.
+// VPP stores neither the owner of a translation nor what maglev hashes, but it stores the flags of
+// a path and ignores these three. The others are VPP's.
 const (
 	mark          = 0x50 // of this agent
 	ofConnections = 0x20 // maglev hashes connections, not sources
@@ -157,7 +160,8 @@ const (
 	ownFlags = 0x01 | 0x04 | 0x08
 )
 
-// readRow translates what a dump returns of a translation. Whether its address stays one of VPP is not in it.
+// readRow translates what a dump returns of a translation. Whether its address stays one of VPP is
+// not in it.
 func readRow(t *cnat.CnatTranslation) Held {
 	vip, plain := readEndpoint(&t.Vip)
 	h := Held{ID: t.ID, Odd: !plain, Ours: len(t.Paths) > 0}

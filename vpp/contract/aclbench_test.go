@@ -8,8 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
-// BenchmarkAccessLists is what it costs VPP that one rule of 12,000 comes or goes, on 30 interfaces. VPP forwards nothing meanwhile. Compared are all rules
-// in one ACL, and what Diff makes of it.
+// BenchmarkAccessLists is what it costs VPP that one rule of 12,000 comes or goes, on 30
+// interfaces. VPP forwards nothing meanwhile. Compared are all rules in one ACL, and what Diff
+// makes of it.
 func BenchmarkAccessLists(b *testing.B) {
 	binary, plugins, why := realvpp.Find()
 	if why != "" {

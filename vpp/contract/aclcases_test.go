@@ -47,7 +47,8 @@ func denial(t testing.TB, src, dst string) acl_types.ACLRule {
 	}
 }
 
-// expectACL adds or replaces an ACL and fails the test unless VPP returns the value, which follows the index in this reply.
+// expectACL adds or replaces an ACL and fails the test unless VPP returns the value, which follows
+// the index in this reply.
 func (v *rig) expectACL(t testing.TB, want int32, msg *wire.ACLAddReplace) {
 	t.Helper()
 	results, err := v.link.Do(t.Context(), []api.Message{msg})
@@ -113,8 +114,8 @@ func (v *rig) readACLs(t testing.TB) *acl.State {
 	return state
 }
 
-// settleACLs makes VPP drop what is wanted and returns the names of the operations that it took. What was recorded has to be what a read
-// returns, and another Diff has to find nothing to do.
+// settleACLs makes VPP drop what is wanted and returns the names of the operations that it took.
+// What was recorded has to be what a read returns, and another Diff has to find nothing to do.
 func (v *rig) settleACLs(t testing.TB, want *acl.Want) []string {
 	t.Helper()
 	have := v.readACLs(t)
@@ -388,7 +389,8 @@ var aclCases = []contractCase{
 			want.Interfaces[uint32(loopback(t, v))] = class
 		}
 		v.settleACLs(t, want)
-		check(t, "rules", 3*acl.MaxRules+3, v.readACLs(t).Rules()) // one rule stands in for recent ones
+		// one rule stands in for recent ones
+		check(t, "rules", 3*acl.MaxRules+3, v.readACLs(t).Rules())
 		want.Rules = want.Rules[:len(want.Rules)-1]
 		check(t, "operations", []string{"replace-acl", "replace-acl", "replace-acl"}, v.settleACLs(t, want))
 	}},
@@ -412,7 +414,8 @@ var aclCases = []contractCase{
 		check(t, "operations", []string{"replace-acl"}, v.settleACLs(t, want))
 		checkLists(t, v, uplink, []uint32{base, recent, permit}, nil)
 		want.Rules = want.Rules[1:]
-		check(t, "operations", []string{"replace-acl", "replace-acl"}, v.settleACLs(t, want)) // the rule that stands in for recent ones has gone too
+		// the rule that stands in for recent ones has gone too
+		check(t, "operations", []string{"replace-acl", "replace-acl"}, v.settleACLs(t, want))
 		want.Rules = want.Rules[:100]
 		check(t, "operations", []string{"replace-acl", "set-acl-lists", "delete-acl"}, v.settleACLs(t, want))
 		checkLists(t, v, uplink, []uint32{base, permit}, nil)

@@ -20,8 +20,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// The load of BenchmarkClashes: a client closes connections through a service with two endpoints, then connects to one of them from as many ports for
-// each alignment. Linux takes every second port of 32768 to 60999, each destination from a start of its own.
+// The load of BenchmarkClashes: a client closes connections through a service with two endpoints,
+// then connects to one of them from as many ports for each alignment. Linux takes every second port
+// of 32768 to 60999, each destination from a start of its own.
 const (
 	clashSeconds, closesPerSecond = 20, 200
 	directConnections, alignments = 300, 24
@@ -32,7 +33,8 @@ const (
 // remedy is something against clashes.
 type remedy struct {
 	name string
-	// transitory is the timeout of closed TCP sessions, freeEvery the seconds between deletions of expired ones; 0 = never.
+	// transitory is the timeout of closed TCP sessions, freeEvery the seconds between deletions of
+	// expired ones; 0 = never.
 	transitory uint32
 	freeEvery  int
 	// masquerade replaces the source of every client, clashes that of those that clash.
@@ -40,9 +42,10 @@ type remedy struct {
 	cnat                bool
 }
 
-// BenchmarkClashes prints how many connections past a service fail with each remedy, for each alignment of ports: at once, and 15 s later with another VPP,
-// because attempts have effects. The remedies that free sessions have their price printed, and that of a short timeout: how many half-closed connections
-// ended that were silent meanwhile.
+// BenchmarkClashes prints how many connections past a service fail with each remedy, for each
+// alignment of ports: at once, and 15 s later with another VPP, because attempts have effects. The
+// remedies that free sessions have their price printed, and that of a short timeout: how many
+// half-closed connections ended that were silent meanwhile.
 func BenchmarkClashes(b *testing.B) {
 	binary, plugins, why := realvpp.Find()
 	if why != "" {
@@ -136,8 +139,9 @@ func (c *crossing) serveByCNAT() {
 // Flags of TCP beside syn and ack.
 const fin = 0x01
 
-// connect passes packets with the flags over each connection, alternately from the client and from what it reached, and returns the far ends, as they see
-// the client. A connection of which a packet gets lost, or comes from elsewhere, has none afterwards.
+// connect passes packets with the flags over each connection, alternately from the client and from
+// what it reached, and returns the far ends, as they see the client. A connection of which a packet
+// gets lost, or comes from elsewhere, has none afterwards.
 func (c *crossing) connect(from []netip.AddrPort, to netip.AddrPort, flags ...uint8) []packet {
 	far := make([]packet, len(from))
 	for step, f := range flags {

@@ -39,7 +39,8 @@ func (e *egress) use(proto uint8, client string) {
 	}
 }
 
-// direct sends the first packets of a connection to the backend itself, both ways, and returns the address that the backend sees.
+// direct sends the first packets of a connection to the backend itself, both ways, and returns the
+// address that the backend sees.
 func (e *egress) direct(proto uint8, client string) (seen netip.AddrPort) {
 	e.Helper()
 	for _, flags := range []uint8{syn, ack} {
@@ -55,8 +56,8 @@ func (e *egress) direct(proto uint8, client string) (seen netip.AddrPort) {
 	return seen
 }
 
-// clashes fails the test unless connections past the service work: from the given address where a session has the addresses and ports, and otherwise
-// untouched.
+// clashes fails the test unless connections past the service work: from the given address where a
+// session has the addresses and ports, and otherwise untouched.
 func (e *egress) clashes(masquerade netip.Addr, port int) {
 	e.Helper()
 	for i, proto := range []uint8{frontend.TCP, frontend.UDP} {
@@ -72,7 +73,8 @@ func (e *egress) clashes(masquerade netip.Addr, port int) {
 	}
 }
 
-// clashCases are connections past a service, to a backend itself, from the port of a connection through the service.
+// clashCases are connections past a service, to a backend itself, from the port of a connection
+// through the service.
 var clashCases = []contractCase{
 	{"clash/VPP drops a connection with the addresses and ports of a session", func(t *testing.T, v *rig) {
 		e := newClash(t, v, false)
@@ -98,7 +100,8 @@ var clashCases = []contractCase{
 		e.clashes(e.want.TwiceNAT, 40000)
 		e.plain()
 
-		got := e.pass(e.backends, e.backends, frontend.TCP, syn, "10.1.0.9:42000", clashVIP) // a pod that reaches itself
+		// a pod that reaches itself
+		got := e.pass(e.backends, e.backends, frontend.TCP, syn, "10.1.0.9:42000", clashVIP)
 		if got.src.Addr() != e.want.TwiceNAT || got.dst.String() != backendOf {
 			t.Errorf("hairpin: %s", got)
 		}

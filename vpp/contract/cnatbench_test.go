@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
-// BenchmarkTranslations programs 10,000 translations with five backends each into an empty VPP: by the messages alone, pipelined, and with all that the
-// renderer does from the wanted rows on.
+// BenchmarkTranslations programs 10,000 translations with five backends each into an empty VPP: by
+// the messages alone, pipelined, and with all that the renderer does from the wanted rows on.
 func BenchmarkTranslations(b *testing.B) {
 	path, plugins, why := realvpp.Find()
 	if why != "" {

@@ -46,7 +46,8 @@ func translations(t testing.TB, v *rig) []cnat.CnatTranslation {
 	return all
 }
 
-// readBack is what a dump returns of a translation: without what VPP keeps to itself, and with what it adds.
+// readBack is what a dump returns of a translation: without what VPP keeps to itself, and with what
+// it adds.
 func readBack(t testing.TB, v *rig, id uint32, sent *cnat.CnatTranslationUpdate) cnat.CnatTranslation {
 	want := sent.Translation
 	want.ID, want.IsRealIP, want.Flags, want.FlowHashConfig = id, 0, 0, 0

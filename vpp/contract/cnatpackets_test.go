@@ -20,7 +20,8 @@ import (
 // family are the addresses of a node with CNAT, in one address family.
 type family struct {
 	ip6 bool
-	// pod is the first of two pods, far the backend on another node, outside a client that is no pod.
+	// pod is the first of two pods, far the backend on another node, outside a client that is no
+	// pod.
 	pod, second, far, outside, node, snat, vip string
 }
 
@@ -94,7 +95,8 @@ func newCNATNode(t *testing.T, v *rig, f family) *cnatNode {
 	return n
 }
 
-// seen is the source that the backend on the other node sees of the first pod, whose addresses have the same last 32 bits.
+// seen is the source that the backend on the other node sees of the first pod, whose addresses have
+// the same last 32 bits.
 func (n *cnatNode) seen() netip.Addr {
 	if n.ip6 && n.version(n).cnat.selfByLast32 {
 		return netip.MustParseAddr(n.snat)
@@ -127,8 +129,8 @@ func (n *cnatNode) send(in interface_types.InterfaceIndex, proto, flags uint8, s
 	return got, found
 }
 
-// exchange sends a packet that begins a connection and its answer, and reports where it arrived. want is the source that the backend has to see; its port
-// does not matter where VPP chooses it.
+// exchange sends a packet that begins a connection and its answer, and reports where it arrived.
+// want is the source that the backend has to see; its port does not matter where VPP chooses it.
 func (n *cnatNode) exchange(in interface_types.InterfaceIndex, proto uint8, src, dst netip.AddrPort, out interface_types.InterfaceIndex, want netip.Addr) netip.AddrPort {
 	n.Helper()
 	got, found := n.send(in, proto, syn, src, dst)
@@ -143,7 +145,8 @@ func (n *cnatNode) exchange(in interface_types.InterfaceIndex, proto uint8, src,
 	return got.dst
 }
 
-// moves waits until the packets of an open connection leave through another interface; 0 = get lost.
+// moves waits until the packets of an open connection leave through another interface; 0 = get
+// lost.
 func (n *cnatNode) moves(src, dst netip.AddrPort, out interface_types.InterfaceIndex) {
 	n.Helper()
 	waitFor(n, "the session to end", func() bool {
@@ -173,7 +176,8 @@ var cnatPackets = func() (cases []contractCase) {
 				pod := netip.MustParseAddr(n.pod)
 				n.exchange(n.first, proto, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, pod)
 				n.exchange(n.first, proto, hostPort(n.pod, 40001), hostPort(n.vip, 81), n.uplink, n.seen())
-				n.lost(n.first, proto, hostPort(n.pod, 40002), hostPort(n.vip, 82)) // of an address that is all CNAT's
+				// of an address that is all CNAT's
+				n.lost(n.first, proto, hostPort(n.pod, 40002), hostPort(n.vip, 82))
 			}
 		}},
 		{"a pod reaches itself, from the SNAT address", func(n *cnatNode) {
@@ -208,7 +212,8 @@ var cnatPackets = func() (cases []contractCase) {
 			if !says.endsSessions {
 				n.Skip("this version keeps the sessions of a backend that has gone, see the case before")
 			}
-			// By default VPP has room for so many sessions that it takes more than 400 s to look at all of them.
+			// By default VPP has room for so many sessions that it takes more than 400 s to look at
+			// all of them.
 			process := n.Target.(real).Process
 			process.Configure("cnat { session-max 65536 session-cleanup-timeout 0.1 }")
 			process.Crash(n)

@@ -69,7 +69,8 @@ var cnatRealIPs = func() (cases []contractCase) {
 			if !errors.Is(err, cnat.ErrBelowICMP) {
 				n.Errorf("the row is sent: %v", err)
 			}
-			n.expect(n.T, ok, n.unreachable(true)) // as package routes has it, which may take it away
+			// as package routes has it, which may take it away
+			n.expect(n.T, ok, n.unreachable(true))
 			if err := n.put(); !errors.Is(err, cnat.ErrBelowICMP) {
 				n.Errorf("the row is sent: %v", err)
 			}

@@ -37,8 +37,8 @@ func texts(addresses []netip.Addr) (texts []string) {
 	return texts
 }
 
-// externalCases are what external configuration makes VPP hold: every kind of mapping, pool and output interfaces, added, found as they are
-// wanted, changed and taken away.
+// externalCases are what external configuration makes VPP hold: every kind of mapping, pool and
+// output interfaces, added, found as they are wanted, changed and taken away.
 var externalCases = []contractCase{
 	{"external/mappings of every kind", func(t *testing.T, v *rig) {
 		want := service(t, v, wanted(t, "10.96.0.1:80/TCP", 2))
@@ -66,7 +66,8 @@ var externalCases = []contractCase{
 		want := service(t, v)
 		externalRows(want, layer(t, "file", `"staticMappings": [{"external": "203.0.113.2", "to": ["10.1.1.5"]}]`))
 		v.settle(t, want)
-		// Merge never lets two mappings have the same inside. VPP would, with the inside of the second one for both.
+		// Merge never lets two mappings have the same inside. VPP would, with the inside of the
+		// second one for both.
 		other := external.Merge([]*external.Layer{layer(t, "file", `"identityMappings": ["10.1.1.5"]`)}).Rows(nat44.Config{})["file"][0]
 		result := nat44.Apply(t.Context(), v.link, []nat44.Op{{Verb: nat44.AddRow, Key: other.Key, Row: &other}})[0]
 		if result.Err != nil {

@@ -19,7 +19,8 @@ import (
 type flow struct {
 	row    frontend.Key
 	client netip.AddrPort
-	// backend is where it leads, and seen what the client looks like from there; both invalid until the first packet has arrived.
+	// backend is where it leads, and seen what the client looks like from there; both invalid until
+	// the first packet has arrived.
 	backend, seen netip.AddrPort
 	// session is its entry in VPP, and packets their number at the last dump.
 	session sessionID
@@ -83,8 +84,8 @@ func (h *holder) answer(f *flow, flags byte) packet {
 	return packet{port: h.backends, id: h.next, src: f.backend, dst: f.seen, proto: f.row.Proto, flags: protoFlags(f.row.Proto, flags)}
 }
 
-// talk sends a packet over each flow and its answer, and reports every one that does not arrive where it belongs. Flows that lead nowhere
-// yet learn where.
+// talk sends a packet over each flow and its answer, and reports every one that does not arrive
+// where it belongs. Flows that lead nowhere yet learn where.
 func (h *holder) talk(flows []*flow, flags byte) {
 	h.Helper()
 	requests, answers := make([]packet, len(flows)), make([]packet, 0, len(flows))
@@ -171,8 +172,9 @@ func endpoint(addr [4]byte, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4(addr), port)
 }
 
-// change makes VPP hold other rows and looks what became of the flows: those to a backend that its row has before and after are the sessions
-// they were, unless VPP had no way to change the row in place; no other session is left. It returns the flows that ended.
+// change makes VPP hold other rows and looks what became of the flows: those to a backend that its
+// row has before and after are the sessions they were, unless VPP had no way to change the row in
+// place; no other session is left. It returns the flows that ended.
 func (h *holder) change(what string, change func(*nat44.Want)) (ended []*flow) {
 	h.Helper()
 	before := make(map[frontend.Key]nat44.Row, len(h.want.Rows))
@@ -230,15 +232,17 @@ func has(r nat44.Row, backend netip.AddrPort) bool {
 	return slices.ContainsFunc(r.Locals, is) || slices.ContainsFunc(r.Draining, is)
 }
 
-// replaces reports whether VPP has no way to make one row the other in place: it can change neither flags nor affinity, and would go on to
-// send the clients of a row with affinity to a backend that has gone.
+// replaces reports whether VPP has no way to make one row the other in place: it can change neither
+// flags nor affinity, and would go on to send the clients of a row with affinity to a backend that
+// has gone.
 func replaces(before, after nat44.Row) bool {
 	lost := slices.ContainsFunc(before.Locals, func(l nat44.Local) bool { return !has(after, netip.AddrPortFrom(l.Addr, l.Port)) })
 	return before.Flags != after.Flags || before.Affinity != after.Affinity || after.Affinity > 0 && lost
 }
 
-// stale sends a packet of each flow that ended, as a client does that does not know. TCP is met with silence, because it is no SYN; UDP goes
-// to a backend that the row still has, or nowhere. It returns the flows that got another backend so.
+// stale sends a packet of each flow that ended, as a client does that does not know. TCP is met
+// with silence, because it is no SYN; UDP goes to a backend that the row still has, or nowhere. It
+// returns the flows that got another backend so.
 func (h *holder) stale(ended []*flow) {
 	h.Helper()
 	packets := make([]packet, len(ended))

@@ -16,8 +16,8 @@ import (
 // heldChanges is over how many changes sessions are held open.
 const heldChanges = 1000
 
-// heldSpec is a row with sessions. Hosts have backends of several rows, with a port per row: an address and port that two rows have is a case
-// of its own, because VPP ends the sessions of both.
+// heldSpec is a row with sessions. Hosts have backends of several rows, with a port per row: an
+// address and port that two rows have is a case of its own, because VPP ends the sessions of both.
 type heldSpec struct {
 	key      string
 	flags    nat44.Flags
@@ -35,7 +35,8 @@ var heldSpecs = []heldSpec{
 	{key: "203.0.113.1:443/TCP", flags: nat44.TwiceNAT, keep: 4, most: 20, start: 6},
 	{key: "203.0.113.1:443/UDP", flags: nat44.TwiceNAT, keep: 4, most: 20, start: 6},
 	{key: "10.96.0.3:80/TCP", flags: nat44.SelfTwiceNAT, affinity: 10800, keep: 4, most: 30, start: 4},
-	{key: "10.96.0.4:80/TCP", flags: nat44.TwiceNAT, keep: 3, most: 100, start: 40}, // of weight 2, and stays so however few are left
+	// of weight 2, and stays so however few are left
+	{key: "10.96.0.4:80/TCP", flags: nat44.TwiceNAT, keep: 3, most: 100, start: 40},
 	{key: "10.96.0.5:53/UDP", flags: nat44.SelfTwiceNAT, keep: 1, most: 3, start: 2},
 }
 

@@ -11,10 +11,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// leaving is the row, of port 80 of vip, that gets a backend which others have, and loses it. Its own backend is at host 8.
+// leaving is the row, of port 80 of vip, that gets a backend which others have, and loses it. Its
+// own backend is at host 8.
 const leaving = "10.96.0.1:80/TCP"
 
-// sharers are rows with backends at host 0, which is the one that the other row gets, and elsewhere.
+// sharers are rows with backends at host 0, which is the one that the other row gets, and
+// elsewhere.
 var sharers = []struct {
 	key      string
 	flags    nat44.Flags
@@ -29,7 +31,8 @@ var sharers = []struct {
 	{key: "10.96.0.4:80/TCP", flags: nat44.SelfTwiceNAT, port: 8001, hosts: []int{0, 1}},
 }
 
-// simpleKey is a mapping to the shared backend that is no row. VPP does not count its sessions as load-balanced.
+// simpleKey is a mapping to the shared backend that is no row. VPP does not count its sessions as
+// load-balanced.
 const simpleKey = "10.96.0.5:80/TCP"
 
 // host returns a backend at a host of the rows.
@@ -94,10 +97,11 @@ func (h *holder) leavingHas(hosts ...int) {
 	h.settle(h.T, h.want)
 }
 
-// leaveCase looks at what happens when a row loses a backend that others have. VPP ends every load-balanced session to the address and port of
-// the backend, and compares neither the row nor the protocol of a session, nor the VRF of the backend. So a row that names a backend of others
-// and takes it away again ends their connections; docs/semantics.md says so. A VPP for which these cases fail because sessions are left does not
-// have this effect.
+// leaveCase looks at what happens when a row loses a backend that others have. VPP ends every
+// load-balanced session to the address and port of the backend, and compares neither the row nor
+// the protocol of a session, nor the VRF of the backend. So a row that names a backend of others
+// and takes it away again ends their connections; docs/semantics.md says so. A VPP for which these
+// cases fail because sessions are left does not have this effect.
 func leaveCase(what string, join, leave func(h *holder), lost ...netip.AddrPort) contractCase {
 	return contractCase{"leave/" + what, func(t *testing.T, v *rig) {
 		h := newSharers(t, v)

@@ -23,8 +23,8 @@ var memoryCases = []contractCase{
 	{"memory/translations with addresses of their own", cnatMemory(4, false, true)},
 }
 
-// needs checks what rows have taken of the main heap: no more than heap.Cost says, which the agent relies on, and not so much less that
-// services would be refused for nothing.
+// needs checks what rows have taken of the main heap: no more than heap.Cost says, which the agent
+// relies on, and not so much less that services would be refused for nothing.
 func needs(t *testing.T, v *rig, want int, add func()) {
 	t.Helper()
 	before, err := heap.Read(t.Context(), v.link)

@@ -39,8 +39,8 @@ func (p packet) String() string {
 type traffic interface {
 	// port creates an interface for packets of IPv4, or of IPv6, not yet up.
 	port(t testing.TB, ip6 bool) interface_types.InterfaceIndex
-	// exchange sends packets into VPP and returns those that left it through any of the interfaces, by their ids, when all are through.
-	// ICMP errors of VPP itself are not among them.
+	// exchange sends packets into VPP and returns those that left it through any of the interfaces,
+	// by their ids, when all are through. ICMP errors of VPP itself are not among them.
 	exchange(t testing.TB, packets []packet) map[uint64]packet
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// newPod gives a node one more interface with clients, for which NAT44 makes the address of every row one of VPP.
+// newPod gives a node one more interface with clients, for which NAT44 makes the address of every
+// row one of VPP.
 func newPod(t testing.TB, v *rig, want *nat44.Want) uint32 {
 	t.Helper()
 	index := uint32(loopback(t, v))

@@ -20,7 +20,8 @@ func lookup(t testing.TB, v *rig, table uint32, exact uint8, text string) *ip.IP
 	return ask[*ip.IPRouteLookupReply](t, v, &ip.IPRouteLookup{TableID: table, Exact: exact, Prefix: prefix})
 }
 
-// leads fails the test unless the longest match of an address is the prefix, with one path of the type through the interface.
+// leads fails the test unless the longest match of an address is the prefix, with one path of the
+// type through the interface.
 func leads(t testing.TB, v *rig, addr, prefix string, kind fib_types.FibPathType, index interface_types.InterfaceIndex) {
 	t.Helper()
 	got := lookup(t, v, 0, 0, addr).Route
@@ -117,7 +118,8 @@ var routeCases = []contractCase{
 			t.Fatalf("paths %+v", got.Paths)
 		}
 		check(t, "next hop", ip_types.IP4Address{10, 0, 0, 7}, got.Paths[0].Nh.Address.GetIP4())
-		// The prefix of the next hop is VPP's affair: it keeps an entry of its own for it while a route needs it.
+		// The prefix of the next hop is VPP's affair: it keeps an entry of its own for it while a
+		// route needs it.
 		hop := lookup(t, v, 0, 0, "10.0.0.7/32").Route.Paths
 		if len(hop) != 1 || hop[0].SwIfIndex != uint32(index) || hop[0].Type != normal {
 			t.Errorf("the next hop leads to %+v", hop)

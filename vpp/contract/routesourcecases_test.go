@@ -33,7 +33,8 @@ type refusals struct {
 	have *routes.State
 }
 
-// settle reads VPP, makes it hold what is wanted and returns the operations that it took; then nothing may be left to do.
+// settle reads VPP, makes it hold what is wanted and returns the operations that it took; then
+// nothing may be left to do.
 func (a *refusals) settle(t testing.TB, want routes.Want) []string {
 	t.Helper()
 	a.read(t, want)

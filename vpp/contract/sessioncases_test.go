@@ -175,7 +175,8 @@ other sessions:
 // crowd is the number of sessions that fill the table.
 const crowd = 30
 
-// crowded fills the table of a VPP with sessions of TCP and UDP, hairpins and masqueraded clients among them.
+// crowded fills the table of a VPP with sessions of TCP and UDP, hairpins and masqueraded clients
+// among them.
 func crowded(t *testing.T, v *rig) *holder {
 	t.Helper()
 	h := newHolder(t, v, 1)
@@ -189,8 +190,9 @@ func crowded(t *testing.T, v *rig) *holder {
 	return h
 }
 
-// expire lets all sessions expire: established ones and those of UDP. New connections live, because they are not established yet. What VPP
-// says of that counts in whole seconds and is up to a second early, so one more second has to pass.
+// expire lets all sessions expire: established ones and those of UDP. New connections live, because
+// they are not established yet. What VPP says of that counts in whole seconds and is up to a second
+// early, so one more second has to pass.
 func (h *holder) expire() {
 	h.Helper()
 	h.rig.expect(h.T, ok, &nat44_ed.NatSetTimeouts{UDP: 1, TCPEstablished: 1, TCPTransitory: 7200, ICMP: 1})

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// shares opens connections through a row and returns the smallest and the largest share of a backend, in percent of an equal one.
+// shares opens connections through a row and returns the smallest and the largest share of a
+// backend, in percent of an equal one.
 func (h *holder) shares(k frontend.Key) (least, most int) {
 	h.Helper()
 	backends := h.want.Rows[k].Locals
@@ -29,7 +30,8 @@ func (h *holder) shares(k frontend.Key) (least, most int) {
 	return least, most
 }
 
-// shareCase looks how a row that masquerades every client shares its connections: VPP draws two random numbers for each.
+// shareCase looks how a row that masquerades every client shares its connections: VPP draws two
+// random numbers for each.
 func shareCase(backends int, weight uint8, fair bool) contractCase {
 	return contractCase{fmt.Sprintf("share/%d backends of weight %d", backends, weight), func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)

@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// egress is a node whose pods leave with its address: pods, the host with the address of the node, and all other hosts behind the uplink.
+// egress is a node whose pods leave with its address: pods, the host with the address of the node,
+// and all other hosts behind the uplink.
 type egress struct {
 	*holder
 	host interface_types.InterfaceIndex
@@ -55,8 +56,10 @@ func newEgress(t *testing.T, v *rig) *egress {
 	for _, r := range []nat44.Row{
 		e.row("10.96.0.1:80/TCP", nat44.SelfTwiceNAT, 0, 8080, []int{8}),    // 10.1.0.9
 		e.row("192.0.2.1:30080/TCP", nat44.SelfTwiceNAT, 0, 8080, []int{8}), // node port, Local
-		e.row("192.0.2.1:30090/TCP", nat44.TwiceNAT, 0, 9000, []int{8}),     // node port, of a process of another node
-		e.row("10.96.0.2:443/TCP", nat44.SelfTwiceNAT, 0, 6443, []int{8}),   // of processes of this node
+		// node port, of a process of another node
+		e.row("192.0.2.1:30090/TCP", nat44.TwiceNAT, 0, 9000, []int{8}),
+		// of processes of this node
+		e.row("10.96.0.2:443/TCP", nat44.SelfTwiceNAT, 0, 6443, []int{8}),
 		e.row("192.0.2.1:30443/TCP", nat44.SelfTwiceNAT, 0, 6443, []int{8}),
 	} {
 		switch r.Locals[0].Port {
@@ -137,11 +140,13 @@ func (e *egress) plain() {
 		e.unchanged(host, up, frontend.UDP, 0, "192.0.2.1:50123", "198.18.0.20:4789")
 		e.unchanged(up, host, frontend.UDP, 0, "198.18.0.20:50321", "192.0.2.1:4789")
 	}
-	e.unchanged(up, host, frontend.TCP, syn, "198.18.0.9:40022", "192.0.2.1:22") // the node itself, both ways
+	// the node itself, both ways
+	e.unchanged(up, host, frontend.TCP, syn, "198.18.0.9:40022", "192.0.2.1:22")
 	e.unchanged(host, up, frontend.TCP, syn|ack, "192.0.2.1:22", "198.18.0.9:40022")
 	e.unchanged(host, up, frontend.TCP, syn, "192.0.2.1:40443", "198.18.0.9:443")
 	e.unchanged(up, host, frontend.TCP, syn|ack, "198.18.0.9:443", "192.0.2.1:40443")
-	e.unchanged(pods, host, frontend.TCP, syn, "10.1.0.5:40443", "192.0.2.1:6443") // a pod and the node
+	// a pod and the node
+	e.unchanged(pods, host, frontend.TCP, syn, "10.1.0.5:40443", "192.0.2.1:6443")
 	e.unchanged(host, pods, frontend.TCP, syn|ack, "192.0.2.1:6443", "10.1.0.5:40443")
 }
 
@@ -176,7 +181,8 @@ var snatCases = []contractCase{
 		if got.src.String() != "192.0.2.2:42000" {
 			t.Errorf("leaves as %s", got)
 		}
-		// The price: from a pod, VPP does not look for node ports at an address that is exempted and not in the pool.
+		// The price: from a pod, VPP does not look for node ports at an address that is exempted
+		// and not in the pool.
 		lost := packet{port: e.backends, id: 1, src: netip.MustParseAddrPort("10.1.0.6:41001"), dst: netip.MustParseAddrPort("192.0.2.1:30080"), proto: frontend.TCP, flags: syn}
 		if got, found := e.traffic.exchange(t, []packet{lost})[lost.id]; found {
 			t.Errorf("node port from a pod: %s", got)

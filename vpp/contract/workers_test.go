@@ -16,12 +16,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// suiteWithWorkers begins the names of the cases of the suite that are played with workers: those with packets, without those that take long because VPP
-// stops all workers at each of very many messages.
+// suiteWithWorkers begins the names of the cases of the suite that are played with workers: those
+// with packets, without those that take long because VPP stops all workers at each of very many
+// messages.
 var suiteWithWorkers = []string{"plugin/workers", "clash/", "snat/packets with it", "leave/as one", "cnat packets/IPv6/"}
 
-// TestRealVPPWorkers plays cases with packets on a VPP with workers, of which four share the cores of a small machine. With TROUPE_VPP_WORKERS all of
-// TestRealVPP has workers; but VPP stops all of them at each message, and ends ("worker thread deadlock") where one gets no core for a second, as
+// TestRealVPPWorkers plays cases with packets on a VPP with workers, of which four share the cores
+// of a small machine. With TROUPE_VPP_WORKERS all of TestRealVPP has workers; but VPP stops all of
+// them at each message, and ends ("worker thread deadlock") where one gets no core for a second, as
 // happens in the cases with a thousand messages on a busy machine.
 func TestRealVPPWorkers(t *testing.T) {
 	binary, plugins, why := realvpp.Find()
@@ -109,7 +111,8 @@ var workerCases = []contractCase{
 	{"workers/all do NAT: backends come and go one by one", func(t *testing.T, v *rig) {
 		h, row := spread(t, v, 8)
 		h.distribute(row.Key, 50)
-		for _, hosts := range [][]int{{0, 2, 4, 6}, {0, 1, 2}, {1, 2, 3, 4, 5, 6, 7}, {3, 5}} { // some workers have none
+		for _, hosts := range [][]int{{0, 2, 4, 6}, {0, 1, 2}, {1, 2, 3, 4, 5, 6, 7}, {3, 5}} {
+			// some workers have none
 			h.change(fmt.Sprint("to ", hosts), func(w *nat44.Want) {
 				next := h.row(row.Key.String(), nat44.SelfTwiceNAT, 0, 8080, hosts)
 				next.Pads = row.Pads
@@ -179,7 +182,8 @@ var workerCases = []contractCase{
 	}},
 }
 
-// hairpins has each backend of a row open connections through the row until one leads to itself, whatever worker has it.
+// hairpins has each backend of a row open connections through the row until one leads to itself,
+// whatever worker has it.
 func (h *holder) hairpins(row nat44.Row) {
 	h.Helper()
 	reached := 0

@@ -81,8 +81,9 @@ func text(k frontend.Key) string {
 	return k.String()
 }
 
-// inside returns the source address that a mapping reserves: the backend of a whole address, which VPP translates on the way out, or the
-// address of an identity mapping. Two mappings with the same one conflict.
+// inside returns the source address that a mapping reserves: the backend of a whole address, which
+// VPP translates on the way out, or the address of an identity mapping. Two mappings with the same
+// one conflict.
 func (m *Mapping) inside() (frontend.Key, bool) {
 	switch m.Kind {
 	case nat44.Static:

@@ -23,9 +23,9 @@ const (
 	maxName      = 63  // VPP's interface names
 )
 
-// Decode reads the JSON form of a document of a source. Unknown fields are errors, because a misspelt one would change the configuration
-// silently. The error is of type Errors and lists every fault of the document. A document that is empty, or null, is a layer without
-// entries.
+// Decode reads the JSON form of a document of a source. Unknown fields are errors, because a
+// misspelt one would change the configuration silently. The error is of type Errors and lists every
+// fault of the document. A document that is empty, or null, is a layer without entries.
 func Decode(data []byte, source string) (*Layer, error) {
 	if text := bytes.TrimSpace(data); len(text) == 0 || string(text) == "null" {
 		return &Layer{Source: source, Priority: DefaultPriority(source)}, nil
@@ -71,7 +71,8 @@ func typeName(kind string) string {
 	return cmp.Or(words[kind], kind)
 }
 
-// checker turns a document into a layer. It goes on after an error, so that the user gets all of them at once.
+// checker turns a document into a layer. It goes on after an error, so that the user gets all of
+// them at once.
 type checker struct {
 	layer  *Layer
 	errs   Errors
@@ -162,7 +163,8 @@ func (c *checker) static(m *StaticMapping) {
 	}
 }
 
-// exclusion adds an identity mapping for every address of a network, because VPP has no identity mapping of a network.
+// exclusion adds an identity mapping for every address of a network, because VPP has no identity
+// mapping of a network.
 func (c *checker) exclusion(text string) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {

@@ -149,7 +149,8 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no document makes Decode fail in another way than with Errors, and what it takes can be merged and rendered.
+// FuzzDecode: no document makes Decode fail in another way than with Errors, and what it takes can
+// be merged and rendered.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte(document("")))

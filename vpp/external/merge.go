@@ -19,8 +19,9 @@ const (
 	SourceEtcdPrefix = "etcd:"
 )
 
-// DefaultPriority is the priority of a layer that does not name one: 100 for the file, 200 for a key of etcd for every node, 250 for one
-// for this node, 300 for the control socket. Dynamic SNAT has -1.
+// DefaultPriority is the priority of a layer that does not name one: 100 for the file, 200 for a
+// key of etcd for every node, 250 for one for this node, 300 for the control socket. Dynamic SNAT
+// has -1.
 func DefaultPriority(source string) int {
 	name, etcd := strings.CutPrefix(source, SourceEtcdPrefix)
 	switch {
@@ -39,7 +40,8 @@ func DefaultPriority(source string) int {
 
 // Entry is one entry of a layer, and its place among the layers.
 type Entry struct {
-	// Name is unique among all entries: "203.0.113.9:443/TCP", "203.0.113.9", "address 192.168.16.1", "interface uplink0".
+	// Name is unique among all entries: "203.0.113.9:443/TCP", "203.0.113.9", "address
+	// 192.168.16.1", "interface uplink0".
 	Name string
 	// Source is the layer.
 	Source string
@@ -47,8 +49,8 @@ type Entry struct {
 	Owner string
 	// Why is the reason why another layer has it; "" = this layer has it.
 	Why string
-	// Shadowed says that the owner has an entry of the same name, so that this one applies when that is removed; otherwise the two entries
-	// conflict.
+	// Shadowed says that the owner has an entry of the same name, so that this one applies when
+	// that is removed; otherwise the two entries conflict.
 	Shadowed bool
 
 	mapping *Mapping
@@ -81,13 +83,15 @@ func (e *Entry) Kind() string {
 
 // Merged is the union of all layers. It is immutable.
 type Merged struct {
-	// Entries are all entries of all layers, ordered by name, and those of the same name by rank: the owner first.
+	// Entries are all entries of all layers, ordered by name, and those of the same name by rank:
+	// the owner first.
 	Entries []Entry
 }
 
-// Merge gives every entry one owner: the layer with the largest priority, then with the smallest source. Of conflicting entries the one
-// with the higher rank stays and the other one is refused. The order of the layers does not matter; nil layers and layers of the same
-// source as an earlier one are left out.
+// Merge gives every entry one owner: the layer with the largest priority, then with the smallest
+// source. Of conflicting entries the one with the higher rank stays and the other one is refused.
+// The order of the layers does not matter; nil layers and layers of the same source as an earlier
+// one are left out.
 func Merge(layers []*Layer) *Merged {
 	ranked := slices.DeleteFunc(slices.Clone(layers), func(l *Layer) bool { return l == nil })
 	slices.SortStableFunc(ranked, func(a, b *Layer) int {
@@ -109,7 +113,8 @@ func Merge(layers []*Layer) *Merged {
 	return &Merged{Entries: entries}
 }
 
-// merger takes layers in the order of their rank, so that the first owner of an entry is the final one.
+// merger takes layers in the order of their rank, so that the first owner of an entry is the final
+// one.
 type merger struct {
 	entries []*Entry
 	sources map[string]bool
@@ -143,8 +148,8 @@ func (m *merger) layer(l *Layer) {
 	}
 }
 
-// enter adds an entry and reports whether its own layer owns it. A shadowed entry stays in the list, so that the API can show what hides
-// it.
+// enter adds an entry and reports whether its own layer owns it. A shadowed entry stays in the
+// list, so that the API can show what hides it.
 func (m *merger) enter(e *Entry) bool {
 	m.entries = append(m.entries, e)
 	if owner := m.owners[e.Name]; owner != "" {

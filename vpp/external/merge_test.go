@@ -85,8 +85,8 @@ func TestMergeEqualPriorities(t *testing.T) {
 	}
 }
 
-// TestMergeContradictions: two mappings that make VPP translate the same on the way out cannot both be; the refused one lets a lower layer come
-// up that contradicts no other.
+// TestMergeContradictions: two mappings that make VPP translate the same on the way out cannot both
+// be; the refused one lets a lower layer come up that contradicts no other.
 func TestMergeContradictions(t *testing.T) {
 	high := mustDecode(t, "high", `"priority": 900, "identityMappings": ["10.1.1.1"]`)
 	middle := mustDecode(t, "middle", `"priority": 800, "staticMappings": [{"external": "203.0.113.1", "to": ["10.1.1.1"]}]`)
@@ -133,8 +133,9 @@ func genLayer(t *rapid.T, source string) *Layer {
 	return l
 }
 
-// TestMergeProperties: the order of the layers does not matter; every entry that has no owner of another layer is the only one of its name; no
-// inside is translated twice; a refused entry ranks lower than the one it names; and with the layers reduced to what they own nothing changes.
+// TestMergeProperties: the order of the layers does not matter; every entry that has no owner of
+// another layer is the only one of its name; no inside is translated twice; a refused entry ranks
+// lower than the one it names; and with the layers reduced to what they own nothing changes.
 func TestMergeProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var layers []*Layer

@@ -7,8 +7,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Rows returns the mappings that VPP should hold, by source, in the order of their keys. Equal mappings of different layers are the same
-// row, so that VPP is not changed when a layer is removed and the next one has the mapping as well.
+// Rows returns the mappings that VPP should hold, by source, in the order of their keys. Equal
+// mappings of different layers are the same row, so that VPP is not changed when a layer is removed
+// and the next one has the mapping as well.
 func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
 	rows := map[string][]nat44.Row{}
 	m.Wanted(func(e *Entry) {

@@ -13,7 +13,8 @@ import (
 // SourceSNAT is the layer of dynamic SNAT. It ranks below all others.
 const SourceSNAT = "snat"
 
-// SNAT are the settings of dynamic SNAT: packets of pods leave the cluster with the address of the node.
+// SNAT are the settings of dynamic SNAT: packets of pods leave the cluster with the address of the
+// node.
 type SNAT struct {
 	// Enabled turns SNAT on.
 	Enabled bool
@@ -31,14 +32,17 @@ var (
 	errNoAddress = errors.New("has no IPv4 address")
 )
 
-// Document returns the layer of SNAT on a node, nil = no entries. hairpin is the twice-NAT address; invalid = none. It returns an error,
-// and SNAT stays off, where pods reach pods of other nodes through the same interface without an overlay, because their addresses would be
-// replaced as well, or where an interface or address is missing.
+// Document returns the layer of SNAT on a node, nil = no entries. hairpin is the twice-NAT address;
+// invalid = none. It returns an error, and SNAT stays off, where pods reach pods of other nodes
+// through the same interface without an overlay, because their addresses would be replaced as well,
+// or where an interface or address is missing.
 //
-// NAT at an output interface translates all packets that leave there, so identity mappings exempt the addresses that no pod has: the node's
-// own addresses, which tunnels use too (their packets have any source port), the ports of the overlay, and clients that are masqueraded
-// already. For clients on the node VPP matches node ports at an exempted address only if it is in the pool as well: so the source address
-// of pods is one of the node's, and pods cannot reach node ports at its other addresses.
+// NAT at an output interface translates all packets that leave there, so identity mappings exempt
+// the addresses that no pod has: the node's own addresses, which tunnels use too (their packets
+// have any source port), the ports of the overlay, and clients that are masqueraded already. For
+// clients on the node VPP matches node ports at an exempted address only if it is in the pool as
+// well: so the source address of pods is one of the node's, and pods cannot reach node ports at its
+// other addresses.
 func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Document, error) {
 	if !s.Enabled {
 		return nil, nil //nolint:nilnil // No document and no error: SNAT is off.
@@ -74,14 +78,16 @@ func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Documen
 			doc.IdentityMappings = append(doc.IdentityMappings, a.String()+":"+port)
 		}
 	}
-	// A masqueraded client must keep the NAT loopback address, or answers would not find its session.
+	// A masqueraded client must keep the NAT loopback address, or answers would not find its
+	// session.
 	if hairpin.IsValid() && !slices.Contains(own, hairpin) {
 		doc.IdentityMappings = append(doc.IdentityMappings, hairpin.String())
 	}
 	return doc, nil
 }
 
-// exit returns the interface through which pods leave. It refuses interfaces with pods, because NAT would translate packets between pods.
+// exit returns the interface through which pods leave. It refuses interfaces with pods, because NAT
+// would translate packets between pods.
 func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
 	if s.Interface == "" && set.Uplink == nil {
 		return nil, errNoUplink
@@ -104,7 +110,8 @@ func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
 	}
 }
 
-// addresses returns the IPv4 addresses that the node has on an interface, in VPP's order: the first one is the primary address.
+// addresses returns the IPv4 addresses that the node has on an interface, in VPP's order: the first
+// one is the primary address.
 func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
 	texts := i.GetAddresses()
 	if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
@@ -119,7 +126,8 @@ func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
 	return own
 }
 
-// separate returns why traffic between pods of different nodes would be translated; nil = it takes another route.
+// separate returns why traffic between pods of different nodes would be translated; nil = it takes
+// another route.
 func separate(set *messages.InterfaceSet, name string) error {
 	var bare []string
 	for _, p := range set.GetPeers() {

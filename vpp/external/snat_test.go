@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// place is a node with an uplink, another network card, a tunnel and a pod; its only peer is reached through the tunnel.
+// place is a node with an uplink, another network card, a tunnel and a pod; its only peer is
+// reached through the tunnel.
 func place() *messages.InterfaceSet {
 	return &messages.InterfaceSet{
 		Complete: true, Uplink: proto.Uint32(1), NodeAddresses: []string{"192.168.16.1/24"},

@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Table reports whether VPP has a message with this name and CRC; with an empty CRC, whether it has any of that name.
+// Table reports whether VPP has a message with this name and CRC; with an empty CRC, whether it has
+// any of that name.
 type Table func(name, crc string) bool
 
 // entry is one thing that the agent does with VPP.
@@ -77,7 +78,8 @@ func family(msg api.Message) (all []api.Message) {
 	return all
 }
 
-// Why says why VPP does not have a message: its plugin is not loaded, or it is a VPP of another version.
+// Why says why VPP does not have a message: its plugin is not loaded, or it is a VPP of another
+// version.
 func Why(table Table, msg api.Message) string {
 	if table(msg.GetMessageName(), "") {
 		return "it has another version of the message, the agent is for VPP 24.06 to 26.06"
@@ -102,7 +104,8 @@ func module(msg api.Message) string {
 	return name
 }
 
-// Lacks says in one line what a VPP cannot do that an agent with these renderers needs; "" = nothing.
+// Lacks says in one line what a VPP cannot do that an agent with these renderers needs; "" =
+// nothing.
 func Lacks(found []*messages.VPPFeature, renderers []string) string {
 	var lacks []string
 	for _, f := range found {

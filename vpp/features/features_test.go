@@ -21,7 +21,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// recorded returns the message table of a VPP, as testdata has it: those messages of all that it has whose modules the agent uses.
+// recorded returns the message table of a VPP, as testdata has it: those messages of all that it
+// has whose modules the agent uses.
 func recorded(t *testing.T, version string) map[string]bool {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", version+".txt"))
@@ -84,7 +85,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestDocument: the first table of docs/vpp-versions.md says of each feature what the recorded tables of messages say.
+// TestDocument: the first table of docs/vpp-versions.md says of each feature what the recorded
+// tables of messages say.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "vpp-versions.md"))
 	if err != nil {
@@ -177,7 +179,8 @@ func TestEveryRequestHasAFeature(t *testing.T) {
 	}
 }
 
-// requestsInCode returns the requests of which values are made in the packages of vpp/, each with a file that does.
+// requestsInCode returns the requests of which values are made in the packages of vpp/, each with a
+// file that does.
 func requestsInCode(t *testing.T) map[string]string {
 	t.Helper()
 	requests := map[string]bool{}
@@ -222,7 +225,8 @@ func madeIn(file *ast.File) (types []string) {
 		}
 		imports[local] = imported
 	}
-	imports["interfaces"] = max(imports["interfaces"], imports["interface"]) // the package interface is named interfaces
+	// the package interface is named interfaces
+	imports["interfaces"] = max(imports["interfaces"], imports["interface"])
 	ast.Inspect(file, func(n ast.Node) bool {
 		if literal, ok := n.(*ast.CompositeLit); ok {
 			if selector, ok := literal.Type.(*ast.SelectorExpr); ok {

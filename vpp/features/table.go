@@ -24,7 +24,8 @@ const (
 	rendererCNAT   = "cnat"
 )
 
-// features is every feature with all requests that it takes. A test compares them with the requests in the code.
+// features is every feature with all requests that it takes. A test compares them with the requests
+// in the code.
 var features = []entry{
 	{name: "connection", without: "no connection", requests: []api.Message{&memclnt.SockclntDelete{}, &memclnt.ControlPing{}, &vpe.ShowVersion{}}},
 	{name: "interfaces", without: "no interface is found", requests: []api.Message{

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Sources returns all sources of VPP's FIB (fib_source_dump). The error wraps what the link reports: link.ErrUnsupported where this VPP does not
-// have the message.
+// Sources returns all sources of VPP's FIB (fib_source_dump). The error wraps what the link
+// reports: link.ErrUnsupported where this VPP does not have the message.
 func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 	var all []fib.FibSource
 	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
@@ -38,12 +38,13 @@ type Winner struct {
 	Source uint8
 	// ICMP says that it answers packets with an ICMP error.
 	ICMP bool
-	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code: there is no such entry, for example.
+	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code: there
+	// is no such entry, for example.
 	Err error
 }
 
-// Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and returns as many winners, in their order. The error means
-// that no request was sent.
+// Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and
+// returns as many winners, in their order. The error means that no request was sent.
 func Winners(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
 	return lookUp(ctx, c, prefixes, 1)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Ground are addresses that are not those of services, whatever a service says. It is immutable; the zero value knows none.
+// Ground are addresses that are not those of services, whatever a service says. It is immutable;
+// the zero value knows none.
 type Ground struct {
 	// Hosts are the addresses of all nodes, of VPP, and of the VPPs of the other nodes.
 	Hosts map[netip.Addr]bool
@@ -18,11 +19,13 @@ type Ground struct {
 	Pods []netip.Prefix
 	// Connected are the networks that VPP has interfaces in.
 	Connected []netip.Prefix
-	// Reserved are the ports of hosts that the nodes use themselves, Listening those on which processes of this node listen.
+	// Reserved are the ports of hosts that the nodes use themselves, Listening those on which
+	// processes of this node listen.
 	Reserved, Listening Ports
 }
 
-// NewGround collects the addresses from what the renderers are told of the cluster and of the interfaces of VPP; either may be nil.
+// NewGround collects the addresses from what the renderers are told of the cluster and of the
+// interfaces of VPP; either may be nil.
 func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports) Ground {
 	g := Ground{Hosts: map[netip.Addr]bool{}, Reserved: reserved, Listening: Ports{}}
 	for _, list := range [...][]string{begin.GetNodeAddresses(), begin.GetNode().GetAddresses()} {
@@ -61,7 +64,8 @@ func (g Ground) Equal(other Ground) bool {
 		maps.Equal(g.Reserved, other.Reserved) && maps.Equal(g.Listening, other.Listening)
 }
 
-// Refuses says why a claim on a frontend is not served; "" = it may be. What Kubernetes allocates is always served.
+// Refuses says why a claim on a frontend is not served; "" = it may be. What Kubernetes allocates
+// is always served.
 func (g Ground) Refuses(k Key, rank Rank) string {
 	switch {
 	case rank < OfLoadBalancer:
@@ -93,7 +97,8 @@ func (g Ground) Droppable(k Key, f *messages.Frontend) bool {
 	}
 }
 
-// Routable reports whether an address outside of the service networks may be made unreachable as a whole: no host, no pod and no neighbour can have it.
+// Routable reports whether an address outside of the service networks may be made unreachable as a
+// whole: no host, no pod and no neighbour can have it.
 func (g Ground) Routable(addr netip.Addr) bool {
 	return !g.Hosts[addr] && !contains(g.Pods, addr) && !contains(g.Connected, addr)
 }

@@ -19,7 +19,8 @@ const (
 	UDP = uint8(messages.Protocol_UDP)
 )
 
-// Key identifies a frontend: for one VIP, port and protocol VPP has one treatment, whichever renderer programs it.
+// Key identifies a frontend: for one VIP, port and protocol VPP has one treatment, whichever
+// renderer programs it.
 type Key struct {
 	// Addr is the VIP.
 	Addr netip.Addr
@@ -42,7 +43,8 @@ func (k Key) Compare(other Key) int {
 // ErrKey means that a text is not of the form "ip:port/PROTO".
 var ErrKey = errors.New("malformed frontend")
 
-// ParseKey is the reverse of Key.String. It accepts TCP, UDP and SCTP by name and every other protocol by number.
+// ParseKey is the reverse of Key.String. It accepts TCP, UDP and SCTP by name and every other
+// protocol by number.
 func ParseKey(text string) (Key, error) {
 	endpoint, proto, found := strings.Cut(text, "/")
 	if !found {

@@ -2,8 +2,8 @@ package frontend
 
 import "github.com/troupe-vpp/troupe/messages"
 
-// Rank says which of several claims on the same frontend counts, whatever the age of the services: the lowest. What Kubernetes allocates comes before
-// what a service names by itself.
+// Rank says which of several claims on the same frontend counts, whatever the age of the services:
+// the lowest. What Kubernetes allocates comes before what a service names by itself.
 type Rank uint8
 
 // The ranks.
@@ -14,7 +14,8 @@ const (
 	OfNodePort
 	// OfLoadBalancer is an address that a controller of the cluster has given to the service.
 	OfLoadBalancer
-	// OfIdleLoadBalancer is the same without endpoints: it gives way to another service that a controller has given the address to, as in kube-proxy.
+	// OfIdleLoadBalancer is the same without endpoints: it gives way to another service that a
+	// controller has given the address to, as in kube-proxy.
 	OfIdleLoadBalancer
 	// OfExternalIP is an address that the author of the service has chosen.
 	OfExternalIP

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Command shows the main heap. VPP's statistics segment has the same figures, up to ten seconds old:
-// time for a million rows.
+// Command shows the main heap. VPP's statistics segment has the same figures, up to ten seconds
+// old: time for a million rows.
 const Command = "show memory main-heap"
 
 // State is the main heap of VPP.
@@ -26,7 +26,8 @@ type State struct {
 // ErrNotUnderstood says that VPP's answer to Command is not the expected text.
 var ErrNotUnderstood = errors.New("the output of VPP is not understood")
 
-// shown is the line of the output with the figures: "total: 1023.99M, used: 66.94M, free: 957.05M, ...".
+// shown is the line of the output with the figures: "total: 1023.99M, used: 66.94M, free: 957.05M,
+// ...".
 var shown = regexp.MustCompile(`total: ([0-9.]+)([KMG]?), used: [0-9.]+[KMG]?, free: ([0-9.]+)([KMG]?)`)
 
 // Read asks VPP for the state of its main heap. An error wraps what the link reports, or

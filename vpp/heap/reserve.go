@@ -17,9 +17,9 @@ const (
 	step, most = 10, 50
 )
 
-// Reserve is the part of VPP's heap that rows must leave free, and what is known of the heap. The zero
-// value reserves nothing. Several renderers have one each: a reading shows what the others have added,
-// and until the next one each of them adds little.
+// Reserve is the part of VPP's heap that rows must leave free, and what is known of the heap. The
+// zero value reserves nothing. Several renderers have one each: a reading shows what the others
+// have added, and until the next one each of them adds little.
 type Reserve struct {
 	// Percent of the heap; 0 = rows may take all of it.
 	Percent int
@@ -56,8 +56,9 @@ func (r *Reserve) Admit(bytes int) error {
 	return nil
 }
 
-// Lost notes that VPP has ended; nothing is known of the heap of the next one. Where the memory of the
-// last one was nearly used up, it may have ended of that, and the reserve rises. It reports whether it did.
+// Lost notes that VPP has ended; nothing is known of the heap of the next one. Where the memory of
+// the last one was nearly used up, it may have ended of that, and the reserve rises. It reports
+// whether it did.
 func (r *Reserve) Lost() (raised bool) {
 	now := r.State()
 	raised = r.Percent > 0 && r.Percent < most && now.Total > 0 && now.Free < now.Total/100*2*r.Percent

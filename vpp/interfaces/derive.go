@@ -9,8 +9,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Derive computes the complete interface set from the state of VPP and that of Kubernetes. It is pure: it neither changes nor keeps its
-// arguments, and the order of interfaces, pods and endpoints does not matter. The generation is left to the caller.
+// Derive computes the complete interface set from the state of VPP and that of Kubernetes. It is
+// pure: it neither changes nor keeps its arguments, and the order of interfaces, pods and endpoints
+// does not matter. The generation is left to the caller.
 func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: behindAny(&raw, in.LocalEndpoints), nodes: behindAny(&raw, in.NodeAddresses)}
 	d.attach(&in)
@@ -32,7 +33,8 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 // deriver holds the inputs for the description of each interface.
 type deriver struct {
 	raw *Raw
-	// pods, endpoints and nodes are keyed by sw_if_index: what leads to pods, local endpoints and addresses of this node.
+	// pods, endpoints and nodes are keyed by sw_if_index: what leads to pods, local endpoints and
+	// addresses of this node.
 	pods      map[uint32][]string
 	endpoints map[uint32]bool
 	nodes     map[uint32]bool
@@ -40,10 +42,11 @@ type deriver struct {
 	hasUplink bool
 }
 
-// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind it: the CNI reports a pod before VPP has
-// a route to it.
+// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind
+// it: the CNI reports a pod before VPP has a route to it.
 func (d *deriver) attach(in *Input) {
-	// Without reports of the CNI the routes of VPP decide alone, and the search below can be skipped.
+	// Without reports of the CNI the routes of VPP decide alone, and the search below can be
+	// skipped.
 	if len(in.Attached) == 0 {
 		return
 	}
@@ -64,7 +67,8 @@ func (d *deriver) attach(in *Input) {
 	}
 }
 
-// describe returns the message of one interface. An interface that is down gets no role, because no client can enter through it.
+// describe returns the message of one interface. An interface that is down gets no role, because no
+// client can enter through it.
 func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	kind := d.kind(i)
 	frontend := i.AdminUp && kind != messages.InterfaceKind_INTERFACE_INTERNAL && d.layer3(i)
@@ -82,8 +86,8 @@ func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	}
 }
 
-// local reports whether only pods and processes of this node are behind an interface. An interface of unknown purpose is not local: its
-// clients are treated as remote, which allows less.
+// local reports whether only pods and processes of this node are behind an interface. An interface
+// of unknown purpose is not local: its clients are treated as remote, which allows less.
 func (d *deriver) local(i *RawInterface, kind messages.InterfaceKind) bool {
 	switch {
 	case kind == messages.InterfaceKind_INTERFACE_POD:
@@ -95,8 +99,8 @@ func (d *deriver) local(i *RawInterface, kind messages.InterfaceKind) bool {
 	}
 }
 
-// kind classifies an interface. The default route decides before pods: on a node whose pods are reached through the uplink it stays the
-// uplink.
+// kind classifies an interface. The default route decides before pods: on a node whose pods are
+// reached through the uplink it stays the uplink.
 func (d *deriver) kind(i *RawInterface) messages.InterfaceKind {
 	switch {
 	case isLocal0(i):
@@ -112,14 +116,16 @@ func (d *deriver) kind(i *RawInterface) messages.InterfaceKind {
 	}
 }
 
-// layer3 reports whether packets can be routed from an interface: bridged ones have neither addresses nor routes.
+// layer3 reports whether packets can be routed from an interface: bridged ones have neither
+// addresses nor routes.
 func (d *deriver) layer3(i *RawInterface) bool {
 	return len(i.Addresses) > 0 || i.Unnumbered || i.BVI || len(d.pods[i.Index]) > 0 || d.endpoints[i.Index] ||
 		d.hasUplink && i.Index == d.uplink
 }
 
-// findUplink returns the interface of the default route, IPv4 before IPv6. Of several paths the smallest index is taken, so that the
-// answer does not change with the order in which VPP lists them.
+// findUplink returns the interface of the default route, IPv4 before IPv6. Of several paths the
+// smallest index is taken, so that the answer does not change with the order in which VPP lists
+// them.
 func (d *deriver) findUplink() (uint32, bool) {
 	for _, route := range []Target{d.raw.Default4, d.raw.Default6} {
 		for _, index := range slices.Sorted(slices.Values(route.Interfaces)) {
@@ -131,8 +137,8 @@ func (d *deriver) findUplink() (uint32, bool) {
 	return 0, false
 }
 
-// nodeAddresses returns the addresses of the uplink, or of the interface whose addresses it uses, without those that are only valid on
-// one link.
+// nodeAddresses returns the addresses of the uplink, or of the interface whose addresses it uses,
+// without those that are only valid on one link.
 func (d *deriver) nodeAddresses() []string {
 	i := d.find(d.uplink)
 	// An unnumbered uplink sends with the addresses of another interface, often a loopback.
@@ -154,7 +160,8 @@ func (d *deriver) find(index uint32) *RawInterface {
 	return nil
 }
 
-// podsByInterface returns the pods behind each interface, every list ordered and without duplicates.
+// podsByInterface returns the pods behind each interface, every list ordered and without
+// duplicates.
 func podsByInterface(raw *Raw, in *Input) map[uint32][]string {
 	pods := map[uint32][]string{}
 	for _, pod := range in.Pods {
@@ -181,8 +188,8 @@ func behindAny(raw *Raw, addresses []string) map[uint32]bool {
 	return found
 }
 
-// behind returns the interfaces that the addresses lead to, with duplicates. Addresses that only the default route covers lead
-// nowhere: their pod is not connected to VPP yet.
+// behind returns the interfaces that the addresses lead to, with duplicates. Addresses that only
+// the default route covers lead nowhere: their pod is not connected to VPP yet.
 func behind(raw *Raw, addresses []string) []uint32 {
 	var all []uint32
 	for _, text := range addresses {
@@ -226,7 +233,8 @@ func isLoopback(device string) bool {
 	return strings.EqualFold(device, "loopback")
 }
 
-// isTunnel recognises interfaces that lead to other nodes by their device type (VNET_DEVICE_CLASS names of VPP 25.10).
+// isTunnel recognises interfaces that lead to other nodes by their device type (VNET_DEVICE_CLASS
+// names of VPP 25.10).
 func isTunnel(device string) bool {
 	device = strings.ToLower(device)
 	for _, word := range []string{"vxlan", "geneve", "gre", "gtpu", "ipip", "ipsec", "wireguard", "mpls", "lisp", "6rd"} {
@@ -237,13 +245,14 @@ func isTunnel(device string) bool {
 	return false
 }
 
-// isTap recognises interfaces to the kernel of this machine. Virtio network cards have the same device type, so the name decides.
+// isTap recognises interfaces to the kernel of this machine. Virtio network cards have the same
+// device type, so the name decides.
 func isTap(i *RawInterface) bool {
 	return i.Device == "virtio" && (strings.HasPrefix(i.Name, "tap") || strings.HasPrefix(i.Name, "tun"))
 }
 
-// linkLocal recognises the subnets that CNIs use between VPP and the host: with link-local addresses only, no other machine can be behind
-// the interface.
+// linkLocal recognises the subnets that CNIs use between VPP and the host: with link-local
+// addresses only, no other machine can be behind the interface.
 func linkLocal(i *RawInterface) bool {
 	four := slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return !p.Addr().Is4() })
 	return len(four) > 0 && !slices.ContainsFunc(four, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() })

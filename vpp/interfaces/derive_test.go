@@ -211,7 +211,8 @@ func TestDeriveInvariants(t *testing.T) {
 	})
 }
 
-// TestDeriveBelievesWhoAttachesPods: reported pods count where VPP has no route to them, and do not replace those that routes lead to.
+// TestDeriveBelievesWhoAttachesPods: reported pods count where VPP has no route to them, and do not
+// replace those that routes lead to.
 func TestDeriveBelievesWhoAttachesPods(t *testing.T) {
 	raw := Raw{Interfaces: []RawInterface{
 		{Index: 1, Name: "memif0", Device: "memif", AdminUp: true, LinkUp: true},

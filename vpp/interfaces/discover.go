@@ -17,8 +17,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Discover reads VPP and derives the interface set. The error names what could not be read; it wraps link.ErrDown, link.ErrUnknown or the
-// error of ctx where these are the reason, and no set is returned then, because an incomplete set would remove roles from interfaces.
+// Discover reads VPP and derives the interface set. The error names what could not be read; it
+// wraps link.ErrDown, link.ErrUnknown or the error of ctx where these are the reason, and no set is
+// returned then, because an incomplete set would remove roles from interfaces.
 func Discover(ctx context.Context, c link.Caller, in Input) (*messages.InterfaceSet, error) {
 	raw, err := Read(ctx, c, in)
 	if err != nil {
@@ -27,8 +28,8 @@ func Discover(ctx context.Context, c link.Caller, in Input) (*messages.Interface
 	return Derive(raw, in), nil
 }
 
-// Read reads the state of VPP that Derive needs. The answers are not a snapshot: an interface that is added or deleted meanwhile is
-// corrected by the next round, which its event triggers.
+// Read reads the state of VPP that Derive needs. The answers are not a snapshot: an interface that
+// is added or deleted meanwhile is corrected by the next round, which its event triggers.
 func Read(ctx context.Context, c link.Caller, in Input) (Raw, error) {
 	raw, err := readList(ctx, c)
 	if err != nil {
@@ -46,7 +47,8 @@ func Read(ctx context.Context, c link.Caller, in Input) (Raw, error) {
 // anyIndex is the interface index that means "every interface" or "none"; 0 is an interface.
 const anyIndex = ^interface_types.InterfaceIndex(0)
 
-// readList reads what VPP returns for all interfaces in one dump, which is everything except their addresses.
+// readList reads what VPP returns for all interfaces in one dump, which is everything except their
+// addresses.
 func readList(ctx context.Context, c link.Caller) (Raw, error) {
 	raw := Raw{}
 	if err := readInterfaces(ctx, c, &raw); err != nil {
@@ -101,7 +103,8 @@ func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
 	return err
 }
 
-// readBridges reads the virtual interfaces of bridge domains: such a loopback leads to the members of its domain.
+// readBridges reads the virtual interfaces of bridge domains: such a loopback leads to the members
+// of its domain.
 func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	virtual := map[uint32]bool{}
 	err := optional(c.Dump(ctx, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: anyIndex}, func(msg api.Message) {
@@ -116,7 +119,8 @@ func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	return err
 }
 
-// optional drops the error of a VPP without the message, whose plugin or version has no such objects.
+// optional drops the error of a VPP without the message, whose plugin or version has no such
+// objects.
 func optional(err error) error {
 	if errors.Is(err, link.ErrUnsupported) {
 		return nil
@@ -124,8 +128,8 @@ func optional(err error) error {
 	return err
 }
 
-// readers is the number of address dumps in flight: VPP has no dump of all addresses, and sequential round trips take long on a node with
-// hundreds of pods.
+// readers is the number of address dumps in flight: VPP has no dump of all addresses, and
+// sequential round trips take long on a node with hundreds of pods.
 const readers = 16
 
 // readAddresses reads the addresses of interfaces, IPv4 and then IPv6.

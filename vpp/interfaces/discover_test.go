@@ -15,7 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// node is a node with an uplink, two pods, a tunnel, a bridge domain and things that VPP keeps for itself.
+// node is a node with an uplink, two pods, a tunnel, a bridge domain and things that VPP keeps for
+// itself.
 func node() *fakeVPP {
 	down := up(7, "host-off", "af_packet", "10.9.0.1/24")
 	down.AdminUp = false
@@ -47,7 +48,8 @@ func node() *fakeVPP {
 	}
 }
 
-// pods are the pods of the node: two with an interface, one whose interface is not there yet, and one of the host.
+// pods are the pods of the node: two with an interface, one whose interface is not there yet, and
+// one of the host.
 func pods() []*messages.Pod {
 	return []*messages.Pod{
 		{Namespace: "default", Name: "web", Addresses: []string{"10.1.1.2"}},
@@ -109,7 +111,8 @@ func TestDiscoverAsksEachQuestionOnce(t *testing.T) {
 	if _, err := Discover(t.Context(), vpp, in); err != nil {
 		t.Fatal(err)
 	}
-	// Two default routes, four addresses, the next hop of the default route; that of 10.1.3.3 is known by then. Two rounds.
+	// Two default routes, four addresses, the next hop of the default route; that of 10.1.3.3 is
+	// known by then. Two rounds.
 	if vpp.lookups != 7 {
 		t.Errorf("%d lookups, want 7", vpp.lookups)
 	}

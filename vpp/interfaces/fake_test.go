@@ -27,7 +27,8 @@ type fakeVPP struct {
 	interfaces []RawInterface
 	bridges    []uint32
 	routes     []fakeRoute
-	// broken fails every request of that name with an unknown outcome; missing makes it unsupported.
+	// broken fails every request of that name with an unknown outcome; missing makes it
+	// unsupported.
 	broken, missing string
 	// lookups counts route lookups, batches the calls of Do, dumps those of Dump.
 	lookups, batches, dumps int

@@ -16,7 +16,8 @@ type Peer struct {
 	Network netip.Prefix
 }
 
-// Peers are the IPv4 pod networks of all nodes but this one, ordered. A node without a pod network is listed with an invalid one.
+// Peers are the IPv4 pod networks of all nodes but this one, ordered. A node without a pod network
+// is listed with an invalid one.
 func Peers(self string, nodes map[string]*messages.Node) []Peer {
 	var all []Peer
 	for name, node := range nodes {
@@ -47,8 +48,8 @@ func (p Peer) probe() netip.Addr {
 	return p.Network.Addr().Next()
 }
 
-// peers returns the interfaces through which packets to the pods of other nodes leave. A default route counts, because VPP uses it for
-// them.
+// peers returns the interfaces through which packets to the pods of other nodes leave. A default
+// route counts, because VPP uses it for them.
 func (d *deriver) peers(peers []Peer) []*messages.PeerNetwork {
 	var all []*messages.PeerNetwork
 	for _, p := range peers {

@@ -29,9 +29,11 @@ func TestPeers(t *testing.T) {
 		Targets:    map[netip.Addr]Target{},
 	}
 	for text, target := range map[string]Target{
-		"10.1.2.1":  {Prefix: netip.MustParsePrefix("0.0.0.0/0"), Interfaces: []uint32{1}}, // by default
-		"10.1.3.1":  {Prefix: netip.MustParsePrefix("10.1.0.0/16"), Interfaces: []uint32{1, 2}},
-		"10.1.31.1": {Prefix: netip.MustParsePrefix("10.1.31.0/24"), Interfaces: []uint32{2, 9}}, // 9 went meanwhile
+		// by default
+		"10.1.2.1": {Prefix: netip.MustParsePrefix("0.0.0.0/0"), Interfaces: []uint32{1}},
+		"10.1.3.1": {Prefix: netip.MustParsePrefix("10.1.0.0/16"), Interfaces: []uint32{1, 2}},
+		// 9 went meanwhile
+		"10.1.31.1": {Prefix: netip.MustParsePrefix("10.1.31.0/24"), Interfaces: []uint32{2, 9}},
 		"10.1.5.7":  {},
 	} {
 		a := netip.MustParseAddr(text)

@@ -11,13 +11,15 @@ import (
 type Input struct {
 	// Pods of this node. Pods in the host network have no interface of their own and are skipped.
 	Pods []*messages.Pod
-	// LocalEndpoints are the addresses of the endpoints that run on this node, in canonical text form. Anything that is not an
-	// address is skipped.
+	// LocalEndpoints are the addresses of the endpoints that run on this node, in canonical text
+	// form. Anything that is not an address is skipped.
 	LocalEndpoints []string
-	// NodeAddresses are the addresses of this node in Kubernetes. Where VPP routes one to an interface the processes of the node are
-	// behind it. Anything that is not an address is skipped.
+	// NodeAddresses are the addresses of this node in Kubernetes. Where VPP routes one to an
+	// interface the processes of the node are behind it. Anything that is not an address is
+	// skipped.
 	NodeAddresses []string
-	// Attached are the pods that the CNI has reported behind an interface, by the name of the interface. They override VPP's routes.
+	// Attached are the pods that the CNI has reported behind an interface, by the name of the
+	// interface. They override VPP's routes.
 	Attached map[string][]string
 	// Detached are the names of interfaces whose pods were reported and have been withdrawn.
 	Detached map[string]bool
@@ -29,8 +31,8 @@ type Input struct {
 	Boot string
 }
 
-// Raw is the state of VPP's interfaces. The order of Interfaces has no meaning, the order of addresses within one has: the first one is its
-// primary address.
+// Raw is the state of VPP's interfaces. The order of Interfaces has no meaning, the order of
+// addresses within one has: the first one is its primary address.
 type Raw struct {
 	Interfaces []RawInterface
 	// Targets are the routes of all addresses that were looked up.
@@ -39,15 +41,18 @@ type Raw struct {
 	Default4, Default6 Target
 }
 
-// RawInterface is one interface of VPP (sw_interface_details, ip_address_details, ip_unnumbered_details, bridge_domain_details).
+// RawInterface is one interface of VPP (sw_interface_details, ip_address_details,
+// ip_unnumbered_details, bridge_domain_details).
 type RawInterface struct {
 	// Index is sw_if_index; VPP reuses the numbers of deleted interfaces.
 	Index uint32
-	// Name is interface_name, Device interface_dev_type, for example "virtio", "Loopback" or "VXLAN".
+	// Name is interface_name, Device interface_dev_type, for example "virtio", "Loopback" or
+	// "VXLAN".
 	Name, Device string
 	// AdminUp and LinkUp are the two flags of the state.
 	AdminUp, LinkUp bool
-	// Addresses are its own addresses with the length of the subnet, IPv4 first, each family in VPP's order.
+	// Addresses are its own addresses with the length of the subnet, IPv4 first, each family in
+	// VPP's order.
 	Addresses []netip.Prefix
 	// Lender is the index of the interface whose addresses it uses, where Unnumbered is set.
 	Lender     uint32
@@ -60,12 +65,14 @@ type RawInterface struct {
 type Target struct {
 	// Prefix is the route that matched, host bits cleared; invalid when nothing was found.
 	Prefix netip.Prefix
-	// Interfaces are the indices of the interfaces that its best paths lead to, ascending, without duplicates. Empty for addresses
-	// of VPP itself, for drop and reject, and where the paths could not be followed.
+	// Interfaces are the indices of the interfaces that its best paths lead to, ascending, without
+	// duplicates. Empty for addresses of VPP itself, for drop and reject, and where the paths could
+	// not be followed.
 	Interfaces []uint32
 }
 
-// leads reports whether the target is specific to its address: a default route covers every address.
+// leads reports whether the target is specific to its address: a default route covers every
+// address.
 func (t Target) leads() bool {
 	return t.Prefix.IsValid() && t.Prefix.Bits() > 0 && len(t.Interfaces) > 0
 }

@@ -13,19 +13,23 @@ import (
 const (
 	// defaultShare keeps a quiet round below 40 requests.
 	defaultShare = 4
-	// settling is the number of complete rounds after a change: a CNI adds addresses and routes some time after the interface, and VPP has no events
-	// for these.
+	// settling is the number of complete rounds after a change: a CNI adds addresses and routes
+	// some time after the interface, and VPP has no events for these.
 	settling = 3
 )
 
-// Reader discovers the interfaces repeatedly with few reads. A quiet round, in which neither the list of interfaces nor the addresses of
-// the input are new, costs a number of requests that does not depend on the size of the node: the lists of interfaces, the addresses of the
-// uplink, the default routes, and a share of everything else in turn. A difference in any of these makes the same round a complete one.
+// Reader discovers the interfaces repeatedly with few reads. A quiet round, in which neither the
+// list of interfaces nor the addresses of the input are new, costs a number of requests that does
+// not depend on the size of the node: the lists of interfaces, the addresses of the uplink, the
+// default routes, and a share of everything else in turn. A difference in any of these makes the
+// same round a complete one.
 //
-// A change without an event, for example of a route, is noticed after at most (interfaces or addresses)/Share quiet rounds. The zero value
-// is ready to use; a Reader belongs to one goroutine at a time.
+// A change without an event, for example of a route, is noticed after at most (interfaces or
+// addresses)/Share quiet rounds. The zero value is ready to use; a Reader belongs to one goroutine
+// at a time.
 type Reader struct {
-	// Share is the number of interfaces, and of addresses of the input, that a quiet round reads. Default 4.
+	// Share is the number of interfaces, and of addresses of the input, that a quiet round reads.
+	// Default 4.
 	Share int
 
 	known     bool // raw and addresses are those of the last round
@@ -37,10 +41,12 @@ type Reader struct {
 	turn int
 }
 
-// Forget makes the next round complete. Call it after an interface event, and after a new session with VPP.
+// Forget makes the next round complete. Call it after an interface event, and after a new session
+// with VPP.
 func (r *Reader) Forget() { r.known = false }
 
-// Discover returns the interface set, as the function Discover does. After an error the next round is complete.
+// Discover returns the interface set, as the function Discover does. After an error the next round
+// is complete.
 func (r *Reader) Discover(ctx context.Context, c link.Caller, in Input) (*messages.InterfaceSet, error) {
 	raw, err := r.read(ctx, c, &in)
 	if err != nil {
@@ -58,13 +64,15 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 		return Raw{}, err
 	}
 	addresses := in.addresses()
-	// Another VPP, another list of interfaces or new addresses of pods need a complete round: the last one says nothing about them.
+	// Another VPP, another list of interfaces or new addresses of pods need a complete round: the
+	// last one says nothing about them.
 	if !r.known || r.boot != in.Boot || !slices.EqualFunc(r.raw.Interfaces, raw.Interfaces, sameInterface) || !slices.Equal(r.addresses, addresses) {
 		r.complete = settling
 	}
 	r.addresses = addresses
 	if r.complete == 0 {
-		// A difference in the share means that VPP changed without an event, so everything else may have changed too.
+		// A difference in the share means that VPP changed without an event, so everything else may
+		// have changed too.
 		quiet, err := r.readShare(ctx, c, &raw)
 		if quiet || err != nil {
 			return raw, err
@@ -81,15 +89,16 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 	return raw, nil
 }
 
-// readShare completes raw from the last round and reads a share of it again. It reports false, with raw unchanged, when VPP differs from
-// the last round.
+// readShare completes raw from the last round and reads a share of it again. It reports false, with
+// raw unchanged, when VPP differs from the last round.
 func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet bool, err error) {
 	r.turn++
 	now := r.interfacesInTurn(raw)
 	if err := readAddresses(ctx, c, now); err != nil {
 		return false, err
 	}
-	// The lookup includes the default routes every time, because they decide which interface is the uplink.
+	// The lookup includes the default routes every time, because they decide which interface is the
+	// uplink.
 	part := Raw{Interfaces: raw.Interfaces}
 	if err := readRoutes(ctx, c, &part, share(r.addresses, r.turn, r.size())); err != nil {
 		return false, err
@@ -118,7 +127,8 @@ func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet 
 	return quiet, nil
 }
 
-// interfacesInTurn returns the interfaces whose addresses this round reads: those of the default routes, and a share of the others.
+// interfacesInTurn returns the interfaces whose addresses this round reads: those of the default
+// routes, and a share of the others.
 func (r *Reader) interfacesInTurn(raw *Raw) []*RawInterface {
 	var always, others []*RawInterface
 	for _, i := range addressable(raw.Interfaces) {
@@ -140,7 +150,8 @@ func (r *Reader) size() int {
 	return defaultShare
 }
 
-// share returns size elements, starting after those of the turn before, so that every element is read in turn.
+// share returns size elements, starting after those of the turn before, so that every element is
+// read in turn.
 func share[T any](elements []T, turn, size int) []T {
 	if len(elements) <= size {
 		return elements
@@ -152,7 +163,8 @@ func share[T any](elements []T, turn, size int) []T {
 	return picked
 }
 
-// sameInterface compares everything that the lists of interfaces contain, which is all except addresses.
+// sameInterface compares everything that the lists of interfaces contain, which is all except
+// addresses.
 func sameInterface(a, b RawInterface) bool {
 	return a.Index == b.Index && a.Name == b.Name && a.Device == b.Device && a.AdminUp == b.AdminUp && a.LinkUp == b.LinkUp &&
 		a.Lender == b.Lender && a.Unnumbered == b.Unnumbered && a.BVI == b.BVI

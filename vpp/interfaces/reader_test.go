@@ -67,7 +67,8 @@ func (v *fakeVPP) requests(round func()) (dumps, lookups int) {
 	return v.dumps, v.lookups
 }
 
-// TestQuietRoundsAreSmall: what a quiet round costs does not depend on the number of interfaces and pods.
+// TestQuietRoundsAreSmall: what a quiet round costs does not depend on the number of interfaces and
+// pods.
 func TestQuietRoundsAreSmall(t *testing.T) {
 	for _, pods := range []int{0, 10, 200} {
 		vpp, in := crowd(pods)
@@ -79,7 +80,8 @@ func TestQuietRoundsAreSmall(t *testing.T) {
 		}
 		for round := range pods/defaultShare + 2 {
 			dumps, lookups := vpp.requests(func() { discovered(t, &r, vpp, in) })
-			// Three lists, the addresses of the uplink and of the share in two families, the tables when the share has the address of the node.
+			// Three lists, the addresses of the uplink and of the share in two families, the tables
+			// when the share has the address of the node.
 			if dumps > 3+2+2*defaultShare+1 || lookups > 3+defaultShare {
 				t.Fatalf("%d pods, round %d: %d dumps and %d lookups", pods, round, dumps, lookups)
 			}
@@ -90,8 +92,8 @@ func TestQuietRoundsAreSmall(t *testing.T) {
 	}
 }
 
-// TestReaderSeesChanges: what VPP lists, the uplink and the default routes at once; the rest when its turn comes. From then on, and while an interface is
-// new, rounds are complete.
+// TestReaderSeesChanges: what VPP lists, the uplink and the default routes at once; the rest when
+// its turn comes. From then on, and while an interface is new, rounds are complete.
 func TestReaderSeesChanges(t *testing.T) {
 	const pods = 40
 	tests := []struct {
@@ -146,7 +148,8 @@ func TestReaderSeesChanges(t *testing.T) {
 	}
 }
 
-// TestReaderReadsWhatComesLate: addresses and routes that a CNI adds after the interface are seen in the next round.
+// TestReaderReadsWhatComesLate: addresses and routes that a CNI adds after the interface are seen
+// in the next round.
 func TestReaderReadsWhatComesLate(t *testing.T) {
 	vpp, in := crowd(40)
 	var r Reader
@@ -194,7 +197,8 @@ func TestReaderForgets(t *testing.T) {
 	}
 }
 
-// TestReaderConverges: whatever changes without an event, the reader ends with what a complete read returns.
+// TestReaderConverges: whatever changes without an event, the reader ends with what a complete read
+// returns.
 func TestReaderConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := rapid.IntRange(0, 8).Draw(t, "pods")

@@ -14,12 +14,14 @@ import (
 )
 
 const (
-	// maxDepth bounds how often a path without an interface is looked up again. VPP itself refuses longer recursion chains in
-	// practice; a loop ends here.
+	// maxDepth bounds how often a path without an interface is looked up again. VPP itself refuses
+	// longer recursion chains in practice; a loop ends here.
 	maxDepth = 6
-	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times addresses.
+	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times
+	// addresses.
 	maxElsewhere = 4096
-	// noInterface is the sw_if_index of a path that leads to an address or table and not to an interface.
+	// noInterface is the sw_if_index of a path that leads to an address or table and not to an
+	// interface.
 	noInterface = ^uint32(0)
 	// noTable is the table_id of a path without a table, such as drop.
 	noTable = ^uint32(0)
@@ -63,8 +65,9 @@ func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.
 	return readElsewhere(ctx, found, raw, missing)
 }
 
-// readElsewhere looks up addresses without a route in table 0 in the other tables, because some CNIs put pods into a VRF. The longest match
-// over all tables is used, of equal ones that of the smallest table.
+// readElsewhere looks up addresses without a route in table 0 in the other tables, because some
+// CNIs put pods into a VRF. The longest match over all tables is used, of equal ones that of the
+// smallest table.
 func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
 	if len(missing) == 0 {
 		return nil
@@ -85,7 +88,8 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 			questions = append(questions, host(table, a))
 		}
 	}
-	// Addresses beyond the limit stay without an interface in this round rather than block VPP with lookups.
+	// Addresses beyond the limit stay without an interface in this round rather than block VPP with
+	// lookups.
 	questions = questions[:min(len(questions), maxElsewhere)]
 	if err := found.ask(ctx, questions); err != nil {
 		return err
@@ -110,7 +114,8 @@ type lookups struct {
 	answers map[question]answer
 }
 
-// ask looks up the questions and those that follow from recursive paths. Each round is one pipelined batch.
+// ask looks up the questions and those that follow from recursive paths. Each round is one
+// pipelined batch.
 func (b *lookups) ask(ctx context.Context, questions []question) error {
 	for depth := 0; depth <= maxDepth && len(questions) > 0; depth++ {
 		fresh := b.unanswered(questions)
@@ -129,7 +134,8 @@ func (b *lookups) ask(ctx context.Context, questions []question) error {
 	return nil
 }
 
-// unanswered drops the questions that have an answer, and duplicates: many pods share the next hops of their routes.
+// unanswered drops the questions that have an answer, and duplicates: many pods share the next hops
+// of their routes.
 func (b *lookups) unanswered(questions []question) []question {
 	var fresh []question
 	seen := map[question]bool{}
@@ -142,7 +148,8 @@ func (b *lookups) unanswered(questions []question) []question {
 	return fresh
 }
 
-// round sends the lookups in one batch. A return value other than 0 means that there is no such route or table.
+// round sends the lookups in one batch. A return value other than 0 means that there is no such
+// route or table.
 func (b *lookups) round(ctx context.Context, questions []question) error {
 	reqs := make([]api.Message, len(questions))
 	for i, q := range questions {
@@ -177,7 +184,8 @@ func newAnswer(r link.Result) answer {
 	}
 }
 
-// target follows the answer to a question to the interfaces. It sorts them, so that the order of VPP's paths makes no difference.
+// target follows the answer to a question to the interfaces. It sorts them, so that the order of
+// VPP's paths makes no difference.
 func (b *lookups) target(q question) Target {
 	t := Target{Prefix: b.answers[q].prefix}
 	b.collect(q, maxDepth, &t.Interfaces)
@@ -197,7 +205,8 @@ func (b *lookups) collect(q question, depth int, found *[]uint32) {
 	}
 }
 
-// follow returns the question that a path without an interface leads to: its next hop, or the same address in another table.
+// follow returns the question that a path without an interface leads to: its next hop, or the same
+// address in another table.
 func (q question) follow(p *fib_types.FibPath) (question, bool) {
 	if !leads(p) || p.SwIfIndex != noInterface {
 		return question{}, false
@@ -211,7 +220,8 @@ func (q question) follow(p *fib_types.FibPath) (question, bool) {
 	return question{}, false
 }
 
-// leads reports whether packets leave VPP by a path, instead of being dropped, rejected or received by VPP itself.
+// leads reports whether packets leave VPP by a path, instead of being dropped, rejected or received
+// by VPP itself.
 func leads(p *fib_types.FibPath) bool {
 	switch p.Type {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL, fib_types.FIB_API_PATH_TYPE_DROP,
@@ -222,7 +232,8 @@ func leads(p *fib_types.FibPath) bool {
 	}
 }
 
-// best returns the paths that VPP uses: those with the smallest preference. The others are backups without traffic.
+// best returns the paths that VPP uses: those with the smallest preference. The others are backups
+// without traffic.
 func best(paths []fib_types.FibPath) []fib_types.FibPath {
 	if len(paths) == 0 {
 		return nil

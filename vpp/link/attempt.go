@@ -11,16 +11,18 @@ import (
 	"time"
 )
 
-// maxConnections is how many connections this process may have with one VPP that answers none of them, those that it has closed included.
-// VPP 25.10 keeps a closed connection until the process of its API runs. With 16 connections that are closed or wait for that process, VPP
-// polls its sockets for ever and nothing else runs. The other 13 are for other clients.
+// maxConnections is how many connections this process may have with one VPP that answers none of
+// them, those that it has closed included. VPP 25.10 keeps a closed connection until the process of
+// its API runs. With 16 connections that are closed or wait for that process, VPP polls its sockets
+// for ever and nothing else runs. The other 13 are for other clients.
 const maxConnections = 3
 
 // Why Run gives up waiting for an attempt.
 var (
 	errRestarted = errors.New("another VPP listens")
 	errReplaced  = errors.New("replaced by another connection")
-	// errSpent needs a transport whose Connect gives up by itself: otherwise the last connection waits.
+	// errSpent needs a transport whose Connect gives up by itself: otherwise the last connection
+	// waits.
 	errSpent = errors.New("VPP has not noticed the end of the connections before: waiting for its restart")
 )
 
@@ -41,8 +43,8 @@ type outcome struct {
 	err error
 }
 
-// ration counts the connections with one VPP since it last proved that the process of its API runs. Proofs are an answer, the end of a
-// connection by VPP, and another VPP.
+// ration counts the connections with one VPP since it last proved that the process of its API runs.
+// Proofs are an answer, the end of a connection by VPP, and another VPP.
 type ration struct {
 	// stamp is the VPP that they are with.
 	stamp string
@@ -142,9 +144,10 @@ func (l *Link) abandon(a *attempt, why error) {
 	l.ration.ended(why)
 }
 
-// await waits for an attempt as long as VPP is busy: a connection that is closed and opened again helps neither side. It gives up when
-// another VPP listens, and, for the case that VPP has lost the first frame, after a pause of minutes where one more connection is left. The
-// attempt goes on waiting when ctx is done.
+// await waits for an attempt as long as VPP is busy: a connection that is closed and opened again
+// helps neither side. It gives up when another VPP listens, and, for the case that VPP has lost the
+// first frame, after a pause of minutes where one more connection is left. The attempt goes on
+// waiting when ctx is done.
 func (r *runner) await(ctx context.Context, a *attempt) (identity, error) {
 	l := r.link
 	silent := time.NewTimer(time.Until(a.began.Add(l.cfg.ConnectTimeout)))
@@ -176,8 +179,8 @@ func (r *runner) await(ctx context.Context, a *attempt) (identity, error) {
 	}
 }
 
-// Close closes a connection that still waits for VPP's first answer, which the end of Run leaves open for the next Run. It returns
-// ErrRunning while Run runs.
+// Close closes a connection that still waits for VPP's first answer, which the end of Run leaves
+// open for the next Run. It returns ErrRunning while Run runs.
 func (l *Link) Close() error {
 	if !l.running.CompareAndSwap(false, true) {
 		return ErrRunning

@@ -36,8 +36,9 @@ func (c *counting) config() Config {
 	}
 }
 
-// TestConnectionsWithASilentVPP: over hours, whatever state the link was in, and however often Run ends, a VPP that does not answer gets three connections,
-// with those that were closed. An answer, or another VPP, is the end of that.
+// TestConnectionsWithASilentVPP: over hours, whatever state the link was in, and however often Run
+// ends, a VPP that does not answer gets three connections, with those that were closed. An answer,
+// or another VPP, is the end of that.
 func TestConnectionsWithASilentVPP(t *testing.T) {
 	tests := []struct {
 		name string
@@ -118,7 +119,8 @@ func TestConnectionsWithASilentVPP(t *testing.T) {
 	}
 }
 
-// TestOneConnectionWhileVPPIsBusy: minutes are no reason for another one, and its late answer is used.
+// TestOneConnectionWhileVPPIsBusy: minutes are no reason for another one, and its late answer is
+// used.
 func TestOneConnectionWhileVPPIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vpp := newFakeVPP()

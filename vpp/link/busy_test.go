@@ -10,8 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// TestBusyVPPIsNotLost: a VPP whose main thread is busy for 40 times as long as a connection may stay without an answer gets few connections, and
-// holds the rows afterwards. With 16 that wait for it or are closed, it would never answer again.
+// TestBusyVPPIsNotLost: a VPP whose main thread is busy for 40 times as long as a connection may
+// stay without an answer gets few connections, and holds the rows afterwards. With 16 that wait for
+// it or are closed, it would never answer again.
 func TestBusyVPPIsNotLost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		replaceAfter time.Duration

@@ -2,13 +2,15 @@ package link
 
 import "go.fd.io/govpp/api"
 
-// call is the state of one Do, or of one page of a Dump, in the session. session.mu guards its fields, except where noted; once gone is
-// set, the session does not use it any more and everything belongs to the caller.
+// call is the state of one Do, or of one page of a Dump, in the session. session.mu guards its
+// fields, except where noted; once gone is set, the session does not use it any more and everything
+// belongs to the caller.
 type call struct {
-	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered right before the request is handed to
-	// the transport, and its final value when the reply comes.
+	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered right
+	// before the request is handed to the transport, and its final value when the reply comes.
 	results []Result
-	// left counts the requests that were submitted and not answered, plus one while the caller is still submitting.
+	// left counts the requests that were submitted and not answered, plus one while the caller is
+	// still submitting.
 	left int
 	// done is closed when left becomes 0.
 	done chan struct{}
@@ -22,8 +24,8 @@ type call struct {
 	bytes   int
 }
 
-// newCall makes a call of n requests; the caller holds one count of left until it has submitted all of them, so that done is not closed
-// early.
+// newCall makes a call of n requests; the caller holds one count of left until it has submitted all
+// of them, so that done is not closed early.
 func newCall(n int) *call {
 	c := &call{results: make([]Result, n), left: 1, done: make(chan struct{})}
 	for i := range c.results {
@@ -48,7 +50,8 @@ type item struct {
 	ends  bool
 }
 
-// job is a run of requests of one call. The sender takes whole jobs, so their size bounds the wait of other callers.
+// job is a run of requests of one call. The sender takes whole jobs, so their size bounds the wait
+// of other callers.
 type job struct {
 	call  *call
 	items []item
@@ -56,6 +59,6 @@ type job struct {
 	together bool
 }
 
-// jobSize is the number of requests that a call submits at a time: large enough to make the hand-over cheap, small enough to let
-// concurrent calls take turns.
+// jobSize is the number of requests that a call submits at a time: large enough to make the
+// hand-over cheap, small enough to let concurrent calls take turns.
 const jobSize = 64

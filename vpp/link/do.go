@@ -10,8 +10,8 @@ import (
 	"go.fd.io/govpp/codec"
 )
 
-// Marks of a request that has no reply yet; they never leave the package, finish replaces them by ErrNotSent and ErrUnknown with the
-// name of the message and the cause.
+// Marks of a request that has no reply yet; they never leave the package, finish replaces them by
+// ErrNotSent and ErrUnknown with the name of the message and the cause.
 var (
 	errUnsent     = errors.New("unsent")
 	errUnanswered = errors.New("unanswered")
@@ -25,8 +25,8 @@ func (s *session) Do(ctx context.Context, reqs []api.Message) ([]Result, error) 
 	return s.finish(ctx, c, reqs)
 }
 
-// submitAll checks, encodes and submits the requests of a call, a job at a time, until all are submitted, the session is over or the caller
-// has stopped waiting.
+// submitAll checks, encodes and submits the requests of a call, a job at a time, until all are
+// submitted, the session is over or the caller has stopped waiting.
 func (s *session) submitAll(ctx context.Context, c *call, reqs []api.Message) {
 	items := make([]item, 0, min(len(reqs), jobSize))
 	for i, req := range reqs {
@@ -91,7 +91,8 @@ func (s *session) submit(ctx context.Context, j job) bool {
 	return false
 }
 
-// wait releases the caller's own count and waits until all requests are answered, ctx is done or the session is over.
+// wait releases the caller's own count and waits until all requests are answered, ctx is done or
+// the session is over.
 func (s *session) wait(ctx context.Context, c *call) {
 	s.mu.Lock()
 	c.settle(1)
@@ -103,7 +104,8 @@ func (s *session) wait(ctx context.Context, c *call) {
 	}
 }
 
-// finish detaches the call from the session and completes the results of those requests that have none.
+// finish detaches the call from the session and completes the results of those requests that have
+// none.
 func (s *session) finish(ctx context.Context, c *call, reqs []api.Message) ([]Result, error) {
 	s.mu.Lock()
 	c.gone = true

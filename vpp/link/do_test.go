@@ -184,7 +184,8 @@ func TestConcurrentCallers(t *testing.T) {
 	})
 }
 
-// TestSimultaneousFirstUse: callers that use a request for the first time in a session at the same moment agree on its answer.
+// TestSimultaneousFirstUse: callers that use a request for the first time in a session at the same
+// moment agree on its answer.
 func TestSimultaneousFirstUse(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		vpp.mu.Lock()

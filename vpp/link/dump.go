@@ -33,7 +33,8 @@ func (s *session) Dump(ctx context.Context, req api.Message, each func(api.Messa
 	return nil
 }
 
-// dump sends a dump request and the control_ping whose reply says that the details are complete: VPP answers in order.
+// dump sends a dump request and the control_ping whose reply says that the details are complete:
+// VPP answers in order.
 func (s *session) dump(ctx context.Context, req api.Message, it item) ([]api.Message, error) {
 	ping := item{route: s.ping, data: append([]byte(nil), s.pingFrame...), index: 1, ends: true}
 	c := newCall(2)
@@ -55,8 +56,8 @@ const (
 	retvalAgain        = -165
 )
 
-// pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised memory. What one dump may take holds for all
-// pages together.
+// pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised
+// memory. What one dump may take holds for all pages together.
 func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, error) {
 	var all []api.Message
 	seen := map[uint32]bool{cursorOf(req): true}
@@ -76,7 +77,8 @@ func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, er
 		case code == 0:
 			return all, nil
 		case code == retvalInvalidValue && first && len(all) == 0:
-			// VPP's macro for pools returns this when the pool is empty (REPLY_AND_DETAILS_MACRO in api_helper_macros.h).
+			// VPP's macro for pools returns this when the pool is empty (REPLY_AND_DETAILS_MACRO in
+			// api_helper_macros.h).
 			return nil, nil
 		case code != retvalAgain:
 			return nil, err
@@ -96,7 +98,8 @@ func (s *session) broken(req api.Message, cause error) error {
 	return fmt.Errorf("dump %s: %w: %w", req.GetMessageName(), ErrUnknown, cause)
 }
 
-// endless returns an error when the pages of a dump so far show that it is no use to read the next one.
+// endless returns an error when the pages of a dump so far show that it is no use to read the next
+// one.
 func (s *session) endless(name string, began time.Time, seen map[uint32]bool, next uint32) error {
 	switch {
 	case seen[next]:

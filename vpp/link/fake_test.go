@@ -20,8 +20,9 @@ import (
 	"go.fd.io/govpp/codec"
 )
 
-// fakeVPP is a small VPP behind GoVPP's adapter seam: control plane messages, LB mappings without semantics of packets, interface
-// events and one paged message. It answers in order, from a goroutine per connection, like VPP. Its zero value is not usable.
+// fakeVPP is a small VPP behind GoVPP's adapter seam: control plane messages, LB mappings without
+// semantics of packets, interface events and one paged message. It answers in order, from a
+// goroutine per connection, like VPP. Its zero value is not usable.
 type fakeVPP struct {
 	mu     sync.Mutex
 	lookup time.Duration // how long it takes to look a number up
@@ -39,9 +40,11 @@ type fakeVPP struct {
 	conns    map[*fakeConn]bool
 	// hung is not nil while VPP does not take requests; closing it wakes VPP.
 	hung chan struct{}
-	// fault may change or swallow what is sent for a request; it is called with the replies that VPP would send.
+	// fault may change or swallow what is sent for a request; it is called with the replies that
+	// VPP would send.
 	fault func(c *fakeConn, req api.Message, frames [][]byte) [][]byte
-	// peak is the largest number of requests that waited for VPP at one time; adds counts the mappings that were asked for.
+	// peak is the largest number of requests that waited for VPP at one time; adds counts the
+	// mappings that were asked for.
 	peak, adds int
 	// seen counts the mappings that were asked for by port, over all starts.
 	seen map[uint16]int
@@ -334,7 +337,8 @@ func (c *fakeConn) send(frames [][]byte) {
 			return
 		default:
 		}
-		// The buffer of the real client is larger than a short frame and is used again for the next one.
+		// The buffer of the real client is larger than a short frame and is used again for the next
+		// one.
 		var buf [64]byte
 		id := binary.BigEndian.Uint16(append(buf[:0], frame...)[:2])
 		c.notify(id, frame)

@@ -21,8 +21,8 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// fuzzSession is a session that waits for answers to a mapping, a version, a dump with its ping, a page, a text, and three dumps of messages with
-// counted arrays, contexts 0 to 11. Nothing runs.
+// fuzzSession is a session that waits for answers to a mapping, a version, a dump with its ping, a
+// page, a text, and three dumps of messages with counted arrays, contexts 0 to 11. Nothing runs.
 func fuzzSession(t testing.TB, registry *registry) (*session, []*call, *fakeVPP) {
 	vpp := newFakeVPP()
 	cfg := Config{MaxDumpDetails: 10}.withDefaults()
@@ -54,7 +54,8 @@ func fuzzSession(t testing.TB, registry *registry) (*session, []*call, *fakeVPP)
 	return s, calls, vpp
 }
 
-// fuzzFrames are an answer for every context of fuzzSession, and answers that count more than they have.
+// fuzzFrames are an answer for every context of fuzzSession, and answers that count more than they
+// have.
 func fuzzFrames(vpp *fakeVPP) (frames [][]byte) {
 	for _, answer := range []struct {
 		context uint32
@@ -90,8 +91,9 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// FuzzReceive feeds arbitrary frames, each with a length of one byte before it: whatever VPP sends, the callback neither panics nor
-// blocks, it allocates no more than frames can carry, and the table stays consistent.
+// FuzzReceive feeds arbitrary frames, each with a length of one byte before it: whatever VPP sends,
+// the callback neither panics nor blocks, it allocates no more than frames can carry, and the table
+// stays consistent.
 func FuzzReceive(f *testing.F) {
 	registry := newRegistry()
 	_, _, vpp := fuzzSession(f, registry)
@@ -139,7 +141,8 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// FuzzFrames cuts an arbitrary stream into frames: each is at most as long as the stream and the limit, and the stream ends with an error.
+// FuzzFrames cuts an arbitrary stream into frames: each is at most as long as the stream and the
+// limit, and the stream ends with an error.
 func FuzzFrames(f *testing.F) {
 	stream := func(length uint32, data ...byte) []byte {
 		var header [headerBytes]byte

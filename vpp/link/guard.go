@@ -14,22 +14,27 @@ import (
 
 // Limits of NAT44-ED in VPP 25.10.
 const (
-	// minLocals: VPP answers fewer with -7, which is harmless, but such a mapping is a fault of the planner.
+	// minLocals: VPP answers fewer with -7, which is harmless, but such a mapping is a fault of the
+	// planner.
 	minLocals = 2
-	// maxLocals: the handler counts locals with 8 bits, so 256 of them are an endless loop that ends with the heap.
+	// maxLocals: the handler counts locals with 8 bits, so 256 of them are an endless loop that
+	// ends with the heap.
 	maxLocals = 255
-	// maxTag: a tag field has 64 bytes, the last of which VPP overwrites with NUL. A longer tag would come back shortened, and its
-	// row would not be recognised as ours any more.
+	// maxTag: a tag field has 64 bytes, the last of which VPP overwrites with NUL. A longer tag
+	// would come back shortened, and its row would not be recognised as ours any more.
 	maxTag = 63
 	// none is ~0, "no interface" and "no VRF". Zero means interface local0 and VRF 0.
 	none = ^uint32(0)
 )
 
-// Check refuses messages that crash VPP or corrupt its state although they are well-formed. The error
-// wraps ErrRefused and names the message and the field. Every message of Do and Dump passes it.
+// Check refuses messages that crash VPP or corrupt its state although they are well-formed. The
+// error wraps ErrRefused and names the message and the field. Every message of Do and Dump passes
+// it.
 //
-// It sees one message at a time, so checks that need the state of VPP belong to the owner of that state: vpp/nat44 never lets the sum of
-// the weights of a mapping become 0 modulo 256 by adding or removing locals one by one, and never combines affinity with an interface that is inside only; vpp/cnat never enables a feature of an interface twice.
+// It sees one message at a time, so checks that need the state of VPP belong to the owner of that
+// state: vpp/nat44 never lets the sum of the weights of a mapping become 0 modulo 256 by adding or
+// removing locals one by one, and never combines affinity with an interface that is inside only;
+// vpp/cnat never enables a feature of an interface twice.
 func Check(msg api.Message) error {
 	var why string
 	switch m := msg.(type) {
@@ -72,7 +77,8 @@ func first(reasons ...string) string {
 	return ""
 }
 
-// checkMapping checks an LB mapping. The handler reads the locals before it looks at is_add, so their number counts for a removal too.
+// checkMapping checks an LB mapping. The handler reads the locals before it looks at is_add, so
+// their number counts for a removal too.
 func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	if n := len(m.Locals); n > maxLocals || m.IsAdd && n < minLocals {
 		return fmt.Sprintf("locals: %d, must be %d to %d", n, minLocals, maxLocals)
@@ -80,9 +86,9 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	if !m.IsAdd {
 		return ""
 	}
-	// VPP adds up the weights in 8 bits. A last sum of 0 lets the first packet divide by zero. With any
-	// other one VPP picks an entry for each packet; vpp/nat44 uses sums that wrap around to take back
-	// the weight of a draining backend.
+	// VPP adds up the weights in 8 bits. A last sum of 0 lets the first packet divide by zero. With
+	// any other one VPP picks an entry for each packet; vpp/nat44 uses sums that wrap around to
+	// take back the weight of a draining backend.
 	sum := uint8(0)
 	for i := range m.Locals {
 		if why := checkLocal(&m.Locals[i]); why != "" {
@@ -104,8 +110,9 @@ func checkLocal(l *nat44_ed.Nat44LbAddrPort) string {
 	return ""
 }
 
-// checkSession checks the deletion of a session: sessions and mappings have their keys in one hash, and a flow to 0.0.0.0:0 is the key of a
-// mapping, whose value VPP then takes for the index of a session. VPP would delete an unrelated session.
+// checkSession checks the deletion of a session: sessions and mappings have their keys in one hash,
+// and a flow to 0.0.0.0:0 is the key of a mapping, whose value VPP then takes for the index of a
+// session. VPP would delete an unrelated session.
 func checkSession(m *nat44_ed.Nat44DelSession) string {
 	if m.ExtHostAddress == [4]byte{} && m.ExtHostPort == 0 {
 		return "ext_host_address and ext_host_port are 0, which is the key of a mapping"
@@ -145,9 +152,10 @@ func checkTranslation(t *cnat.CnatTranslation) string {
 	return ""
 }
 
-// checkCommand checks a command of the debug CLI: only commands that read are sent. All others are refused, not only those known to be
-// destructive ("clear nat44 ed sessions" and "set nat44 session limit" make every mapping stop working), because VPP takes any unambiguous
-// abbreviation of a command, so that no list of forbidden ones is complete.
+// checkCommand checks a command of the debug CLI: only commands that read are sent. All others are
+// refused, not only those known to be destructive ("clear nat44 ed sessions" and "set nat44 session
+// limit" make every mapping stop working), because VPP takes any unambiguous abbreviation of a
+// command, so that no list of forbidden ones is complete.
 func checkCommand(cmd string) string {
 	words := strings.Fields(cmd)
 	for _, prefix := range [...][]string{{"show"}, {"trace", "add"}, {"clear", "trace"}, {"clear", "errors"}} {

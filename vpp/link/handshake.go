@@ -26,8 +26,9 @@ type identity struct {
 	features []*messages.VPPFeature
 }
 
-// open connects a session and reads the identity of VPP, which takes as long as VPP takes to answer. When ctx is done it closes the
-// transport; one whose Connect cannot be interrupted is closed as soon as it is connected. before is the stamp of VPP.
+// open connects a session and reads the identity of VPP, which takes as long as VPP takes to
+// answer. When ctx is done it closes the transport; one whose Connect cannot be interrupted is
+// closed as soon as it is connected. before is the stamp of VPP.
 func (l *Link) open(ctx context.Context, s *session, before string) (identity, error) {
 	if err := connect(ctx, s); err != nil {
 		return identity{}, err
@@ -59,8 +60,8 @@ func connect(ctx context.Context, s *session) error {
 	return nil
 }
 
-// handshake makes the session usable and reads the process id and the version of VPP, which also proves that it answers. The field boot of
-// the result holds the process id only.
+// handshake makes the session usable and reads the process id and the version of VPP, which also
+// proves that it answers. The field boot of the result holds the process id only.
 func (s *session) handshake(ctx context.Context) (identity, error) {
 	if err := s.prepare(); err != nil {
 		return identity{}, err
@@ -87,7 +88,8 @@ func (s *session) handshake(ctx context.Context) (identity, error) {
 	return id, nil
 }
 
-// subscribe subscribes to interface events. They are only hints, so the session works without them if VPP refuses.
+// subscribe subscribes to interface events. They are only hints, so the session works without them
+// if VPP refuses.
 func (s *session) subscribe(ctx context.Context) {
 	event := &interfaces.SwInterfaceEvent{}
 	id, err := s.lookup(event)
@@ -110,8 +112,9 @@ func (s *session) subscribe(ctx context.Context) {
 	}
 }
 
-// boot combines the identity that VPP reports with the stamp of its socket. A stamp that changed while connecting means that VPP restarted
-// in between, so that the session may be with either process.
+// boot combines the identity that VPP reports with the stamp of its socket. A stamp that changed
+// while connecting means that VPP restarted in between, so that the session may be with either
+// process.
 func (l *Link) boot(says, before string) (string, error) {
 	after, err := l.cfg.Stamp()
 	if err != nil {
@@ -126,9 +129,10 @@ func (l *Link) boot(says, before string) (string, error) {
 	return says + "@" + after, nil
 }
 
-// socketStamp identifies a socket file. VPP removes the file and binds a new one with every start, so inode and time of the last
-// change of its content, which for a socket is the time of the bind, distinguish two starts, also where VPP always has
-// process id 1. Changing mode or owner of the file does not matter.
+// socketStamp identifies a socket file. VPP removes the file and binds a new one with every start,
+// so inode and time of the last change of its content, which for a socket is the time of the bind,
+// distinguish two starts, also where VPP always has process id 1. Changing mode or owner of the
+// file does not matter.
 func socketStamp(path string) func() (string, error) {
 	return func() (string, error) {
 		info, err := os.Stat(path)

@@ -114,7 +114,8 @@ func bubble(t *testing.T, cfg Config, test func(t *testing.T, vpp *fakeVPP, l *r
 	})
 }
 
-// codes returns the return values of results, with 1000 for an unknown outcome and 2000 for a request that was not sent.
+// codes returns the return values of results, with 1000 for an unknown outcome and 2000 for a
+// request that was not sent.
 func codes(results []Result) []int32 {
 	out := make([]int32, len(results))
 	for i, r := range results {

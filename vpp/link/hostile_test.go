@@ -41,7 +41,8 @@ type garbageCount struct {
 	want string
 }
 
-// garbageCounts are the messages with counted arrays that the agent reads, and those of the handshake.
+// garbageCounts are the messages with counted arrays that the agent reads, and those of the
+// handshake.
 func garbageCounts() []garbageCount {
 	return []garbageCount{
 		{"mapping", &nat44_ed.Nat44LbStaticMappingDetails{Locals: make([]nat44_ed.Nat44LbAddrPort, 2)}, 76, 4, "locals"},
@@ -81,7 +82,8 @@ func TestGarbageCountCostsNoMemory(t *testing.T) {
 	}
 }
 
-// answerDump makes frames the answer to a dump of mappings; say encodes with the context of the dump.
+// answerDump makes frames the answer to a dump of mappings; say encodes with the context of the
+// dump.
 func answerDump(vpp *fakeVPP, answer func(c *fakeConn, context uint32) [][]byte) {
 	vpp.setFault(func(c *fakeConn, req api.Message, frames [][]byte) [][]byte {
 		if _, dump := req.(*nat44_ed.Nat44LbStaticMappingDump); !dump {
@@ -121,7 +123,8 @@ func TestGarbageCountEndsTheSession(t *testing.T) {
 	})
 }
 
-// TestDumpWithoutEnd: details that never end, fast or slow, end the session, and what other callers asked for meanwhile is known to be unknown.
+// TestDumpWithoutEnd: details that never end, fast or slow, end the session, and what other callers
+// asked for meanwhile is known to be unknown.
 func TestDumpWithoutEnd(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -148,7 +151,9 @@ func TestDumpWithoutEnd(t *testing.T) {
 							return nil
 						default:
 						}
-						c.vpp.mu.Unlock() // VPP answers no other request meanwhile, as this is the goroutine that serves the connection
+						// VPP answers no other request meanwhile, as this is the goroutine that
+						// serves the connection
+						c.vpp.mu.Unlock()
 						c.send([][]byte{vpp.encode(row(), context)})
 						c.vpp.mu.Lock()
 					}
@@ -168,7 +173,8 @@ func TestDumpWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestHonestTablesAreWithinTheLimits: the largest tables that nodes have can be read with the default limits.
+// TestHonestTablesAreWithinTheLimits: the largest tables that nodes have can be read with the
+// default limits.
 func TestHonestTablesAreWithinTheLimits(t *testing.T) {
 	cfg, vpp := Config{}.withDefaults(), newFakeVPP()
 	for _, tt := range []struct {
@@ -240,7 +246,8 @@ func TestPagesWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestGarbageLength: a frame header with a length that no message of VPP has ends the session with the reason, before memory is allocated.
+// TestGarbageLength: a frame header with a length that no message of VPP has ends the session with
+// the reason, before memory is allocated.
 func TestGarbageLength(t *testing.T) {
 	tests := []struct {
 		name      string

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// layout is the wire format of a message, reduced to what is needed to find where its fields end. The generated code allocates as many elements as
-// a message says that it has and only then reads them, so a message is measured before it is decoded.
+// layout is the wire format of a message, reduced to what is needed to find where its fields end.
+// The generated code allocates as many elements as a message says that it has and only then reads
+// them, so a message is measured before it is decoded.
 type layout struct {
 	ops []layoutOp
 	// least is the size of the message with every array and text empty.
@@ -19,7 +20,8 @@ type layout struct {
 // layoutOp is a part of a layout.
 type layoutOp struct {
 	kind layoutKind
-	// size is the number of bytes of a fixed part, of a number of elements, or of the length of a text.
+	// size is the number of bytes of a fixed part, of a number of elements, or of the length of a
+	// text.
 	size int
 	// slot is the place of the number of elements among those of the layout.
 	slot int
@@ -38,7 +40,8 @@ const (
 	layoutText                    // a length and as many bytes
 )
 
-// layoutOf derives the layout of a generated type from its fields and their tags, such as "nat44_lb_addr_port[local_num],name=locals".
+// layoutOf derives the layout of a generated type from its fields and their tags, such as
+// "nat44_lb_addr_port[local_num],name=locals".
 func layoutOf(typ reflect.Type) *layout {
 	l := &layout{}
 	l.addStruct(typ, "")
@@ -135,8 +138,8 @@ func parseTag(tag string) (dim, name string) {
 	return dim, name
 }
 
-// fits returns an error that says what of a message is missing in data, nil when data has all of it. Further bytes at the end are no error: VPP
-// allocates some messages larger than they are.
+// fits returns an error that says what of a message is missing in data, nil when data has all of
+// it. Further bytes at the end are no error: VPP allocates some messages larger than they are.
 func (l *layout) fits(data []byte) error {
 	if len(data) < l.least {
 		return fmt.Errorf("%d bytes, must be at least %d", len(data), l.least)

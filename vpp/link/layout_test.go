@@ -36,7 +36,8 @@ func fill(v reflect.Value, n int) {
 	}
 }
 
-// TestLayoutAgreesWithTheDecoder: for every message of the bindings, a frame fits exactly if the generated code can decode it.
+// TestLayoutAgreesWithTheDecoder: for every message of the bindings, a frame fits exactly if the
+// generated code can decode it.
 func TestLayoutAgreesWithTheDecoder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for key, prototype := range prototypes() {

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Link is the connection of this process to one VPP. Run maintains it; Do and Dump use it from any goroutine, before, during and after Run:
-// without a session they return ErrDown at once.
+// Link is the connection of this process to one VPP. Run maintains it; Do and Dump use it from any
+// goroutine, before, during and after Run: without a session they return ErrDown at once.
 type Link struct {
 	cfg      Config
 	log      *slog.Logger
@@ -63,11 +63,13 @@ func (l *Link) Dump(ctx context.Context, req api.Message, each func(api.Message)
 	return fmt.Errorf("dump %s: %w", name(req), ErrDown)
 }
 
-// Run maintains the connection: it connects, reports, watches, and reconnects without limit. on is called from Run's goroutine with every
-// change of the state, the first time at once; the message belongs to the receiver. When on reports a session that is up, Do and Dump use
-// it; when on reports that it is down, they have stopped using it and every call on it has been released or is about to be. Run returns nil
-// after ctx is done, within Config.CloseTimeout. It may be called again: all runs of a link together have at most three connections that VPP
-// does not answer, so every client of this process uses the same link.
+// Run maintains the connection: it connects, reports, watches, and reconnects without limit. on is
+// called from Run's goroutine with every change of the state, the first time at once; the message
+// belongs to the receiver. When on reports a session that is up, Do and Dump use it; when on
+// reports that it is down, they have stopped using it and every call on it has been released or is
+// about to be. Run returns nil after ctx is done, within Config.CloseTimeout. It may be called
+// again: all runs of a link together have at most three connections that VPP does not answer, so
+// every client of this process uses the same link.
 func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	if !l.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -95,7 +97,8 @@ type runner struct {
 	reason string
 }
 
-// once makes one attempt, or goes on with the one that waits, and serves its session to the end. It returns how long to wait before the next.
+// once makes one attempt, or goes on with the one that waits, and serves its session to the end. It
+// returns how long to wait before the next.
 func (r *runner) once(ctx context.Context) time.Duration {
 	a, err := r.link.begin()
 	var id identity

@@ -18,23 +18,28 @@ type Runner interface {
 	Run(ctx context.Context, on func(*messages.LinkState)) error
 }
 
-// Meter is a Runner that counts the requests that pass through it, so that commands and tests can report the cost of an operation. It changes no
-// request.
+// Meter is a Runner that counts the requests that pass through it, so that commands and tests can
+// report the cost of an operation. It changes no request.
 type Meter struct {
 	Runner
 	writes, rowReads, rowChecks, refused, boots atomic.Uint64
-	boot                                        atomic.Pointer[string] // of the latest VPP that was connected
+	// of the latest VPP that was connected
+	boot atomic.Pointer[string]
 }
 
 // Usage is what a Meter has counted since its start.
 type Usage struct {
-	// Writes counts requests that change the configuration of VPP, successful or not. Freeing sessions is none.
+	// Writes counts requests that change the configuration of VPP, successful or not. Freeing
+	// sessions is none.
 	Writes uint64
-	// RowReads counts reads of the service rows that an event caused, RowChecks those of a timer (Routine).
+	// RowReads counts reads of the service rows that an event caused, RowChecks those of a timer
+	// (Routine).
 	RowReads, RowChecks uint64
-	// Refused counts requests that change something and that VPP answered with a return code other than 0.
+	// Refused counts requests that change something and that VPP answered with a return code other
+	// than 0.
 	Refused uint64
-	// Boots counts the incarnations of VPP that were connected, the first one included. A new incarnation has lost all state.
+	// Boots counts the incarnations of VPP that were connected, the first one included. A new
+	// incarnation has lost all state.
 	Boots uint64
 }
 
@@ -90,7 +95,8 @@ func (m *Meter) Dump(ctx context.Context, req api.Message, each func(api.Message
 	return m.Runner.Dump(ctx, req, each)
 }
 
-// changes reports whether a message changes the configuration of VPP, by the conventions of VPP's API for names.
+// changes reports whether a message changes the configuration of VPP, by the conventions of VPP's
+// API for names.
 func changes(name string) bool {
 	for _, suffix := range []string{"_dump", "_get", "_summary", "_is_enabled"} {
 		if strings.HasSuffix(name, suffix) {

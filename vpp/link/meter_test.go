@@ -13,7 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// TestMeter counts as VPP does: what changes something, what reads rows, what was refused; and passes everything on.
+// TestMeter counts as VPP does: what changes something, what reads rows, what was refused; and
+// passes everything on.
 func TestMeter(t *testing.T) {
 	vpp := simulated(t)
 	l, _ := connected(t, vpp, link.Config{})

@@ -7,8 +7,9 @@ import (
 	"go.fd.io/govpp/adapter/statsclient"
 )
 
-// Quiet passes the log lines of GoVPP's client of the stats segment to log, at debug level: every failure that matters is returned as an error as
-// well. GoVPP keeps its logger in an unguarded package variable, so call it once, before the first connection.
+// Quiet passes the log lines of GoVPP's client of the stats segment to log, at debug level: every
+// failure that matters is returned as an error as well. GoVPP keeps its logger in an unguarded
+// package variable, so call it once, before the first connection.
 func Quiet(log *slog.Logger) {
 	statsclient.Log.SetOutput(quietWriter{log.With("component", "govpp/statsclient")})
 }

@@ -7,9 +7,9 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// receive is the callback of the transport: it finds the request a frame belongs to, decodes the frame and hands the message over.
-// It never waits for a consumer, so that one slow caller cannot hold back the replies of the others. data is only valid until it
-// returns.
+// receive is the callback of the transport: it finds the request a frame belongs to, decodes the
+// frame and hands the message over. It never waits for a consumer, so that one slow caller cannot
+// hold back the replies of the others. data is only valid until it returns.
 func (s *session) receive(id uint16, data []byte) {
 	m := s.match(id, data)
 	switch {
@@ -78,7 +78,8 @@ func (s *session) match(id uint16, data []byte) match {
 	return match{in: in, context: context, wanted: p.call != nil && !p.call.gone}
 }
 
-// stray counts a frame that belongs to nothing; only the first of a session is reported. s.mu is held.
+// stray counts a frame that belongs to nothing; only the first of a session is reported. s.mu is
+// held.
 func (s *session) stray(why string) match {
 	s.strays++
 	if s.strays > 1 {
@@ -87,7 +88,8 @@ func (s *session) stray(why string) match {
 	return match{stray: why}
 }
 
-// deliver enters a decoded message into the call that waits for it; msg is nil when the caller has stopped waiting.
+// deliver enters a decoded message into the call that waits for it; msg is nil when the caller has
+// stopped waiting.
 func (s *session) deliver(context uint32, in *incoming, msg api.Message, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

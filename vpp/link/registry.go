@@ -7,11 +7,12 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// registry finds the messages that belong to a request among those that the imported binding packages have registered. It is built
-// once per Link and only read afterwards.
+// registry finds the messages that belong to a request among those that the imported binding
+// packages have registered. It is built once per Link and only read afterwards.
 type registry struct {
-	// byName holds the messages of every family of bindings (directory of the generated packages) by their name without CRC, so that
-	// two generations of bindings linked into one binary do not mix.
+	// byName holds the messages of every family of bindings (directory of the generated packages)
+	// by their name without CRC, so that two generations of bindings linked into one binary do not
+	// mix.
 	byName map[string]map[string]api.Message
 }
 
@@ -27,14 +28,16 @@ const (
 	kindCursor
 )
 
-// shape is a request and what answers it, as the bindings know it; nothing of it depends on the connected VPP.
+// shape is a request and what answers it, as the bindings know it; nothing of it depends on the
+// connected VPP.
 type shape struct {
 	kind    kind
 	reply   api.Message
 	details api.Message
 }
 
-// newRegistry indexes what is registered at present. Binding packages register in their init functions, so nothing is added later.
+// newRegistry indexes what is registered at present. Binding packages register in their init
+// functions, so nothing is added later.
 func newRegistry() *registry {
 	r := &registry{byName: map[string]map[string]api.Message{}}
 	for family, registered := range api.GetRegisteredMessages() {
@@ -47,8 +50,9 @@ func newRegistry() *registry {
 	return r
 }
 
-// shapeOf returns how VPP answers the request: with a message <name>_reply, or for <name>_dump the details <name>_details, or for
-// <name>_get with a cursor both. ok is false for messages that are no requests.
+// shapeOf returns how VPP answers the request: with a message <name>_reply, or for <name>_dump the
+// details <name>_details, or for <name>_get with a cursor both. ok is false for messages that are
+// no requests.
 func (r *registry) shapeOf(req api.Message) (s shape, ok bool) {
 	if req.GetMessageType() != api.RequestMessage {
 		return s, false
@@ -66,7 +70,8 @@ func (r *registry) shapeOf(req api.Message) (s shape, ok bool) {
 	return s, s.reply != nil
 }
 
-// family is the directory of the binding package of a message, under which api.RegisterMessage registers it.
+// family is the directory of the binding package of a message, under which api.RegisterMessage
+// registers it.
 func family(msg api.Message) string {
 	pkg := reflect.TypeOf(msg).Elem().PkgPath()
 	if i := strings.LastIndexByte(pkg, '/'); i >= 0 {

@@ -37,7 +37,8 @@ func newIncoming(msg api.Message, id uint16) *incoming {
 	return in
 }
 
-// bodyOf is where the fields of a message begin: behind its number, and what else messages of its class have in front.
+// bodyOf is where the fields of a message begin: behind its number, and what else messages of its
+// class have in front.
 func bodyOf(class api.MessageType) int {
 	switch class {
 	case api.RequestMessage:
@@ -49,8 +50,9 @@ func bodyOf(class api.MessageType) int {
 	}
 }
 
-// decode makes a fresh message from a frame, after a check that the frame has all that the message counts. The capacity is cut off: GoVPP's
-// decoder reads a frame that is too short on into the rest of the transport's buffer, where it finds an older frame.
+// decode makes a fresh message from a frame, after a check that the frame has all that the message
+// counts. The capacity is cut off: GoVPP's decoder reads a frame that is too short on into the rest
+// of the transport's buffer, where it finds an older frame.
 func (in *incoming) decode(data []byte) (api.Message, error) {
 	msg := reflect.New(in.typ).Interface().(api.Message)
 	if err := in.layout.fits(data[min(in.body, len(data)):]); err != nil {
@@ -71,7 +73,8 @@ func (in *incoming) context(data []byte) (context uint32, ok bool) {
 	return context, err == nil
 }
 
-// status returns the error that a decoded reply stands for; nil for retval 0 and for replies without one.
+// status returns the error that a decoded reply stands for; nil for retval 0 and for replies
+// without one.
 func (in *incoming) status(request string, reply api.Message) error {
 	if in.retval == nil {
 		return nil
@@ -91,7 +94,8 @@ type route struct {
 	details *incoming
 }
 
-// route resolves a request; the answer is kept for the life of the session, because numbers never change within one.
+// route resolves a request; the answer is kept for the life of the session, because numbers never
+// change within one.
 func (s *session) route(req api.Message) (*route, error) {
 	typ := reflect.TypeOf(req)
 	s.mu.Lock()
@@ -107,14 +111,16 @@ func (s *session) route(req api.Message) (*route, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found := s.routes[typ]; found != nil {
-		return found, nil // another caller was first: answers are distinguished by the identity of their incoming
+		// another caller was first: answers are distinguished by the identity of their incoming
+		return found, nil
 	}
 	s.routes[typ] = made
 	made.reply, made.details = s.known(made.reply), s.known(made.details)
 	return made, nil
 }
 
-// known registers a message that VPP may send, once: two requests may have the same answer. s.mu is held.
+// known registers a message that VPP may send, once: two requests may have the same answer. s.mu is
+// held.
 func (s *session) known(in *incoming) *incoming {
 	if in == nil {
 		return nil
@@ -167,7 +173,8 @@ func (s *session) lookup(msg api.Message) (uint16, error) {
 	return 0, fmt.Errorf("look up %s_%s: %w", msg.GetMessageName(), msg.GetCrcString(), err)
 }
 
-// table is the message table of the connected VPP. Behind a transport that cannot say so, a message without its CRC is not found.
+// table is the message table of the connected VPP. Behind a transport that cannot say so, a message
+// without its CRC is not found.
 func (s *session) table(name, crc string) bool {
 	if crc == "" {
 		t, ok := s.api.(interface{ has(name string) bool })

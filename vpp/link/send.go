@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// sendLoop is the sender: the only goroutine that writes to the transport, so that the order of the table is the order on the wire.
+// sendLoop is the sender: the only goroutine that writes to the transport, so that the order of the
+// table is the order on the wire.
 func (s *session) sendLoop() {
 	for {
 		select {
@@ -19,7 +20,8 @@ func (s *session) sendLoop() {
 	}
 }
 
-// sendJob sends the items of a job as the window lets them through, until the job is done, its caller has gone or the session ends.
+// sendJob sends the items of a job as the window lets them through, until the job is done, its
+// caller has gone or the session ends.
 func (s *session) sendJob(j job) {
 	step := 1
 	if j.together {
@@ -39,8 +41,8 @@ func (s *session) sendJob(j job) {
 	}
 }
 
-// admit waits until the window has room for a group and enters it into the table. It returns the context of the first item, or false
-// when the group must not be sent any more.
+// admit waits until the window has room for a group and enters it into the table. It returns the
+// context of the first item, or false when the group must not be sent any more.
 func (s *session) admit(c *call, group []item) (context uint32, ok bool) {
 	size := 0
 	for _, it := range group {
@@ -107,7 +109,8 @@ func (s *session) enter(p pending) uint32 {
 	return s.queue.push(p)
 }
 
-// sendProbe sends a control_ping regardless of the window, because a full window may mean that VPP hangs.
+// sendProbe sends a control_ping regardless of the window, because a full window may mean that VPP
+// hangs.
 func (s *session) sendProbe() {
 	s.mu.Lock()
 	if s.cause != nil {
@@ -119,8 +122,8 @@ func (s *session) sendProbe() {
 	s.write(context, append([]byte(nil), s.pingFrame...), s.ping.name)
 }
 
-// write hands one message to the transport. A failed write ends the session: whether VPP got the message is not known, and later
-// replies could not be matched.
+// write hands one message to the transport. A failed write ends the session: whether VPP got the
+// message is not known, and later replies could not be matched.
 func (s *session) write(context uint32, data []byte, what string) bool {
 	if err := s.api.SendMsg(context, data); err != nil {
 		s.fail(fmt.Errorf("send %s: %w", what, err))
@@ -129,8 +132,8 @@ func (s *session) write(context uint32, data []byte, what string) bool {
 	return true
 }
 
-// room signals a waiting sender that the table has shrunk. It waits for half of the window, so that sender and reader change over once
-// per half window and not once per message. s.mu is held.
+// room signals a waiting sender that the table has shrunk. It waits for half of the window, so that
+// sender and reader change over once per half window and not once per message. s.mu is held.
 func (s *session) room() {
 	if s.starved && (s.queue.n <= s.cfg.Window/2 && s.queue.bytes <= s.cfg.WindowBytes/2) {
 		s.starved = false

@@ -11,9 +11,10 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// session is one connection to one VPP from handshake to loss. Three goroutines work on it: the sender (send.go) alone writes to the
-// transport, the transport's reader calls receive (receive.go), and the goroutine of Run supervises timeouts (watch.go). Callers
-// submit jobs and wait. mu is never held across I/O or a callback.
+// session is one connection to one VPP from handshake to loss. Three goroutines work on it: the
+// sender (send.go) alone writes to the transport, the transport's reader calls receive
+// (receive.go), and the goroutine of Run supervises timeouts (watch.go). Callers submit jobs and
+// wait. mu is never held across I/O or a callback.
 type session struct {
 	cfg      *Config
 	log      *slog.Logger
@@ -25,8 +26,9 @@ type session struct {
 
 	// jobs hands requests to the sender.
 	jobs chan job
-	// probe requests a control_ping from the sender, space signals it that requests were answered, event signals Run that VPP reported
-	// a change of an interface. All have room for one and are filled without blocking.
+	// probe requests a control_ping from the sender, space signals it that requests were answered,
+	// event signals Run that VPP reported a change of an interface. All have room for one and are
+	// filled without blocking.
 	probe, space, event chan struct{}
 	// dead is closed when the session is over; cause says why.
 	dead chan struct{}
@@ -40,8 +42,8 @@ type session struct {
 	queue    fifo
 	// starved says that the sender waits for space.
 	starved bool
-	// heard is the time of the last frame; moved is the time at which the oldest request last changed or received a detail; turned is the time at
-	// which it became the oldest.
+	// heard is the time of the last frame; moved is the time at which the oldest request last
+	// changed or received a detail; turned is the time at which it became the oldest.
 	heard, moved, turned time.Time
 	// strays counts frames that belong to no request.
 	strays uint64
@@ -87,8 +89,9 @@ func (s *session) reason() error {
 	return s.cause
 }
 
-// close ends the session and the transport. It waits at most Config.CloseTimeout: the Disconnect of a transport that is not ours may write to a
-// VPP that hangs, which cannot be interrupted. The goroutines that stay behind end when VPP goes away.
+// close ends the session and the transport. It waits at most Config.CloseTimeout: the Disconnect of
+// a transport that is not ours may write to a VPP that hangs, which cannot be interrupted. The
+// goroutines that stay behind end when VPP goes away.
 func (s *session) close(cause error) {
 	s.fail(cause)
 	closed := make(chan struct{})
@@ -108,8 +111,8 @@ func (s *session) close(cause error) {
 	}
 }
 
-// disconnect closes a transport and converts a panic of it into an error: GoVPP's client, as a transport of Config.Adapter, closes a
-// channel twice when it is disconnected twice.
+// disconnect closes a transport and converts a panic of it into an error: GoVPP's client, as a
+// transport of Config.Adapter, closes a channel twice when it is disconnected twice.
 func disconnect(api adapter.VppAPI) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

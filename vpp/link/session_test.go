@@ -25,7 +25,8 @@ func onMapping(vpp *fakeVPP, nth int, fault func(c *fakeConn, frames [][]byte) [
 	})
 }
 
-// partition checks that results are n successes, then unknown ones, then ones that were not sent, and returns the last two numbers.
+// partition checks that results are n successes, then unknown ones, then ones that were not sent,
+// and returns the last two numbers.
 func partition(t *testing.T, results []Result, n int) (unknown, unsent int) {
 	t.Helper()
 	for i, code := range codes(results) {
@@ -145,7 +146,8 @@ func TestProbesOnlyFillSilence(t *testing.T) {
 
 func TestHungVPP(t *testing.T) {
 	bubble(t, Config{ReplyTimeout: 2 * time.Second, ConnectTimeout: time.Second}, func(t *testing.T, vpp *fakeVPP, l *running) {
-		time.Sleep(1100 * time.Millisecond) // between two probes, so that none of them is the first to hang
+		// between two probes, so that none of them is the first to hang
+		time.Sleep(1100 * time.Millisecond)
 		wake := vpp.hang()
 		began := time.Now()
 		results, err := l.Do(t.Context(), adds(1000))

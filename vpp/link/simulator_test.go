@@ -161,7 +161,8 @@ func TestLivesOfVPP(t *testing.T) {
 	}
 	vpp.Inject(simulator.Fault{Message: "nat44_add_del_lb_static_mapping", Skip: 10, Times: 1, CloseMidFrame: true})
 	results, err := l.Do(t.Context(), services(1000, 2))
-	// Replies that were on their way when the next write failed are lost too, so the last ones before the fault may be unknown.
+	// Replies that were on their way when the next write failed are lost too, so the last ones
+	// before the fault may be unknown.
 	if err != nil || results[9].Err != nil && !errors.Is(results[9].Err, link.ErrUnknown) || !errors.Is(results[10].Err, link.ErrUnknown) || !errors.Is(results[999].Err, link.ErrNotSent) {
 		t.Errorf("Do = %v, %v, %v, %v", results[9].Err, results[10].Err, results[999].Err, err)
 	}
@@ -182,8 +183,8 @@ func TestLivesOfVPP(t *testing.T) {
 	}
 }
 
-// BenchmarkProgram programs 10,000 rows with 5 backends through a Link; BenchmarkBare does the same with nothing but GoVPP's client and
-// a window, which is the bar.
+// BenchmarkProgram programs 10,000 rows with 5 backends through a Link; BenchmarkBare does the same
+// with nothing but GoVPP's client and a window, which is the bar.
 func BenchmarkProgram(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

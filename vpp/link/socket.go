@@ -17,23 +17,29 @@ import (
 )
 
 const (
-	// headerBytes is the size of the header before each message: 8 bytes that only the sender uses, the length of the message, and 4 more of the sender.
+	// headerBytes is the size of the header before each message: 8 bytes that only the sender uses,
+	// the length of the message, and 4 more of the sender.
 	headerBytes = 16
 	// lengthAt is where the length is.
 	lengthAt = 8
-	// maxFrame is the largest frame that VPP can send: it allocates every message in its API segment, which has 16 MiB unless api-segment { api-size }
-	// in its startup.conf says otherwise (vl_map_shmem in VPP's vlibmemory/memory_shared.c). The largest that the link asks for is the message table
-	// of the handshake, 66 bytes for each of about 3,000 messages.
+	// maxFrame is the largest frame that VPP can send: it allocates every message in its API
+	// segment, which has 16 MiB unless api-segment { api-size } in its startup.conf says otherwise
+	// (vl_map_shmem in VPP's vlibmemory/memory_shared.c). The largest that the link asks for is the
+	// message table of the handshake, 66 bytes for each of about 3,000 messages.
 	maxFrame = 16 << 20
-	// readBuffer is the size of the buffer of the socket's reader. Larger frames are allocated one by one.
+	// readBuffer is the size of the buffer of the socket's reader. Larger frames are allocated one
+	// by one.
 	readBuffer = 64 << 10
-	// createID is the number of sockclnt_create, which a client has to know before it has the message table.
+	// createID is the number of sockclnt_create, which a client has to know before it has the
+	// message table.
 	createID = 15
-	// farewell is how long the last message to VPP, and a write that is under way, may take when the socket closes.
+	// farewell is how long the last message to VPP, and a write that is under way, may take when
+	// the socket closes.
 	farewell = 100 * time.Millisecond
 )
 
-// socket is the transport over VPP's API socket, for one session. Other than GoVPP's, it bounds what a frame may be, and reports the end of the stream.
+// socket is the transport over VPP's API socket, for one session. Other than GoVPP's, it bounds
+// what a frame may be, and reports the end of the stream.
 type socket struct {
 	path    string
 	receive adapter.MsgCallback
@@ -46,8 +52,9 @@ type socket struct {
 	client  uint32
 	readers sync.WaitGroup
 
-	// write guards the writer's side: the buffer of a frame and whether nothing more may be sent, because a part of a frame may have been
-	// sent, after which VPP understands no other, or because Connect was aborted.
+	// write guards the writer's side: the buffer of a frame and whether nothing more may be sent,
+	// because a part of a frame may have been sent, after which VPP understands no other, or
+	// because Connect was aborted.
 	write  sync.Mutex
 	output []byte
 	torn   bool
@@ -69,7 +76,8 @@ func (s *socket) onEnd(ended func(error)) { s.ended = ended }
 // WaitReady is a part of the interface that the link does not use.
 func (*socket) WaitReady() error { return nil }
 
-// Connect connects to VPP and reads its message table. It takes as long as VPP takes to answer; abort ends it.
+// Connect connects to VPP and reads its message table. It takes as long as VPP takes to answer;
+// abort ends it.
 func (s *socket) Connect() error {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: s.path, Net: "unix"})
 	if err != nil {
@@ -111,7 +119,8 @@ func (s *socket) register() error {
 	}
 	s.client, s.ids = reply.Index, make(map[string]uint16, len(reply.MessageTable))
 	for _, entry := range reply.MessageTable {
-		s.ids[strings.TrimSuffix(entry.Name, "\x13")] = entry.Index // older versions of VPP put the character behind the name
+		// older versions of VPP put the character behind the name
+		s.ids[strings.TrimSuffix(entry.Name, "\x13")] = entry.Index
 	}
 	return nil
 }
@@ -132,7 +141,9 @@ func (s *socket) Disconnect() error {
 		return nil
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(farewell))
-	_ = s.unregister() // VPP 25.10 overlooks an end of the stream that follows another read without data (errno of before)
+	// VPP 25.10 overlooks an end of the stream that follows another read without data (errno of
+	// before)
+	_ = s.unregister()
 	err := s.conn.Close()
 	s.readers.Wait()
 	if errors.Is(err, net.ErrClosed) {

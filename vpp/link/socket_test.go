@@ -24,8 +24,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// socketServer serves a fakeVPP on a real unix socket, so that the transport and the kernel's buffers are part of the test. Like
-// VPP it reads nothing while it hangs.
+// socketServer serves a fakeVPP on a real unix socket, so that the transport and the kernel's
+// buffers are part of the test. Like VPP it reads nothing while it hangs.
 type socketServer struct {
 	vpp      *fakeVPP
 	listener *net.UnixListener
@@ -36,7 +36,8 @@ type socketServer struct {
 	mangle atomic.Pointer[func(header []byte, handshake bool)]
 }
 
-// setLength puts a length into the headers of frames: those of the handshake, or those that follow it.
+// setLength puts a length into the headers of frames: those of the handshake, or those that follow
+// it.
 func (s *socketServer) setLength(length uint32, handshake bool) {
 	mangle := func(header []byte, now bool) {
 		if now == handshake {
@@ -232,8 +233,9 @@ func TestSocketThatIsNoSocket(t *testing.T) {
 	await(t, states, "down with the reason", func(s *messages.LinkState) bool { return strings.Contains(s.GetReason(), "not a socket") })
 }
 
-// TestHungVPPNeverBlocksAWrite fills the window with the largest mappings there are while VPP does not read the socket: writes have no
-// deadline, so one that blocks would hold the sender, with its probes, for as long as VPP hangs, and would be cut off when the socket closes.
+// TestHungVPPNeverBlocksAWrite fills the window with the largest mappings there are while VPP does
+// not read the socket: writes have no deadline, so one that blocks would hold the sender, with its
+// probes, for as long as VPP hangs, and would be cut off when the socket closes.
 func TestHungVPPNeverBlocksAWrite(t *testing.T) {
 	large := add(1)
 	for range 253 {

@@ -10,8 +10,9 @@ import (
 // errClosed is the cause of a session that was ended by the end of Run.
 var errClosed = errors.New("link closed")
 
-// watch supervises a session until it is over: it sends a probe after a silence, ends the session when VPP does not answer in time and
-// forwards interface events. It returns when the session has failed or ctx is done, in which case it ends the session itself.
+// watch supervises a session until it is over: it sends a probe after a silence, ends the session
+// when VPP does not answer in time and forwards interface events. It returns when the session has
+// failed or ctx is done, in which case it ends the session itself.
 func (s *session) watch(ctx context.Context, hint func()) {
 	due := time.Now()
 	alarm := time.NewTimer(0)
@@ -33,12 +34,14 @@ func (s *session) watch(ctx context.Context, hint func()) {
 	}
 }
 
-// check compares the clock with the timeouts: it fails the session when the oldest request is overdue, or its details have no end, requests a
-// probe after a silence, and returns when to check again. late is how much later than planned check was called.
+// check compares the clock with the timeouts: it fails the session when the oldest request is
+// overdue, or its details have no end, requests a probe after a silence, and returns when to check
+// again. late is how much later than planned check was called.
 func (s *session) check(now time.Time, late time.Duration) time.Time {
 	s.mu.Lock()
 	if late > s.cfg.ProbeInterval/2 {
-		// This process was suspended, so replies may wait in the socket: the timeouts are extended by that time.
+		// This process was suspended, so replies may wait in the socket: the timeouts are extended
+		// by that time.
 		s.moved, s.heard, s.turned = earlier(now, s.moved.Add(late)), earlier(now, s.heard.Add(late)), earlier(now, s.turned.Add(late))
 	}
 	next := now.Add(s.cfg.ProbeInterval)

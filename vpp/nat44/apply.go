@@ -15,20 +15,22 @@ import (
 type OpResult struct {
 	// Op is the operation.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
-	// not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
+	// this package, or of vpp/link where VPP has not answered.
 	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
-	// the next Diff. It can be set without an error.
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or
+	// contradicts it. The caller must read before the next Diff. It can be set without an error.
 	Unknown bool
 	// Messages is the number of messages that were handed to VPP.
 	Messages int
 }
 
-// Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that fails
-// does not stop those that follow: they concern other rows, or are what Diff would ask for again. Where Apply refuses one operation of a
-// row before sending anything, it does not send the others of this row either, because half of a change could cost the row its last
-// backend. Before it deletes rows, Apply reads what else VPP has at their addresses (Op.Release); it sends nothing when that read fails.
+// Apply carries out the operations in their order, in one pipelined batch, and returns one result
+// per operation. An operation that fails does not stop those that follow: they concern other rows,
+// or are what Diff would ask for again. Where Apply refuses one operation of a row before sending
+// anything, it does not send the others of this row either, because half of a change could cost the
+// row its last backend. Before it deletes rows, Apply reads what else VPP has at their addresses
+// (Op.Release); it sends nothing when that read fails.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	precheck(ops, results)
@@ -37,7 +39,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	if err != nil {
 		for i := range results {
 			if results[i].Err == nil {
-				// %v: the failed read changed nothing, so its own class must not make the outcome unknown.
+				// %v: the failed read changed nothing, so its own class must not make the outcome
+				// unknown.
 				results[i].add(ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err))
 			}
 		}
@@ -59,7 +62,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	if len(msgs) == 0 {
 		return results
 	}
-	// One batch keeps the round trips independent of the number of rows, and the order of the operations.
+	// One batch keeps the round trips independent of the number of rows, and the order of the
+	// operations.
 	answers, err := c.Do(ctx, msgs)
 	if err != nil {
 		answers = make([]link.Result, len(msgs))
@@ -74,8 +78,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return results
 }
 
-// doubt makes the outcome of changes of slots unknown that follow one which failed: they were worked out
-// for the row as that one would have left it.
+// doubt makes the outcome of changes of slots unknown that follow one which failed: they were
+// worked out for the row as that one would have left it.
 func doubt(results []OpResult) {
 	failed := map[frontend.Key]bool{}
 	for i := range results {
@@ -105,7 +109,8 @@ func precheck(ops []Op, results []OpResult) {
 	}
 }
 
-// refuse returns why an operation must not be sent: its own check, and that of the link for every message.
+// refuse returns why an operation must not be sent: its own check, and that of the link for every
+// message.
 func refuse(op Op) error {
 	if err := op.Check(); err != nil {
 		return err
@@ -118,21 +123,24 @@ func refuse(op Op) error {
 	return nil
 }
 
-// add enters the answer to one message of the operation, or of the step of it that the message is for.
+// add enters the answer to one message of the operation, or of the step of it that the message is
+// for.
 func (r *OpResult) add(step Op, err error) {
 	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
 		r.Messages++
 	}
 	found, unknown := classify(step, err)
 	if _, answered := link.Retval(err); answered && step.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
-		// The row is deleted nevertheless. The next read finds the address, and Diff withdraws it by itself.
+		// The row is deleted nevertheless. The next read finds the address, and Diff withdraws it
+		// by itself.
 		r.Unknown = true
 		return
 	}
 	if r.Err == nil {
 		r.Err = found
 	}
-	// VPP has carried out a part of the operation and not another one, so that what it holds has to be read.
+	// VPP has carried out a part of the operation and not another one, so that what it holds has to
+	// be read.
 	partial := r.Messages > 0 && r.Err != nil && !errors.Is(r.Err, link.ErrUnknown) && len(Messages(r.Op)) > 1
 	r.Unknown = r.Unknown || unknown || partial
 }

@@ -47,7 +47,8 @@ func everyOp() []Op {
 	}
 }
 
-// TestMeanings is the table of everything VPP is known to answer, and of what it means for every operation.
+// TestMeanings is the table of everything VPP is known to answer, and of what it means for every
+// operation.
 func TestMeanings(t *testing.T) {
 	type outcome struct {
 		err     error
@@ -143,7 +144,8 @@ func TestApplyInPart(t *testing.T) {
 	}
 }
 
-// TestApplySkips: where one step of a row must not be sent, none of this row is, and all others are.
+// TestApplySkips: where one step of a row must not be sent, none of this row is, and all others
+// are.
 func TestApplySkips(t *testing.T) {
 	web, dns := newRow("10.96.0.1:80/TCP", "10.1.1.1:80"), newRow("10.96.0.10:53/UDP", "10.1.1.2:53")
 	m := newModel()
@@ -165,7 +167,8 @@ func TestApplySkips(t *testing.T) {
 	}
 }
 
-// TestApplyRefusesWhatTheLinkRefuses: a row that passes our own check and not the link's is not half applied either.
+// TestApplyRefusesWhatTheLinkRefuses: a row that passes our own check and not the link's is not
+// half applied either.
 func TestApplyRefusesWhatTheLinkRefuses(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
 	row.Tag = fmt.Sprintf("%s%064d", TagPrefix, 0)

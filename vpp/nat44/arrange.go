@@ -7,11 +7,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// arrange returns the operations that turn the slots that VPP holds into those of the wanted row. It
-// returns false where no order of them is safe; rows that the planner makes have one.
+// arrange returns the operations that turn the slots that VPP holds into those of the wanted row.
+// It returns false where no order of them is safe; rows that the planner makes have one.
 //
-// The order keeps new connections served at every message: the sum of the shares is never 0 and never
-// exceeds 255. Shares are lowered first, to make room; backends come before others drain or go.
+// The order keeps new connections served at every message: the sum of the shares is never 0 and
+// never exceeds 255. Shares are lowered first, to make room; backends come before others drain or
+// go.
 func arrange(have, want *Row) ([]Op, bool) {
 	a := arranger{key: have.Key, slots: slices.Clone(have.layout())}
 	goal, ok := a.goal(want)
@@ -69,8 +70,8 @@ type arranger struct {
 	ops   []Op
 }
 
-// goal returns the slots of the wanted row. Backends keep their slots, others get the first empty ones;
-// then the row grows, and where it cannot they take the place of backends that go.
+// goal returns the slots of the wanted row. Backends keep their slots, others get the first empty
+// ones; then the row grows, and where it cannot they take the place of backends that go.
 func (a *arranger) goal(want *Row) ([]slot, bool) {
 	shares := make(map[netip.AddrPort]uint8, len(want.Locals)+len(want.Draining))
 	for _, l := range want.Draining {
@@ -117,8 +118,8 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 	return goal, true
 }
 
-// complete adds what VPP lacks: the entries of torn slots, before any other place becomes free, then
-// the slots at the end.
+// complete adds what VPP lacks: the entries of torn slots, before any other place becomes free,
+// then the slots at the end.
 func (a *arranger) complete(have *Row, goal []slot) bool {
 	if len(have.astray) > 0 {
 		c := &change{after: slices.Clone(a.slots)}
@@ -144,7 +145,8 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 			c.steps = append(c.steps, step{whole.entry(i), true})
 		}
 		if s.stray {
-			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), 0), false}) // VPP does not compare the probability
+			// VPP does not compare the probability
+			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), 0), false})
 		}
 		if s.noPad || s.stray {
 			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), whole.pad()), true})
@@ -188,7 +190,8 @@ func (a *arranger) move(i int, to slot) bool {
 	switch {
 	case !repad:
 		c.steps = []step{old, entry}
-	case from.pad() != 0: // the pad must not be there without its backend, whose weight it takes back
+	case from.pad() != 0:
+		// the pad must not be there without its backend, whose weight it takes back
 		c.steps = []step{{pad(&from), false}, old, entry, {pad(&to), true}}
 	default:
 		c.steps = []step{old, entry, {pad(&from), false}, {pad(&to), true}}

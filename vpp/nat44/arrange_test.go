@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// genGoal draws what a service wants next: some of the backends of a small or a large pool are used,
-// others drain.
+// genGoal draws what a service wants next: some of the backends of a small or a large pool are
+// used, others drain.
 func genGoal(t *rapid.T, key frontend.Key, pool int) Row {
 	row := newRow(key.String())
 	most := rapid.SampledFrom([]int{1, 3, pool}).Draw(t, "most")
@@ -32,10 +32,10 @@ func genGoal(t *rapid.T, key frontend.Key, pool int) Row {
 	return row
 }
 
-// TestAnySequenceOfChanges: whatever a service wants next, the row is never replaced, VPP survives every
-// message and sends packets to backends only that the row before or after has; no connection of a
-// backend ends that is wanted or drains; at the end each backend has its share. An agent that is killed
-// after any message, and reads VPP, goes on without a loss.
+// TestAnySequenceOfChanges: whatever a service wants next, the row is never replaced, VPP survives
+// every message and sends packets to backends only that the row before or after has; no connection
+// of a backend ends that is wanted or drains; at the end each backend has its share. An agent that
+// is killed after any message, and reads VPP, goes on without a loss.
 func TestAnySequenceOfChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := mustKey("10.96.0.1:80/TCP")
@@ -91,8 +91,8 @@ func TestAnySequenceOfChanges(t *testing.T) {
 	})
 }
 
-// sequence returns the messages of operations on one row, none of which may replace the row or delete a
-// backend that keeps its connections.
+// sequence returns the messages of operations on one row, none of which may replace the row or
+// delete a backend that keeps its connections.
 func sequence(t *rapid.T, ops []Op, keeps map[netip.AddrPort]bool) (msgs []api.Message) {
 	for _, op := range ops {
 		if op.change == nil {

@@ -10,46 +10,52 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Config holds the settings of the planner. The zero value plans for an unnamed node without twice-NAT address and without pads; an agent
-// sets at least TwiceNAT and Pads.
+// Config holds the settings of the planner. The zero value plans for an unnamed node without
+// twice-NAT address and without pads; an agent sets at least TwiceNAT and Pads.
 type Config struct {
-	// Node is the name of the node. It seeds the choice of backends where a service has more than fit into a row, so that nodes choose
-	// different ones.
+	// Node is the name of the node. It seeds the choice of backends where a service has more than
+	// fit into a row, so that nodes choose different ones.
 	Node string
-	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4, routed to this node and not used by any other
-	// host, by default the last address of the node's pod CIDR. Without it, connections that need it are dropped by VPP ("out of ports");
-	// the plan says so.
+	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4, routed
+	// to this node and not used by any other host, by default the last address of the node's pod
+	// CIDR. Without it, connections that need it are dropped by VPP ("out of ports"); the plan says
+	// so.
 	TwiceNAT netip.Addr
-	// Pads adds two entries of weight 0 to every row. It is safe where one worker does NAT; with more VPP may choose an entry of weight 0, or
-	// divide by zero.
+	// Pads adds two entries of weight 0 to every row. It is safe where one worker does NAT; with
+	// more VPP may choose an entry of weight 0, or divide by zero.
 	Pads bool
-	// MasqueradeClashes lets VPP masquerade a connection that goes past a service where a session of the service has the same addresses and
-	// ports, see Globals. ForNode clears it where TwiceNAT is an address of the node, with which VPP must do nothing else.
+	// MasqueradeClashes lets VPP masquerade a connection that goes past a service where a session
+	// of the service has the same addresses and ports, see Globals. ForNode clears it where
+	// TwiceNAT is an address of the node, with which VPP must do nothing else.
 	MasqueradeClashes bool
 	// AllWorkers leaves NAT to all workers of VPP, see Globals.
 	AllWorkers bool
-	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak of new flows per second x the longest
-	// relevant timeout x 1.5, for example 262144. VPP allocates the sessions when the plugin is enabled. 0 means VPP's default, 64512.
+	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak of
+	// new flows per second x the longest relevant timeout x 1.5, for example 262144. VPP allocates
+	// the sessions when the plugin is enabled. 0 means VPP's default, 64512.
 	SessionLimit uint32
 	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
-	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not accept: clients from outside its source
-	// ranges, and those of a class whose action is to drop. Then a row serves the remaining clients as if they were the only ones.
+	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not
+	// accept: clients from outside its source ranges, and those of a class whose action is to drop.
+	// Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
-	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
-	// reports for frontends without one.
+	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
+	// It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
 	Ground frontend.Ground
-	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 = until the
-	// last one ends. The planner does not use it.
+	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 = until
+	// the last one ends. The planner does not use it.
 	DrainLimit time.Duration
-	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that the plan does not report them as errors.
+	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that the plan does not
+	// report them as errors.
 	IPv6Elsewhere bool
 }
 
-// ForNode completes the configuration for a node: an unset TwiceNAT is the last address of its pod CIDR, or without a pod CIDR the node's own
-// address, which is routed to this node as well. The agent and a dry run both use it, so that they plan the same rows.
+// ForNode completes the configuration for a node: an unset TwiceNAT is the last address of its pod
+// CIDR, or without a pod CIDR the node's own address, which is routed to this node as well. The
+// agent and a dry run both use it, so that they plan the same rows.
 func (c Config) ForNode(self *messages.Node) Config {
 	if !c.TwiceNAT.IsValid() {
 		c.TwiceNAT = lastAddress(self)
@@ -90,7 +96,8 @@ func (c Config) Equal(other Config) bool { return reflect.DeepEqual(c, other) }
 
 // Timeouts are the lifetimes of idle NAT sessions in seconds (nat_set_timeouts).
 type Timeouts struct {
-	// UDP is the lifetime of a UDP session. VPP's default of 300 keeps one session per DNS query for five minutes.
+	// UDP is the lifetime of a UDP session. VPP's default of 300 keeps one session per DNS query
+	// for five minutes.
 	UDP uint32
 	// TCPEstablished is the lifetime of a TCP session after a SYN and an ACK in both directions.
 	TCPEstablished uint32
@@ -100,8 +107,8 @@ type Timeouts struct {
 	ICMP uint32
 }
 
-// DefaultTimeouts returns VPP's defaults except for UDP, which is one minute: VPP frees an expired session only when a packet needs its
-// place, so short flows would fill the table.
+// DefaultTimeouts returns VPP's defaults except for UDP, which is one minute: VPP frees an expired
+// session only when a packet needs its place, so short flows would fill the table.
 func DefaultTimeouts() Timeouts {
 	return Timeouts{UDP: 60, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 }

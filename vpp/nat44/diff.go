@@ -8,10 +8,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step: plugin,
-// forwarding, timeouts, twice-NAT address, interface roles and the addresses that NAT44 must not keep, then rows, then what is not needed any more. Unwanted rows with our tag are
-// deleted only when sweep is true, that is when every service has rendered. Keys that another owner occupies are left alone. Equal
-// arguments give equal results; a state that is as wanted gives none.
+// Diff returns the least operations that turn what VPP holds into what it should hold, in an order
+// that is safe at every step: plugin, forwarding, timeouts, twice-NAT address, interface roles and
+// the addresses that NAT44 must not keep, then rows, then what is not needed any more. Unwanted
+// rows with our tag are deleted only when sweep is true, that is when every service has rendered.
+// Keys that another owner occupies are left alone. Equal arguments give equal results; a state that
+// is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
 	ops := prepare(have, want)
 	ops = append(ops, diffRows(have, want, sweep)...)
@@ -65,8 +67,8 @@ func (w *Want) pool(have *State) []netip.Addr {
 	return w.Pool
 }
 
-// retiredPool returns the addresses that the agent has added to the SNAT pool, if they are there. Next to one of another owner, VPP would choose
-// ours for packets that leave the cluster.
+// retiredPool returns the addresses that the agent has added to the SNAT pool, if they are there.
+// Next to one of another owner, VPP would choose ours for packets that leave the cluster.
 func (w *Want) retiredPool() []netip.Addr {
 	if !w.MasqueradeClashes {
 		return w.RetiredPool
@@ -74,8 +76,8 @@ func (w *Want) retiredPool() []netip.Addr {
 	return slices.Concat(w.RetiredPool, w.Retired, []netip.Addr{w.TwiceNAT})
 }
 
-// outputs makes interfaces output interfaces of NAT, or ends that. VPP refuses other roles on an output interface and the reverse, so roles
-// are taken away first.
+// outputs makes interfaces output interfaces of NAT, or ends that. VPP refuses other roles on an
+// output interface and the reverse, so roles are taken away first.
 func outputs(have *State, want *Want) (ops []Op) {
 	for _, index := range slices.Sorted(maps.Keys(want.Outputs)) {
 		switch wanted := want.Outputs[index]; {
@@ -91,8 +93,9 @@ func outputs(have *State, want *Want) (ops []Op) {
 	return ops
 }
 
-// dangerous takes the roles from unwanted interfaces that have the inside role alone. It runs before the rows, because this role together
-// with a row that has affinity crashes VPP at the first packet.
+// dangerous takes the roles from unwanted interfaces that have the inside role alone. It runs
+// before the rows, because this role together with a row that has affinity crashes VPP at the first
+// packet.
 func dangerous(have *State, want *Want) []Op {
 	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
 }
@@ -143,7 +146,8 @@ func delRoles(have *State, want *Want, kind func(Roles) bool) []Op {
 	return roleOps(DelRoles, unwanted)
 }
 
-// roleOps returns one operation per interface, ordered by index so that equal states give equal operations.
+// roleOps returns one operation per interface, ordered by index so that equal states give equal
+// operations.
 func roleOps(verb Verb, roles map[uint32]Roles) []Op {
 	var ops []Op
 	for _, index := range slices.Sorted(maps.Keys(roles)) {
@@ -152,7 +156,8 @@ func roleOps(verb Verb, roles map[uint32]Roles) []Op {
 	return ops
 }
 
-// diffRows returns the changes of rows, ordered by key: additions and changes first, then, with sweep, deletions.
+// diffRows returns the changes of rows, ordered by key: additions and changes first, then, with
+// sweep, deletions.
 func diffRows(have *State, want *Want, sweep bool) []Op {
 	var changed, unwanted []frontend.Key
 	for key, row := range want.Rows {

@@ -2,12 +2,15 @@ package nat44
 
 import "slices"
 
-// DiffRow returns what turns one row into the other: nil means that VPP does not hold the row, or should not. Both have the same key.
+// DiffRow returns what turns one row into the other: nil means that VPP does not hold the row, or
+// should not. Both have the same key.
 //
-// Where only backends differ they are changed one by one, see arrange. VPP cannot change anything else in place (flags, affinity, tag), so the
-// row is deleted and added in two operations that follow each other directly, which ends its connections. A row therefore keeps its tag
-// where it is good enough, see Row.Beside. Rows without pads, and those of earlier versions, keep their weights as well: see changeLocals. At every step between, the row
-// keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP survives. A wanted row without backends
+// Where only backends differ they are changed one by one, see arrange. VPP cannot change anything
+// else in place (flags, affinity, tag), so the row is deleted and added in two operations that
+// follow each other directly, which ends its connections. A row therefore keeps its tag where it is
+// good enough, see Row.Beside. Rows without pads, and those of earlier versions, keep their weights
+// as well: see changeLocals. At every step between, the row keeps a backend, keeps all backends
+// that it has before and after, and keeps a load that VPP survives. A wanted row without backends
 // counts as nil, unless backends drain (Target).
 func DiffRow(have, want *Row) []Op {
 	target := Target(have, want)
@@ -30,9 +33,10 @@ func DiffRow(have, want *Row) []Op {
 	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}
 }
 
-// inSlots reports whether both rows have slots, and the one can be made the other in place. VPP keeps
-// the affinity entries of a deleted backend, and goes on to send its clients to the place where it was:
-// there, a new backend may follow an entry that led back to the frontend, nothing else.
+// inSlots reports whether both rows have slots, and the one can be made the other in place. VPP
+// keeps the affinity entries of a deleted backend, and goes on to send its clients to the place
+// where it was: there, a new backend may follow an entry that led back to the frontend, nothing
+// else.
 func inSlots(have, want *Row) bool {
 	if !have.Pads || have.legacy || want.legacy {
 		return false
@@ -56,7 +60,8 @@ func inSlots(have, want *Row) bool {
 	return back <= len(want.Locals)-stay
 }
 
-// changeLocals returns the additions and deletions of locals that turn one row into the other, and false where that is not possible.
+// changeLocals returns the additions and deletions of locals that turn one row into the other, and
+// false where that is not possible.
 func changeLocals(have, want *Row) ([]Op, bool) {
 	if !have.sameShape(want) || want.Kind != Balanced {
 		return nil, false
@@ -75,14 +80,15 @@ func changeLocals(have, want *Row) ([]Op, bool) {
 		// VPP keeps the affinity entries of a deleted local and goes on to send its clients there.
 		return nil, false
 	case !want.Pads && (len(have.Locals) < MinEntries || len(want.Locals) < MinEntries):
-		// A lone backend without pads has two entries in VPP, and neither can be added or deleted by itself.
+		// A lone backend without pads has two entries in VPP, and neither can be added or deleted
+		// by itself.
 		return nil, false
 	}
 	return interleave(have, added, deleted)
 }
 
-// compareLocals returns the locals that are only in want and only in have; false where the weight of a common one differs, because VPP
-// cannot change a weight in place. Both lists are ordered.
+// compareLocals returns the locals that are only in want and only in have; false where the weight
+// of a common one differs, because VPP cannot change a weight in place. Both lists are ordered.
 func compareLocals(have, want []Local) (added, deleted []Local, ok bool) {
 	for len(have) > 0 && len(want) > 0 {
 		switch order := compareEndpoint(have[0], want[0]); {
@@ -99,8 +105,9 @@ func compareLocals(have, want []Local) (added, deleted []Local, ok bool) {
 	return append(added, want...), append(deleted, have...), true
 }
 
-// interleave orders the changes of a row: additions first, deletions as soon as there is no room for the next addition. It returns
-// false where some step would leave a row that VPP does not survive.
+// interleave orders the changes of a row: additions first, deletions as soon as there is no room
+// for the next addition. It returns false where some step would leave a row that VPP does not
+// survive.
 func interleave(have *Row, added, deleted []Local) ([]Op, bool) {
 	ops := make([]Op, 0, len(added)+len(deleted))
 	load := have.load()

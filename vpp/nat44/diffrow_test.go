@@ -79,7 +79,8 @@ func TestDiffRow(t *testing.T) {
 	}
 }
 
-// TestDiffRowFull checks that additions that do not fit wait for deletions: a 256th entry would make VPP hang.
+// TestDiffRowFull checks that additions that do not fit wait for deletions: a 256th entry would
+// make VPP hang.
 func TestDiffRowFull(t *testing.T) {
 	const vip = "10.96.0.1:80/TCP"
 	for _, n := range []int{36, MaxBackends} {

@@ -96,7 +96,8 @@ func check[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-// serving makes a rule that forwards; backends are "ip:port" of remote endpoints, or "ip:port*" of local ones.
+// serving makes a rule that forwards; backends are "ip:port" of remote endpoints, or "ip:port*" of
+// local ones.
 func serving(addr string, port uint32, proto messages.Protocol, backends ...string) *messages.Frontend {
 	f := &messages.Frontend{Address: addr, Port: port, Protocol: proto, PortName: "http"}
 	for _, text := range backends {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Target returns the row that VPP should hold instead of the one that it holds; nil = none. Where no
-// backend is left for new connections and VPP holds some that drain, the row stays for their
-// connections, and leads all other packets back to its own address: VPP's routes refuse them there, as
-// if the row did not exist.
+// Target returns the row that VPP should hold instead of the one that it holds; nil = none. Where
+// no backend is left for new connections and VPP holds some that drain, the row stays for their
+// connections, and leads all other packets back to its own address: VPP's routes refuse them there,
+// as if the row did not exist.
 func Target(held, want *Row) *Row {
 	switch {
 	case want == nil:
@@ -28,9 +28,9 @@ func Target(held, want *Row) *Row {
 	return &closed
 }
 
-// Beside returns the row as it should be beside the one that VPP holds under its key, so that as few
-// connections as possible end: with the held tag, with shares that fit the held weights, and draining
-// those backends that VPP holds. Nothing is kept of a row of another service.
+// Beside returns the row as it should be beside the one that VPP holds under its key, so that as
+// few connections as possible end: with the held tag, with shares that fit the held weights, and
+// draining those backends that VPP holds. Nothing is kept of a row of another service.
 func (r Row) Beside(held *Row) Row {
 	fresh := r
 	fresh.Draining = nil
@@ -77,12 +77,12 @@ func (r Row) besideSlots(held *Row) Row {
 	return r.weighing(r.share(held, at))
 }
 
-// maxDraining is how many backends of a row may drain: half of the slots, so that the row always has
-// room for others.
+// maxDraining is how many backends of a row may drain: half of the slots, so that the row always
+// has room for others.
 const maxDraining = maxSlots / 2
 
-// roomFor returns n of the backends, those that VPP holds first. The others wait until one that drains
-// has gone.
+// roomFor returns n of the backends, those that VPP holds first. The others wait until one that
+// drains has gone.
 func roomFor(all []Local, n int, held map[netip.AddrPort]*slot) []Local {
 	kept := slices.Clone(all)
 	slices.SortStableFunc(kept, func(a, b Local) int {
@@ -99,8 +99,9 @@ func roomFor(all []Local, n int, held map[netip.AddrPort]*slot) []Local {
 	return kept
 }
 
-// share returns the share of each backend: the present one if it is fair and fits, so that nothing is
-// sent, otherwise the best one that does. A share cannot exceed the weight that a backend came with.
+// share returns the share of each backend: the present one if it is fair and fits, so that nothing
+// is sent, otherwise the best one that does. A share cannot exceed the weight that a backend came
+// with.
 func (r *Row) share(held *Row, at map[netip.AddrPort]*slot) uint8 {
 	candidates := []uint8{r.Locals[0].Weight, unpairedWeight, pairedWeight, 1}
 	if held.uniform() && held.Locals[0].Weight >= pairedWeight {
@@ -143,7 +144,8 @@ func (r Row) weighing(weight uint8) Row {
 	return r
 }
 
-// SameService reports whether both rows belong to the same service; held may come from an agent of an earlier version.
+// SameService reports whether both rows belong to the same service; held may come from an agent of
+// an earlier version.
 func (r *Row) SameService(held *Row) bool {
 	if held.Tag == r.Tag {
 		return true
@@ -153,7 +155,8 @@ func (r *Row) SameService(held *Row) bool {
 	return known && (theirs.Hash == ours.Hash || theirs.Hash == r.FormerHash)
 }
 
-// uniform reports whether the row has backends and all of them have the same weight. Only such a row has a weight class.
+// uniform reports whether the row has backends and all of them have the same weight. Only such a
+// row has a weight class.
 func (r *Row) uniform() bool {
 	for _, l := range r.Locals {
 		if l.Weight != r.Locals[0].Weight {

@@ -17,7 +17,8 @@ func ofWeight(n int, weight uint8) Row {
 	return r
 }
 
-// TestRowsKeepTheirWeight changes the number of backends of rows without slots that have the weight of another class.
+// TestRowsKeepTheirWeight changes the number of backends of rows without slots that have the weight
+// of another class.
 func TestRowsKeepTheirWeight(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -79,7 +80,8 @@ func settle(t *testing.T, have, want Row, ops []Op) Row {
 	return after
 }
 
-// TestSharesChangeInPlace: no number of backends replaces a row with slots. The shares follow the number, and stay where they are fair.
+// TestSharesChangeInPlace: no number of backends replaces a row with slots. The shares follow the
+// number, and stay where they are fair.
 func TestSharesChangeInPlace(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -126,7 +128,8 @@ func TestSharesChangeInPlace(t *testing.T) {
 	}
 }
 
-// TestRowsKeepTheirTag: the tags of earlier versions, and of the same port under another name, will do; those of other services do not.
+// TestRowsKeepTheirTag: the tags of earlier versions, and of the same port under another name, will
+// do; those of other services do not.
 func TestRowsKeepTheirTag(t *testing.T) {
 	want := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80")
 	want.FormerHash = portHash("default/web", "http")
@@ -160,7 +163,8 @@ func TestRowsKeepTheirTag(t *testing.T) {
 	}
 }
 
-// TestBesideLeavesOthersAlone: what cannot be kept leaves the row as it was planned, and never changes the planned one.
+// TestBesideLeavesOthersAlone: what cannot be kept leaves the row as it was planned, and never
+// changes the planned one.
 func TestBesideLeavesOthersAlone(t *testing.T) {
 	want := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80")
 	planned := want.clone()

@@ -51,7 +51,8 @@ func TestKindsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestKindsAreRead: mappings with our tag are rows, those of others keys that are taken; what none of ours can be is never taken for one.
+// TestKindsAreRead: mappings with our tag are rows, those of others keys that are taken; what none
+// of ours can be is never taken for one.
 func TestKindsAreRead(t *testing.T) {
 	static, identity, port := mappings()
 	state := NewState()
@@ -86,7 +87,8 @@ func TestKindsAreRead(t *testing.T) {
 	}
 }
 
-// TestKindsAreReplaced: nothing of them can be changed in place, and what VPP holds is not touched when it is as wanted.
+// TestKindsAreReplaced: nothing of them can be changed in place, and what VPP holds is not touched
+// when it is as wanted.
 func TestKindsAreReplaced(t *testing.T) {
 	static, identity, port := mappings()
 	moved := static
@@ -118,7 +120,8 @@ func TestExternalTags(t *testing.T) {
 	}
 }
 
-// TestOutputs: an interface is an output interface or has roles, never both, and what others made one is left alone.
+// TestOutputs: an interface is an output interface or has roles, never both, and what others made
+// one is left alone.
 func TestOutputs(t *testing.T) {
 	state := NewState()
 	state.Enabled, state.Forwarding, state.Timeouts = true, true, DefaultTimeouts()
@@ -147,7 +150,8 @@ func TestOutputs(t *testing.T) {
 	check(t, "pool", []netip.Addr{netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.9")}, state.Pool)
 }
 
-// TestMasqueradeClashes: the twice-NAT address is in the SNAT pool while nobody else's is, and goes from there with the address it replaces.
+// TestMasqueradeClashes: the twice-NAT address is in the SNAT pool while nobody else's is, and goes
+// from there with the address it replaces.
 func TestMasqueradeClashes(t *testing.T) {
 	ours, before, theirs := netip.MustParseAddr("10.1.1.254"), netip.MustParseAddr("10.1.1.253"), netip.MustParseAddr("203.0.113.7")
 	on := Globals{TwiceNAT: ours, MasqueradeClashes: true}

@@ -21,9 +21,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// model is a small semantic model of the NAT44-ED plugin of VPP 25.10: what it stores, what it answers, and what it dies of. It is a
-// link.Caller. vpp/simulator is the full one; this one exists so that the pure core is tested against rules that are written down
-// beside it, message by message.
+// model is a small semantic model of the NAT44-ED plugin of VPP 25.10: what it stores, what it
+// answers, and what it dies of. It is a link.Caller. vpp/simulator is the full one; this one exists
+// so that the pure core is tested against rules that are written down beside it, message by
+// message.
 type model struct {
 	enabled    bool
 	sessions   uint32
@@ -35,7 +36,8 @@ type model struct {
 	output     map[uint32]bool
 	rows       map[frontend.Key]*modelRow
 	static     map[frontend.Key]string
-	// received are the addresses that NAT44 has made VPP's own; above are the better routes of others, by the id of their source.
+	// received are the addresses that NAT44 has made VPP's own; above are the better routes of
+	// others, by the id of their source.
 	received map[netip.Addr]bool
 	above    map[netip.Addr]uint8
 
@@ -141,7 +143,8 @@ func (m *model) lookup(r *ip.IPRouteLookupV2) link.Result {
 	return link.Result{Reply: &ip.IPRouteLookupV2Reply{Route: ip.IPRouteV2{Prefix: r.Prefix, Src: source}}}
 }
 
-// withdraw takes back what NAT44 says about an address; what another source says dies with the operator's network.
+// withdraw takes back what NAT44 says about an address; what another source says dies with the
+// operator's network.
 func (m *model) withdraw(r *ip.IPRouteAddDelV2) int32 {
 	if r.IsAdd || r.Route.Src != fromNAT || r.Route.Prefix.Len != hostBits {
 		m.died = fmt.Sprintf("a route of another client was changed: %+v", r.Route)
@@ -150,7 +153,8 @@ func (m *model) withdraw(r *ip.IPRouteAddDelV2) int32 {
 	return 0
 }
 
-// receive models that a new outside interface makes every external address one of VPP, and one that goes takes them back.
+// receive models that a new outside interface makes every external address one of VPP, and one that
+// goes takes them back.
 func (m *model) receive(on bool) {
 	for key := range m.rows {
 		m.received[key.Addr] = on
@@ -221,7 +225,8 @@ func (m *model) address(r *nat44_ed.Nat44AddDelAddressRange) int32 {
 	return 0
 }
 
-// role models the quirk that the deletion of a role which the interface does not have deletes the other one.
+// role models the quirk that the deletion of a role which the interface does not have deletes the
+// other one.
 func (m *model) role(r *nat44_ed.Nat44InterfaceAddDelFeature) int32 {
 	index, role := uint32(r.SwIfIndex), Outside
 	if r.Flags&nat_types.NAT_IS_INSIDE != 0 {

@@ -37,7 +37,8 @@ const (
 	// AddPool adds Op.Addr to the SNAT pool, DelPool deletes it and ends its sessions.
 	AddPool
 	DelPool
-	// AddOutput makes Op.Interface an output interface of NAT, which can have no other role; DelOutput ends that.
+	// AddOutput makes Op.Interface an output interface of NAT, which can have no other role;
+	// DelOutput ends that.
 	AddOutput
 	DelOutput
 	// Withdraw removes the FIB entry that NAT44 has left behind for Op.Addr.
@@ -46,7 +47,8 @@ const (
 	OneWorker
 	// SetShare gives Op.Local in the row Op.Key its weight as share of new connections.
 	SetShare
-	// Grow adds empty slots to the row Op.Key, Mend the entries that it lacks after an interruption.
+	// Grow adds empty slots to the row Op.Key, Mend the entries that it lacks after an
+	// interruption.
 	Grow
 	Mend
 )
@@ -69,7 +71,8 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb-%d", uint8(v))
 }
 
-// Load is the size of a row in VPP. VPP works with 2..255 entries and weights of 1..255 in sum; other values make it hang or crash.
+// Load is the size of a row in VPP. VPP works with 2..255 entries and weights of 1..255 in sum;
+// other values make it hang or crash.
 type Load struct {
 	// Entries is the number of entries, pads included.
 	Entries int
@@ -100,7 +103,8 @@ func (r Row) load() Load {
 	return l
 }
 
-// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names
+// have a meaning.
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
@@ -119,12 +123,13 @@ type Op struct {
 	Interface uint32
 	// Roles to be given or taken.
 	Roles Roles
-	// Release says of DelRow that no other mapping needs its address in the FIB: Apply withdraws the address as well where NAT44 may have
-	// entered it.
+	// Release says of DelRow that no other mapping needs its address in the FIB: Apply withdraws
+	// the address as well where NAT44 may have entered it.
 	Release bool
 	// Addr is an address of a pool, or the one that Withdraw is about.
 	Addr netip.Addr
-	// Source is the id of NAT44's source of routes, for Withdraw. Apply fills it in; without it nothing is sent.
+	// Source is the id of NAT44's source of routes, for Withdraw. Apply fills it in; without it
+	// nothing is sent.
 	Source uint8
 	// Sessions per worker.
 	Sessions uint32
@@ -140,13 +145,15 @@ func (op Op) onLocals() bool {
 	return op.Verb == AddLocal || op.Verb == DelLocal || op.Verb >= SetShare
 }
 
-// walks reports whether the operation makes NAT44 walk all mappings and enter their addresses into the FIB as VPP's own.
+// walks reports whether the operation makes NAT44 walk all mappings and enter their addresses into
+// the FIB as VPP's own.
 func (op Op) walks() bool {
 	return op.Verb == AddOutput || op.Verb == AddRoles && op.Roles&Outside != 0
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang or crash VPP, at once or at a later
-// packet: fewer than two entries, more than 255, a weight sum that is not 1..255.
+// Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang
+// or crash VPP, at once or at a later packet: fewer than two entries, more than 255, a weight sum
+// that is not 1..255.
 func (op Op) Check() error {
 	after := op.After
 	switch op.Verb {

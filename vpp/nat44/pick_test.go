@@ -10,8 +10,8 @@ import (
 )
 
 // pick is the oracle of this package: how often VPP (24.06 to 26.06, snat_static_mapping_match in
-// nat44_ed.c) chooses each entry of a row, of all the numbers that it can draw. A packet for which it
-// chooses none counts at -1. It returns nil where VPP divides by zero.
+// nat44_ed.c) chooses each entry of a row, of all the numbers that it can draw. A packet for which
+// it chooses none counts at -1. It returns nil where VPP divides by zero.
 func pick(probabilities []uint8) map[int]int {
 	prefix, sum := make([]uint8, len(probabilities)), uint8(0)
 	for i, p := range probabilities {
@@ -82,7 +82,8 @@ func deadly(all []nat44_ed.Nat44LbAddrPort) string {
 	return ""
 }
 
-// checkShares checks slots against the oracle: exact shares where the number of entries is the right one.
+// checkShares checks slots against the oracle: exact shares where the number of entries is the
+// right one.
 func checkShares(t interface{ Fatalf(string, ...any) }, slots []slot) {
 	got := picked(entries(slots))
 	for i := range slots {
@@ -101,7 +102,8 @@ func backendAt(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 8080)
 }
 
-// TestSharesExhaustively: every layout of up to 8 entries with weights of 0, 1 and 7 gives each backend its share.
+// TestSharesExhaustively: every layout of up to 8 entries with weights of 0, 1 and 7 gives each
+// backend its share.
 func TestSharesExhaustively(t *testing.T) {
 	states := []slot{{}, {weight: 7, share: 7}, {weight: 7}, {weight: 7, share: 3}, {weight: 1, share: 1}, {weight: 1}, {weight: 2, share: 1}}
 	tried := 0
@@ -148,8 +150,8 @@ func TestSharesAtRandom(t *testing.T) {
 	}
 }
 
-// TestPickRises: VPP chooses an entry only where the sum rises, whatever the number of entries. So it
-// never chooses a pad or a placeholder, also while an entry is away.
+// TestPickRises: VPP chooses an entry only where the sum rises, whatever the number of entries. So
+// it never chooses a pad or a placeholder, also while an entry is away.
 func TestPickRises(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 20000 {

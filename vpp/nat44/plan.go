@@ -16,8 +16,8 @@ type ServicePlan struct {
 	claims []Row
 }
 
-// Claims are the rows, and one without backends for new connections for each refused frontend; shared,
-// not to be changed.
+// Claims are the rows, and one without backends for new connections for each refused frontend;
+// shared, not to be changed.
 func (p *ServicePlan) Claims() []Row { return p.claims }
 
 // claim returns what Claims documents.
@@ -31,8 +31,9 @@ func (p *ServicePlan) claim() []Row {
 	return claims
 }
 
-// Plan returns the rows of one service on this node. It is pure: the same view and configuration give the same plan. The view must come
-// from kube/service, which orders frontends by address, port, protocol and client class.
+// Plan returns the rows of one service on this node. It is pure: the same view and configuration
+// give the same plan. The view must come from kube/service, which orders frontends by address,
+// port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	p := planner{Planner: rule.New(view, cfg.rules()), cfg: cfg}
 	p.Each(p.forward)
@@ -57,7 +58,8 @@ type planner struct {
 	*rule.Planner
 	cfg  Config
 	rows []Row
-	// chosen caches the choice for the last list of backends, because the frontends of a service mostly share one list.
+	// chosen caches the choice for the last list of backends, because the frontends of a service
+	// mostly share one list.
 	chosen choice
 }
 
@@ -96,9 +98,11 @@ func owner(service, port string, tag Tag) (text, former string) {
 	return tag.String(), former
 }
 
-// masquerade reports whether the source of every client has to be replaced. It depends on the rule alone: if it depended on where the
-// endpoints are, the first remote endpoint and the last one would each replace the row and end its connections. Where only clients outside
-// the cluster have to be masqueraded (a cluster IP), no client is: pods must keep their addresses, and few clients outside use cluster IPs.
+// masquerade reports whether the source of every client has to be replaced. It depends on the rule
+// alone: if it depended on where the endpoints are, the first remote endpoint and the last one
+// would each replace the row and end its connections. Where only clients outside the cluster have
+// to be masqueraded (a cluster IP), no client is: pods must keep their addresses, and few clients
+// outside use cluster IPs.
 func masquerade(rule *messages.Frontend) bool {
 	from := rule.GetMasqueradeFrom()
 	return slices.Contains(from, "pod") && slices.Contains(from, "remote")

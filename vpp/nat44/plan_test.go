@@ -48,7 +48,8 @@ const (
 	remote = messages.ClientClass_FROM_REMOTE
 )
 
-// planText renders a plan: rows, then "~" approximations, "!" unrendered parts, keys of cluster IPs and node ports that are refused.
+// planText renders a plan: rows, then "~" approximations, "!" unrendered parts, keys of cluster IPs
+// and node ports that are refused.
 func planText(p *ServicePlan) string {
 	var b strings.Builder
 	for _, row := range p.Rows {
@@ -226,7 +227,8 @@ func TestPlan(t *testing.T) {
 
 func externalIP(f *messages.Frontend) { f.Kind = messages.FrontendKind_KIND_EXTERNAL_IP }
 
-// TestPlanGuarded: where packets are dropped in front of a row, the row is for all other clients, and nothing has to be said.
+// TestPlanGuarded: where packets are dropped in front of a row, the row is for all other clients,
+// and nothing has to be said.
 func TestPlanGuarded(t *testing.T) {
 	cluster := func(backends ...string) *messages.Frontend { return serving("10.96.0.1", 80, tcp, backends...) }
 	dropped := action(messages.Action_ACTION_DROP)
@@ -379,8 +381,8 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 	return all
 }
 
-// TestPlanProperties: whatever the view, every row can be sent, every frontend is accounted for, local backends are never left out for
-// remote ones, and the order of backends does not matter.
+// TestPlanProperties: whatever the view, every row can be sent, every frontend is accounted for,
+// local backends are never left out for remote ones, and the order of backends does not matter.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view := &messages.ServiceView{Key: "default/web", Frontends: genFrontends(t)}

@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// genLocals draws the backends of a row, all of the weight of their class, out of so few that two rows have some in common.
+// genLocals draws the backends of a row, all of the weight of their class, out of so few that two
+// rows have some in common.
 func genLocals(t *rapid.T, largest int) []Local {
 	hosts := rapid.SliceOfNDistinct(rapid.IntRange(0, largest+largest/4), 1, largest, rapid.ID[int]).Draw(t, "backends")
 	slices.Sort(hosts)
@@ -132,8 +133,9 @@ func (m *model) mustRead(t *rapid.T) *State {
 	return state
 }
 
-// TestDiffConverges: whatever VPP holds, the operations turn it into what it should hold, every one of them succeeds, VPP survives every
-// step, and a second round has nothing to do; Record foresees what a read would find.
+// TestDiffConverges: whatever VPP holds, the operations turn it into what it should hold, every one
+// of them succeeds, VPP survives every step, and a second round has nothing to do; Record foresees
+// what a read would find.
 func TestDiffConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pads := rapid.Bool().Draw(t, "pads")
@@ -162,8 +164,9 @@ func TestDiffConverges(t *testing.T) {
 				t.Fatalf("%s is left behind", addr)
 			}
 		}
-		have.Received, got.Received = nil, nil // rows that were there before a role were added to it
-		have.Fresh = nil                       // what a read cannot tell
+		// rows that were there before a role were added to it
+		have.Received, got.Received = nil, nil
+		have.Fresh = nil // what a read cannot tell
 		got.Fresh = nil
 		slices.SortFunc(have.TwiceNAT, netip.Addr.Compare)
 		slices.SortFunc(got.TwiceNAT, netip.Addr.Compare)
@@ -173,7 +176,8 @@ func TestDiffConverges(t *testing.T) {
 	})
 }
 
-// beside returns the wanted rows as they are when they were made from these: what need not be replaced keeps its weights and its tag.
+// beside returns the wanted rows as they are when they were made from these: what need not be
+// replaced keeps its weights and its tag.
 func (w *Want) beside(held map[frontend.Key]Row) map[frontend.Key]Row {
 	rows := map[frontend.Key]Row{}
 	for key, row := range w.Rows {
@@ -188,7 +192,8 @@ func (w *Want) beside(held map[frontend.Key]Row) map[frontend.Key]Row {
 
 func sameEndpoint(a, b Local) bool { return compareEndpoint(a, b) == 0 }
 
-// TestDiffWithoutSweep: without sweep nothing of ours is deleted that is not wanted, and what is wanted is there.
+// TestDiffWithoutSweep: without sweep nothing of ours is deleted that is not wanted, and what is
+// wanted is there.
 func TestDiffWithoutSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t, true), genWant(t, true)
@@ -208,8 +213,9 @@ func TestDiffWithoutSweep(t *testing.T) {
 	})
 }
 
-// TestRowKeepsBackends: while one row becomes another, no step loses a backend that both have, but for the moment in which the row is
-// replaced by two neighbouring operations; and VPP holds a real backend at any time.
+// TestRowKeepsBackends: while one row becomes another, no step loses a backend that both have, but
+// for the moment in which the row is replaced by two neighbouring operations; and VPP holds a real
+// backend at any time.
 func TestRowKeepsBackends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key, pads := mustKey("10.96.0.1:80/TCP"), rapid.Bool().Draw(t, "pads")
@@ -258,8 +264,8 @@ func TestRowKeepsBackends(t *testing.T) {
 	})
 }
 
-// TestDiffIsMinimal: a row that is as wanted is not touched by the changes of others, and every local that is only on one side is touched
-// once.
+// TestDiffIsMinimal: a row that is as wanted is not touched by the changes of others, and every
+// local that is only on one side is touched once.
 func TestDiffIsMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t, true), genWant(t, true)

@@ -14,9 +14,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads the state of the plugin from VPP. While the plugin is not enabled it requests only the running configuration and the workers. An error wraps
-// what the link reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The dumps are separate requests: a change
-// that another client of VPP makes between them may be seen in part.
+// Read reads the state of the plugin from VPP. While the plugin is not enabled it requests only the
+// running configuration and the workers. An error wraps what the link reports; errors.Is(err,
+// link.ErrUnsupported) means that the plugin is not loaded. The dumps are separate requests: a
+// change that another client of VPP makes between them may be seen in part.
 func Read(ctx context.Context, c link.Caller) (*State, error) {
 	state := NewState()
 	if err := readConfig(ctx, c, state); err != nil {
@@ -63,16 +64,16 @@ func readConfig(ctx context.Context, c link.Caller, state *State) error {
 	return nil
 }
 
-// dump is one dump request with the handler of its details. A detail of another type is ignored: the link has checked that it belongs to
-// the request.
+// dump is one dump request with the handler of its details. A detail of another type is ignored:
+// the link has checked that it belongs to the request.
 type dump struct {
 	what    string
 	request func() api.Message
 	detail  func(*State, api.Message)
 }
 
-// dumps are the requests of Read besides the configuration. Roles come before rows, so that an interface with the inside role alone is
-// known before a row with affinity.
+// dumps are the requests of Read besides the configuration. Roles come before rows, so that an
+// interface with the inside role alone is known before a row with affinity.
 var dumps = [...]dump{
 	{"NAT44 interfaces", func() api.Message { return &nat44_ed.Nat44InterfaceDump{} }, addInterface},
 	{"NAT44 output interfaces", func() api.Message { return &nat44_ed.Nat44EdOutputInterfaceGet{} }, addOutput},
@@ -105,8 +106,9 @@ func addAddress(state *State, msg api.Message) {
 	}
 }
 
-// addStatic enters a simple mapping: as a row if it has our tag, otherwise as an occupied key. Mappings of a whole address, whose key has
-// neither port nor protocol, rank below rows in VPP, and an address of 0.0.0.0 is the template of a mapping that is bound to an interface.
+// addStatic enters a simple mapping: as a row if it has our tag, otherwise as an occupied key.
+// Mappings of a whole address, whose key has neither port nor protocol, rank below rows in VPP, and
+// an address of 0.0.0.0 is the template of a mapping that is bound to an interface.
 func addStatic(state *State, msg api.Message) {
 	d, ok := msg.(*nat44_ed.Nat44StaticMappingDetails)
 	if !ok {
@@ -145,8 +147,8 @@ func addIdentity(state *State, msg api.Message) {
 	})
 }
 
-// keep enters a mapping with our tag. One without an address is the template of a mapping bound to an interface, which Troupe never
-// creates.
+// keep enters a mapping with our tag. One without an address is the template of a mapping bound to
+// an interface, which Troupe never creates.
 func (s *State) keep(row Row) {
 	if row.Addr != netip.AddrFrom4([4]byte{}) {
 		s.Rows[row.Key] = row
@@ -176,7 +178,8 @@ func (s *State) occupy(addr [4]byte, port uint16, proto uint8, kind, tag string)
 	s.Foreign[frontend.Key{Addr: netip.AddrFrom4(addr), Port: port, Proto: proto}] = kind
 }
 
-// rowOf translates a row with our tag. A property that no planned row has makes it odd, so that Diff replaces the row.
+// rowOf translates a row with our tag. A property that no planned row has makes it odd, so that
+// Diff replaces the row.
 func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	tag, known := ParseTag(d.Tag)
 	row := Row{

@@ -55,7 +55,8 @@ func TestRead(t *testing.T) {
 	check(t, "state", want, m.read(t))
 }
 
-// TestReadOddRows: rows with our tag that no agent of this version would make are ours, and equal nothing.
+// TestReadOddRows: rows with our tag that no agent of this version would make are ours, and equal
+// nothing.
 func TestReadOddRows(t *testing.T) {
 	for name, change := range map[string]func(*modelRow){
 		"tag of another version": func(r *modelRow) { r.tag = TagPrefix + "v2/xyz" },
@@ -88,7 +89,8 @@ func TestReadOddRows(t *testing.T) {
 	}
 }
 
-// TestReadTemplates: mappings of a whole address occupy a key without a port, templates of interface-bound ones none.
+// TestReadTemplates: mappings of a whole address occupy a key without a port, templates of
+// interface-bound ones none.
 func TestReadTemplates(t *testing.T) {
 	state := NewState()
 	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalIPAddress: [4]byte{10, 0, 0, 1}, Flags: 8})

@@ -19,16 +19,18 @@ import (
 const (
 	// natSource is the source of the addresses that NAT44 enters as VPP's own.
 	natSource = "nat-low"
-	// interfaceSource is the source of interface addresses, which are VPP's own with or without NAT44.
+	// interfaceSource is the source of interface addresses, which are VPP's own with or without
+	// NAT44.
 	interfaceSource = "interface"
 )
 
 // hostBits is the length of the prefix of one IPv4 address.
 const hostBits = 32
 
-// Release sets Op.Release on those deletions of rows in a batch that may leave an unused FIB entry of NAT44 behind. Fresh rows have none,
-// and rows that are added again still need theirs. An address that a foreign mapping or the SNAT pool uses is kept, because VPP may have to
-// answer ARP requests for it; other rows with our tag do not need that.
+// Release sets Op.Release on those deletions of rows in a batch that may leave an unused FIB entry
+// of NAT44 behind. Fresh rows have none, and rows that are added again still need theirs. An
+// address that a foreign mapping or the SNAT pool uses is kept, because VPP may have to answer ARP
+// requests for it; other rows with our tag do not need that.
 func Release(have *State, batch []Op) {
 	var needed map[netip.Addr]bool
 	walked := slices.ContainsFunc(batch, Op.walks)
@@ -49,8 +51,8 @@ func Release(have *State, batch []Op) {
 	}
 }
 
-// shared returns the withdrawals of FIB entries of NAT44 for addresses of rows that others may use besides. walks says that NAT44 is about to enter the
-// addresses of all mappings.
+// shared returns the withdrawals of FIB entries of NAT44 for addresses of rows that others may use
+// besides. walks says that NAT44 is about to enter the addresses of all mappings.
 func shared(have *State, want *Want, walks bool) []Op {
 	if want.Shared == nil || len(have.Received) == 0 && !walks {
 		return nil
@@ -64,14 +66,16 @@ func shared(have *State, want *Want, walks bool) []Op {
 	return withdrawals(held)
 }
 
-// leftBehind returns the withdrawals of FIB entries of NAT44 that no mapping and no pool uses any more.
+// leftBehind returns the withdrawals of FIB entries of NAT44 that no mapping and no pool uses any
+// more.
 func leftBehind(have *State) []Op {
 	if len(have.Received) == 0 {
 		return nil
 	}
 	held, needed := maps.Clone(have.Received), have.othersAt()
 	for key, row := range have.Rows {
-		if !row.Idle() { // what it leads back is refused by routes, which an address of VPP would hide
+		if !row.Idle() {
+			// what it leads back is refused by routes, which an address of VPP would hide
 			needed[key.Addr] = true
 		}
 	}
@@ -103,12 +107,13 @@ func (s *State) othersAt() map[netip.Addr]bool {
 type left struct {
 	// nat is the id of NAT44's source; 0 = there is none.
 	nat uint8
-	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides the entry.
+	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides the
+	// entry.
 	held map[netip.Addr]bool
 }
 
-// steps splits an operation into messages to send. An address is withdrawn before its row is deleted, because the row is the only record of
-// it should the agent stop in between.
+// steps splits an operation into messages to send. An address is withdrawn before its row is
+// deleted, because the row is the only record of it should the agent stop in between.
 func (l left) steps(op Op) []Op {
 	switch {
 	case op.Verb == Withdraw:
@@ -119,9 +124,9 @@ func (l left) steps(op Op) []Op {
 	return []Op{op}
 }
 
-// readLeft reads the FIB entries of the addresses of rows that are to be deleted, and the id of NAT44's source where it is needed. A VPP
-// without these messages counts as one without entries. Entries that a new outside interface in the same batch causes are taken into
-// account.
+// readLeft reads the FIB entries of the addresses of rows that are to be deleted, and the id of
+// NAT44's source where it is needed. A VPP without these messages counts as one without entries.
+// Entries that a new outside interface in the same batch causes are taken into account.
 func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, error) {
 	found := left{held: map[netip.Addr]bool{}}
 	var addrs []netip.Addr
@@ -158,7 +163,8 @@ func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, err
 	return found, nil
 }
 
-// readWinners returns the source whose route for exactly one address VPP uses; it omits addresses without a route of their own.
+// readWinners returns the source whose route for exactly one address VPP uses; it omits addresses
+// without a route of their own.
 func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[netip.Addr]uint8, error) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs)
@@ -183,7 +189,8 @@ func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[ne
 	return winners, nil
 }
 
-// readSources returns the names of the sources of VPP's FIB by their ids; the map is empty for a VPP without the message.
+// readSources returns the names of the sources of VPP's FIB by their ids; the map is empty for a
+// VPP without the message.
 func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
 	all, err := forwarding.Sources(ctx, c)
 	if err != nil && !errors.Is(err, link.ErrUnsupported) {
@@ -196,8 +203,9 @@ func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
 	return names, nil
 }
 
-// readReceived reads the addresses that NAT44 has made VPP's own. It runs before the dumps of mappings: a mapping that is added meanwhile
-// is then in the dump, and its address is not taken for one left behind.
+// readReceived reads the addresses that NAT44 has made VPP's own. It runs before the dumps of
+// mappings: a mapping that is added meanwhile is then in the dump, and its address is not taken for
+// one left behind.
 func readReceived(ctx context.Context, c link.Caller, state *State) error {
 	names, err := readSources(ctx, c)
 	if err != nil {
@@ -219,8 +227,8 @@ func readReceived(ctx context.Context, c link.Caller, state *State) error {
 	return nil
 }
 
-// withdrawal returns the message that removes NAT44's FIB entry of an address. Without a source there is none: source 0 would delete the
-// route of an operator.
+// withdrawal returns the message that removes NAT44's FIB entry of an address. Without a source
+// there is none: source 0 would delete the route of an operator.
 func withdrawal(op Op) []api.Message {
 	if op.Source == 0 {
 		return nil

@@ -2,8 +2,9 @@ package nat44
 
 import "fmt"
 
-// Reasons why a row is not exactly what Kubernetes asks for. Source ranges are not among them: package acl reports those that no access
-// list enforces; what all renderers report is in package rule.
+// Reasons why a row is not exactly what Kubernetes asks for. Source ranges are not among them:
+// package acl reports those that no access list enforces; what all renderers report is in package
+// rule.
 const (
 	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
 	whyMaglev    = "NAT44 has no consistent hashing: choose a renderer that serves the family by CNAT"
@@ -28,8 +29,8 @@ func (p *planner) reportMaglev() {
 	p.Particular()
 }
 
-// reportKept reports that the source of clients outside the cluster is not replaced. Where every endpoint is on this node its answers come back all
-// the same.
+// reportKept reports that the source of clients outside the cluster is not replaced. Where every
+// endpoint is on this node its answers come back all the same.
 func (p *planner) reportKept() {
 	rendered := "source kept: the endpoints are on this node, and so their answers come back to it"
 	if p.chosen.elsewhere {

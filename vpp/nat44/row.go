@@ -19,7 +19,8 @@ const (
 	TwiceNAT = Flags(nat_types.NAT_IS_TWICE_NAT)
 	// SelfTwiceNAT replaces the source address where the chosen backend is the client itself.
 	SelfTwiceNAT = Flags(nat_types.NAT_IS_SELF_TWICE_NAT)
-	// Out2InOnly is set on every row with our tag: the mapping is for connections to the VIP only, not for those that the backend opens.
+	// Out2InOnly is set on every row with our tag: the mapping is for connections to the VIP only,
+	// not for those that the backend opens.
 	Out2InOnly = Flags(nat_types.NAT_IS_OUT2IN_ONLY)
 
 	knownFlags = TwiceNAT | SelfTwiceNAT | Out2InOnly
@@ -61,16 +62,19 @@ func compareEndpoint(a, b Local) int {
 	return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Port, b.Port))
 }
 
-// Kind is the kind of mapping that a row is in VPP. Services have Balanced rows only, the others come from external configuration.
+// Kind is the kind of mapping that a row is in VPP. Services have Balanced rows only, the others
+// come from external configuration.
 type Kind uint8
 
 // The kinds.
 const (
 	// Balanced is a load-balancing mapping of a port.
 	Balanced Kind = iota
-	// Static is a simple mapping of a whole address to another one, in both directions. It has one backend with port 0.
+	// Static is a simple mapping of a whole address to another one, in both directions. It has one
+	// backend with port 0.
 	Static
-	// Identity keeps an address, or a port of it, from being translated. It has one backend: itself.
+	// Identity keeps an address, or a port of it, from being translated. It has one backend:
+	// itself.
 	Identity
 )
 
@@ -86,17 +90,19 @@ func (k Kind) String() string {
 // Row is one mapping, as it should be or as VPP holds it.
 type Row struct {
 	frontend.Key
-	// Kind of mapping. VPP can change nothing in place in one that is not Balanced, and it has neither flags, nor affinity, nor pads.
+	// Kind of mapping. VPP can change nothing in place in one that is not Balanced, and it has
+	// neither flags, nor affinity, nor pads.
 	Kind Kind
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
 	Flags Flags
-	// Affinity is the time in seconds for which VPP sends a client to the same backend; 0 = none. VPP counts it from the end of the
-	// client's last session and does not return it in a dump: Read takes it from the tag.
+	// Affinity is the time in seconds for which VPP sends a client to the same backend; 0 = none.
+	// VPP counts it from the end of the client's last session and does not return it in a dump:
+	// Read takes it from the tag.
 	Affinity uint32
 	// Tag marks the row as one of Troupe, see Tag.
 	Tag string
-	// FormerHash is the hash in the tag of this row if an agent of the first versions added it; "" = the same as now. Only planned rows
-	// have one, and VPP does not hold it.
+	// FormerHash is the hash in the tag of this row if an agent of the first versions added it; ""
+	// = the same as now. Only planned rows have one, and VPP does not hold it.
 	FormerHash string
 	// Rank of the claim. VPP does not hold it.
 	Rank frontend.Rank
@@ -122,8 +128,8 @@ type Row struct {
 	// legacy is set for a row with the two pads that earlier versions of the agent put at its end.
 	// It cannot drain a backend.
 	legacy bool
-	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a single pad, another VRF. Such a row
-	// equals no other one and is never changed in place.
+	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a single
+	// pad, another VRF. Such a row equals no other one and is never changed in place.
 	odd bool
 }
 
@@ -133,7 +139,8 @@ func (r Row) Equal(other Row) bool {
 	return r.sameShape(&other) && !r.torn && !other.torn && slices.Equal(r.Locals, other.Locals) && slices.Equal(r.Draining, other.Draining)
 }
 
-// sameShape reports whether everything but the backends is equal, so that one row can be made the other by adding and deleting locals.
+// sameShape reports whether everything but the backends is equal, so that one row can be made the
+// other by adding and deleting locals.
 func (r *Row) sameShape(other *Row) bool {
 	return !r.odd && !other.odd && r.Key == other.Key && r.Kind == other.Kind && r.Flags == other.Flags && r.Affinity == other.Affinity &&
 		r.Tag == other.Tag && r.Pads == other.Pads && r.legacy == other.legacy
@@ -145,8 +152,8 @@ func (r Row) clone() Row {
 	return r
 }
 
-// Entries returns the entries of the row in VPP, in the order in which they are sent: slots of backend
-// and pad; without pads the backends, a lone one twice, because VPP requires two entries.
+// Entries returns the entries of the row in VPP, in the order in which they are sent: slots of
+// backend and pad; without pads the backends, a lone one twice, because VPP requires two entries.
 func (r Row) Entries() []Local {
 	switch {
 	case r.legacy:

@@ -6,8 +6,8 @@ import (
 )
 
 // Shares says what the entries of a row come to, in VPP's order: the backends that new connections
-// reach, with their shares, and those that drain. vip is the frontend of the row; an entry that leads
-// back to it reaches no backend. Tests and drills use it, who see VPP without State.
+// reach, with their shares, and those that drain. vip is the frontend of the row; an entry that
+// leads back to it reaches no backend. Tests and drills use it, who see VPP without State.
 func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
 	slots, _, _, ok := parseSlots(entries)
 	if !ok {

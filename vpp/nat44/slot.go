@@ -11,27 +11,29 @@ import (
 
 // slot is a place for one backend in a row with pads: two entries of VPP, the backend and its pad.
 //
-// VPP adds up the probabilities of the entries in 8 bits, draws a number from 1 to the last sum, and
-// searches the first sum that is not smaller by bisection. Bisection ends at an entry whose sum is at
-// least the number, while the sum of the entry before is smaller. Hence:
+// VPP adds up the probabilities of the entries in 8 bits, draws a number from 1 to the last sum,
+// and searches the first sum that is not smaller by bisection. Bisection ends at an entry whose sum
+// is at least the number, while the sum of the entry before is smaller. Hence:
 //
-//   - VPP picks an entry only where the sum rises. Pads, whose probability is (share - weight) modulo
-//     256, lower the sum or leave it, and so do placeholders of empty slots, whose probability is 0:
-//     VPP never picks one of them, whatever the number of entries.
-//   - With 2^k entries, or 255, bisection compares backends in its last step only. The sums behind the
-//     pads are those of the shares, which never fall, so that each backend gets exactly its share.
+//   - VPP picks an entry only where the sum rises. Pads, whose probability is (share - weight)
+//     modulo 256, lower the sum or leave it, and so do placeholders of empty slots, whose
+//     probability is 0: VPP never picks one of them, whatever the number of entries.
+//   - With 2^k entries, or 255, bisection compares backends in its last step only. The sums behind
+//     the pads are those of the shares, which never fall, so that each backend gets exactly its
+//     share.
 //   - With another number of entries, while an entry is deleted and added again, VPP may pick a
 //     draining backend.
 //
-// The pads change, the entries of the backends do not. An entry that is deleted and added again keeps
-// its place, because VPP's pool hands out the place that became free last.
+// The pads change, the entries of the backends do not. An entry that is deleted and added again
+// keeps its place, because VPP's pool hands out the place that became free last.
 type slot struct {
 	// backend is the endpoint; the zero value = the slot is empty.
 	backend netip.AddrPort
-	// weight is the probability of the backend's entry, the most that it can get, share what it gets.
+	// weight is the probability of the backend's entry, the most that it can get, share what it
+	// gets.
 	weight, share uint8
-	// noBackend and noPad say that VPP lacks this entry, stray that the pad belongs to another backend,
-	// because VPP has refused a part of a change.
+	// noBackend and noPad say that VPP lacks this entry, stray that the pad belongs to another
+	// backend, because VPP has refused a part of a change.
 	noBackend, noPad, stray bool
 }
 
@@ -44,8 +46,8 @@ func (s *slot) empty() bool { return !s.backend.IsValid() }
 // torn reports whether an entry of the slot is missing or wrong.
 func (s *slot) torn() bool { return s.noBackend || s.noPad || s.stray }
 
-// Entries that are no backends have addresses that are reserved for documentation (RFC 5737) and never
-// get a packet: 192.0.2.1 for the first slot, and so on.
+// Entries that are no backends have addresses that are reserved for documentation (RFC 5737) and
+// never get a packet: 192.0.2.1 for the first slot, and so on.
 const (
 	// legacyPort is the port of the two pads at the end of rows of earlier versions.
 	legacyPort = 1
@@ -104,8 +106,8 @@ func newLocal(at netip.AddrPort, weight uint8) Local {
 // Endpoint is the address and port of the local.
 func (l Local) Endpoint() netip.AddrPort { return netip.AddrPortFrom(l.Addr, l.Port) }
 
-// slotsFor returns the number of slots of a row that has room for n backends. VPP deletes an entry of
-// a row with three entries at least, hence two slots.
+// slotsFor returns the number of slots of a row that has room for n backends. VPP deletes an entry
+// of a row with three entries at least, hence two slots.
 func slotsFor(n int) int {
 	size := 2
 	for size < n {
@@ -127,7 +129,8 @@ func (r *Row) layout() []slot {
 	if r.slots != nil {
 		return r.slots
 	}
-	all := make([]slot, max(slotsFor(len(r.Locals)), len(r.Locals))) // what does not fit is refused, see Op.Check
+	// what does not fit is refused, see Op.Check
+	all := make([]slot, max(slotsFor(len(r.Locals)), len(r.Locals)))
 	for i, l := range r.Locals {
 		all[i] = slot{backend: l.Endpoint(), weight: l.Weight, share: l.Weight}
 	}
@@ -158,8 +161,8 @@ func (r *Row) place(slots []slot) {
 	}
 }
 
-// LeadsBack reports whether a backend is the frontend of the row itself: a packet that has no backend
-// goes there and is treated by VPP's routes as if the row did not exist.
+// LeadsBack reports whether a backend is the frontend of the row itself: a packet that has no
+// backend goes there and is treated by VPP's routes as if the row did not exist.
 func (r *Row) LeadsBack(l Local) bool { return l.Endpoint() == r.back() }
 
 // back is the frontend of the row as a backend.
@@ -191,17 +194,18 @@ func (s *slot) entry(i int) Local {
 	return newLocal(s.backend, s.weight)
 }
 
-// parseSlots returns the slots of a row whose entries VPP holds in this order; false where the entries
-// have another form. A slot may lack entries, as an interrupted change leaves it: then, or where slots
-// are missing at the end, whole is false. astray are placeholders that
-// are not in their places.
+// parseSlots returns the slots of a row whose entries VPP holds in this order; false where the
+// entries have another form. A slot may lack entries, as an interrupted change leaves it: then, or
+// where slots are missing at the end, whole is false. astray are placeholders that are not in their
+// places.
 func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 	filled := false
 	half := false // the last slot has no pad yet
 	for _, l := range all {
 		at := l.Endpoint()
 		if i := reservedIndex(at, padPort); i >= 0 {
-			if half && i == len(slots) { // the pad and the backend of the slot before are both missing
+			if half && i == len(slots) {
+				// the pad and the backend of the slot before are both missing
 				last := slots[i-1]
 				slots[i-1] = slot{noBackend: true, noPad: true}
 				slots = append(slots, last)
@@ -250,7 +254,8 @@ func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 		whole = whole && !slots[i].torn()
 		padded = padded || !slots[i].noPad
 	}
-	return slots, astray, whole && len(astray) == 0, padded && holes <= 1 // changes are made one after the other
+	// changes are made one after the other
+	return slots, astray, whole && len(astray) == 0, padded && holes <= 1
 }
 
 // step adds an entry to a row or deletes it.

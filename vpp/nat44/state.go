@@ -14,10 +14,11 @@ import (
 type Roles uint8
 
 const (
-	// Outside makes NAT44 match packets from the interface against mappings. Alone it creates a session for every flow without a mapping.
+	// Outside makes NAT44 match packets from the interface against mappings. Alone it creates a
+	// session for every flow without a mapping.
 	Outside = Roles(nat_types.NAT_IS_OUTSIDE)
-	// Inside makes NAT44 translate answers from the interface. Alone it breaks load balancing for its clients, and with affinity it crashes
-	// VPP.
+	// Inside makes NAT44 translate answers from the interface. Alone it breaks load balancing for
+	// its clients, and with affinity it crashes VPP.
 	Inside = Roles(nat_types.NAT_IS_INSIDE)
 	// Both roles are set on every interface that leads to clients or backends.
 	Both = Inside | Outside
@@ -37,27 +38,30 @@ func (r Roles) String() string {
 	}
 }
 
-// Globals are the wanted settings of the plugin besides rows and interface roles. Forwarding is not among them: it is always on, so that
-// traffic without a mapping passes.
+// Globals are the wanted settings of the plugin besides rows and interface roles. Forwarding is not
+// among them: it is always on, so that traffic without a mapping passes.
 type Globals struct {
-	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is set when the plugin is enabled and never changed here
-	// afterwards: vpp/sessions owns the limit of a running VPP.
+	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is set when the
+	// plugin is enabled and never changed here afterwards: vpp/sessions owns the limit of a running
+	// VPP.
 	SessionLimit uint32
-	// AllWorkers leaves NAT to all workers of VPP. By default it is done by the first one, because a row can have pads only where all of its entries belong
-	// to one worker. See Spread.
+	// AllWorkers leaves NAT to all workers of VPP. By default it is done by the first one, because
+	// a row can have pads only where all of its entries belong to one worker. See Spread.
 	AllWorkers bool
 	// Timeouts of sessions in seconds; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
-	// MasqueradeClashes puts TwiceNAT into the SNAT pool as well, as long as that has no other address. VPP needs one for a connection past a
-	// service whose addresses and ports are those of a session, and drops the connection without ("out of ports"). No other packet is
-	// translated to it, because forwarding is on.
+	// MasqueradeClashes puts TwiceNAT into the SNAT pool as well, as long as that has no other
+	// address. VPP needs one for a connection past a service whose addresses and ports are those of
+	// a session, and drops the connection without ("out of ports"). No other packet is translated
+	// to it, because forwarding is on.
 	MasqueradeClashes bool
-	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that the agent added earlier and has to delete.
+	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that the agent
+	// added earlier and has to delete.
 	Pool, RetiredPool []netip.Addr
-	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the pool are left alone, because VPP does
-	// not store the owner of an address.
+	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the
+	// pool are left alone, because VPP does not store the owner of an address.
 	Retired []netip.Addr
 }
 
@@ -66,22 +70,26 @@ type Want struct {
 	Globals
 	// Rows by key, each of the service that owns the key. Rows without a backend count as absent.
 	Rows map[frontend.Key]Row
-	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, except those with the inside role
-	// alone, which get both roles because they can crash VPP.
+	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone,
+	// except those with the inside role alone, which get both roles because they can crash VPP.
 	Interfaces map[uint32]bool
-	// Shared returns the addresses of rows that others may use besides: all but cluster IPs. NAT44 must not keep them to itself. It walks over all rows
-	// and is called only where NAT44 may have received an address; nil = there are none.
+	// Shared returns the addresses of rows that others may use besides: all but cluster IPs. NAT44
+	// must not keep them to itself. It walks over all rows and is called only where NAT44 may have
+	// received an address; nil = there are none.
 	Shared func() map[netip.Addr]bool
-	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of Interfaces; false = an output interface that the
-	// agent added and has to delete. Others are left alone.
+	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of
+	// Interfaces; false = an output interface that the agent added and has to delete. Others are
+	// left alone.
 	Outputs map[uint32]bool
 }
 
-// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
+// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
+// one goroutine.
 type State struct {
 	// Enabled says whether the plugin is enabled; if not, everything else is empty.
 	Enabled bool
-	// Workers is the number of workers that do NAT; 0 = VPP has at most one. It is also known where the plugin is not enabled.
+	// Workers is the number of workers that do NAT; 0 = VPP has at most one. It is also known where
+	// the plugin is not enabled.
 	Workers int
 	// Sessions is the number of sessions per worker that the plugin was enabled with.
 	Sessions uint32
@@ -97,13 +105,16 @@ type State struct {
 	Output map[uint32]bool
 	// Rows are the mappings with our tag, by key.
 	Rows map[frontend.Key]Row
-	// Foreign are the keys that LB, static and identity mappings without our tag occupy, with a description.
+	// Foreign are the keys that LB, static and identity mappings without our tag occupy, with a
+	// description.
 	Foreign map[frontend.Key]string
-	// Received are the addresses that NAT44 has, or may have, made VPP's own: those whose route in the default table is NAT44's when VPP is read, which
-	// leaves out those hidden by a better route, and those of all rows when an interface has become an outside one since. See doc.go.
+	// Received are the addresses that NAT44 has, or may have, made VPP's own: those whose route in
+	// the default table is NAT44's when VPP is read, which leaves out those hidden by a better
+	// route, and those of all rows when an interface has become an outside one since. See doc.go.
 	Received map[netip.Addr]bool
-	// Fresh are the rows that Record has added since an interface last became an outside one: unless Received has their address, NAT44 has
-	// not entered it into the FIB. False: it may have, for a row of this key that was deleted and kept its address. See Inherit.
+	// Fresh are the rows that Record has added since an interface last became an outside one:
+	// unless Received has their address, NAT44 has not entered it into the FIB. False: it may have,
+	// for a row of this key that was deleted and kept its address. See Inherit.
 	Fresh map[frontend.Key]bool
 }
 
@@ -125,8 +136,9 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Inherit copies from the state before, which must be of the same start of VPP, what a read does not return: which rows are fresh. Without
-// it Apply reads and withdraws addresses that NAT44 never entered. A nil State is ignored.
+// Inherit copies from the state before, which must be of the same start of VPP, what a read does
+// not return: which rows are fresh. Without it Apply reads and withdraws addresses that NAT44 never
+// entered. A nil State is ignored.
 func (s *State) Inherit(before *State) {
 	if before == nil {
 		return
@@ -138,8 +150,8 @@ func (s *State) Inherit(before *State) {
 	}
 }
 
-// Suspect enters an operation that failed or was carried out in part. If it makes NAT44 walk the mappings, any address may be in the FIB,
-// so no row counts as fresh any more.
+// Suspect enters an operation that failed or was carried out in part. If it makes NAT44 walk the
+// mappings, any address may be in the FIB, so no row counts as fresh any more.
 func (s *State) Suspect(op Op) {
 	if op.walks() {
 		s.walked()
@@ -154,8 +166,10 @@ func (s *State) walked() {
 	}
 }
 
-// Spread reports whether several workers do NAT and that is not to be changed: because all of them are wanted, or because VPP holds mappings, which know
-// the workers of their backends. Each worker then chooses among its own backends only, and entries of weight 0 are dangerous: rows must have no pads.
+// Spread reports whether several workers do NAT and that is not to be changed: because all of them
+// are wanted, or because VPP holds mappings, which know the workers of their backends. Each worker
+// then chooses among its own backends only, and entries of weight 0 are dangerous: rows must have
+// no pads.
 func (s *State) Spread(allWorkers bool) bool {
 	return s.Workers > 1 && (allWorkers || len(s.Rows)+len(s.Foreign) > 0)
 }
@@ -165,14 +179,15 @@ func (s *State) Interfaces() []uint32 {
 	return slices.AppendSeq(slices.Collect(maps.Keys(s.Roles)), maps.Keys(s.Output))
 }
 
-// Lose notes that an interface is gone: VPP has taken its roles with it, and gives its index to another one.
+// Lose notes that an interface is gone: VPP has taken its roles with it, and gives its index to
+// another one.
 func (s *State) Lose(swIf uint32) {
 	delete(s.Roles, swIf)
 	delete(s.Output, swIf)
 }
 
-// Record enters operations that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
-// outcome is unknown, must not be recorded: read instead.
+// Record enters operations that VPP has carried out, so that the next Diff need not read VPP again.
+// Operations with an error, or whose outcome is unknown, must not be recorded: read instead.
 func (s *State) Record(ops ...Op) {
 	for len(ops) > 0 {
 		n := 1
@@ -254,13 +269,15 @@ func (s *State) record(op Op) {
 // vppSessions is the limit that VPP uses when it is enabled with 0.
 const vppSessions = 63 * 1024
 
-// recordLocals enters changes of the backends of one row into one copy of them, because other rows may share the slice.
+// recordLocals enters changes of the backends of one row into one copy of them, because other rows
+// may share the slice.
 func (s *State) recordLocals(ops []Op) {
 	row, found := s.Rows[ops[0].Key]
 	if !found {
 		return
 	}
-	for i, op := range slices.Backward(ops) { // what comes before a change of all slots has no effect
+	for i, op := range slices.Backward(ops) {
+		// what comes before a change of all slots has no effect
 		if op.change != nil {
 			row.place(op.change.after)
 			ops = ops[i+1:]

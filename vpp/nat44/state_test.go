@@ -72,7 +72,8 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// TestLose: the interface that is gone has nothing any more, the others keep what they have, and it has to get its roles again.
+// TestLose: the interface that is gone has nothing any more, the others keep what they have, and it
+// has to get its roles again.
 func TestLose(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
 	for _, c := range []struct {

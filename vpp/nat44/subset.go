@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// backend is a backend while rows are planned. It holds no pointer, so that sorting a thousand of them adds no work for the garbage
-// collector.
+// backend is a backend while rows are planned. It holds no pointer, so that sorting a thousand of
+// them adds no work for the garbage collector.
 type backend struct {
 	// at are address and port as one number that orders like them.
 	at uint64
@@ -18,8 +18,8 @@ type backend struct {
 	local bool
 }
 
-// choice is the result of choose for one list of backends. The frontends of a service mostly share one list, so it is computed once for all
-// of them.
+// choice is the result of choose for one list of backends. The frontends of a service mostly share
+// one list, so it is computed once for all of them.
 type choice struct {
 	from []*messages.Backend
 	// locals are the backends of the row, with their weight; immutable.
@@ -40,7 +40,8 @@ type choice struct {
 // unusable is a backend that cannot be in a row, and why.
 type unusable struct{ endpoint, why string }
 
-// locals returns the usable backends of a rule, no more than fit into a row, and reports the others.
+// locals returns the usable backends of a rule, no more than fit into a row, and reports the
+// others.
 func (p *planner) locals(rule *messages.Frontend) []Local {
 	if from := rule.GetBackends(); !sameList(from, p.chosen.from) {
 		p.chosen = choose(p.cfg.Node, from)
@@ -55,8 +56,8 @@ func (p *planner) locals(rule *messages.Frontend) []Local {
 	return p.chosen.locals
 }
 
-// draining returns the backends that keep their connections: those that the rule names, and those for
-// which a new row has no room.
+// draining returns the backends that keep their connections: those that the rule names, and those
+// for which a new row has no room.
 func (p *planner) draining(rule *messages.Frontend) []Local {
 	if from := rule.GetDraining(); p.chosen.drains == nil || len(from)+len(p.chosen.drained) > 0 && !sameList(from, p.chosen.drained) {
 		p.chosen.drained, p.chosen.drains = from, drainingOf(rule, p.chosen.left)
@@ -86,7 +87,8 @@ func drainingOf(rule *messages.Frontend, others []backend) []Local {
 	return list
 }
 
-// sameList reports whether two lists share their memory, which is cheaper to see than equal content and is the usual case.
+// sameList reports whether two lists share their memory, which is cheaper to see than equal content
+// and is the usual case.
 func sameList(a, b []*messages.Backend) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
@@ -150,8 +152,9 @@ func unique(backends []backend) []backend {
 	return slices.CompactFunc(backends, func(a, b backend) bool { return a.at == b.at })
 }
 
-// subset chooses the backends that get a place in the row, out of ordered ones: local ones, then those with the smallest hash of node and
-// endpoint. So the subset changes by one when one backend is added or deleted, and nodes choose differently. The order stays.
+// subset chooses the backends that get a place in the row, out of ordered ones: local ones, then
+// those with the smallest hash of node and endpoint. So the subset changes by one when one backend
+// is added or deleted, and nodes choose differently. The order stays.
 func subset(node string, backends []backend) []backend {
 	here := 0
 	for _, b := range backends {
@@ -159,8 +162,8 @@ func subset(node string, backends []backend) []backend {
 			here++
 		}
 	}
-	// Where more backends are local than fit, the local ones compete for the places; otherwise all of them are in, and the remote ones
-	// compete for the rest.
+	// Where more backends are local than fit, the local ones compete for the places; otherwise all
+	// of them are in, and the remote ones compete for the rest.
 	competing, places := true, MaxBackends
 	if here <= MaxBackends {
 		competing, places = false, MaxBackends-here

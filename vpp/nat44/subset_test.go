@@ -79,7 +79,8 @@ func TestSubsetPrefersLocal(t *testing.T) {
 	}
 }
 
-// obviousSubset chooses as the description says: sorted by place, hash and endpoint, the first ones.
+// obviousSubset chooses as the description says: sorted by place, hash and endpoint, the first
+// ones.
 func obviousSubset(node string, from []*messages.Backend) []Local {
 	type candidate struct {
 		Local
@@ -115,7 +116,8 @@ func obviousSubset(node string, from []*messages.Backend) []Local {
 	return kept
 }
 
-// TestSubsetLikeTheObvious: over lists of any length, with none, some or all of the backends on this node.
+// TestSubsetLikeTheObvious: over lists of any length, with none, some or all of the backends on
+// this node.
 func TestSubsetLikeTheObvious(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfNDistinct(rapid.IntRange(0, 2000), 1, 800, rapid.ID[int]).Draw(t, "hosts")

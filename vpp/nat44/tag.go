@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// TagPrefix starts the tag of every row that Troupe adds. A row without it belongs to another owner and is never modified.
+// TagPrefix starts the tag of every row that Troupe adds. A row without it belongs to another owner
+// and is never modified.
 const TagPrefix = "troupe/"
 
 // maxTag is the longest tag VPP keeps: string[64] with a NUL at the end.
 const maxTag = 63
 
-// Tag is the content of the tag of a row. VPP returns no other field that holds the owner of a row, and does not return its affinity. Its
-// text is "troupe/<hash>/w<weight>", with "/a<seconds>" before the weight where the row has affinity; 44 characters at most.
+// Tag is the content of the tag of a row. VPP returns no other field that holds the owner of a row,
+// and does not return its affinity. Its text is "troupe/<hash>/w<weight>", with "/a<seconds>"
+// before the weight where the row has affinity; 44 characters at most.
 type Tag struct {
 	// Hash identifies namespace and name of the service, see ServiceHash.
 	Hash string
@@ -30,12 +32,14 @@ var hashEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPa
 // hashLength is the length of the text of a hash: 80 bits.
 const hashLength = 16
 
-// ServiceHash returns the hash of a service, by its key "namespace/name". It is the same in every run and every version of the agent. It
-// leaves out the name of the port: VPP cannot change a tag in place, and renaming a port must not end connections.
+// ServiceHash returns the hash of a service, by its key "namespace/name". It is the same in every
+// run and every version of the agent. It leaves out the name of the port: VPP cannot change a tag
+// in place, and renaming a port must not end connections.
 func ServiceHash(key string) string { return portHash(key, "") }
 
-// ExternalHash is the hash of every row of external configuration. No service has it, because no key of a service begins with a slash. All
-// sources share it, because the owner of an entry is kept outside of VPP.
+// ExternalHash is the hash of every row of external configuration. No service has it, because no
+// key of a service begins with a slash. All sources share it, because the owner of an entry is kept
+// outside of VPP.
 func ExternalHash() string { return ServiceHash("/external") }
 
 // External reports whether a row with this tag comes from external configuration.
@@ -44,8 +48,8 @@ func External(tag string) bool { return strings.HasPrefix(tag, externalPrefix) }
 // externalPrefix begins the tags of external configuration.
 var externalPrefix = TagPrefix + ExternalHash() + "/"
 
-// portHash returns the hash that the first agents wrote: of the service and the name of its port. It equals ServiceHash for a port without
-// a name.
+// portHash returns the hash that the first agents wrote: of the service and the name of its port.
+// It equals ServiceHash for a port without a name.
 func portHash(key, port string) string {
 	sum := sha256.Sum256([]byte(key + "\x00" + port))
 	return hashEncoding.EncodeToString(sum[:10])
@@ -65,8 +69,9 @@ func (t Tag) String() string {
 	return string(text)
 }
 
-// ParseTag is the reverse of Tag.String; it accepts only what String writes. A tag with our prefix that it does not accept comes from
-// another version of the agent: the row is ours, but its affinity is unknown.
+// ParseTag is the reverse of Tag.String; it accepts only what String writes. A tag with our prefix
+// that it does not accept comes from another version of the agent: the row is ours, but its
+// affinity is unknown.
 func ParseTag(text string) (Tag, bool) {
 	rest, ours := strings.CutPrefix(text, TagPrefix)
 	if !ours {

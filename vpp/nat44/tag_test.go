@@ -26,7 +26,8 @@ func TestTagText(t *testing.T) {
 	}
 }
 
-// TestServiceHash fixes the hashes: others would make every agent replace all rows when it is upgraded.
+// TestServiceHash fixes the hashes: others would make every agent replace all rows when it is
+// upgraded.
 func TestServiceHash(t *testing.T) {
 	if got, want := ServiceHash("default/web"), "hj4ijb57j6dbskbx"; got != want {
 		t.Errorf("hash is %q, want %q", got, want)

@@ -20,8 +20,9 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// shares returns how many of the given number of connections each of n backends gets from VPP's generator (random_u32: a linear
-// congruential one), which chooses a number modulo the sum of weights and draws the given number of times per connection.
+// shares returns how many of the given number of connections each of n backends gets from VPP's
+// generator (random_u32: a linear congruential one), which chooses a number modulo the sum of
+// weights and draws the given number of times per connection.
 func shares(n int, weight uint8, draws, connections int) []int {
 	got := make([]int, n)
 	seed := uint32(0x12345678)
@@ -44,8 +45,9 @@ func spread(got []int, connections int) (least, most int) {
 	return least, most
 }
 
-// TestFairness asks for every number of backends whether all of them get their share, with one draw per connection (SELF_TWICE_NAT, the
-// source stays) and with two (TWICE_NAT and hairpin: the port of the new source is drawn too).
+// TestFairness asks for every number of backends whether all of them get their share, with one draw
+// per connection (SELF_TWICE_NAT, the source stays) and with two (TWICE_NAT and hairpin: the port
+// of the new source is drawn too).
 func TestFairness(t *testing.T) {
 	for n := 1; n <= MaxBackends; n++ {
 		for draws := 1; draws <= 2; draws++ {
@@ -70,8 +72,8 @@ func TestUnfairWeight(t *testing.T) {
 	}
 }
 
-// TestFairnessOfKeptWeights: a row that has shrunk keeps its weight only where every backend gets its share nevertheless, but for weight 1,
-// which waits until it pays to end the connections.
+// TestFairnessOfKeptWeights: a row that has shrunk keeps its weight only where every backend gets
+// its share nevertheless, but for weight 1, which waits until it pays to end the connections.
 func TestFairnessOfKeptWeights(t *testing.T) {
 	for n := 1; n <= pairedBackends; n++ {
 		if !keepsWeight(pairedWeight, n) {
@@ -86,7 +88,8 @@ func TestFairnessOfKeptWeights(t *testing.T) {
 	}
 }
 
-// TestKeepsWeight walks up and down through all numbers of backends and looks where the row has to be replaced.
+// TestKeepsWeight walks up and down through all numbers of backends and looks where the row has to
+// be replaced.
 func TestKeepsWeight(t *testing.T) {
 	var walk []int
 	for range 2 {

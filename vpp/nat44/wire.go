@@ -15,8 +15,9 @@ import (
 // anyVRF is the VRF of pool addresses that serve clients of every VRF.
 const anyVRF = ^uint32(0)
 
-// Messages returns the binary API messages of an operation, in the order in which they have to be sent. It is one message, except for
-// roles and entries of slots, of which VPP takes one at a time, and for a withdrawal without a source, which has none.
+// Messages returns the binary API messages of an operation, in the order in which they have to be
+// sent. It is one message, except for roles and entries of slots, of which VPP takes one at a time,
+// and for a withdrawal without a source, which has none.
 func Messages(op Op) []api.Message {
 	if op.change != nil {
 		return op.change.messages(op.Key)
@@ -60,7 +61,8 @@ func Messages(op Op) []api.Message {
 	}
 }
 
-// roleMessages returns one message per role, in the given order: an interface is never left with the inside role alone.
+// roleMessages returns one message per role, in the given order: an interface is never left with
+// the inside role alone.
 func roleMessages(op Op, order ...Roles) []api.Message {
 	var msgs []api.Message
 	for _, role := range order {
@@ -73,8 +75,8 @@ func roleMessages(op Op, order ...Roles) []api.Message {
 	return msgs
 }
 
-// rowMessage returns the message that adds or deletes a row. A deletion needs the flags too: without OUT2IN_ONLY VPP looks for keys that
-// were never added.
+// rowMessage returns the message that adds or deletes a row. A deletion needs the flags too:
+// without OUT2IN_ONLY VPP looks for keys that were never added.
 func rowMessage(op Op) api.Message {
 	switch op.Row.Kind {
 	case Static:
@@ -108,8 +110,9 @@ func localMessage(key frontend.Key, l Local, add bool) api.Message {
 // noInterface is ~0, "no interface".
 const noInterface = interface_types.InterfaceIndex(^uint32(0))
 
-// staticMessage returns the message that adds or deletes the simple mapping of an address. A mapping must be deleted with the message of
-// its own kind: with another one VPP returns 0 and deletes nothing.
+// staticMessage returns the message that adds or deletes the simple mapping of an address. A
+// mapping must be deleted with the message of its own kind: with another one VPP returns 0 and
+// deletes nothing.
 func staticMessage(op Op) api.Message {
 	msg := &nat44_ed.Nat44AddDelStaticMappingV2{
 		IsAdd: op.Verb == AddRow, Flags: nat_types.NAT_IS_ADDR_ONLY, LocalIPAddress: ip4(op.Row.Locals[0].Addr), ExternalIPAddress: ip4(op.Key.Addr),

@@ -1,4 +1,5 @@
-// Package newer declares messages of VPP 26.06 that GoVPP's bindings, which are those of VPP 25.10, do not have. Bindings that have them replace it.
+// Package newer declares messages of VPP 26.06 that GoVPP's bindings, which are those of VPP 25.10,
+// do not have. Bindings that have them replace it.
 package newer
 
 import (
@@ -16,7 +17,8 @@ func init() {
 	}
 }
 
-// CnatSnatAddressesDump asks for the addresses of source NAT of every table; there is none before one is set.
+// CnatSnatAddressesDump asks for the addresses of source NAT of every table; there is none before
+// one is set.
 type CnatSnatAddressesDump struct{}
 
 // Reset satisfies api.Message.
@@ -40,7 +42,8 @@ func (*CnatSnatAddressesDump) Marshal(b []byte) ([]byte, error) { return b, nil 
 // Unmarshal satisfies codec.Unmarshaler.
 func (*CnatSnatAddressesDump) Unmarshal([]byte) error { return nil }
 
-// CnatSnatAddressesDetails are the addresses of one table, as CnatSetSnatAddresses sets those of the default one; unspecified = none.
+// CnatSnatAddressesDetails are the addresses of one table, as CnatSetSnatAddresses sets those of
+// the default one; unspecified = none.
 type CnatSnatAddressesDetails struct {
 	Retval int32 `binapi:"i32,name=retval"`
 	// IDs of the tables in which packets are translated (fwd), and those that come back (ret).
@@ -97,7 +100,8 @@ func (m *CnatSnatAddressesDetails) Unmarshal(b []byte) error {
 	return nil
 }
 
-// CnatSetSnatPolicy is that of the bindings, for a VPP that knows more policies. VPP 26.06 crashes on it while it has no SNAT address.
+// CnatSetSnatPolicy is that of the bindings, for a VPP that knows more policies. VPP 26.06 crashes
+// on it while it has no SNAT address.
 type CnatSetSnatPolicy struct{ cnat.CnatSetSnatPolicy }
 
 // GetCrcString satisfies api.Message.

@@ -16,8 +16,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Generator sends packets through a real VPP by its own packet generator, which every VPP has: no privileges, no interfaces of the host. It
-// replays capture files and writes what leaves its interfaces to others.
+// Generator sends packets through a real VPP by its own packet generator, which every VPP has: no
+// privileges, no interfaces of the host. It replays capture files and writes what leaves its
+// interfaces to others.
 type Generator struct {
 	raw     *Raw
 	dir     string
@@ -39,7 +40,8 @@ func NewGenerator(t testing.TB, p *Process) *Generator {
 	return &Generator{raw: NewRaw(t, p.Socket()), dir: p.dir, workers: p.workers}
 }
 
-// Port creates an interface for packets of IPv4, or of IPv6, not yet up, and returns its index. Where VPP has no packet generator the test is skipped.
+// Port creates an interface for packets of IPv4, or of IPv6, not yet up, and returns its index.
+// Where VPP has no packet generator the test is skipped.
 func (g *Generator) Port(t testing.TB, ip6 bool) uint32 {
 	t.Helper()
 	mode := pg.PG_API_MODE_IP4
@@ -62,8 +64,8 @@ func (g *Generator) Port(t testing.TB, ip6 bool) uint32 {
 	return c.index
 }
 
-// Exchange sends packets into VPP and returns those that left it through any of the interfaces, by their ids, when all are through. ICMP errors of VPP
-// itself are not among them.
+// Exchange sends packets into VPP and returns those that left it through any of the interfaces, by
+// their ids, when all are through. ICMP errors of VPP itself are not among them.
 func (g *Generator) Exchange(t testing.TB, packets []Packet) map[uint64]Packet {
 	t.Helper()
 	for _, c := range g.ports {
@@ -79,8 +81,8 @@ func (g *Generator) Exchange(t testing.TB, packets []Packet) map[uint64]Packet {
 	}
 	out := map[uint64]Packet{}
 	g.collect(t, out)
-	// A worker hands packets to another one, which may hand them on. VPP waits for all of its workers before each of these commands, so that each has
-	// gone through its loop as often.
+	// A worker hands packets to another one, which may hand them on. VPP waits for all of its
+	// workers before each of these commands, so that each has gone through its loop as often.
 	for round := 0; g.workers > 1 && len(out) < len(packets) && round < 2*handoffs; round++ {
 		g.Command(t, "show packet-generator")
 		g.collect(t, out)
@@ -100,7 +102,8 @@ func (g *Generator) collect(t testing.TB, out map[uint64]Packet) {
 	}
 }
 
-// replay has a stream of packets come in through an interface, and waits until VPP has worked on all of them.
+// replay has a stream of packets come in through an interface, and waits until VPP has worked on
+// all of them.
 func (g *Generator) replay(t testing.TB, c *capture, packets []Packet) {
 	t.Helper()
 	g.streams++

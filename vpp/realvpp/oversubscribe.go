@@ -29,17 +29,20 @@ func Workers(t testing.TB) int {
 	return n
 }
 
-// SetWorkers gives VPP a number of workers at its next start. It needs no core for each, see command.
+// SetWorkers gives VPP a number of workers at its next start. It needs no core for each, see
+// command.
 func (p *Process) SetWorkers(n int) { p.workers = n }
 
-// envBecome makes a test binary VPP instead of running tests. Its value is the file that takes the place of the list of CPUs.
+// envBecome makes a test binary VPP instead of running tests. Its value is the file that takes the
+// place of the list of CPUs.
 const envBecome = "TROUPE_TEST_BECOME_VPP"
 
 // cpuList is what VPP reads to know the cores.
 const cpuList = "/sys/devices/system/cpu/online"
 
-// command is the command that starts VPP. VPP pins each worker to a core of its own and does not start without; so for workers the test binary starts
-// once more in a mount namespace with a longer list of CPUs, lets the kernel ignore the pinning, and executes VPP.
+// command is the command that starts VPP. VPP pins each worker to a core of its own and does not
+// start without; so for workers the test binary starts once more in a mount namespace with a longer
+// list of CPUs, lets the kernel ignore the pinning, and executes VPP.
 func (p *Process) command(t testing.TB, config string) *exec.Cmd {
 	t.Helper()
 	if p.workers == 0 {
@@ -72,8 +75,9 @@ func init() {
 const (
 	noNewPrivileges = 38
 	filterMode      = 2
-	answerErrno     = 0x00050000 // with the error in the low bits; 0 = the call seems to succeed, and does nothing
-	answerAllow     = 0x7fff0000
+	// with the error in the low bits; 0 = the call seems to succeed, and does nothing
+	answerErrno = 0x00050000
+	answerAllow = 0x7fff0000
 )
 
 // become executes VPP in the place of this process.
@@ -81,7 +85,8 @@ func become(list string) error {
 	runtime.LockOSThread() // filters belong to threads
 	err := errors.Join(
 		os.Unsetenv(envBecome), syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), syscall.Mount(list, cpuList, "", syscall.MS_BIND, ""),
-		syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20), // VPP ends when a worker gets no core for a second
+		// VPP ends when a worker gets no core for a second
+		syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20),
 	)
 	if err != nil {
 		return fmt.Errorf("workers need the rights of root: %w", err)

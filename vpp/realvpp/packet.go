@@ -42,7 +42,8 @@ func encodeCapture(packets []Packet) []byte {
 	return b
 }
 
-// decodeCapture reads the records of a capture file that are complete, and returns the number of their bytes.
+// decodeCapture reads the records of a capture file that are complete, and returns the number of
+// their bytes.
 func decodeCapture(b []byte) (packets []Packet, read int, err error) {
 	for len(b) >= recordHeader {
 		n := recordHeader + int(binary.NativeEndian.Uint32(b[8:]))
@@ -110,7 +111,8 @@ func (p Packet) header(follow int) []byte {
 	return b
 }
 
-// decodePacket is the reverse of encode. Packets that VPP sends by itself have another protocol and no ID.
+// decodePacket is the reverse of encode. Packets that VPP sends by itself have another protocol and
+// no ID.
 func decodePacket(b []byte) (Packet, error) {
 	var p Packet
 	var src, dst, rest []byte

@@ -20,8 +20,9 @@ const (
 	envPlugins = "TROUPE_VPP_PLUGINS"
 )
 
-// startup is the configuration of a VPP that needs no huge pages, no NIC, no pinned cores and nothing outside its directory. Arguments:
-// runtime directory, name of the API segment, line of the plugin path, further sections, settings of the process, section of the workers, MB of heap.
+// startup is the configuration of a VPP that needs no huge pages, no NIC, no pinned cores and
+// nothing outside its directory. Arguments: runtime directory, name of the API segment, line of the
+// plugin path, further sections, settings of the process, section of the workers, MB of heap.
 const startup = `
 unix { nodaemon nosyslog log %[1]s/vpp.log cli-listen %[1]s/cli.sock runtime-dir %[1]s %[5]s }
 memory { main-heap-size %[7]dM main-heap-page-size default }
@@ -42,7 +43,8 @@ plugins {
 %[4]s
 `
 
-// Find returns the binary of a real VPP and the directory of its plugins ("" = its own), or why there is none.
+// Find returns the binary of a real VPP and the directory of its plugins ("" = its own), or why
+// there is none.
 func Find() (binary, plugins, why string) {
 	plugins = os.Getenv(envPlugins)
 	if binary = os.Getenv(envBinary); binary == "" {
@@ -73,8 +75,8 @@ type Process struct {
 	prefixes             []string
 }
 
-// Start starts the VPP that Find has found for one test, and kills it with the test. Its directory has a short name of its own, because a socket path
-// has no more than 107 bytes.
+// Start starts the VPP that Find has found for one test, and kills it with the test. Its directory
+// has a short name of its own, because a socket path has no more than 107 bytes.
 func Start(t testing.TB, binary, plugins string) *Process {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "vpp")
@@ -134,8 +136,8 @@ func (p *Process) Configure(sections string) { p.sections = sections }
 // Heap sets the size of the main heap of the next starts, in MB.
 func (p *Process) Heap(size int) { p.heap = size }
 
-// configure writes the configuration of the next start. Every start has an API segment of its own: a killed VPP leaves its segment, with
-// its locks.
+// configure writes the configuration of the next start. Every start has an API segment of its own:
+// a killed VPP leaves its segment, with its locks.
 func (p *Process) configure(t testing.TB) string {
 	t.Helper()
 	prefix := fmt.Sprintf("troupe%d-%d", os.Getpid(), instances.Add(1))
@@ -170,7 +172,8 @@ func (p *Process) WaitDead(t testing.TB) {
 	}
 }
 
-// cleanup kills the process and removes what it leaves: its directory and its segments in shared memory.
+// cleanup kills the process and removes what it leaves: its directory and its segments in shared
+// memory.
 func (p *Process) cleanup(t testing.TB) {
 	if p.process != nil && p.dead != nil {
 		p.Crash(t)

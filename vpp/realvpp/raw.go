@@ -16,7 +16,8 @@ type Raw struct {
 	replies chan []byte
 }
 
-// Event waits for an event of the given type and decodes it into the message; other frames are skipped.
+// Event waits for an event of the given type and decodes it into the message; other frames are
+// skipped.
 func (r *Raw) Event(t testing.TB, event api.Message) {
 	t.Helper()
 	id, err := r.client.GetMsgID(event.GetMessageName(), event.GetCrcString())
@@ -67,7 +68,8 @@ func (r *Raw) Send(t testing.TB, msg api.Message) {
 	}
 }
 
-// Retval writes a message and returns the return value of the answer: every reply begins with id, context and retval.
+// Retval writes a message and returns the return value of the answer: every reply begins with id,
+// context and retval.
 func (r *Raw) Retval(t testing.TB, msg api.Message) int32 {
 	t.Helper()
 	return int32(binary.BigEndian.Uint32(r.reply(t, msg)[6:]))

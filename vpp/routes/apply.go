@@ -16,11 +16,11 @@ import (
 type OpResult struct {
 	// Op is the operation with the source that Apply has found, as State.Record needs it.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
-	// not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
+	// this package, or of vpp/link where VPP has not answered.
 	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
-	// the next Diff.
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or
+	// contradicts it. The caller must read before the next Diff.
 	Unknown bool
 	// By is the route that leads to the address, where Err wraps ErrCovered.
 	By netip.Prefix
@@ -28,10 +28,11 @@ type OpResult struct {
 	Messages int
 }
 
-// Apply carries out the operations, the registrations first, then the others in their order in one pipelined batch, and returns one result
-// per operation. An operation that fails does not stop those that follow. It reads the sources of VPP before it sends anything: it does not
-// register an existing source again, and sends no route whose source differs from that of the operation, because a route with an
-// unregistered id can crash VPP.
+// Apply carries out the operations, the registrations first, then the others in their order in one
+// pipelined batch, and returns one result per operation. An operation that fails does not stop
+// those that follow. It reads the sources of VPP before it sends anything: it does not register an
+// existing source again, and sends no route whose source differs from that of the operation,
+// because a route with an unregistered id can crash VPP.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	for i, op := range ops {
@@ -106,8 +107,8 @@ func open(results []OpResult) int {
 	return n
 }
 
-// register reads our sources and registers ours if it is missing, once: VPP assigns a second id to a name that is registered twice. It returns the
-// sources that VPP has afterwards.
+// register reads our sources and registers ours if it is missing, once: VPP assigns a second id to
+// a name that is registered twice. It returns the sources that VPP has afterwards.
 func register(ctx context.Context, c link.Caller, results []OpResult) (sources, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {

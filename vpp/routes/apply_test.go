@@ -61,7 +61,8 @@ func TestApplyNothing(t *testing.T) {
 	}
 }
 
-// TestApplyNeverTrustsAnId: where the source is not what the state says nothing is sent, because it could crash VPP or hit another client's routes.
+// TestApplyNeverTrustsAnId: where the source is not what the state says nothing is sent, because it
+// could crash VPP or hit another client's routes.
 func TestApplyNeverTrustsAnId(t *testing.T) {
 	del := Op{Verb: Delete, Source: 26, Prefix: theNetwork}
 	for name, c := range map[string]struct {
@@ -98,7 +99,8 @@ func TestApplyNeverTrustsAnId(t *testing.T) {
 	}
 }
 
-// TestApplyAfterRestart: a batch that was made for the VPP before registers nothing by accident and is repeated after the next read.
+// TestApplyAfterRestart: a batch that was made for the VPP before registers nothing by accident and
+// is repeated after the next read.
 func TestApplyAfterRestart(t *testing.T) {
 	have := knows(nil)
 	want := Want{theNetwork: plainReject}
@@ -131,7 +133,8 @@ func TestApplyExhausted(t *testing.T) {
 	}
 }
 
-// TestApplyRacesWithAnother: another client registers our name between our look and our registration; the first id counts for both.
+// TestApplyRacesWithAnother: another client registers our name between our look and our
+// registration; the first id counts for both.
 func TestApplyRacesWithAnother(t *testing.T) {
 	m := newModel()
 	m.fault = func(msg api.Message) error {
@@ -161,7 +164,8 @@ func TestApplyRegistersOnce(t *testing.T) {
 	check(t, "sent", []string{"fib_source_add"}, m.sent)
 }
 
-// everyOp carries out one operation of every verb: the registration on a VPP that does not know us, the others on one that does, by 26.
+// everyOp carries out one operation of every verb: the registration on a VPP that does not know us,
+// the others on one that does, by 26.
 func everyOp(t *testing.T, through func(*model) link.Caller) []OpResult {
 	known := newModel()
 	known.register("troupe", 0xcf)
@@ -314,7 +318,8 @@ func TestApplyGoesOn(t *testing.T) {
 	}
 }
 
-// TestApplyWithholdsWhatIsCovered: an external address gets no route where one of another owner leads, be it to a network around it.
+// TestApplyWithholdsWhatIsCovered: an external address gets no route where one of another owner
+// leads, be it to a network around it.
 func TestApplyWithholdsWhatIsCovered(t *testing.T) {
 	lb := pfx("203.0.113.7/32")
 	add := Op{Verb: Add, Source: 26, Prefix: lb, Route: externalReject}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// tenThousand returns what is wanted where 10,000 cluster IPs are refused, and the state of a VPP that does so.
+// tenThousand returns what is wanted where 10,000 cluster IPs are refused, and the state of a VPP
+// that does so.
 func tenThousand() (*State, Want) {
 	have, want := knows(nil), Want{pfx("10.96.0.0/12"): plainReject}
 	for i := range 9999 {

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// Diff returns the least operations that turn our source and routes in VPP into the wanted ones: the source, then routes that are missing or
-// different, ordered by prefix, then what is not needed any more. Unwanted routes are deleted only when sweep is true, that is when every
-// service has rendered; a route that is wanted under another source is moved in any case. Equal arguments give equal results; a state that
-// is as wanted gives none.
+// Diff returns the least operations that turn our source and routes in VPP into the wanted ones:
+// the source, then routes that are missing or different, ordered by prefix, then what is not needed
+// any more. Unwanted routes are deleted only when sweep is true, that is when every service has
+// rendered; a route that is wanted under another source is moved in any case. Equal arguments give
+// equal results; a state that is as wanted gives none.
 func Diff(have *State, want Want, sweep bool) []Op {
 	changed := missing(have, want)
 	var ops []Op

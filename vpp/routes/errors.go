@@ -8,15 +8,19 @@ import (
 
 // Errors of this package, for errors.Is.
 var (
-	// ErrUnsupported means that this VPP has no API for sources of routes: it is older than the messages fib_source_add, fib_source_dump,
-	// ip_route_add_del_v2, ip_route_v2_dump or ip_route_lookup_v2. Nothing was changed, and a retry cannot succeed.
+	// ErrUnsupported means that this VPP has no API for sources of routes: it is older than the
+	// messages fib_source_add, fib_source_dump, ip_route_add_del_v2, ip_route_v2_dump or
+	// ip_route_lookup_v2. Nothing was changed, and a retry cannot succeed.
 	ErrUnsupported = errors.New("no FIB sources in this VPP")
-	// ErrExhausted means that VPP has no source left to register: there are 255, and no message unregisters one.
+	// ErrExhausted means that VPP has no source left to register: there are 255, and no message
+	// unregisters one.
 	ErrExhausted = errors.New("no FIB source left")
-	// ErrSource means that our source is not registered any more, or has another id than when the state was read: VPP has restarted.
-	// Nothing was sent, because a route of a source that does not exist can crash VPP: read back.
+	// ErrSource means that our source is not registered any more, or has another id than when the
+	// state was read: VPP has restarted. Nothing was sent, because a route of a source that does
+	// not exist can crash VPP: read back.
 	ErrSource = link.Classified("FIB source has changed", link.ErrStale)
-	// ErrCovered means that a route of another owner leads to an external address, so that it gets none of ours. Nothing was sent.
+	// ErrCovered means that a route of another owner leads to an external address, so that it gets
+	// none of ours. Nothing was sent.
 	ErrCovered = errors.New("another route leads there")
 	// ErrUnsafe means that an operation was not sent because of its effect. The caller is at fault.
 	ErrUnsafe = link.Classified("unsafe route", link.ErrUnsafe)
@@ -34,8 +38,9 @@ const (
 	retInvalidLength = -171
 )
 
-// meaningOf classifies a return value other than 0; nil where the goal of the operation is reached nevertheless. Deleting a missing route
-// succeeds in VPP 25.10; a version that reports it is handled alike.
+// meaningOf classifies a return value other than 0; nil where the goal of the operation is reached
+// nevertheless. Deleting a missing route succeeds in VPP 25.10; a version that reports it is
+// handled alike.
 func meaningOf(verb Verb, retval int32) error {
 	switch {
 	case retval == retUnimplemented:

@@ -18,8 +18,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// model is a small semantic model of the FIB of VPP 25.10, as far as sources of routes go. It is a link.Caller. vpp/simulator is the full
-// one; this one exists so that the package is tested against rules that are written down beside it.
+// model is a small semantic model of the FIB of VPP 25.10, as far as sources of routes go. It is a
+// link.Caller. vpp/simulator is the full one; this one exists so that the package is tested against
+// rules that are written down beside it.
 type model struct {
 	registered []fib.FibSource // by id
 	entries    map[netip.Prefix]map[uint8]fib_types.FibPathType
@@ -84,7 +85,8 @@ func (m *model) unset(prefix netip.Prefix, id uint8) {
 	}
 }
 
-// best returns the source that wins a prefix; of two with one priority the one that was there first.
+// best returns the source that wins a prefix; of two with one priority the one that was there
+// first.
 func (m *model) best(prefix netip.Prefix) (uint8, bool) {
 	var ids []uint8
 	for id := range m.entries[prefix] {

@@ -32,12 +32,13 @@ func (v Verb) String() string {
 	}
 }
 
-// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names
+// have a meaning.
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
-	// Source is the id of the source in the State: for Add the current one, 0 where the same batch registers it; for Delete that of the
-	// route. Apply replaces it by the id that it has found.
+	// Source is the id of the source in the State: for Add the current one, 0 where the same batch
+	// registers it; for Delete that of the route. Apply replaces it by the id that it has found.
 	Source uint8
 	// Prefix of the route, for Add and Delete.
 	Prefix netip.Prefix
@@ -45,8 +46,9 @@ type Op struct {
 	Route
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that is not masked or that covers every
-// address, an address that no service can have, an unknown kind. Deletions of our routes are always safe.
+// Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that
+// is not masked or that covers every address, an address that no service can have, an unknown kind.
+// Deletions of our routes are always safe.
 func (op Op) Check() error {
 	why := ""
 	switch {

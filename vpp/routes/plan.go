@@ -9,20 +9,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Stance is what a service wants for those packets to one of its addresses that have no row. Where several apply, in a service or between
-// services, the largest one counts.
+// Stance is what a service wants for those packets to one of its addresses that have no row. Where
+// several apply, in a service or between services, the largest one counts.
 type Stance uint8
 
 const (
-	// Spare refuses the packet unless another port of the address has a larger stance: every port of the service has a row.
+	// Spare refuses the packet unless another port of the address has a larger stance: every port
+	// of the service has a row.
 	Spare Stance = iota + 1
-	// Ignore drops the packet without an answer: the service has endpoints, but none for clients of this node.
+	// Ignore drops the packet without an answer: the service has endpoints, but none for clients of
+	// this node.
 	Ignore
 	// Refuse rejects the packet: the service has no endpoints.
 	Refuse
-	// Leave lets packets follow the routes of VPP: a port of the address is served, here or by another node.
+	// Leave lets packets follow the routes of VPP: a port of the address is served, here or by
+	// another node.
 	Leave
-	// Network is no wish of a service: a service network is refused as a whole, also where it is one address.
+	// Network is no wish of a service: a service network is refused as a whole, also where it is
+	// one address.
 	Network
 )
 
@@ -32,7 +36,8 @@ type Claim struct {
 	Addr netip.Addr
 	// Stance for packets without a row.
 	Stance Stance
-	// External says that the address is not a cluster IP, so that a host may have it. It does not count where another claim is for a cluster IP.
+	// External says that the address is not a cluster IP, so that a host may have it. It does not
+	// count where another claim is for a cluster IP.
 	External bool
 }
 
@@ -44,13 +49,14 @@ type ServicePlan struct {
 	Claims []Claim
 }
 
-// Plan returns the claims of a service on its addresses, as seen from this node. It is pure: the same view and configuration give the same
-// plan.
+// Plan returns the claims of a service on its addresses, as seen from this node. It is pure: the
+// same view and configuration give the same plan.
 //
-// Cluster IPs are refused, or ignored where Kubernetes drops because no endpoint is local. Load-balancer addresses are refused only where no port
-// is served: packets that are dropped here, or have no row for another reason (SCTP), may be served by another node, and VPP routes them there. External
-// IPs get no route, because their authors may name any host, and a route is for all ports of it. Node ports get none, because their addresses are those
-// of VPP.
+// Cluster IPs are refused, or ignored where Kubernetes drops because no endpoint is local.
+// Load-balancer addresses are refused only where no port is served: packets that are dropped here,
+// or have no row for another reason (SCTP), may be served by another node, and VPP routes them
+// there. External IPs get no route, because their authors may name any host, and a route is for all
+// ports of it. Node ports get none, because their addresses are those of VPP.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	plan := &ServicePlan{Service: view.GetKey()}
 	claims := map[netip.Addr]Claim{}

@@ -90,8 +90,9 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 	return all
 }
 
-// TestPlanIsAboutItsAddresses: the order of frontends does not matter, every claim is about an address of the view, and an external address
-// is refused only where no frontend of it could be served by another host.
+// TestPlanIsAboutItsAddresses: the order of frontends does not matter, every claim is about an
+// address of the view, and an external address is refused only where no frontend of it could be
+// served by another host.
 func TestPlanIsAboutItsAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{OtherPorts: rapid.Bool().Draw(t, "other ports")}

@@ -94,9 +94,9 @@ func wanted(have *State, want Want) map[Place]Kind {
 	return all
 }
 
-// settle reads and compares until nothing is left to do, and returns what is known then. One round is enough, but for what lies beneath
-// another route of ours: that is found when the upper one has gone, so there are as many rounds as
-// routes of ours for one prefix.
+// settle reads and compares until nothing is left to do, and returns what is known then. One round
+// is enough, but for what lies beneath another route of ours: that is found when the upper one has
+// gone, so there are as many rounds as routes of ours for one prefix.
 func (m *model) settle(t *rapid.T, have *State, want Want) *State {
 	deepest := 1
 	for _, said := range m.entries {
@@ -118,8 +118,9 @@ func (m *model) settle(t *rapid.T, have *State, want Want) *State {
 	return have
 }
 
-// TestDiffConverges: whatever VPP holds, the operations bring it to what it should hold and succeed; nothing of others is touched; then
-// there is nothing left to do, after a read as well as by the record; and a better route keeps its packets.
+// TestDiffConverges: whatever VPP holds, the operations bring it to what it should hold and
+// succeed; nothing of others is touched; then there is nothing left to do, after a read as well as
+// by the record; and a better route keeps its packets.
 func TestDiffConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t), genWant(t)
@@ -201,8 +202,9 @@ func TestDiffIsMinimal(t *testing.T) {
 	})
 }
 
-// TestALifeInVPP: services change, others come and go, agents and VPP restart. An agent that reads and compares is always left with nothing
-// to do, routes of others are never touched, and when the others have gone VPP does what is wanted, and nothing is left when nothing is.
+// TestALifeInVPP: services change, others come and go, agents and VPP restart. An agent that reads
+// and compares is always left with nothing to do, routes of others are never touched, and when the
+// others have gone VPP does what is wanted, and nothing is left when nothing is.
 func TestALifeInVPP(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := genModel(t)

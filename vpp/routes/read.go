@@ -14,11 +14,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads our sources, their routes, for those of the given prefixes (State.Prefixes) that are not among them, whether another source has
-// a better route, and for external addresses, whether a route of another owner leads there. It looks up no prefixes while VPP has none of our sources. An
-// error wraps ErrUnsupported where this VPP has no
-// API for sources, and what the link reports otherwise. The dumps are separate requests: a change that another client makes between them
-// may be seen in part.
+// Read reads our sources, their routes, for those of the given prefixes (State.Prefixes) that are
+// not among them, whether another source has a better route, and for external addresses, whether a
+// route of another owner leads there. It looks up no prefixes while VPP has none of our sources. An
+// error wraps ErrUnsupported where this VPP has no API for sources, and what the link reports
+// otherwise. The dumps are separate requests: a change that another client makes between them may
+// be seen in part.
 func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix) (*State, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {
@@ -45,11 +46,13 @@ func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix)
 	return state, readBeneath(ctx, c, state, found, prefixes)
 }
 
-// readCovered returns those of some addresses to which a route of another owner leads, other than the default route, with its prefix.
+// readCovered returns those of some addresses to which a route of another owner leads, other than
+// the default route, with its prefix.
 func readCovered(ctx context.Context, c link.Caller, found sources, addresses []netip.Prefix) (map[netip.Prefix]netip.Prefix, error) {
 	around := make([]netip.Prefix, len(addresses))
 	for i, p := range addresses {
-		around[i] = netip.PrefixFrom(p.Addr(), p.Bits()-1).Masked() // the address itself may have a route of ours, or one that NAT44 has left behind
+		// the address itself may have a route of ours, or one that NAT44 has left behind
+		around[i] = netip.PrefixFrom(p.Addr(), p.Bits()-1).Masked()
 	}
 	winners, err := forwarding.Covering(ctx, c, around)
 	if err != nil {
@@ -79,7 +82,8 @@ func readSources(ctx context.Context, c link.Caller) (sources, error) {
 // readRoutes reads the routes of one source in one default table (ip_route_v2_dump).
 func readRoutes(ctx context.Context, c link.Caller, state *State, id uint8, ip6 bool) error {
 	err := c.Dump(ctx, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{IsIP6: ip6}}, func(msg api.Message) {
-		// VPP 25.10 returns only routes that this source wins; the check protects against a version that returns more.
+		// VPP 25.10 returns only routes that this source wins; the check protects against a version
+		// that returns more.
 		if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id {
 			state.Routes[Place{forwarding.FromPrefix(d.Route.Prefix), id}] = kindOf(d.Route.Paths)
 		}
@@ -90,7 +94,8 @@ func readRoutes(ctx context.Context, c link.Caller, state *State, id uint8, ip6 
 	return nil
 }
 
-// readBeneath looks up the prefixes without a dumped route of ours (ip_route_lookup_v2, exact): a better route may hide ours.
+// readBeneath looks up the prefixes without a dumped route of ours (ip_route_lookup_v2, exact): a
+// better route may hide ours.
 func readBeneath(ctx context.Context, c link.Caller, state *State, found sources, prefixes []netip.Prefix) error {
 	seen := make(map[netip.Prefix]bool, len(state.Routes))
 	for place := range state.Routes {

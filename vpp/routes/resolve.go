@@ -6,8 +6,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance),
-// but on a cluster IP no other one than that of its service. It is pure.
+// Resolve says which route a prefix should have, and whether any, from what the services want for
+// it: of several claims the strongest counts (Stance), but on a cluster IP no other one than that
+// of its service. It is pure.
 func Resolve(prefix netip.Prefix, claims []Claim, ground frontend.Ground) (Route, bool) {
 	all := Claim{External: true}
 	for _, claim := range claims {
@@ -29,8 +30,9 @@ func Resolve(prefix netip.Prefix, claims []Claim, ground frontend.Ground) (Route
 	return route, true
 }
 
-// Networks returns the claims on networks that are refused as a whole, the service CIDRs. Networks of all addresses (/0) and invalid ones are left out,
-// so that a slip does not cost the node its network.
+// Networks returns the claims on networks that are refused as a whole, the service CIDRs. Networks
+// of all addresses (/0) and invalid ones are left out, so that a slip does not cost the node its
+// network.
 func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
 	claims := make(map[netip.Prefix]Claim, len(networks))
 	for _, p := range networks {

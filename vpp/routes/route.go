@@ -8,7 +8,8 @@ type Kind uint8
 const (
 	// Drop discards silently (path type DROP).
 	Drop Kind = iota + 1
-	// Reject discards and sends an ICMP error (path type ICMP_UNREACH): host unreachable for IPv4, no route for IPv6.
+	// Reject discards and sends an ICMP error (path type ICMP_UNREACH): host unreachable for IPv4,
+	// no route for IPv6.
 	Reject
 )
 
@@ -28,7 +29,8 @@ func (k Kind) String() string {
 type Route struct {
 	// Kind of treatment.
 	Kind Kind
-	// External says that the address is not one that only Kubernetes assigns: it has the route only while nothing else leads there (State.Covered).
+	// External says that the address is not one that only Kubernetes assigns: it has the route only
+	// while nothing else leads there (State.Covered).
 	External bool
 }
 

@@ -7,8 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 )
 
-// Our source. Lower priorities win; doc.go lists those around it. VPP cannot change the priority of a source, so another priority makes another source,
-// and Diff moves the routes of the old one.
+// Our source. Lower priorities win; doc.go lists those around it. VPP cannot change the priority of
+// a source, so another priority makes another source, and Diff moves the routes of the old one.
 const (
 	sourceName     = "troupe"
 	sourcePriority = 0xcf
@@ -30,7 +30,8 @@ type sources struct {
 	names map[uint8]string
 }
 
-// newSources finds our sources among those of VPP: by name, and among several of one name the first with the right priority.
+// newSources finds our sources among those of VPP: by name, and among several of one name the first
+// with the right priority.
 func newSources(all []fib.FibSource) sources {
 	s := sources{names: make(map[uint8]string, len(all))}
 	slices.SortFunc(all, func(a, b fib.FibSource) int { return cmp.Compare(a.ID, b.ID) })

@@ -6,7 +6,8 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 )
 
-// TestPriority pins what our routes give way to: the number is the agreement with all other clients that make routes.
+// TestPriority pins what our routes give way to: the number is the agreement with all other clients
+// that make routes.
 func TestPriority(t *testing.T) {
 	const lastConfigured, neighbour = 0xc1, 0xd0
 	if sourcePriority <= lastConfigured || sourcePriority >= neighbour {

@@ -14,20 +14,22 @@ type Place struct {
 	Source uint8
 }
 
-// State is what VPP holds of our sources: as Read returns it, updated by Record until the next read. It is valid for one start of VPP and
-// belongs to one goroutine.
+// State is what VPP holds of our sources: as Read returns it, updated by Record until the next
+// read. It is valid for one start of VPP and belongs to one goroutine.
 type State struct {
 	// Source is the id of our source; 0 = it is not registered.
 	Source uint8
 	// Older are the ids of our other sources, ordered: Diff moves their routes.
 	Older []uint8
-	// Routes are ours, those of older sources of ours included. The kind is 0 for a path that no route of ours has.
+	// Routes are ours, those of older sources of ours included. The kind is 0 for a path that no
+	// route of ours has.
 	Routes map[Place]Kind
-	// Beneath are prefixes for which another source has a better route, with its name. VPP does not return our routes for them: see
-	// Inherit. Only prefixes that were passed to Read are in it.
+	// Beneath are prefixes for which another source has a better route, with its name. VPP does not
+	// return our routes for them: see Inherit. Only prefixes that were passed to Read are in it.
 	Beneath map[netip.Prefix]string
-	// Covered are external addresses to which a route of another owner leads besides the default route, with its prefix: they get no route. Only
-	// addresses that were passed to Read, or that Apply has come upon, are in it.
+	// Covered are external addresses to which a route of another owner leads besides the default
+	// route, with its prefix: they get no route. Only addresses that were passed to Read, or that
+	// Apply has come upon, are in it.
 	Covered map[netip.Prefix]netip.Prefix
 }
 
@@ -43,7 +45,8 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil State holds none.
+// Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil
+// State holds none.
 func (s *State) Prefixes(want Want) []netip.Prefix {
 	all := slices.AppendSeq(make([]netip.Prefix, 0, len(want)), maps.Keys(want))
 	if s == nil {
@@ -57,8 +60,8 @@ func (s *State) Prefixes(want Want) []netip.Prefix {
 	return all
 }
 
-// Only returns a state with these prefixes only, so that the cost of Diff does not depend on the number of all prefixes. It shares the
-// sources with s, and nothing may be recorded in it.
+// Only returns a state with these prefixes only, so that the cost of Diff does not depend on the
+// number of all prefixes. It shares the sources with s, and nothing may be recorded in it.
 func (s *State) Only(prefixes ...netip.Prefix) *State {
 	part := &State{Source: s.Source, Older: s.Older, Routes: make(map[Place]Kind, len(prefixes))}
 	for _, prefix := range prefixes {
@@ -71,8 +74,9 @@ func (s *State) Only(prefixes ...netip.Prefix) *State {
 	return part
 }
 
-// Inherit copies from the state before, which must be of the same start of VPP, what a read does not return: our routes that a better one
-// hides. Without it Diff adds them once more after every read. A nil State is ignored.
+// Inherit copies from the state before, which must be of the same start of VPP, what a read does
+// not return: our routes that a better one hides. Without it Diff adds them once more after every
+// read. A nil State is ignored.
 func (s *State) Inherit(before *State) {
 	if before == nil {
 		return
@@ -85,8 +89,9 @@ func (s *State) Inherit(before *State) {
 	}
 }
 
-// Record enters an operation that VPP has carried out, so that the next Diff needs no new read: the operation as Apply returns it, with the
-// source that it has found. Operations with an error, or with an unknown outcome, must not be recorded: read instead.
+// Record enters an operation that VPP has carried out, so that the next Diff needs no new read: the
+// operation as Apply returns it, with the source that it has found. Operations with an error, or
+// with an unknown outcome, must not be recorded: read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Register:

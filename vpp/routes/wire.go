@@ -12,7 +12,8 @@ import (
 // noInterface is ~0, because 0 is the interface local0.
 const noInterface = ^uint32(0)
 
-// Message returns the binary API message of an operation. Op.Source has to be filled in for Add and Delete.
+// Message returns the binary API message of an operation. Op.Source has to be filled in for Add and
+// Delete.
 func Message(op Op) api.Message {
 	switch op.Verb {
 	case Register:

@@ -12,13 +12,16 @@ import (
 type Plan struct {
 	// Service is its key, "namespace/name".
 	Service string
-	// Approximations are the places where a row, or a missing one, is not exactly what Kubernetes asks for.
+	// Approximations are the places where a row, or a missing one, is not exactly what Kubernetes
+	// asks for.
 	Approximations []*messages.Approximation
-	// Unrendered are the frontends and backends that the renderer cannot express: SCTP, another address family, unusable values.
+	// Unrendered are the frontends and backends that the renderer cannot express: SCTP, another
+	// address family, unusable values.
 	Unrendered []*messages.ObjectError
-	// Refused are frontends that Kubernetes has given to the service and whose packets are to be rejected, and all frontends whose packets are to be
-	// dropped: VPP gets no row, but no service of a lower rank may serve them, nor a younger one what this one drops. Renderers of rows do not refuse;
-	// these packets follow the routes of VPP.
+	// Refused are frontends that Kubernetes has given to the service and whose packets are to be
+	// rejected, and all frontends whose packets are to be dropped: VPP gets no row, but no service
+	// of a lower rank may serve them, nor a younger one what this one drops. Renderers of rows do
+	// not refuse; these packets follow the routes of VPP.
 	Refused []Refusal
 }
 
@@ -34,13 +37,15 @@ type Refusal struct {
 type Config struct {
 	// Renderer is its name in messages, Name that in texts: "NAT44".
 	Renderer, Name string
-	// Family says why frontends of an address family are not served, "" where another renderer serves them, and whether this one does.
+	// Family says why frontends of an address family are not served, "" where another renderer
+	// serves them, and whether this one does.
 	Family func(ip6 bool) (why string, served bool)
-	// Guarded says that access lists in front of the renderer (vpp/acl) drop what a frontend does not accept: clients from outside its source
-	// ranges, and those of a class whose action is to drop. Then a row serves the remaining clients as if they were the only ones.
+	// Guarded says that access lists in front of the renderer (vpp/acl) drop what a frontend does
+	// not accept: clients from outside its source ranges, and those of a class whose action is to
+	// drop. Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
-	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
-	// reports for frontends without one.
+	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
+	// It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
 	Ground frontend.Ground
@@ -55,12 +60,14 @@ type Planner struct {
 	Frontend string
 }
 
-// New returns the planner of a view. The view must come from kube/service, which orders frontends by address, port, protocol and client class.
+// New returns the planner of a view. The view must come from kube/service, which orders frontends
+// by address, port, protocol and client class.
 func New(view *messages.ServiceView, cfg Config) *Planner {
 	return &Planner{Plan: &Plan{Service: view.GetKey()}, cfg: cfg, view: view}
 }
 
-// Each calls forward with every frontend that is to have a row, and the rule that the row follows. All others are entered into the plan.
+// Each calls forward with every frontend that is to have a row, and the rule that the row follows.
+// All others are entered into the plan.
 func (p *Planner) Each(forward func(key frontend.Key, rule *messages.Frontend)) {
 	frontends := p.view.GetFrontends()
 	for len(frontends) > 0 {
@@ -119,8 +126,9 @@ func open(rules []*messages.Frontend, guarded bool) []*messages.Frontend {
 	return left
 }
 
-// deciding returns the rule that the row follows, since there is one row for all clients: the rule for clients outside, because that for
-// clients of this node would expose endpoints that remote clients must not reach.
+// deciding returns the rule that the row follows, since there is one row for all clients: the rule
+// for clients outside, because that for clients of this node would expose endpoints that remote
+// clients must not reach.
 func deciding(rules []*messages.Frontend) *messages.Frontend {
 	for _, rule := range rules {
 		if rule.GetFrom() != messages.ClientClass_FROM_LOCAL {
@@ -130,7 +138,8 @@ func deciding(rules []*messages.Frontend) *messages.Frontend {
 	return rules[0]
 }
 
-// key translates address, port and protocol of a frontend, and reports as unrendered what the renderer cannot do.
+// key translates address, port and protocol of a frontend, and reports as unrendered what the
+// renderer cannot do.
 func (p *Planner) key(f *messages.Frontend) (frontend.Key, bool) {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	if err != nil || addr.Zone() != "" || addr.Is4In6() || f.GetPort() == 0 || f.GetPort() > 65535 {

@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Reasons why an unreachable route is not exactly what Kubernetes asks for. A route covers all ports of an address.
+// Reasons why an unreachable route is not exactly what Kubernetes asks for. A route covers all
+// ports of an address.
 const (
 	noRow          = "no row: the packet follows the routes of VPP"
 	refusedByRoute = "reject: host unreachable"
@@ -24,7 +25,8 @@ const (
 // says that an access list drops the latter.
 func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded bool) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
-	// Of an external IP a service without endpoints has nothing to keep from others; one that drops has endpoints.
+	// Of an external IP a service without endpoints has nothing to keep from others; one that drops
+	// has endpoints.
 	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP || !reject {
 		p.Refused = append(p.Refused, Refusal{key, rank, rule})
 	}
@@ -42,7 +44,8 @@ func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded boo
 	case guarded: // an access list drops the packet before NAT, exactly as requested
 	case routed && scope == messages.Scope_SCOPE_CLUSTER && p.refusing(rule.GetAddress()):
 		p.Approximate("drop", refusedByRoute, whyOneRoute)
-	case routed && scope == messages.Scope_SCOPE_CLUSTER: // a route drops the packet, exactly as requested
+	case routed && scope == messages.Scope_SCOPE_CLUSTER:
+		// a route drops the packet, exactly as requested
 	case p.cfg.Guarded:
 		p.Approximate("drop", noRow, whyFragments)
 	default:
@@ -57,7 +60,8 @@ func (p *Planner) refusing(address string) bool {
 	})
 }
 
-// leaving reports whether an external address is left to the network, because a port of it is served, here or by another node.
+// leaving reports whether an external address is left to the network, because a port of it is
+// served, here or by another node.
 func (p *Planner) leaving(address string) bool {
 	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
 		return f.GetAddress() == address && f.GetScope() == messages.Scope_SCOPE_EXTERNAL && f.GetAction() != messages.Action_ACTION_REJECT

@@ -31,7 +31,8 @@ func (p *Planner) whyLocal() string {
 	return p.cfg.Name + " has one row per address, port and protocol; the rule for clients outside this node decides"
 }
 
-// reportOthers reports the rules that the row does not follow, unless they have the same effect as the deciding one.
+// reportOthers reports the rules that the row does not follow, unless they have the same effect as
+// the deciding one.
 func (p *Planner) reportOthers(rules []*messages.Frontend, decided *messages.Frontend) {
 	for _, rule := range rules {
 		if rule != decided && !sameAnswer(rule, decided) {

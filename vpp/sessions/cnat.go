@@ -12,28 +12,33 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// SourcePorts is how many source ports CNAT has for each protocol of a NAT address: 49152 to 65534 (cnat_allocate_port in VPP's
-// cnat_src_policy.c).
+// SourcePorts is how many source ports CNAT has for each protocol of a NAT address: 49152 to 65534
+// (cnat_allocate_port in VPP's cnat_src_policy.c).
 const SourcePorts = 65535 - 49152
 
-// Commands that only read, in VPP 25.10 and 26.06 alike. Neither visits the sessions. The statistics segment has the number of sessions in 26.06
-// only (/cnat/sessions/total), as a gauge, which GoVPP's client does not know.
+// Commands that only read, in VPP 25.10 and 26.06 alike. Neither visits the sessions. The
+// statistics segment has the number of sessions in 26.06 only (/cnat/sessions/total), as a gauge,
+// which GoVPP's client does not know.
 const (
 	cnatSessions = "show cnat timestamp"
 	cnatErrors   = "show errors"
 )
 
-// CNAT is how many sessions CNAT has, and what it refused since VPP started or its counters were cleared.
+// CNAT is how many sessions CNAT has, and what it refused since VPP started or its counters were
+// cleared.
 type CNAT struct {
 	// Sessions are the connections, of all protocols, with source NAT and without.
 	Sessions uint64
-	// NoPort are the packets that were dropped because each source port of their protocol was taken.
+	// NoPort are the packets that were dropped because each source port of their protocol was
+	// taken.
 	NoPort uint64
-	// NoSession are the packets that were dropped because the table was full, which only 26.06 counts.
+	// NoSession are the packets that were dropped because the table was full, which only 26.06
+	// counts.
 	NoSession uint64
 }
 
-// LookCNAT reads how full the tables of CNAT are. An error wraps what the link reports, or ErrNotUnderstood: the plugin is not loaded.
+// LookCNAT reads how full the tables of CNAT are. An error wraps what the link reports, or
+// ErrNotUnderstood: the plugin is not loaded.
 func LookCNAT(ctx context.Context, c link.Caller) (CNAT, error) {
 	results, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: cnatSessions}, &vlib.CliInband{Cmd: cnatErrors}})
 	var text [2]string
@@ -51,7 +56,8 @@ func LookCNAT(ctx context.Context, c link.Caller) (CNAT, error) {
 	return parseCNAT(text[0], text[1])
 }
 
-// parseCNAT reads the output of the two commands. There is a line for each thread that counted an error.
+// parseCNAT reads the output of the two commands. There is a line for each thread that counted an
+// error.
 func parseCNAT(sessions, errors string) (CNAT, error) {
 	var found CNAT
 	known := false
@@ -78,7 +84,8 @@ func parseCNAT(sessions, errors string) (CNAT, error) {
 	return found, nil
 }
 
-// CNATHistory is what DecideCNAT remembers. The zero value is that of a VPP that has not been looked at.
+// CNATHistory is what DecideCNAT remembers. The zero value is that of a VPP that has not been
+// looked at.
 type CNATHistory struct {
 	looked, alarmed bool
 	last            CNAT
@@ -87,8 +94,9 @@ type CNATHistory struct {
 	why     string
 }
 
-// DecideCNAT returns a line for the operator when CNAT refuses connections, or may soon; "" = neither. The agent cannot free sessions of
-// CNAT or raise their limit. VPP does not say how many sessions have a source port, so all of them count.
+// DecideCNAT returns a line for the operator when CNAT refuses connections, or may soon; "" =
+// neither. The agent cannot free sessions of CNAT or raise their limit. VPP does not say how many
+// sessions have a source port, so all of them count.
 func DecideCNAT(now time.Time, u CNAT, h CNATHistory, cfg Config) (alarm string, next CNATHistory) {
 	cfg = cfg.WithDefaults()
 	switch {

@@ -55,11 +55,13 @@ func TestDecideCNAT(t *testing.T) {
 		{CNAT{Sessions: 100, NoPort: 50, NoSession: 3}, ""}, // of the time before this agent
 		{CNAT{Sessions: 14744, NoPort: 50, NoSession: 3}, ""},
 		{CNAT{Sessions: 14745, NoPort: 50, NoSession: 3}, "CNAT has 14745 sessions, and a NAT address has 16383 source ports for each protocol"},
-		{CNAT{Sessions: 13107, NoPort: 50, NoSession: 3}, "CNAT has 13107 sessions"}, // ends below 80 percent
+		// ends below 80 percent
+		{CNAT{Sessions: 13107, NoPort: 50, NoSession: 3}, "CNAT has 13107 sessions"},
 		{CNAT{Sessions: 13106, NoPort: 50, NoSession: 3}, ""},
 		{CNAT{Sessions: 14744, NoPort: 50, NoSession: 3}, ""},
 		{CNAT{Sessions: 200, NoPort: 51, NoSession: 3}, "CNAT refuses connections: the 16383 source ports that a NAT address has for each protocol are taken; 200 sessions"},
-		{CNAT{Sessions: 100, NoPort: 51, NoSession: 3}, "CNAT refuses connections"}, // lasts for two minutes
+		// lasts for two minutes
+		{CNAT{Sessions: 100, NoPort: 51, NoSession: 3}, "CNAT refuses connections"},
 		{CNAT{Sessions: 100, NoPort: 51, NoSession: 3}, ""},
 		{CNAT{Sessions: 100, NoPort: 51, NoSession: 4}, "CNAT refuses connections: its table of sessions is full; 100 sessions"},
 		{CNAT{Sessions: 100}, "CNAT refuses connections"}, // the counters were cleared

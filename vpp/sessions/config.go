@@ -2,31 +2,36 @@ package sessions
 
 import "time"
 
-// Config holds the thresholds and intervals of Decide. A field that is zero means its default. Percentages are of the limit of one worker
-// and refer to the worker with the most sessions.
+// Config holds the thresholds and intervals of Decide. A field that is zero means its default.
+// Percentages are of the limit of one worker and refer to the worker with the most sessions.
 type Config struct {
-	// Min is the lowest limit. The limit of a plugin that was enabled with fewer is raised. 0 = none.
+	// Min is the lowest limit. The limit of a plugin that was enabled with fewer is raised. 0 =
+	// none.
 	Min uint32
-	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is never raised above Min. Every session takes about
-	// 350 bytes of VPP's main heap.
+	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is never
+	// raised above Min. Every session takes about 350 bytes of VPP's main heap.
 	Max uint32
 	// Interval is the time between two reads of the usage. Default 5 s.
 	Interval time.Duration
 	// Soon is the time between two reads, and two actions, while action is needed. Default 1 s.
 	Soon time.Duration
-	// SurveyEvery is the longest time between two surveys, SurveyFresh the age up to which Decide acts on one. Defaults 60 s and 10 s.
+	// SurveyEvery is the longest time between two surveys, SurveyFresh the age up to which Decide
+	// acts on one. Defaults 60 s and 10 s.
 	SurveyEvery, SurveyFresh time.Duration
 	// Retry is the pause after an action that VPP refused or that had no effect. Default 30 s.
 	Retry time.Duration
-	// Batch is the largest number of deletions in one slice, Dumps that of dumps. Defaults 1000 and 8.
+	// Batch is the largest number of deletions in one slice, Dumps that of dumps. Defaults 1000 and
+	// 8.
 	Batch, Dumps int
-	// Freeing of expired sessions begins at FreeAt and ends at FreeTo. Defaults 80 and 60. Until the table is full VPP frees one expired
-	// session for every new one by itself, so nothing needs to be freed below that.
+	// Freeing of expired sessions begins at FreeAt and ends at FreeTo. Defaults 80 and 60. Until
+	// the table is full VPP frees one expired session for every new one by itself, so nothing needs
+	// to be freed below that.
 	FreeAt, FreeTo int
-	// RaiseAt is the usage at which the limit is raised if the unexpired sessions alone exceed FreeTo. Default 75.
+	// RaiseAt is the usage at which the limit is raised if the unexpired sessions alone exceed
+	// FreeTo. Default 75.
 	RaiseAt int
-	// AlarmAt is the usage at which the limit is raised in any case, or an alarm begins if that is not possible; the alarm ends below
-	// CalmAt. Defaults 90 and 80.
+	// AlarmAt is the usage at which the limit is raised in any case, or an alarm begins if that is
+	// not possible; the alarm ends below CalmAt. Defaults 90 and 80.
 	AlarmAt, CalmAt int
 }
 

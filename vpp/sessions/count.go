@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Live are the numbers of live sessions of a backend, by the frontend and protocol that clients use.
+// Live are the numbers of live sessions of a backend, by the frontend and protocol that clients
+// use.
 type Live map[Served]int
 
 // Served is what clients of a session send to.
@@ -22,10 +23,10 @@ type Served struct {
 	Protocol uint8
 }
 
-// CountLive counts the live sessions of backends with a few dumps, each of which costs VPP a pass over its
-// sessions. The first one finds the backends without any. Of the others it looks at those whose turn is
-// next: turn says which address goes first, and the returned one is the turn of the next call. Backends
-// that were not reached are not in the result.
+// CountLive counts the live sessions of backends with a few dumps, each of which costs VPP a pass
+// over its sessions. The first one finds the backends without any. Of the others it looks at those
+// whose turn is next: turn says which address goes first, and the returned one is the turn of the
+// next call. Backends that were not reached are not in the result.
 func CountLive(ctx context.Context, c link.Caller, backends []netip.AddrPort, turn netip.Addr, dumps int) (map[netip.AddrPort]Live, netip.Addr, error) {
 	users, err := readUsers(ctx, c)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller calls Decide again at once, with the same
-// usage; after the others when Next has passed, with a new one.
+// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller
+// calls Decide again at once, with the same usage; after the others when Next has passed, with a
+// new one.
 type Decision struct {
 	// Survey requests a survey.
 	Survey bool
@@ -20,11 +21,14 @@ type Decision struct {
 	Next time.Duration
 }
 
-// Decide is the policy. It is a function of its arguments; the History it returns is for the next call.
+// Decide is the policy. It is a function of its arguments; the History it returns is for the next
+// call.
 //
-// Expired sessions are freed from FreeAt down to FreeTo percent. The limit is raised when the unexpired sessions alone need it, or when the
-// table would be full before freeing takes effect; growth is extrapolated over the time until the next read. It is never lowered. Where the
-// present limit cannot be read it is set to the cap, the only value that is certainly not lower than what was set before.
+// Expired sessions are freed from FreeAt down to FreeTo percent. The limit is raised when the
+// unexpired sessions alone need it, or when the table would be full before freeing takes effect;
+// growth is extrapolated over the time until the next read. It is never lowered. Where the present
+// limit cannot be read it is set to the cap, the only value that is certainly not lower than what
+// was set before.
 func Decide(now time.Time, u Usage, h History, cfg Config) (Decision, History) {
 	cfg = cfg.WithDefaults()
 	h = h.observe(now, u, cfg.Soon)
@@ -70,7 +74,8 @@ func (s *situation) measure() {
 	horizon := 2*s.cfg.Interval + s.cfg.Soon
 	s.projected = s.busiest + uint64(s.h.rate*horizon.Seconds())
 	if survey := s.h.Survey; survey.Known && s.usage.Total > 0 {
-		// The survey has only the sum of all workers: assume that the share of expired sessions is the same on each.
+		// The survey has only the sum of all workers: assume that the share of expired sessions is
+		// the same on each.
 		share := float64(s.busiest) / float64(s.usage.Total)
 		s.expired = min(uint64(float64(survey.All.Expired)*share), s.busiest)
 	}
@@ -84,7 +89,8 @@ func (s *situation) pressed() bool {
 	return s.h.freeing || s.h.alarmed || s.reached(s.projected, min(s.cfg.FreeAt, s.cfg.RaiseAt)) || s.limit < uint64(s.cfg.Min)
 }
 
-// next returns the time until the next read: shorter while action may be needed, longer where a read costs VPP a pass over its sessions.
+// next returns the time until the next read: shorter while action may be needed, longer where a
+// read costs VPP a pass over its sessions.
 func (s *situation) next() time.Duration {
 	switch {
 	case s.pressed() && s.usage.Costly:
@@ -121,7 +127,8 @@ func (s *situation) raise() uint32 {
 	hot := s.reached(s.projected, s.cfg.AlarmAt)
 	crowded := s.reached(s.projected, s.cfg.RaiseAt) && s.reached(live, s.cfg.FreeTo)
 	switch {
-	case limit < uint64(s.cfg.Min): // also where the limit is unknown: afterwards it is at least Min, or the cap
+	case limit < uint64(s.cfg.Min):
+		// also where the limit is unknown: afterwards it is at least Min, or the cap
 	case !hot && !crowded:
 		return 0
 	}
@@ -154,7 +161,8 @@ func (s *situation) free() int {
 	return int(n)
 }
 
-// brim is the percentage of the limit at which there is an alarm although an action has begun, because its effect may come too late.
+// brim is the percentage of the limit at which there is an alarm although an action has begun,
+// because its effect may come too late.
 const brim = 97
 
 // alarm returns the line for the operator, given the actions of the decision.

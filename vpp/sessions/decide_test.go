@@ -113,7 +113,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideForeseesABurst: the limit of a table that grows fast is raised before it is full, even at a third of the limit.
+// TestDecideForeseesABurst: the limit of a table that grows fast is raised before it is full, even
+// at a third of the limit.
 func TestDecideForeseesABurst(t *testing.T) {
 	h, cfg := surveyed(noon, 10000, 100, 0), Config{Max: 100000}
 	_, h = Decide(noon, used(100), h, cfg)

@@ -30,7 +30,8 @@ type Slice struct {
 
 // Freed is the result of one slice.
 type Freed struct {
-	// Deleted counts sessions that VPP deleted, Gone those that VPP no longer had, Errors those that VPP refused to delete.
+	// Deleted counts sessions that VPP deleted, Gone those that VPP no longer had, Errors those
+	// that VPP refused to delete.
 	Deleted, Gone, Errors int
 	// Left are the users that this round has not reached; the next slice begins with them.
 	Left []User
@@ -40,10 +41,12 @@ type Freed struct {
 	Err error
 }
 
-// Free finds expired sessions, user by user, and deletes them. left are the users that remain of the slice before; without any it begins
-// with those that have the most sessions. Between the dump and the deletion a packet may replace an expired session by a new one of the
-// same addresses and ports, whose connection the deletion ends, so Free deletes dumped sessions at once or discards them. VPP counts whole
-// seconds here: a session that it reports as expired can have up to a second left.
+// Free finds expired sessions, user by user, and deletes them. left are the users that remain of
+// the slice before; without any it begins with those that have the most sessions. Between the dump
+// and the deletion a packet may replace an expired session by a new one of the same addresses and
+// ports, whose connection the deletion ends, so Free deletes dumped sessions at once or discards
+// them. VPP counts whole seconds here: a session that it reports as expired can have up to a second
+// left.
 func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 	f.Left = left
 	if len(f.Left) == 0 {
@@ -59,7 +62,8 @@ func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 			return f
 		}
 		s.Deletions -= len(requests)
-		if f.delete(ctx, c, requests); !more || f.Errors > 0 { // unfinished users stay in Left, unless VPP refuses deletions
+		if f.delete(ctx, c, requests); !more || f.Errors > 0 {
+			// unfinished users stay in Left, unless VPP refuses deletions
 			f.Left = f.Left[1:]
 		}
 	}
@@ -107,8 +111,8 @@ func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 	return users, nil
 }
 
-// expired dumps the sessions of a user and returns the requests that delete the expired ones, at most the given number; more says that
-// there are others.
+// expired dumps the sessions of a user and returns the requests that delete the expired ones, at
+// most the given number; more says that there are others.
 func expired(ctx context.Context, c link.Caller, u User, most int) (requests []api.Message, more bool, err error) {
 	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(msg api.Message) {
 		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
@@ -147,7 +151,8 @@ func deletion(d *nat44_ed.Nat44UserSessionV3Details, vrf uint32) *nat44_ed.Nat44
 	case req.Protocol == protoICMP && req.ExtHostPort == 0:
 		req.ExtHostPort = req.Port // both are the identifier of the echo
 	case req.Protocol != protoICMP:
-		req.Port, req.ExtHostPort = 0, 0 // no ports at all; the details show the number of the protocol
+		// no ports at all; the details show the number of the protocol
+		req.Port, req.ExtHostPort = 0, 0
 	}
 	return req
 }

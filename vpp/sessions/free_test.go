@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// mixed is a table with living and expired sessions of all kinds: 30 expired UDP sessions, some of them hairpins with a twice-NAT address, 10
-// living ones, 5 established TCP connections.
+// mixed is a table with living and expired sessions of all kinds: 30 expired UDP sessions, some of
+// them hairpins with a twice-NAT address, 10 living ones, 5 established TCP connections.
 func mixed(t testing.TB) *rig {
 	r := newRig(t, 1000)
 	for range 5 {

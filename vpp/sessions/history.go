@@ -2,7 +2,8 @@ package sessions
 
 import "time"
 
-// History is the state that Decide keeps between calls. The zero value is for a new VPP. It is a value; nothing in it is shared.
+// History is the state that Decide keeps between calls. The zero value is for a new VPP. It is a
+// value; nothing in it is shared.
 type History struct {
 	// Survey is the last survey, made at SurveyedAt, less the sessions freed since.
 	Survey     Survey
@@ -20,7 +21,8 @@ type History struct {
 	surveyFailed, freeFailed, raiseFailed time.Time // zero = it did not
 }
 
-// Limit returns the present limit of a worker, and whether it is known exactly. If not, the result is the lowest value that it can have.
+// Limit returns the present limit of a worker, and whether it is known exactly. If not, the result
+// is the lowest value that it can have.
 func (h History) Limit(u Usage) (limit uint32, exact bool) {
 	if h.known {
 		return h.limit, true

@@ -9,13 +9,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestList: the sessions of the backends that are asked for, those that are wanted, and not more than the limit.
+// TestList: the sessions of the backends that are asked for, those that are wanted, and not more
+// than the limit.
 func TestList(t *testing.T) {
 	r := newRig(t, 1000)
 	r.fill(simulator.ProtoTCP, 20)
 	r.fill(simulator.ProtoUDP, 10)
 	backends := []netip.Addr{netip.MustParseAddr("10.1.1.3"), netip.MustParseAddr("10.1.1.4")}
-	if !r.from(simulator.ProtoTCP, backends[0], 999) || !r.from(simulator.ProtoTCP, backends[0], 998) { // some of these reach themselves
+	if !r.from(simulator.ProtoTCP, backends[0], 999) || !r.from(simulator.ProtoTCP, backends[0], 998) {
+		// some of these reach themselves
 		t.Fatal("refused")
 	}
 	r.advance(10 * time.Second)

@@ -92,8 +92,9 @@ func step(t *rapid.T, m *table, now time.Time, h History, cfg Config) (Decision,
 	return d, h
 }
 
-// TestPropertyPolicy: whatever happens to the table, the limit never falls and never passes the cap, and when the table rests the policy comes
-// to rest: no alternation between two states, only surveys now and then.
+// TestPropertyPolicy: whatever happens to the table, the limit never falls and never passes the
+// cap, and when the table rests the policy comes to rest: no alternation between two states, only
+// surveys now and then.
 func TestPropertyPolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, cfg := drawTable(t)
@@ -131,8 +132,8 @@ func TestPropertyPolicy(t *testing.T) {
 	})
 }
 
-// TestPropertyNoConnectionIsRefused: as long as all sessions fit below the cap and no more than a tenth of the limit come between two looks, the table
-// is never full.
+// TestPropertyNoConnectionIsRefused: as long as all sessions fit below the cap and no more than a
+// tenth of the limit come between two looks, the table is never full.
 func TestPropertyNoConnectionIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &table{limit: 1000, understood: rapid.Bool().Draw(t, "understood"), raisable: true}

@@ -21,8 +21,8 @@ const (
 	entries    = "^/nat44-ed/(total-sessions|max-cfg-sessions)$"
 )
 
-// Reader reads the usage from the statistics segment of VPP. It connects for every read: memory that was mapped earlier keeps the numbers
-// of a VPP that has ended.
+// Reader reads the usage from the statistics segment of VPP. It connects for every read: memory
+// that was mapped earlier keeps the numbers of a VPP that has ended.
 type Reader struct {
 	socket string
 	mu     sync.Mutex
@@ -38,9 +38,10 @@ type look struct {
 	err   error
 }
 
-// Read reads the usage. It returns ErrSilent when ctx ends, even if VPP does not answer: GoVPP's client cannot be interrupted while it
-// waits for the memory, so its goroutine stays until VPP answers or ends, and until then every Read returns ErrSilent at once. There is one
-// read at a time. With ErrNoLimit it returns the sessions alone. Other errors wrap ErrNoStats.
+// Read reads the usage. It returns ErrSilent when ctx ends, even if VPP does not answer: GoVPP's
+// client cannot be interrupted while it waits for the memory, so its goroutine stays until VPP
+// answers or ends, and until then every Read returns ErrSilent at once. There is one read at a
+// time. With ErrNoLimit it returns the sessions alone. Other errors wrap ErrNoStats.
 func (r *Reader) Read(ctx context.Context) (Usage, error) {
 	if _, err := os.Stat(r.socket); errors.Is(err, fs.ErrNotExist) {
 		return Usage{}, fmt.Errorf("%w: %s does not exist", ErrNoStats, r.socket)
@@ -88,11 +89,12 @@ func readSegment(socket string) (usage Usage, err error) {
 	return readEntries(client)
 }
 
-// busyRetries bounds the repetitions of a read during which VPP changes its directory, as it does whenever an interface is added or
-// deleted.
+// busyRetries bounds the repetitions of a read during which VPP changes its directory, as it does
+// whenever an interface is added or deleted.
 const busyRetries = 5
 
-// readEntries reads the two entries. Damaged memory becomes an error: GoVPP follows the pointers in it.
+// readEntries reads the two entries. Damaged memory becomes an error: GoVPP follows the pointers in
+// it.
 func readEntries(client adapter.StatsAPI) (usage Usage, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

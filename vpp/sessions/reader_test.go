@@ -92,7 +92,8 @@ func TestReadFromASilentVPP(t *testing.T) {
 	}
 }
 
-// TestReadDamagedMemory: GoVPP follows pointers and lengths in the memory of another process; whatever they are, the agent survives.
+// TestReadDamagedMemory: GoVPP follows pointers and lengths in the memory of another process;
+// whatever they are, the agent survives.
 func TestReadDamagedMemory(t *testing.T) {
 	whole := segmentOf(t)
 	for name, damage := range map[string]func(file *os.File) error{

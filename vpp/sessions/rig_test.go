@@ -44,7 +44,8 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// rig is a simulated VPP with a client pod, two backends and one service of each protocol, a link to it and its statistics.
+// rig is a simulated VPP with a client pod, two backends and one service of each protocol, a link
+// to it and its statistics.
 type rig struct {
 	testing.TB
 	*simulator.VPP

@@ -12,12 +12,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// summary is the only message that returns the present limit: no API message returns it, and the statistics have the limit with which the
-// plugin was enabled. The command only reads; the link refuses those that change sessions, because they destroy the mappings.
+// summary is the only message that returns the present limit: no API message returns it, and the
+// statistics have the limit with which the plugin was enabled. The command only reads; the link
+// refuses those that change sessions, because they destroy the mappings.
 const summary = "show nat44 summary"
 
-// Look makes a survey: limit, sessions by protocol, expired ones. It costs VPP one pass over its sessions. An error wraps what the link
-// reports, or ErrNotUnderstood.
+// Look makes a survey: limit, sessions by protocol, expired ones. It costs VPP one pass over its
+// sessions. An error wraps what the link reports, or ErrNotUnderstood.
 func Look(ctx context.Context, c link.Caller) (Survey, error) {
 	reply, err := call[*vlib.CliInbandReply](ctx, c, &vlib.CliInband{Cmd: summary})
 	if err != nil {
@@ -85,8 +86,9 @@ func shorten(text string) string {
 	return text
 }
 
-// Ask replaces the statistics where they are not available: it reads the running configuration and makes a survey. Where it cannot parse
-// the survey, it sums up the users of the table instead, and the survey is not known.
+// Ask replaces the statistics where they are not available: it reads the running configuration and
+// makes a survey. Where it cannot parse the survey, it sums up the users of the table instead, and
+// the survey is not known.
 func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
@@ -112,7 +114,8 @@ func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 	return usage, Survey{}, nil
 }
 
-// WithLimit completes the sessions that a Reader returned with ErrNoLimit: VPP answers at once, other than Ask.
+// WithLimit completes the sessions that a Reader returned with ErrNoLimit: VPP answers at once,
+// other than Ask.
 func WithLimit(ctx context.Context, c link.Caller, usage Usage) (Usage, error) {
 	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
@@ -125,7 +128,8 @@ func WithLimit(ctx context.Context, c link.Caller, usage Usage) (Usage, error) {
 	return usage, nil
 }
 
-// Raise sets the limit of a worker. It must not be lower than the present one, which Decide never returns.
+// Raise sets the limit of a worker. It must not be lower than the present one, which Decide never
+// returns.
 func Raise(ctx context.Context, c link.Caller, limit uint32) error {
 	if _, err := call[*nat44_ed.Nat44SetSessionLimitReply](ctx, c, &nat44_ed.Nat44SetSessionLimit{SessionLimit: limit}); err != nil {
 		return fmt.Errorf("set NAT session limit to %d: %w", limit, err)

@@ -63,7 +63,8 @@ func (r *rig) expectFate(p Packet, want Action, reason string) Verdict {
 	return v
 }
 
-// TestInputACLBeforeNAT: it sees the VIP, what it drops makes no session, and another interface is not concerned.
+// TestInputACLBeforeNAT: it sees the VIP, what it drops makes no session, and another interface is
+// not concerned.
 func TestInputACLBeforeNAT(t *testing.T) {
 	r := newRig(t)
 	r.ok(lb(at(vip, 80), nat_types.NAT_IS_SELF_TWICE_NAT, 7, at(backendA, 8080), at(backendB, 8080)))
@@ -117,7 +118,8 @@ func TestOutputACLAfterNAT(t *testing.T) {
 	r.expectFate(tcp(clientPod, 4001, at(vip, 80)), Dropped, "denied by output ACL")
 }
 
-// TestFirstMatchOfTheListDecides: over all ACLs of the list in their order, and no match is a denial.
+// TestFirstMatchOfTheListDecides: over all ACLs of the list in their order, and no match is a
+// denial.
 func TestFirstMatchOfTheListDecides(t *testing.T) {
 	r := bareRig(t, Options{})
 	no := r.newACL(aclRuleOf(deny, "10.1.1.0/24", "0.0.0.0/0", ProtoTCP, 22))
@@ -182,7 +184,8 @@ func TestRuleMatching(t *testing.T) {
 	}
 }
 
-// TestReflection: a flow that a reflecting rule let through passes in both directions, whatever the lists say, until the interface gets other ACLs.
+// TestReflection: a flow that a reflecting rule let through passes in both directions, whatever the
+// lists say, until the interface gets other ACLs.
 func TestReflection(t *testing.T) {
 	r := bareRig(t, Options{})
 	out := r.newACL(aclRuleOf(mirror, "0.0.0.0/0", "0.0.0.0/0", 0, 0))
@@ -202,7 +205,8 @@ func TestReflection(t *testing.T) {
 	r.expectFate(back, Dropped, "denied by output ACL")
 }
 
-// TestACLsEndWithTheInterface: a new interface with the index of an old one has no ACLs, and a new start has none at all.
+// TestACLsEndWithTheInterface: a new interface with the index of an old one has no ACLs, and a new
+// start has none at all.
 func TestACLsEndWithTheInterface(t *testing.T) {
 	r := bareRig(t, Options{})
 	index := r.index("p1")

@@ -31,7 +31,8 @@ func (v *VPP) readyClients() int {
 	return ready
 }
 
-// TestBusyVPPIsLost: 16 clients that disconnected from a busy VPP, or wait for it, keep it in its loop over the sockets; 15 do not.
+// TestBusyVPPIsLost: 16 clients that disconnected from a busy VPP, or wait for it, keep it in its
+// loop over the sockets; 15 do not.
 func TestBusyVPPIsLost(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -150,7 +150,8 @@ func TestAutoRestart(t *testing.T) {
 	r := bareRig(t, Options{AutoRestart: true, RestartDelay: time.Millisecond})
 	for n := uint64(2); n < 5; n++ {
 		r.Crash()
-		until(t, "vpp comes back and opens its socket", func() bool { // which it does when its topology is built
+		until(t, "vpp comes back and opens its socket", func() bool {
+			// which it does when its topology is built
 			if r.Incarnation() != n {
 				return false
 			}

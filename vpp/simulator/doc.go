@@ -1,18 +1,20 @@
 // Package simulator is a simulated FD.io VPP 25.10 behind a real binary-API
 // unix socket.
 //
-// It is a semantic model, never a recorder of calls. A request changes the state that VPP would change, is answered with the return code
-// that VPP would give, has VPP's destructive side effects (deleting one backend ends the sessions of every service that shares it), and the
-// inputs that crash VPP crash the simulator too: all sockets close, all state is gone, and the next incarnation comes up with other message
-// ids and another pid. The packet oracle (VPP.Send, VPP.Reply) pushes packets through the same state and answers "where does this packet
-// go, and translated how?".
+// It is a semantic model, never a recorder of calls. A request changes the state that VPP would
+// change, is answered with the return code that VPP would give, has VPP's destructive side effects
+// (deleting one backend ends the sessions of every service that shares it), and the inputs that
+// crash VPP crash the simulator too: all sockets close, all state is gone, and the next incarnation
+// comes up with other message ids and another pid. The packet oracle (VPP.Send, VPP.Reply) pushes
+// packets through the same state and answers "where does this packet go, and translated how?".
 //
 // # Use
 //
-// It takes the place of VPP in the tests of the other packages of vpp, in the demo and the simulator command, and without its socket in the
-// simulation of the whole agent (vpp/virtual). It does not depend on Kubernetes, actors or the agent. Clients connect with GoVPP (or
-// another client of the protocol) over the socket; tests and demos build a topology and read the state through the Go API of VPP. All
-// exported methods are safe for concurrent use.
+// It takes the place of VPP in the tests of the other packages of vpp, in the demo and the
+// simulator command, and without its socket in the simulation of the whole agent (vpp/virtual). It
+// does not depend on Kubernetes, actors or the agent. Clients connect with GoVPP (or another client
+// of the protocol) over the socket; tests and demos build a topology and read the state through the
+// Go API of VPP. All exported methods are safe for concurrent use.
 //
 // # Ordering
 //

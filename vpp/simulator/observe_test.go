@@ -12,7 +12,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
-// TestObserve: what clients have asked for is seen in its order, with what it changes, and without what was lost on the way.
+// TestObserve: what clients have asked for is seen in its order, with what it changes, and without
+// what was lost on the way.
 func TestObserve(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -29,7 +30,8 @@ func TestObserve(t *testing.T) {
 		t.Error(err)
 	}
 	r.Inject(Fault{Message: "nat44_forwarding_enable_disable", Disconnect: true})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the caller does not learn that its answer will not come
+	// the caller does not learn that its answer will not come
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := r.conn.Invoke(ctx, &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisableReply{}); err == nil {
 		t.Error("there was an answer")

@@ -26,8 +26,8 @@ func listenStats(t testing.TB, v *VPP) string {
 	return path
 }
 
-// statsOf returns GoVPP's client of the statistics. It must be disconnected before the socket file goes: it would follow its successor in a
-// goroutine of its own.
+// statsOf returns GoVPP's client of the statistics. It must be disconnected before the socket file
+// goes: it would follow its successor in a goroutine of its own.
 func statsOf(t testing.TB, path string) *statsclient.StatsClient {
 	t.Helper()
 	client := statsclient.NewStatsClient(path, statsclient.SetSocketRetryTimeout(time.Millisecond))

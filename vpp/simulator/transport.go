@@ -30,8 +30,8 @@ type client struct {
 	index uint32 // what the client puts into its requests as client_index
 	gone  chan struct{}
 
-	// ready says that the socket is readable although VPP is busy: a frame waits in it, or the client has closed it. dead says the latter.
-	// Both are guarded by vpp.mu.
+	// ready says that the socket is readable although VPP is busy: a frame waits in it, or the
+	// client has closed it. dead says the latter. Both are guarded by vpp.mu.
 	ready, dead bool
 
 	mu      sync.Mutex
@@ -316,7 +316,8 @@ func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byt
 		context = binary.BigEndian.Uint32(payload[m.Context:])
 	}
 	call := handlers.NewCall(c.inc.model, c.inc.pid, target.index, func(reply api.Message) {
-		v.updateStats(c.inc.model) // a client that has the reply must find its effect in the statistics
+		// a client that has the reply must find its effect in the statistics
+		v.updateStats(c.inc.model)
 		v.counters.result(m, reply)
 		switch {
 		case fault.Swallow:

@@ -189,8 +189,9 @@ func (v *VPP) Close() error {
 	return failed
 }
 
-// Crash ends the simulated VPP as a crash does: every connection breaks, all state is gone, the socket file stays and refuses connections.
-// With Options.AutoRestart it comes back by itself, otherwise after Restart.
+// Crash ends the simulated VPP as a crash does: every connection breaks, all state is gone, the
+// socket file stays and refuses connections. With Options.AutoRestart it comes back by itself,
+// otherwise after Restart.
 func (v *VPP) Crash() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -38,8 +38,9 @@ type Time interface {
 	Sleep(d time.Duration, over func() bool)
 }
 
-// Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It has
-// the semantics of link.Caller, also about the outcome of requests when a connection ends. It belongs to the goroutine of the simulation.
+// Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they
+// were sent, in virtual time. It has the semantics of link.Caller, also about the outcome of
+// requests when a connection ends. It belongs to the goroutine of the simulation.
 type Stream struct {
 	// VPP is the simulated VPP.
 	VPP *simulator.VPP
@@ -49,11 +50,13 @@ type Stream struct {
 	Lose int
 	// Refuse is the number of changes to refuse with an error.
 	Refuse int
-	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer, mean that VPP decides.
+	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer,
+	// mean that VPP decides.
 	Veto func(api.Message) error
 	// After sees every change that VPP has executed; nil = it is not called.
 	After func(api.Message)
-	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were routine (link.Routine).
+	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were
+	// routine (link.Routine).
 	Writes, Reads, Checks int
 
 	time    Time
@@ -75,8 +78,8 @@ var _ link.Serial = (*Stream)(nil)
 // Serial satisfies link.Serial: only the goroutine of the simulation can park until VPP answers.
 func (*Stream) Serial() {}
 
-// New makes a stream to a new simulated VPP, whose topology is created at every start. changed, which may be nil, is called after every
-// change of a row that a request of this stream made.
+// New makes a stream to a new simulated VPP, whose topology is created at every start. changed,
+// which may be nil, is called after every change of a row that a request of this stream made.
 func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Stream {
 	d := &Stream{time: time, changed: changed}
 	d.VPP = simulator.New(simulator.Options{Clock: time.Now, OnBoot: topology})
@@ -84,8 +87,8 @@ func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Str
 	return d
 }
 
-// Run reports every change of the connection until ctx ends, as link.Link does. Of several changes in the same instant it reports the last
-// one.
+// Run reports every change of the connection until ctx ends, as link.Link does. Of several changes
+// in the same instant it reports the last one.
 func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	for told := -1; ; {
 		d.time.Park(func() bool { return ctx.Err() != nil || d.version != told })
@@ -116,7 +119,8 @@ func (d *Stream) Boot() string {
 	return fmt.Sprint("boot-", d.boots)
 }
 
-// Connect begins a session, if there is none and VPP answers. Faults end sessions, and the simulation decides when the link reconnects.
+// Connect begins a session, if there is none and VPP answers. Faults end sessions, and the
+// simulation decides when the link reconnects.
 func (d *Stream) Connect() {
 	if d.up || d.hung {
 		return
@@ -134,7 +138,8 @@ func (d *Stream) Disconnect(reason string) {
 	}
 }
 
-// Crash ends VPP and starts it again without any state. The session ends, and the next one has another boot identity.
+// Crash ends VPP and starts it again without any state. The session ends, and the next one has
+// another boot identity.
 func (d *Stream) Crash() error {
 	d.Disconnect("injected: VPP crashed")
 	d.hung, d.late = false, nil
@@ -143,7 +148,8 @@ func (d *Stream) Crash() error {
 	return d.VPP.Restart()
 }
 
-// Hang stops VPP, which executes the requests that are sent meanwhile only after Resume. The link detects it when an answer is overdue.
+// Hang stops VPP, which executes the requests that are sent meanwhile only after Resume. The link
+// detects it when an answer is overdue.
 func (d *Stream) Hang() { d.hung = true }
 
 // Resume ends Hang: VPP executes the requests that were sent meanwhile.
@@ -187,7 +193,8 @@ func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result)
 	d.answer(session)
 	for i, req := range reqs {
 		if session != d.session || !d.up { // the session ended after they were sent
-			// A hung VPP has the requests in its socket and executes them later, although the caller gets no answer.
+			// A hung VPP has the requests in its socket and executes them later, although the
+			// caller gets no answer.
 			if d.hung {
 				d.late = append(d.late, reqs[i:]...)
 			}
@@ -218,7 +225,8 @@ func (d *Stream) answer(session uint64) {
 	}
 }
 
-// do executes one request with the faults that are due. Cut and Lose act after the execution, so that the caller cannot know the outcome.
+// do executes one request with the faults that are due. Cut and Lose act after the execution, so
+// that the caller cannot know the outcome.
 func (d *Stream) do(req api.Message) link.Result {
 	if err := link.Check(req); err != nil {
 		return link.Result{Err: err}

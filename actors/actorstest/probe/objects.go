@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// Names and addresses of the node of all tests. Pods 2 to 5 of the node have the addresses 10.1.1.2 to 10.1.1.5 and the interfaces pod2 to pod5;
-// everything else is behind Uplink.
+// Names and addresses of the node of all tests. Pods 2 to 5 of the node have the addresses 10.1.1.2
+// to 10.1.1.5 and the interfaces pod2 to pod5; everything else is behind Uplink.
 const (
 	Node          = "n1"
 	UplinkAddress = "192.168.16.1"
@@ -62,7 +62,8 @@ func DualNode() *messages.Node {
 	return n
 }
 
-// Rows lists the NAT44 rows of ours in VPP, ordered, with the backends that new connections reach. Rows without any, which VPP keeps for connections that drain, are left out.
+// Rows lists the NAT44 rows of ours in VPP, ordered, with the backends that new connections reach.
+// Rows without any, which VPP keeps for connections that drain, are left out.
 func Rows(v *simulator.VPP) []string {
 	var rows []string
 	for _, row := range v.Rows() {
@@ -77,8 +78,8 @@ func Rows(v *simulator.VPP) []string {
 // rowText takes a row of the simulator apart.
 var rowText = regexp.MustCompile(`^((\S+)/\d+ lb \[)(.*)(\].*)$`)
 
-// Serving is the text of a row of the simulator with the shares of the backends that new connections
-// reach; serves is false where there are none.
+// Serving is the text of a row of the simulator with the shares of the backends that new
+// connections reach; serves is false where there are none.
 func Serving(row string) (text string, serves bool) {
 	parts := rowText.FindStringSubmatch(row)
 	if parts == nil {
@@ -142,7 +143,8 @@ func Service(name, ip string) *messages.Service {
 	}
 }
 
-// Slice is the first EndpointSlice of a Service, with ready endpoints at port 8080; 10.1.1.x are on this node.
+// Slice is the first EndpointSlice of a Service, with ready endpoints at port 8080; 10.1.1.x are on
+// this node.
 func Slice(service string, addresses ...string) *messages.EndpointSlice {
 	s := &messages.EndpointSlice{
 		Namespace: "default", Name: service + "-1", Service: service, Family: messages.IPFamily_IPV4,
@@ -158,7 +160,8 @@ func Slice(service string, addresses ...string) *messages.EndpointSlice {
 	return s
 }
 
-// VPP connects a simulated VPP with the interfaces of the node. It is closed at the end of the test.
+// VPP connects a simulated VPP with the interfaces of the node. It is closed at the end of the
+// test.
 func (s *Stage) VPP() *virtual.Stream {
 	stream := virtual.New(s.Sim, Topology, nil)
 	s.Cleanup(func() {

@@ -43,8 +43,8 @@ func New(t *testing.T) *Stage {
 	return &Stage{T: t, Renderers: Renderers, Sim: runtime.NewSim(runtime.SimOptions{Seed: 1, StepLimit: stepLimit}), heard: map[string][]any{}}
 }
 
-// Start starts the tree. Tell, Ask and Kill are about the actor at the path subject. Each of the services has an actor; without any, a probe stands in
-// the place of the spawner.
+// Start starts the tree. Tell, Ask and Kill are about the actor at the path subject. Each of the
+// services has an actor; without any, a probe stands in the place of the spawner.
 func (s *Stage) Start(subject string, actors Actors, services ...string) {
 	s.Helper()
 	s.subject = subject
@@ -60,7 +60,8 @@ func (s *Stage) Start(subject string, actors Actors, services ...string) {
 			s.Error(err)
 		}
 	})
-	s.Run(100 * time.Millisecond) // every actor has started, and those that wait for each other have answers
+	// every actor has started, and those that wait for each other have answers
+	s.Run(100 * time.Millisecond)
 }
 
 // tree has an actor at every path of the troupe.
@@ -100,7 +101,8 @@ func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
 	}, runtime.Policy{})
 }
 
-// readyAtOnce lets an actor that needs no readiness, like that of a service, be the child of an ordered group.
+// readyAtOnce lets an actor that needs no readiness, like that of a service, be the child of an
+// ordered group.
 type readyAtOnce struct{ runtime.Behaviour }
 
 // Start satisfies runtime.Behaviour.
@@ -178,7 +180,8 @@ func (s *Stage) Kill() {
 	})
 }
 
-// Restarts does something that makes the subject fail and waits until its next incarnation runs: the supervisor waits longer after many failures.
+// Restarts does something that makes the subject fail and waits until its next incarnation runs:
+// the supervisor waits longer after many failures.
 func (s *Stage) Restarts(what func()) {
 	s.Helper()
 	before := s.incarnations
@@ -213,7 +216,8 @@ func All[M any](s Record, path string) (found []M) {
 	return found
 }
 
-// Latest is the last message of a type that the probe at a path was sent; the zero value if there was none.
+// Latest is the last message of a type that the probe at a path was sent; the zero value if there
+// was none.
 func Latest[M any](s Record, path string) (m M) {
 	if found := All[M](s, path); len(found) > 0 {
 		m = found[len(found)-1]

@@ -6,7 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Store is a store of attachments that can be broken. It is used on the goroutine of the simulation only.
+// Store is a store of attachments that can be broken. It is used on the goroutine of the simulation
+// only.
 type Store struct {
 	// Saved is what was saved last.
 	Saved *messages.Attachments

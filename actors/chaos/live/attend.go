@@ -10,20 +10,24 @@ import (
 
 // Intervals and timeouts of the observation of a fault.
 const (
-	lookEvery    = 20 * time.Millisecond
-	idleShare    = 10 // the pause after an observation is this many times its duration: with 10,000 services one takes long
+	lookEvery = 20 * time.Millisecond
+	// the pause after an observation is this many times its duration: with 10,000 services one
+	// takes long
+	idleShare    = 10
 	releaseEvery = time.Second
 	askFor       = 2 * time.Second
 	readFor      = 10 * time.Second
 )
 
-// attend waits for the end of a fault and records its outcome. Each fault has a goroutine of its own for it, which outlives the request.
+// attend waits for the end of a fault and records its outcome. Each fault has a goroutine of its
+// own for it, which outlives the request.
 func (l *Live) attend(a *active) {
 	l.await(a)
 	l.conclude(a, l.watch(a))
 }
 
-// await returns when the fault has ended: stopped, at its deadline, or because the definition says that it is over.
+// await returns when the fault has ended: stopped, at its deadline, or because the definition says
+// that it is over.
 func (l *Live) await(a *active) {
 	deadline := time.NewTimer(time.Until(a.record.Until))
 	defer deadline.Stop()
@@ -55,7 +59,8 @@ type verdict struct {
 	problem       string
 }
 
-// watch observes the agent until it has been well for Config.Quiet without interruption, or not within Config.Recovery.
+// watch observes the agent until it has been well for Config.Quiet without interruption, or not
+// within Config.Recovery.
 func (l *Live) watch(a *active) (v verdict) {
 	ended := time.Now()
 	deadline, released, since := ended.Add(l.cfg.Recovery), ended, time.Time{}
@@ -68,7 +73,8 @@ func (l *Live) watch(a *active) (v verdict) {
 			return verdict{state: StateUnknown, problem: "the agent stops"}
 		}
 		now := time.Now()
-		if l.others() { // a problem may be theirs, so the recovery time starts when the last of them has ended
+		if l.others() {
+			// a problem may be theirs, so the recovery time starts when the last of them has ended
 			deadline = now.Add(l.cfg.Recovery)
 		}
 		problem := l.unwell(a)
@@ -78,7 +84,8 @@ func (l *Live) watch(a *active) (v verdict) {
 			return verdict{state: StateNotWell, problem: problem, writes: l.writes(a), reads: l.reads(a)}
 		case problem != "":
 			since = time.Time{}
-			if now.Sub(released) > releaseEvery { // a hook that ran when the fault ended may have failed the actor once more
+			if now.Sub(released) > releaseEvery {
+				// a hook that ran when the fault ended may have failed the actor once more
 				released = now
 				l.releaseQuarantine(a)
 			}
@@ -129,7 +136,8 @@ func (l *Live) unwell(a *active) string {
 	return l.worsened(a)
 }
 
-// worsened names a problem of the whole agent that did not exist before the fault; "" = there is none.
+// worsened names a problem of the whole agent that did not exist before the fault; "" = there is
+// none.
 func (l *Live) worsened(a *active) string {
 	ctx, cancel := context.WithTimeout(l.ctx, askFor)
 	defer cancel()

@@ -26,11 +26,13 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // String satisfies fmt.Stringer.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// Fault is a failure of one actor. Fields that mean nothing for its kind are empty; see the tables of kinds and parameters.
+// Fault is a failure of one actor. Fields that mean nothing for its kind are empty; see the tables
+// of kinds and parameters.
 type Fault struct {
 	// Kind is what fails.
 	Kind Kind `json:"fault"`
-	// Actor that fails: a path ("agent/dataplane/nat44"), its last part ("nat44"), or a service ("default/web").
+	// Actor that fails: a path ("agent/dataplane/nat44"), its last part ("nat44"), or a service
+	// ("default/web").
 	Actor string `json:"actor,omitempty"`
 	// Phase of a Panic; "" = before.
 	Phase string `json:"phase,omitempty"`
@@ -60,7 +62,8 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Message }
 // Is makes errors.Is(err, ErrInvalid) true.
 func (e *FieldError) Is(target error) bool { return target == ErrInvalid }
 
-// Check reports every field that is invalid, joined; nil if all are valid. It does not ask whether the actor exists.
+// Check reports every field that is invalid, joined; nil if all are valid. It does not ask whether
+// the actor exists.
 func (f *Fault) Check() error {
 	d := Lookup(f.Kind)
 	if d == nil {

@@ -21,7 +21,8 @@ const (
 	Held Holds = "holds"
 	// Violated: it did not hold in some sample.
 	Violated Holds = "violated"
-	// NotEvaluated: it cannot be evaluated in a running agent, or a change of the cluster made the result ambiguous.
+	// NotEvaluated: it cannot be evaluated in a running agent, or a change of the cluster made the
+	// result ambiguous.
 	NotEvaluated Holds = "not-evaluated"
 )
 
@@ -51,13 +52,15 @@ type sample struct {
 	goroutines int
 }
 
-// judge decides from samples which invariants hold. It is pure: no clock, no queries, so that tests feed it with samples.
+// judge decides from samples which invariants hold. It is pure: no clock, no queries, so that tests
+// feed it with samples.
 type judge struct {
 	first, last *sample
 	generations map[string]uint64
-	suspended   map[string]time.Time // when an actor began to wait for the decision of its supervisor
-	found       map[string]Invariant // results so far, by name
-	services    int                  // faults of service actors
+	// when an actor began to wait for the decision of its supervisor
+	suspended map[string]time.Time
+	found     map[string]Invariant // results so far, by name
+	services  int                  // faults of service actors
 }
 
 // Bounds of normal operation.
@@ -68,7 +71,8 @@ const (
 	mostGoroutines = 32 // more than at the beginning
 )
 
-// invariants returns all invariants in their order, with the reason why some are never evaluated in a running agent.
+// invariants returns all invariants in their order, with the reason why some are never evaluated in
+// a running agent.
 func invariants() []Invariant {
 	const simulated = "needs the order of all messages: troupe chaos simulate evaluates it"
 	return []Invariant{
@@ -126,7 +130,8 @@ func (j *judge) violated() *Invariant {
 
 // take evaluates the invariants that must hold at any time.
 func (j *judge) take(s *sample) {
-	still := j.last != nil && j.last.changes == s.changes // a change of the cluster takes time to reach VPP
+	// a change of the cluster takes time to reach VPP
+	still := j.last != nil && j.last.changes == s.changes
 	if s.read && s.agreed && still && s.ready && len(s.operations) > 0 {
 		j.say("ready", Violated, "ready, but VPP differs from the desired state by %d operations, first: %s", len(s.operations), s.operations[0])
 	}
@@ -142,7 +147,8 @@ func (j *judge) take(s *sample) {
 	j.last = s
 }
 
-// takeUsage evaluates the requests to VPP. After a change of the cluster, or a restart of VPP, writes and refusals may have a reason.
+// takeUsage evaluates the requests to VPP. After a change of the cluster, or a restart of VPP,
+// writes and refusals may have a reason.
 func (j *judge) takeUsage(s *sample) {
 	const changed = "the cluster changed or VPP restarted during the run"
 	switch refused := s.usage.Refused - j.first.usage.Refused; {
@@ -195,10 +201,12 @@ func rootOf(s *sample) *runtime.ActorState {
 	return nil
 }
 
-// among counts a fault of a service actor that overlapped with others: it has cost nothing if the whole run has written nothing.
+// among counts a fault of a service actor that overlapped with others: it has cost nothing if the
+// whole run has written nothing.
 func (j *judge) among() { j.services++ }
 
-// alone evaluates a fault that hit one service actor while no other fault was active: it must have cost nothing.
+// alone evaluates a fault that hit one service actor while no other fault was active: it must have
+// cost nothing.
 func (j *judge) alone(r *Record, changed bool) {
 	switch {
 	case changed:

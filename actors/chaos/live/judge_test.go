@@ -123,7 +123,8 @@ func list(j *judge, state Holds) string {
 	return strings.Join(names, " ")
 }
 
-// TestAlone: a fault of one service actor alone must have cost nothing, unless the cluster has changed.
+// TestAlone: a fault of one service actor alone must have cost nothing, unless the cluster has
+// changed.
 func TestAlone(t *testing.T) {
 	record := func(writes uint64) *Record {
 		return &Record{ID: 3, What: Fault{Kind: Kill}, Actor: address.Service("shop/a"), VPPWrites: writes}
@@ -168,7 +169,8 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestAmong: of faults of services among others nothing can be told, unless nothing was written at all.
+// TestAmong: of faults of services among others nothing can be told, unless nothing was written at
+// all.
 func TestAmong(t *testing.T) {
 	for _, tt := range []struct {
 		writes, changes uint64

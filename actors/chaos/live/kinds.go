@@ -15,8 +15,8 @@ type Kind string
 const (
 	// Kill fails the present incarnation of an actor once, ahead of the messages in its mailbox.
 	Kill Kind = "kill"
-	// Panic fails an actor at a chosen point: before or after it handles a message, in its start or in its stop. For the last two the actor
-	// is killed first.
+	// Panic fails an actor at a chosen point: before or after it handles a message, in its start or
+	// in its stop. For the last two the actor is killed first.
 	Panic Kind = "panic"
 	// Suspend closes the mailbox of an actor: messages wait.
 	Suspend Kind = "suspend"
@@ -28,7 +28,8 @@ const (
 	CrashLoop Kind = "crashloop"
 )
 
-// Definition is one entry of the table of fault kinds. Validation, commands, flags, plans, hooks and the audit record are derived from it.
+// Definition is one entry of the table of fault kinds. Validation, commands, flags, plans, hooks
+// and the audit record are derived from it.
 type Definition struct {
 	// Kind is its name: in requests, in plans, and as a command.
 	Kind Kind
@@ -36,18 +37,22 @@ type Definition struct {
 	Help string
 	// NeedsActor is false for a fault that hits no single actor; Fault.Actor must be empty then.
 	NeedsActor bool
-	// Parameters are the names of the fields of Fault that the kind reads. A kind without "for" is over as soon as it is injected.
+	// Parameters are the names of the fields of Fault that the kind reads. A kind without "for" is
+	// over as soon as it is injected.
 	Parameters []string
 	// Wait makes the command wait for the outcome by default.
 	Wait bool
 
 	// supervisors may suffer the fault as well.
 	supervisors bool
-	// restarts reports whether the fault begins with a kill of the actor, which counts against the budget of its supervisor; nil = never.
+	// restarts reports whether the fault begins with a kill of the actor, which counts against the
+	// budget of its supervisor; nil = never.
 	restarts func(*Fault) bool
-	// quarantines means that the actor may be in quarantine at the end of the fault and is released from it.
+	// quarantines means that the actor may be in quarantine at the end of the fault and is released
+	// from it.
 	quarantines bool
-	// inject begins the fault and end takes its effect away, both under the lock of Live; nil = nothing to do.
+	// inject begins the fault and end takes its effect away, both under the lock of Live; nil =
+	// nothing to do.
 	inject func(*Live, *active) error
 	end    func(*Live, *active)
 	// over reports whether the fault has ended before its deadline; nil = the deadline ends it.
@@ -60,7 +65,8 @@ type Definition struct {
 	transmits func(*armed) (late time.Duration, lost bool)
 }
 
-// kinds is the table of fault kinds. A new kind is one more entry; a new parameter is a field of Fault and an entry of parameters.
+// kinds is the table of fault kinds. A new kind is one more entry; a new parameter is a field of
+// Fault and an entry of parameters.
 var kinds = []Definition{
 	{
 		Kind: Kill, Help: "Fail an actor once, as if it had panicked", NeedsActor: true, Wait: true, supervisors: true,
@@ -145,7 +151,8 @@ func arm(l *Live, a *active) error {
 
 func disarm(l *Live, a *active) { l.disarm(a.armed) }
 
-// hold closes the mailbox of the actor. It refuses a closed one, because the end of the fault would open it for the other fault, too.
+// hold closes the mailbox of the actor. It refuses a closed one, because the end of the fault would
+// open it for the other fault, too.
 func hold(_ *Live, a *active) error {
 	if a.box.State().Held {
 		return &reasoned{ErrBusy, "its mailbox is suspended already"}

@@ -12,15 +12,16 @@ import (
 const (
 	// MostFaults is the number of faults that may be active at the same time.
 	MostFaults = 16
-	// mostFailures within failureWindow are injected below one supervisor. That is less than the smallest restart budget of the tree, 10 in
-	// 10 s, so that there is room for real failures. Services do not count: they are quarantined one by one, and their supervisor has no
-	// budget.
+	// mostFailures within failureWindow are injected below one supervisor. That is less than the
+	// smallest restart budget of the tree, 10 in 10 s, so that there is room for real failures.
+	// Services do not count: they are quarantined one by one, and their supervisor has no budget.
 	mostFailures  = 6
 	failureWindow = 10 * time.Second
 )
 
-// limiter limits the failures that are injected below each supervisor. It is a sliding window and no token bucket, because a restart budget is a
-// sliding window: a bucket would either admit fewer at once or exceed the budget.
+// limiter limits the failures that are injected below each supervisor. It is a sliding window and
+// no token bucket, because a restart budget is a sliding window: a bucket would either admit fewer
+// at once or exceed the budget.
 type limiter struct {
 	mu  sync.Mutex
 	log map[string][]time.Time // by path of the supervisor, oldest first, at most mostFailures each

@@ -20,14 +20,16 @@ type Config struct {
 	World World
 	// Log receives the audit record; never nil.
 	Log *slog.Logger
-	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s, longer than the retry interval of actors.
+	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s, longer
+	// than the retry interval of actors.
 	Quiet time.Duration
-	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer than a quarantine.
+	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer than
+	// a quarantine.
 	Recovery time.Duration
 }
 
-// Live injects faults and keeps their audit record. The hooks of its Policy are options of a System, which does not exist yet at New: Attach
-// hands it over.
+// Live injects faults and keeps their audit record. The hooks of its Policy are options of a
+// System, which does not exist yet at New: Attach hands it over.
 type Live struct {
 	Policy
 	cfg    Config
@@ -55,7 +57,8 @@ type active struct {
 	began  baseline
 }
 
-// baseline is the state of the agent before a fault, with which the outcome is compared: a fault is not blamed for older problems.
+// baseline is the state of the agent before a fault, with which the outcome is compared: a fault is
+// not blamed for older problems.
 type baseline struct {
 	complaints    map[string]string
 	incarnation   uint64
@@ -75,7 +78,8 @@ func New(cfg Config) *Live {
 	return l
 }
 
-// Attach sets the system whose hooks are those of the policy. It must be called once, before any other method.
+// Attach sets the system whose hooks are those of the policy. It must be called once, before any
+// other method.
 func (l *Live) Attach(s *runtime.System) { l.system = s }
 
 // Close ends every fault and waits, until ctx ends, for the goroutines that observe outcomes.
@@ -98,7 +102,8 @@ func (l *Live) Close(ctx context.Context) error {
 	}
 }
 
-// Inject begins a fault and returns its record as it is now. The fault ends after Fault.For at the latest, even if the client is gone by then.
+// Inject begins a fault and returns its record as it is now. The fault ends after Fault.For at the
+// latest, even if the client is gone by then.
 func (l *Live) Inject(ctx context.Context, who string, f Fault) (Record, error) {
 	return l.inject(ctx, who, f, 0)
 }
@@ -110,7 +115,8 @@ func (l *Live) refused(who string, f Fault, err error) error {
 	return err
 }
 
-// inject begins a fault of a run, 0 = of none. It takes the baseline before the fault and without the lock, because queries take time.
+// inject begins a fault of a run, 0 = of none. It takes the baseline before the fault and without
+// the lock, because queries take time.
 func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Record, error) {
 	if err := f.Check(); err != nil {
 		return Record{}, err
@@ -159,7 +165,8 @@ func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
 	return box, nil
 }
 
-// supervisors are the paths of actors with children, and that of the supervisor of services, which may have none.
+// supervisors are the paths of actors with children, and that of the supervisor of services, which
+// may have none.
 func (l *Live) supervisors() map[string]bool {
 	paths := map[string]bool{address.Services: true}
 	for _, a := range l.system.Snapshot() {
@@ -177,7 +184,8 @@ type reasoned struct {
 func (e *reasoned) Error() string        { return e.why }
 func (e *reasoned) Is(target error) bool { return target == e.class }
 
-// resolve finds an actor by its path, by "namespace/name" of a service, or by the last part of its path.
+// resolve finds an actor by its path, by "namespace/name" of a service, or by the last part of its
+// path.
 func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
 	for _, path := range []string{name, address.Service(name)} {
 		if box, ok := l.system.Mailbox(path); ok {
@@ -302,7 +310,8 @@ func (a *active) count() uint64 {
 	return a.struck.Load()
 }
 
-// Stop ends every fault at once, and the run that injects them. It returns the number of faults that it ended.
+// Stop ends every fault at once, and the run that injects them. It returns the number of faults
+// that it ended.
 func (l *Live) Stop(who string) int {
 	l.mu.Lock()
 	l.clear() // first, so that no fault strikes while the others end

@@ -45,7 +45,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestKill: a new incarnation, an outcome, an audit record in the journal; found by path, by name and by service.
+// TestKill: a new incarnation, an outcome, an audit record in the journal; found by path, by name
+// and by service.
 func TestKill(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		for actor, path := range map[string]string{
@@ -192,7 +193,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestCrashLoop: a service is put into quarantine, others feel nothing, and it is back at once when that ends.
+// TestCrashLoop: a service is put into quarantine, others feel nothing, and it is back at once when
+// that ends.
 func TestCrashLoop(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		path := address.Service("shop/a")

@@ -54,7 +54,8 @@ func (p *player) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// theatre is a small tree with the paths of the agent, a Live, and a World whose answers a test sets.
+// theatre is a small tree with the paths of the agent, a Live, and a World whose answers a test
+// sets.
 type theatre struct {
 	*Live
 	sys   *runtime.System

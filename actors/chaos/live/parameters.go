@@ -36,7 +36,8 @@ type Parameter struct {
 	Help string
 	// Values are all that are allowed; nil = any within the limits.
 	Values []string
-	// Field returns a pointer to the value in a fault: a *string, *int, *float64 or *Duration. The zero value stands for the default.
+	// Field returns a pointer to the value in a fault: a *string, *int, *float64 or *Duration. The
+	// zero value stands for the default.
 	Field func(*Fault) any
 
 	// absent is the error of a fault without a value; "" = the parameter has a default.
@@ -83,7 +84,8 @@ var parameters = []Parameter{
 			if f.Rate > 0 && f.Rate <= 1 {
 				return ""
 			}
-			return fmt.Sprintf("%v is not above 0 and up to 1", f.Rate) // as is a rate that is not a number
+			// as is a rate that is not a number
+			return fmt.Sprintf("%v is not above 0 and up to 1", f.Rate)
 		},
 		complete: func(f *Fault) { f.Rate = 1 },
 		text: func(f *Fault) string {

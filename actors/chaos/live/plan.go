@@ -29,26 +29,33 @@ type Plan struct {
 	Seed uint64 `json:"seed,omitempty"`
 	// For is the time during which faults are injected; 0 = DefaultRunFor.
 	For Duration `json:"for,omitempty"`
-	// Every is the mean pause between two random faults; each pause is up to 30 % shorter or longer. 0 = DefaultEvery.
+	// Every is the mean pause between two random faults; each pause is up to 30 % shorter or
+	// longer. 0 = DefaultEvery.
 	Every Duration `json:"every,omitempty"`
-	// BlastRadius is the number of faults that may be active or recovering at the same time, up to MostFaults; 0 = 1.
+	// BlastRadius is the number of faults that may be active or recovering at the same time, up to
+	// MostFaults; 0 = 1.
 	BlastRadius int `json:"blastRadius,omitempty"`
-	// Converge is the time that the agent has to be well again after the last fault; 0 = DefaultConverge.
+	// Converge is the time that the agent has to be well again after the last fault; 0 =
+	// DefaultConverge.
 	Converge Duration `json:"converge,omitempty"`
-	// KeepGoing continues after the violation of an invariant; otherwise the violation ends the drill.
+	// KeepGoing continues after the violation of an invariant; otherwise the violation ends the
+	// drill.
 	KeepGoing bool `json:"keepGoing,omitempty"`
 	// Faults are those to draw from, and those for a set time.
 	Faults []Step `json:"faults"`
 }
 
-// Step is one fault of a plan: against one actor, or against one that the run draws from a kind of actors each time.
+// Step is one fault of a plan: against one actor, or against one that the run draws from a kind of
+// actors each time.
 type Step struct {
 	Fault
 	// Of is the kind of the actors to draw from, for example "service"; instead of Actor.
 	Of string `json:"of,omitempty"`
-	// Weight is how often the run draws the step, compared with the others; 0 = 1. It does not apply to a step with At.
+	// Weight is how often the run draws the step, compared with the others; 0 = 1. It does not
+	// apply to a step with At.
 	Weight int `json:"weight,omitempty"`
-	// At makes the step happen once, that long after the start or as soon as the blast radius allows; 0 = at random times.
+	// At makes the step happen once, that long after the start or as soon as the blast radius
+	// allows; 0 = at random times.
 	At Duration `json:"at,omitempty"`
 }
 

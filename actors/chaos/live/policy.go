@@ -14,7 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// Policy is the set of armed faults. Its methods Fault and Network are the hooks of the runtime. The zero value is an empty policy.
+// Policy is the set of armed faults. Its methods Fault and Network are the hooks of the runtime.
+// The zero value is an empty policy.
 type Policy struct {
 	limiter limiter
 	usual   [1]time.Duration // delivery of a message that no fault hits: now, once; never modified
@@ -113,7 +114,8 @@ func (p *Policy) Fault(m *runtime.Mailbox, msg any, phase runtime.Phase) {
 // hits reports whether the fault concerns messages of this type.
 func (a *armed) hits(msg any) bool { return a.Message == "" || typeName(msg) == a.Message }
 
-// due reports whether the fault strikes this time, and counts it. A fault without Times strikes without limit.
+// due reports whether the fault strikes this time, and counts it. A fault without Times strikes
+// without limit.
 func (a *armed) due() bool {
 	if !a.rolls() {
 		return false
@@ -135,7 +137,8 @@ func (a *armed) rolls() bool {
 	return a.rand.Float64() < a.Rate
 }
 
-// Network satisfies runtime.NetworkHook. It touches messages between actors only: requests of the API pass, and supervisors are exempt.
+// Network satisfies runtime.NetworkHook. It touches messages between actors only: requests of the
+// API pass, and supervisors are exempt.
 func (p *Policy) Network(to *runtime.Mailbox, msg any) []time.Duration {
 	var sum time.Duration
 	for _, a := range p.at(to) {

@@ -40,12 +40,13 @@ type Record struct {
 	EndedBy string `json:"endedBy,omitempty"`
 	// State of the fault.
 	State State `json:"state"`
-	// Struck counts the failures or messages that it has cost; for a suspension, the messages that waited at its end.
+	// Struck counts the failures or messages that it has cost; for a suspension, the messages that
+	// waited at its end.
 	Struck uint64 `json:"struck"`
 	// Recovered is the time from the end until the agent was well again and stayed so.
 	Recovered Duration `json:"recovered,omitempty"`
-	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows from the injection until the agent was well.
-	// They do not include drift checks.
+	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows
+	// from the injection until the agent was well. They do not include drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Outcome is one line for an operator; "" = it is open.

@@ -2,7 +2,8 @@ package live
 
 import "time"
 
-// Replay is the plan that injects the recorded faults again: the same ones into the same actors, as long after each other as they were, but at most a minute.
+// Replay is the plan that injects the recorded faults again: the same ones into the same actors, as
+// long after each other as they were, but at most a minute.
 func (s *Status) Replay() Plan {
 	plan := Plan{Name: "replay", BlastRadius: MostFaults, Faults: []Step{}}
 	most := min(time.Minute, MostRunFor/time.Duration(len(s.Records)+1))

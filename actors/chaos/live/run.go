@@ -50,7 +50,8 @@ type RunStatus struct {
 	// Faults counts the injected faults, Skipped those that limits or a lack of targets prevented.
 	Faults  int `json:"faults"`
 	Skipped int `json:"skipped"`
-	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows during the run, without drift checks.
+	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows
+	// during the run, without drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Converged is the time from the last fault until the agent was well.
@@ -68,7 +69,8 @@ const (
 	lookFor    = 3 * time.Second // timeout of a sample: an actor that hangs must not stop the drill
 )
 
-// run is an active drill. Its fields belong to the goroutine of drill; Live.mu guards those of RunStatus.
+// run is an active drill. Its fields belong to the goroutine of drill; Live.mu guards those of
+// RunStatus.
 type run struct {
 	RunStatus
 	plan    Plan
@@ -100,7 +102,8 @@ func (r *run) halt(who string) bool {
 	return true
 }
 
-// Start begins a drill. It refuses a second one at the same time, and an agent with a problem, which the verdict would be blamed on.
+// Start begins a drill. It refuses a second one at the same time, and an agent with a problem,
+// which the verdict would be blamed on.
 func (l *Live) Start(ctx context.Context, who string, plan Plan) (RunStatus, error) {
 	if err := plan.Check(); err != nil {
 		return RunStatus{}, err
@@ -179,7 +182,8 @@ func (l *Live) goesOn(r *run) bool {
 	}
 }
 
-// strike injects the faults that are due, within the blast radius. Steps with a time come first, because random ones can wait.
+// strike injects the faults that are due, within the blast radius. Steps with a time come first,
+// because random ones can wait.
 func (l *Live) strike(r *run, now time.Time) {
 	for i := range r.plan.Faults {
 		if s := &r.plan.Faults[i]; s.At > 0 && !r.at[i] && now.Sub(r.Began) >= time.Duration(s.At) && l.room(r) {
@@ -226,7 +230,8 @@ func (l *Live) hit(r *run, s *Step) {
 	r.mine = append(r.mine, record.ID)
 }
 
-// draw chooses a healthy actor of a kind; "" = there is none. Snapshots are ordered by path, so that the seed alone decides.
+// draw chooses a healthy actor of a kind; "" = there is none. Snapshots are ordered by path, so
+// that the seed alone decides.
 func (l *Live) draw(r *run, kind string) string {
 	var healthy []string
 	supervisors := l.supervisors()
@@ -254,7 +259,8 @@ func (l *Live) look(r *run, now time.Time) {
 	l.publish(r, s)
 }
 
-// judgeRecords evaluates the faults of service actors that have an outcome. With a blast radius of one, each was the only fault at its time.
+// judgeRecords evaluates the faults of service actors that have an outcome. With a blast radius of
+// one, each was the only fault at its time.
 func (l *Live) judgeRecords(r *run, s *sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,8 +299,8 @@ func (l *Live) publish(r *run, s *sample) {
 	r.VPPWrites, r.VPPReads = s.usage.Writes-r.judge.first.usage.Writes, s.usage.RowReads-r.judge.first.usage.RowReads
 }
 
-// sample reads the state of the agent, and VPP if read is set. Readiness and changes are read before and after VPP: only if they are equal can the
-// contents of VPP be held against readiness.
+// sample reads the state of the agent, and VPP if read is set. Readiness and changes are read
+// before and after VPP: only if they are equal can the contents of VPP be held against readiness.
 func (l *Live) sample(ctx context.Context, read bool, patience time.Duration) *sample {
 	w := l.cfg.World
 	reading, cancel := context.WithTimeout(ctx, patience)

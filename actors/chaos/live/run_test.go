@@ -192,7 +192,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// BenchmarkIdlePolicy: what a message costs while nothing is armed. Without --enable-chaos there is no hook at all.
+// BenchmarkIdlePolicy: what a message costs while nothing is armed. Without --enable-chaos there is
+// no hook at all.
 func BenchmarkIdlePolicy(b *testing.B) {
 	b.ReportAllocs()
 	var p Policy

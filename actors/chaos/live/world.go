@@ -7,13 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// World is the agent from the view of drills. Its methods are safe for concurrent use; those with a context return when it ends.
+// World is the agent from the view of drills. Its methods are safe for concurrent use; those with a
+// context return when it ends.
 type World interface {
 	// Readiness reports whether the node is ready, and the reasons if it is not.
 	Readiness() (ready bool, reasons string)
 	// Services returns all services, ordered by key.
 	Services(ctx context.Context) ([]Service, error)
-	// Diff reads VPP and returns the operations that would bring it to the desired state, each as one line.
+	// Diff reads VPP and returns the operations that would bring it to the desired state, each as
+	// one line.
 	Diff(ctx context.Context) ([]string, error)
 	// Usage counts the requests to VPP so far, without those of Diff.
 	Usage() link.Usage

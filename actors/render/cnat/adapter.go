@@ -106,7 +106,8 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) []frontend.Ke
 	return a.plan(service)
 }
 
-// concerns reports whether a service has a frontend of a family that is served here. Most have none where few have IPv6.
+// concerns reports whether a service has a frontend of a family that is served here. Most have none
+// where few have IPv6.
 func (a *adapter) concerns(view *messages.ServiceView) bool {
 	return a.config.IPv4 || slices.ContainsFunc(view.GetFrontends(), func(f *messages.Frontend) bool { return strings.Contains(f.GetAddress(), ":") })
 }
@@ -153,7 +154,8 @@ func (a *adapter) retarget() {
 	a.targets, a.left, a.stale = targets, left, false
 }
 
-// Surroundings satisfies render.Adapter: the addresses of source NAT depend on the node, the nodes of CNAT on the interfaces, what services may claim on both.
+// Surroundings satisfies render.Adapter: the addresses of source NAT depend on the node, the nodes
+// of CNAT on the interfaces, what services may claim on both.
 func (a *adapter) Surroundings(s render.Surroundings) (changed []frontend.Key) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode()).InCluster(s.Begin)
@@ -309,7 +311,8 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 		found.Drifted = drifted(before, a.have)
 		for _, op := range a.settingOps() {
 			tables, had := before.Attached[op.Interface]
-			had = had && (tables == nil || *tables == op.Tables) // otherwise VPP has not been told yet
+			// otherwise VPP has not been told yet
+			had = had && (tables == nil || *tables == op.Tables)
 			if op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
 				found.Settings++
 			}
@@ -360,8 +363,8 @@ func (a *adapter) Leftovers() (keys []frontend.Key) {
 	return keys
 }
 
-// Gate satisfies render.Adapter: of an address that several services may claim, and not all have rendered, nothing is changed before the barrier. VPP does not
-// say whose row it holds.
+// Gate satisfies render.Adapter: of an address that several services may claim, and not all have
+// rendered, nothing is changed before the barrier. VPP does not say whose row it holds.
 func (a *adapter) Gate(k frontend.Key, phase render.Phase) render.Gate {
 	want := a.wanted(k)
 	switch {

@@ -60,7 +60,8 @@ func (s scene) put(vip, backend string) {
 	}
 }
 
-// TestAnAddressThatSeveralMayClaim: VPP does not say whose row it holds, so nothing is changed there before the barrier.
+// TestAnAddressThatSeveralMayClaim: VPP does not say whose row it holds, so nothing is changed
+// there before the barrier.
 func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Crash()

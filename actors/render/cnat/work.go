@@ -48,7 +48,8 @@ func (a *adapter) settingOps() []cnat.Op {
 	return append(before, after...)
 }
 
-// Work satisfies render.Adapter: settings and interfaces first, then rows; those that have to be deleted before they can be added before all others.
+// Work satisfies render.Adapter: settings and interfaces first, then rows; those that have to be
+// deleted before they can be added before all others.
 func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
 	if !a.settings {
@@ -106,7 +107,8 @@ func (a *adapter) Record(results []render.Result[frontend.Key]) []string {
 		} else if op.Below.IsValid() { // the row is not wanted as long as the route is there
 			a.have.Below[op.Key.Addr], r.Err = op.Below, nil
 		} else if op.Verb == cnat.Attach || op.Verb == cnat.Detach {
-			if k, _ := class.Of(r.Err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
+			if k, _ := class.Of(r.Err); k == class.Retry || k == class.Abort {
+				// otherwise nothing is known of it
 				a.refused = r.Err.Error()
 			}
 		}

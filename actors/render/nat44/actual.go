@@ -34,7 +34,8 @@ func (a *adapter) Forget(restarted bool) {
 	clear(a.rests)
 }
 
-// Reader satisfies render.Adapter. Access lists are read where ours may be, because their lists may be changed outside of the agent.
+// Reader satisfies render.Adapter. Access lists are read where ours may be, because their lists may
+// be changed outside of the agent.
 func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, error) {
 	withLists := !known || !a.ranges.Known() || a.ranges.Needed()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -138,13 +139,15 @@ func (a *adapter) drifted(before *nat44.State) (changed []object) {
 	return changed
 }
 
-// strayed counts the settings and roles that have to be set again although VPP had them. Addresses that NAT44 has left behind are its own doing.
+// strayed counts the settings and roles that have to be set again although VPP had them. Addresses
+// that NAT44 has left behind are its own doing.
 func (a *adapter) strayed(before *nat44.State) (n int) {
 	if a.set == nil {
 		return 0
 	}
 	want := a.settingsWanted()
-	open := map[nat44.Op]nat44.Roles{} // roles by what is done with them; VPP may have taken some and refused the others
+	// roles by what is done with them; VPP may have taken some and refused the others
+	open := map[nat44.Op]nat44.Roles{}
 	for _, op := range nat44.DiffGlobals(before, want) {
 		roles := op.Roles
 		op.Roles = 0
@@ -194,8 +197,8 @@ func (a *adapter) Leftovers() (keys []object) {
 	return keys
 }
 
-// Gate satisfies render.Adapter. Access lists come before rows and roles, so that no client gets in that a service keeps out; what they drop too much
-// goes when the rows are as wanted.
+// Gate satisfies render.Adapter. Access lists come before rows and roles, so that no client gets in
+// that a service keeps out; what they drop too much goes when the rows are as wanted.
 func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 	switch k.part {
 	case lists:
@@ -222,13 +225,15 @@ func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 	return render.Closed
 }
 
-// listsPending reports whether access lists are being programmed; what VPP refused holds up only the rows that it is for.
+// listsPending reports whether access lists are being programmed; what VPP refused holds up only
+// the rows that it is for.
 func (a *adapter) listsPending() bool {
 	_, err := a.progress.Refusal(missingLists)
 	return a.progress.Dirty(missingLists) && err == nil
 }
 
-// resting reports whether access lists rest (see rests). What VPP refused is tried when the work queue says so.
+// resting reports whether access lists rest (see rests). What VPP refused is tried when the work
+// queue says so.
 func (a *adapter) resting(k object) bool {
 	_, err := a.progress.Refusal(k)
 	return err == nil && a.rests.resting(k)
@@ -245,9 +250,10 @@ func (a *adapter) rowsPending() int {
 	return n
 }
 
-// anothers reports whether a row may be another service's than the one's that wants it now: VPP holds one of that service, or holds none of an address
-// that several services may claim and not all have rendered. To change it before the barrier would cut connections for nothing, or send clients to
-// backends of the wrong service.
+// anothers reports whether a row may be another service's than the one's that wants it now: VPP
+// holds one of that service, or holds none of an address that several services may claim and not
+// all have rendered. To change it before the barrier would cut connections for nothing, or send
+// clients to backends of the wrong service.
 func (a *adapter) anothers(k object, want *nat44.Row, phase render.Phase) bool {
 	held := a.held(k)
 	if held == nil {

@@ -17,7 +17,8 @@ import (
 // Name of the renderer.
 const Name = "nat44"
 
-// adapter renders services as NAT44 rows with access lists in front of them, and external configuration as rows, addresses and roles.
+// adapter renders services as NAT44 rows with access lists in front of them, and external
+// configuration as rows, addresses and roles.
 type adapter struct {
 	config   nat44.Config // as configured
 	planned  nat44.Config // completed for the node
@@ -66,8 +67,8 @@ func (*adapter) Compare(a, b object) int { return compare(a, b) }
 // Bind satisfies render.Adapter.
 func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, source ranges for it cannot be enforced, or the service that has it refuses
-// its clients, else the first one.
+// resolve says whose row is installed: none where the key in VPP is not ours, source ranges for it
+// cannot be enforced, or the service that has it refuses its clients, else the first one.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
 	if a.ranges.Closed(k.Key) {
 		return nat44.Row{}, false
@@ -110,7 +111,8 @@ func (a *adapter) plan(service string) (changed []object) {
 	}
 	for _, k := range changed {
 		a.ranges.OwnerChanged(k.Key)
-		a.outside.stale = a.outside.stale || a.concernsOutside(k) // to compute the status walks over all rows: not for each service
+		// to compute the status walks over all rows: not for each service
+		a.outside.stale = a.outside.stale || a.concernsOutside(k)
 	}
 	return changed
 }
@@ -123,8 +125,9 @@ func (a *adapter) planAgain(services []string) (changed []object) {
 	return changed
 }
 
-// configure adopts another configuration, and plans the services again that depend on what has changed: on the addresses that no service may claim only
-// those with addresses that Kubernetes has not allocated.
+// configure adopts another configuration, and plans the services again that depend on what has
+// changed: on the addresses that no service may claim only those with addresses that Kubernetes has
+// not allocated.
 func (a *adapter) configure(planned nat44.Config) (changed []object) {
 	before := a.planned
 	planned.Pads = a.config.Pads && !a.spread
@@ -151,8 +154,8 @@ func (a *adapter) configure(planned nat44.Config) (changed []object) {
 	return changed
 }
 
-// Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and access lists on the interfaces, what services may claim on
-// both.
+// Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and
+// access lists on the interfaces, what services may claim on both.
 func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
@@ -171,7 +174,8 @@ func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 	return changed
 }
 
-// loseInterfaces forgets the roles of interfaces that are gone. The next one may have the index already.
+// loseInterfaces forgets the roles of interfaces that are gone. The next one may have the index
+// already.
 func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	if a.have == nil {
 		return
@@ -203,7 +207,8 @@ func (a *adapter) replaceHairpin(now netip.Addr) {
 	}
 }
 
-// Settle satisfies render.Adapter: it puts the rules of the access lists together, whose owners depend on the barrier too.
+// Settle satisfies render.Adapter: it puts the rules of the access lists together, whose owners
+// depend on the barrier too.
 func (a *adapter) Settle(phase render.Phase) (changed []object, services []string) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
@@ -230,8 +235,9 @@ func (a *adapter) Settle(phase render.Phase) (changed []object, services []strin
 // rowDirty reports whether a row may not be as wanted.
 func (a *adapter) rowDirty(k frontend.Key) bool { return a.progress.Dirty(rowOf(k)) }
 
-// dropsOf is the service whose drops count at a frontend. As long as VPP holds the row of another one there that may still render and own it, there is
-// none: its clients would be dropped by rules that are not its own.
+// dropsOf is the service whose drops count at a frontend. As long as VPP holds the row of another
+// one there that may still render and own it, there is none: its clients would be dropped by rules
+// that are not its own.
 func (a *adapter) dropsOf(k frontend.Key) (service string, claimed bool) {
 	if a.have != nil && a.phase < render.Passed {
 		want := a.wanted(rowOf(k))

@@ -22,7 +22,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestNoApproximationsBeforeTheNodeIsKnown: the hairpin address comes with the node; an approximation for want of it would be a Kubernetes Event.
+// TestNoApproximationsBeforeTheNodeIsKnown: the hairpin address comes with the node; an
+// approximation for want of it would be a Kubernetes Event.
 func TestNoApproximationsBeforeTheNodeIsKnown(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		v := rendertest.Forwarding("a/a", 1, "10.0.0.1")
@@ -127,7 +128,8 @@ func TestARowOfTheOldestService(t *testing.T) {
 	})
 }
 
-// TestARowOfAnotherClient: it came after the last read, so VPP refuses ours; then it is read and the row is left alone.
+// TestARowOfAnotherClient: it came after the last read, so VPP refuses ours; then it is read and
+// the row is left alone.
 func TestARowOfAnotherClient(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -154,7 +156,8 @@ func TestARowOfAnotherClient(t *testing.T) {
 	})
 }
 
-// TestARowOfAnotherServiceWaitsForTheBarrier: the service that VPP has a row of may still render and own it; a new frontend need not wait.
+// TestARowOfAnotherServiceWaitsForTheBarrier: the service that VPP has a row of may still render
+// and own it; a new frontend need not wait.
 func TestARowOfAnotherServiceWaitsForTheBarrier(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -176,8 +179,9 @@ func TestARowOfAnotherServiceWaitsForTheBarrier(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatSeveralMayClaim: its first row waits until all services have rendered, also those of a list of the local mirror. The idle load
-// balancer owns the address: its clients must not be sent to backends of the other service because that has rendered first.
+// TestAnAddressThatSeveralMayClaim: its first row waits until all services have rendered, also
+// those of a list of the local mirror. The idle load balancer owns the address: its clients must
+// not be sent to backends of the other service because that has rendered first.
 func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 	for _, provisional := range []bool{false, true} {
 		withRenderer(t, func(s scene) {
@@ -201,7 +205,8 @@ func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 	}
 }
 
-// TestDamagedSettingsAreRepaired: roles that another client has taken away count as drift, addresses that NAT44 has left behind do not.
+// TestDamagedSettingsAreRepaired: roles that another client has taken away count as drift,
+// addresses that NAT44 has left behind do not.
 func TestDamagedSettingsAreRepaired(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -246,7 +251,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestWorkers: with several workers the first one does NAT and rows have pads; where all of them do, rows have none.
+// TestWorkers: with several workers the first one does NAT and rows have pads; where all of them
+// do, rows have none.
 func TestWorkers(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		config := testConfig

@@ -16,11 +16,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// drains are the backends that VPP holds with the share 0, by row. They follow from what VPP holds, so
-// that nothing is lost with the actor, except since when they drain.
+// drains are the backends that VPP holds with the share 0, by row. They follow from what VPP holds,
+// so that nothing is lost with the actor, except since when they drain.
 //
-// A backend in the slices keeps its entry as long as it is there. One that has left them keeps it until
-// VPP has no session to it any more, or the limit is over. The actor sessions counts the sessions.
+// A backend in the slices keeps its entry as long as it is there. One that has left them keeps it
+// until VPP has no session to it any more, or the limit is over. The actor sessions counts the
+// sessions.
 type drains struct {
 	limit time.Duration // 0 = none
 	rows  map[object]map[netip.AddrPort]*drain
@@ -145,11 +146,12 @@ func (a *adapter) use(plan *nat44.ServicePlan, by int) {
 	}
 }
 
-// keeps reports whether a backend that a row in VPP has, and its service does not name any more, keeps
-// its entry with the share 0. VPP ends the sessions to a backend through every row with its entry, so
-// that it stays as well where another service has sessions to it. UDP has no end of a connection, and
-// clients with affinity open the next ones to the same backend: there nothing else keeps an entry. To
-// take one from a row with affinity replaces the row, so that it waits for the limit.
+// keeps reports whether a backend that a row in VPP has, and its service does not name any more,
+// keeps its entry with the share 0. VPP ends the sessions to a backend through every row with its
+// entry, so that it stays as well where another service has sessions to it. UDP has no end of a
+// connection, and clients with affinity open the next ones to the same backend: there nothing else
+// keeps an entry. To take one from a row with affinity replaces the row, so that it waits for the
+// limit.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
 	switch {
@@ -169,8 +171,8 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 	return false
 }
 
-// wanted is the row that VPP should hold under a key; nil = none. Beyond what the services want, it has
-// backends that VPP holds and that keep their connections.
+// wanted is the row that VPP should hold under a key; nil = none. Beyond what the services want, it
+// has backends that VPP holds and that keep their connections.
 func (a *adapter) wanted(k object) *nat44.Row {
 	r, claimed := a.claims.Desired(k)
 	held := a.held(k)
@@ -182,7 +184,8 @@ func (a *adapter) wanted(k object) *nat44.Row {
 		return &r
 	case claimed && len(held.Draining) == 0 && slices.Equal(r.Locals, held.Locals): // nearly all
 		return &r
-	case len(r.Locals) == 0 && a.phase < render.Passed: // to take a row's last backend away waits as its deletion does
+	case len(r.Locals) == 0 && a.phase < render.Passed:
+		// to take a row's last backend away waits as its deletion does
 		return nil
 	case !claimed && (a.ranges.Closed(k.Key) || a.spares(k)):
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// served is a service with one cluster IP; endpoints that end in "-" are in the slices, but not used.
+// served is a service with one cluster IP; endpoints that end in "-" are in the slices, but not
+// used.
 func served(key, vip string, protocol messages.Protocol, endpoints ...string) *messages.ServiceView {
 	f := &messages.Frontend{Address: vip, Port: 80, Protocol: protocol, Action: messages.Action_ACTION_REJECT}
 	for _, text := range endpoints {
@@ -55,8 +56,8 @@ func (s scene) connect(vip string, protocol messages.Protocol, endpoints ...stri
 	return all
 }
 
-// lives reports whether the next packet of a connection arrives where the others did. A packet without
-// SYN makes no session.
+// lives reports whether the next packet of a connection arrives where the others did. A packet
+// without SYN makes no session.
 func (s scene) lives(c connection) bool {
 	if c.packet.Proto == simulator.ProtoTCP {
 		c.packet.Flags = simulator.ACK
@@ -65,8 +66,8 @@ func (s scene) lives(c connection) bool {
 	return v.Action == simulator.Delivered && v.Dst == c.backend
 }
 
-// reached opens new connections and returns the endpoints that get them. A packet that is led back to
-// the frontend follows the routes, of which there are none here.
+// reached opens new connections and returns the endpoints that get them. A packet that is led back
+// to the frontend follows the routes, of which there are none here.
 func (s scene) reached(vip string, protocol messages.Protocol) (endpoints []string) {
 	first := uint16(10000 + 64*s.VPP.VPP.SessionCount())
 	for port := range uint16(64) {
@@ -135,8 +136,8 @@ func TestDrains(t *testing.T) {
 	})
 }
 
-// TestDrainsAll: a service whose endpoints are all unused, or gone, refuses new connections and keeps the
-// open ones; its row goes with the last of them.
+// TestDrainsAll: a service whose endpoints are all unused, or gone, refuses new connections and
+// keeps the open ones; its row goes with the last of them.
 func TestDrainsAll(t *testing.T) {
 	for name, endpoints := range map[string][]string{"unused": {"10.1.1.3-", "10.1.1.4-", "10.1.2.9-"}, "gone": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +185,8 @@ func TestDrainLimit(t *testing.T) {
 	})
 }
 
-// TestSharedEndpoint: what one service takes away does not end the connections of another one, whatever
-// it is: an endpoint, with TCP or UDP, or the service as a whole.
+// TestSharedEndpoint: what one service takes away does not end the connections of another one,
+// whatever it is: an endpoint, with TCP or UDP, or the service as a whole.
 func TestSharedEndpoint(t *testing.T) {
 	for name, leaves := range map[string]*messages.ServiceView{
 		"one of several":        served("b/b", "10.96.0.2", tcp, "10.1.1.3"),
@@ -227,8 +228,8 @@ func TestSharedEndpoint(t *testing.T) {
 	}
 }
 
-// TestUDPMoves: a UDP flow to an endpoint that does not serve any more gets another one at once, and so
-// do the connections of a service that is deleted.
+// TestUDPMoves: a UDP flow to an endpoint that does not serve any more gets another one at once,
+// and so do the connections of a service that is deleted.
 func TestUDPMoves(t *testing.T) {
 	drainStory(t, udp, func(s scene, open map[string]connection) {
 		s.Render(2, served("a/a", "10.96.0.1", udp, "10.1.1.3", "10.1.1.4-"))

@@ -25,7 +25,8 @@ const (
 	ownerServices = "services"
 )
 
-// triesUntilFailed is how often VPP may refuse an entry before that counts: what stands in its way may be about to go.
+// triesUntilFailed is how often VPP may refuse an entry before that counts: what stands in its way
+// may be about to go.
 const triesUntilFailed = 3
 
 // outside is what the renderer knows of external configuration.
@@ -39,8 +40,8 @@ type outside struct {
 
 func newOutside() outside { return outside{gone: map[object]bool{}} }
 
-// Handle satisfies render.Adapter: the messages that the driver does not know are external configuration, the end of a
-// rest, and the sessions of backends that drain.
+// Handle satisfies render.Adapter: the messages that the driver does not know are external
+// configuration, the end of a rest, and the sessions of backends that drain.
 func (a *adapter) Handle(c *runtime.Context, msg any) (handled bool, changed []object, services []string) {
 	switch m := msg.(type) {
 	case *external.Wants:
@@ -71,7 +72,8 @@ func (a *adapter) handleExternal(m *external.Wants) (handled bool, changed []obj
 func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 	o := &a.outside
 	if m.Complete && (o.wants == nil || !o.wants.Complete) {
-		defer func() { changed = append(changed, a.leftBehind()...) }() // what an earlier run left of external configuration may go now
+		// what an earlier run left of external configuration may go now
+		defer func() { changed = append(changed, a.leftBehind()...) }()
 	}
 	rows := m.Merged.Rows(a.planned)
 	sources := map[string]bool{}
@@ -86,7 +88,8 @@ func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 	}
 	o.wants, o.stale, a.settings = m, true, false
 	o.retired = o.retired.With(m.Retired.Addresses, m.Retired.Roles)
-	for _, withdraw := range []bool{false, true} { // avoids a gap while ownership moves between sources
+	for _, withdraw := range []bool{false, true} {
+		// avoids a gap while ownership moves between sources
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			of := rows[strings.TrimPrefix(name, claimPrefix)]
 			if withdraw != (len(of) == 0) {
@@ -148,8 +151,8 @@ func (o *outside) settings(want *nat44.Want, set *messages.InterfaceSet) {
 	}
 }
 
-// spares reports whether VPP holds a row of external configuration that may not be removed yet, because not every source has been read. What was wanted
-// and is not any more may go.
+// spares reports whether VPP holds a row of external configuration that may not be removed yet,
+// because not every source has been read. What was wanted and is not any more may go.
 func (a *adapter) spares(k object) bool {
 	if a.outside.wants != nil && a.outside.wants.Complete || a.outside.gone[k] {
 		return false
@@ -180,7 +183,8 @@ func (a *adapter) leftBehind() (keys []object) {
 	return keys
 }
 
-// After satisfies render.Adapter: it measures the work on access lists, and sends what became of external configuration, if that is news.
+// After satisfies render.Adapter: it measures the work on access lists, and sends what became of
+// external configuration, if that is news.
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)
 	a.sendDraining(c)

@@ -70,7 +70,8 @@ func TestExternalMappings(t *testing.T) {
 	})
 }
 
-// TestServicesComeBeforeExternalMappings: a service is older than every source. Access to the row moves without a gap.
+// TestServicesComeBeforeExternalMappings: a service is older than every source. Access to the row
+// moves without a gap.
 func TestServicesComeBeforeExternalMappings(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -96,7 +97,8 @@ func TestServicesComeBeforeExternalMappings(t *testing.T) {
 	})
 }
 
-// TestExternalRowsOfAnEarlierRunWait: until every source has been read, although the barrier has been passed.
+// TestExternalRowsOfAnEarlierRunWait: until every source has been read, although the barrier has
+// been passed.
 func TestExternalRowsOfAnEarlierRunWait(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -122,7 +124,8 @@ func TestExternalRowsOfAnEarlierRunWait(t *testing.T) {
 	})
 }
 
-// TestExternalAddressesAndRoles: they come and go, a role that services need stays, and one of an interface that VPP does not have is a failure.
+// TestExternalAddressesAndRoles: they come and go, a role that services need stays, and one of an
+// interface that VPP does not have is a failure.
 func TestExternalAddressesAndRoles(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1)
@@ -153,7 +156,8 @@ func TestExternalAddressesAndRoles(t *testing.T) {
 	})
 }
 
-// TestRefusedExternalMappings: what stands in the way may be about to go, so the first refusals count as pending.
+// TestRefusedExternalMappings: what stands in the way may be about to go, so the first refusals
+// count as pending.
 func TestRefusedExternalMappings(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1)

@@ -20,8 +20,9 @@ type udpFlow struct {
 	backend netip.AddrPort
 }
 
-// flows are clients of two services with UDP ports: one whose clients keep their address, and one whose clients are masqueraded at an external address.
-// The same pods serve both, each at a port of its own.
+// flows are clients of two services with UDP ports: one whose clients keep their address, and one
+// whose clients are masqueraded at an external address. The same pods serve both, each at a port of
+// its own.
 type flows struct {
 	scene
 	random      *rand.Rand
@@ -124,8 +125,8 @@ func (f *flows) dial() {
 	}
 }
 
-// check has every client send once more: a flow to an endpoint that serves goes on, one that kube-proxy would remove (service.StaleFlows) does not reach
-// its endpoint any more.
+// check has every client send once more: a flow to an endpoint that serves goes on, one that
+// kube-proxy would remove (service.StaleFlows) does not reach its endpoint any more.
 func (f *flows) check(when string) {
 	f.Helper()
 	var open []udpFlow
@@ -151,8 +152,9 @@ func (f *flows) check(when string) {
 	f.open = open
 }
 
-// TestStaleUDPFlowsEnd: a client that keeps its port does not send into the void when its endpoint has gone, and is not disturbed by what becomes of
-// others, also where the renderer crashes meanwhile. VPP ends the flows itself, with the endpoint that leaves the row.
+// TestStaleUDPFlowsEnd: a client that keeps its port does not send into the void when its endpoint
+// has gone, and is not disturbed by what becomes of others, also where the renderer crashes
+// meanwhile. VPP ends the flows itself, with the endpoint that leaves the row.
 func TestStaleUDPFlowsEnd(t *testing.T) {
 	withServices(t, []string{"default/dns", "default/log"}, func(sc scene) {
 		f := &flows{scene: sc, random: rand.New(rand.NewPCG(53, 0)), views: map[string]*messages.ServiceView{}, port: 20000}

@@ -52,7 +52,8 @@ func guarded(key string, sources []string, addresses ...string) *messages.Servic
 	return v
 }
 
-// elsewhere is a service with policy Local and no endpoint here: clients outside of the node are dropped, those of this node are served.
+// elsewhere is a service with policy Local and no endpoint here: clients outside of the node are
+// dropped, those of this node are served.
 func elsewhere(key, address string) *messages.ServiceView {
 	v := rendertest.Forwarding(key, int64(len(key)), address, address)
 	v.Frontends[0].From, v.Frontends[1].From = messages.ClientClass_FROM_LOCAL, messages.ClientClass_FROM_REMOTE

@@ -15,7 +15,8 @@ const (
 	surplus             // what access lists drop too much
 )
 
-// object names what the renderer keeps in VPP: the rows by their frontends, and the access lists in front of all rows as two objects.
+// object names what the renderer keeps in VPP: the rows by their frontends, and the access lists in
+// front of all rows as two objects.
 type object struct {
 	frontend.Key
 	part part

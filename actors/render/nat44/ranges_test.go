@@ -69,8 +69,9 @@ func TestRangesProtectRows(t *testing.T) {
 	})
 }
 
-// TestRangesKeepTheOrder goes through every message to VPP: a client that the old and the new rules keep out is never let in on the way, and no client
-// that both let in is dropped. Before the end of the change the service is not acknowledged as in sync.
+// TestRangesKeepTheOrder goes through every message to VPP: a client that the old and the new rules
+// keep out is never let in on the way, and no client that both let in is dropped. Before the end of
+// the change the service is not acknowledged as in sync.
 func TestRangesKeepTheOrder(t *testing.T) {
 	views := map[string]*messages.ServiceView{
 		"upper":  guarded("a/a", []string{"128.0.0.0/1"}, "10.0.0.1"),
@@ -118,7 +119,8 @@ func TestRangesKeepTheOrder(t *testing.T) {
 	}
 }
 
-// TestWithoutAccessLists: what VPP cannot enforce is not served, and acknowledged so; another VPP may have access lists.
+// TestWithoutAccessLists: what VPP cannot enforce is not served, and acknowledged so; another VPP
+// may have access lists.
 func TestWithoutAccessLists(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Lacks = "acl_"
@@ -219,8 +221,8 @@ func TestRefusalsOfUnwantedListsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestRulesStayForRowsThatRelyOnThem: as long as VPP refuses to change a row, what is dropped in front of it goes on being dropped, but not what is
-// dropped in front of others.
+// TestRulesStayForRowsThatRelyOnThem: as long as VPP refuses to change a row, what is dropped in
+// front of it goes on being dropped, but not what is dropped in front of others.
 func TestRulesStayForRowsThatRelyOnThem(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -252,7 +254,8 @@ func TestRulesStayForRowsThatRelyOnThem(t *testing.T) {
 	})
 }
 
-// TestDamagedListsAreRepaired: lists that another client has changed are found by a drift check. Checks that find nothing write nothing.
+// TestDamagedListsAreRepaired: lists that another client has changed are found by a drift check.
+// Checks that find nothing write nothing.
 func TestDamagedListsAreRepaired(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -279,7 +282,8 @@ func TestDamagedListsAreRepaired(t *testing.T) {
 	})
 }
 
-// TestListsFollowInterfaces: the number of an interface that went may be that of another one, whose list is empty.
+// TestListsFollowInterfaces: the number of an interface that went may be that of another one, whose
+// list is empty.
 func TestListsFollowInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -324,8 +328,8 @@ func TestListsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestRulesWaitForTheBarrier: what an earlier run dropped goes on being dropped until every service has rendered, and a service that is gone is not
-// acknowledged as retired before its rules are.
+// TestRulesWaitForTheBarrier: what an earlier run dropped goes on being dropped until every service
+// has rendered, and a service that is gone is not acknowledged as retired before its rules are.
 func TestRulesWaitForTheBarrier(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		a, b := guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"), elsewhere("b/b", "10.0.0.2")
@@ -355,8 +359,8 @@ func TestRulesWaitForTheBarrier(t *testing.T) {
 	})
 }
 
-// TestDropsWaitForTheOwner: of a contested frontend, what the service that renders first drops does not count while the other one, whose row VPP holds,
-// may still render.
+// TestDropsWaitForTheOwner: of a contested frontend, what the service that renders first drops does
+// not count while the other one, whose row VPP holds, may still render.
 func TestDropsWaitForTheOwner(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		owner, loser := rendertest.Forwarding("a/a", 1, "10.0.0.1"), elsewhere("b/b", "10.0.0.1")
@@ -394,7 +398,8 @@ func TestDropsWaitForTheOwner(t *testing.T) {
 	})
 }
 
-// TestRangesCountForEveryOwner: a client must be in the source ranges of each service that wants the frontend, whichever service owns it.
+// TestRangesCountForEveryOwner: a client must be in the source ranges of each service that wants
+// the frontend, whichever service owns it.
 func TestRangesCountForEveryOwner(t *testing.T) {
 	withServices(t, []string{"a/a", "b/b", "c/c"}, func(s scene) {
 		s.Begin(1, "a/a", "b/b", "c/c")
@@ -412,8 +417,9 @@ func TestRangesCountForEveryOwner(t *testing.T) {
 	})
 }
 
-// TestNoRuleNoRow: a service whose source ranges do not fit is not served, nor is another one at the same frontend. Nothing else suffers; with fewer ranges
-// it is served, and while rows come and go no client is let in.
+// TestNoRuleNoRow: a service whose source ranges do not fit is not served, nor is another one at
+// the same frontend. Nothing else suffers; with fewer ranges it is served, and while rows come and
+// go no client is let in.
 func TestNoRuleNoRow(t *testing.T) {
 	many := make([]string, 4096)
 	for i := range many {

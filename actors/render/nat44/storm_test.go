@@ -15,7 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// storm changes two services that keep the same clients out all the time, and others that get in their way, while renderer, connection and VPP fail.
+// storm changes two services that keep the same clients out all the time, and others that get in
+// their way, while renderer, connection and VPP fail.
 type storm struct {
 	scene
 	rand       *rand.Rand
@@ -56,7 +57,9 @@ func (s *storm) change() {
 		s.serve(backend(elsewhere("ns/away", awayVIP)), "ns/away")
 	case 2:
 		s.serve(nil, []string{"ns/ranged", "ns/away"}[s.rand.IntN(2)])
-	case 3: // a younger service wants the same address, without ranges of its own: it must not have it while the older one may
+	case 3:
+		// a younger service wants the same address, without ranges of its own: it must not have it
+		// while the older one may
 		v := guarded("ns/contender", []string{"192.0.2.0/24"}, rangedVIP, "203.0.113.9")
 		v.Created = 1000
 		s.serve(backend(v), "ns/contender")
@@ -66,7 +69,8 @@ func (s *storm) change() {
 	}
 }
 
-// recover passes on the present connection and interfaces, the list of services, and what each of them wants.
+// recover passes on the present connection and interfaces, the list of services, and what each of
+// them wants.
 func (s *storm) recover() {
 	s.generation++
 	begin := &messages.Begin{Generation: s.generation, Node: &messages.NodeContext{Node: probe.ThisNode()}}
@@ -113,8 +117,8 @@ func (s *storm) trouble() {
 	}
 }
 
-// TestNoClientIsEverLetIn: whatever happens to services, renderer, connection and VPP, after no message to VPP is a client translated that a service
-// keeps out all the time.
+// TestNoClientIsEverLetIn: whatever happens to services, renderer, connection and VPP, after no
+// message to VPP is a client translated that a service keeps out all the time.
 func TestNoClientIsEverLetIn(t *testing.T) {
 	looks, inside := 0, 0
 	const seeds = 30

@@ -21,7 +21,8 @@ func (a *adapter) Settings() bool { return a.settings }
 // RolesRefused satisfies render.Adapter.
 func (a *adapter) RolesRefused() string { return a.refused }
 
-// settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken away.
+// settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken
+// away.
 func (a *adapter) settingsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}}
 	want.Retired, want.Shared = a.hairpins, a.shared
@@ -51,8 +52,8 @@ func (a *adapter) shared() map[netip.Addr]bool {
 // needed reports whether services need the roles of an interface.
 func needed(i *messages.Interface) bool { return i.GetFrontend() || i.GetBackend() }
 
-// Work satisfies render.Adapter: access lists alone, because rows and roles that rely on them must not be under way when VPP refuses one; then settings
-// and roles first and removals last.
+// Work satisfies render.Adapter: access lists alone, because rows and roles that rely on them must
+// not be under way when VPP refuses one; then settings and roles first and removals last.
 func (a *adapter) Work(keys []object) render.Work[object] {
 	if slices.Contains(keys, missingLists) {
 		return a.listWork(missingLists)
@@ -76,7 +77,8 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 			continue
 		}
 		if ops = append(ops, steps...); len(steps) > 0 && want.Idle() && a.have.Received[k.Addr] && !a.serves(k) {
-			ops = append(ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr}) // routes refuse what the row leads back
+			// routes refuse what the row leads back
+			ops = append(ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr})
 		}
 	}
 	if ops = slices.Concat(ops, removals, retirements); len(ops) > 0 {
@@ -109,8 +111,9 @@ func (a *adapter) listWork(k object) render.Work[object] {
 	return listWork{a.ranges.Removals(a.rowDirty, err != nil), k}
 }
 
-// splitRetirements sets apart what goes after the rows: roles and addresses that are not needed any more. Two kinds of roles go first: a lone inside
-// role, because it is dangerous, and those of an interface that becomes an output interface next, because VPP refuses one that still has them.
+// splitRetirements sets apart what goes after the rows: roles and addresses that are not needed any
+// more. Two kinds of roles go first: a lone inside role, because it is dangerous, and those of an
+// interface that becomes an output interface next, because VPP refuses one that still has them.
 func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
 	for i, op := range settings {
 		becomes := i+1 < len(settings) && settings[i+1].Verb == nat44.AddOutput && settings[i+1].Interface == op.Interface
@@ -226,7 +229,8 @@ func (a *adapter) record(done []nat44.Op) {
 func (a *adapter) suspect(op nat44.Op, err error) {
 	a.have.Suspect(op)
 	if op.Verb == nat44.AddRoles || op.Verb == nat44.DelRoles {
-		if k, _ := class.Of(err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
+		if k, _ := class.Of(err); k == class.Retry || k == class.Abort {
+			// otherwise nothing is known of it
 			a.refused = err.Error()
 		}
 	}

@@ -29,7 +29,8 @@ func (s *Stage) Found(generation uint64) {
 	s.Tell(s.Interfaces(generation, probe.Uplink, "pod2"))
 }
 
-// Interfaces is a complete interface set of the present VPP: uplink0 is not local, the others are those of pods.
+// Interfaces is a complete interface set of the present VPP: uplink0 is not local, the others are
+// those of pods.
 func (s *Stage) Interfaces(generation uint64, names ...string) *messages.InterfaceSet {
 	indexes := s.VPP.VPP.Interfaces()
 	set := &messages.InterfaceSet{Generation: generation, Complete: true, Boot: s.VPP.Boot()}
@@ -65,7 +66,8 @@ func (s *Stage) Render(generation uint64, v *messages.ServiceView) {
 	s.Tell(RenderMessage(generation, v))
 }
 
-// Serve has a service want an object for each address; without addresses it is gone. Services with a shorter key are older.
+// Serve has a service want an object for each address; without addresses it is gone. Services with
+// a shorter key are older.
 func (s *Stage) Serve(key string, generation uint64, addresses ...string) {
 	s.Helper()
 	if len(addresses) == 0 {
@@ -108,8 +110,8 @@ func (s *Stage) Reconnect(generation uint64) {
 
 // Forwarding is a service with a TCP frontend on port 80 of each address and one backend.
 //
-// Each frontend has an endpoint of its own: VPP keeps the row of one that has gone where others have the
-// same endpoint.
+// Each frontend has an endpoint of its own: VPP keeps the row of one that has gone where others
+// have the same endpoint.
 func Forwarding(key string, created int64, addresses ...string) *messages.ServiceView {
 	v := &messages.ServiceView{Key: key, Created: created}
 	for _, a := range addresses {

@@ -48,7 +48,8 @@ type Stage struct {
 	Config *render.Config
 	// Observed is what the renderer counts.
 	Observed Observed
-	// Before is called instead of handing a message to the renderer, which it does by calling handle; nil = it is handed over.
+	// Before is called instead of handing a message to the renderer, which it does by calling
+	// handle; nil = it is handed over.
 	Before func(msg any, handle func(msg any))
 	// Refuse answers a change in VPP's place; nil, and nil as its answer, mean that VPP does.
 	Refuse func(api.Message) error
@@ -65,7 +66,8 @@ type Stage struct {
 	refused int // changes that VPP was asked for and has not seen
 }
 
-// Play runs a test on a stage with these services. VPP is connected and its interfaces are known, as the sibling actors would report them.
+// Play runs a test on a stage with these services. VPP is connected and its interfaces are known,
+// as the sibling actors would report them.
 func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 	t.Helper()
 	s := &Stage{Stage: probe.New(t), Renderer: r}

@@ -1,7 +1,9 @@
-// Package routes is the adapter of the renderer of routes that refuse or drop what no row serves. Package vpp/routes plans, compares and talks to VPP.
+// Package routes is the adapter of the renderer of routes that refuse or drop what no row serves.
+// Package vpp/routes plans, compares and talks to VPP.
 //
-// A wrong route cuts off a client, a missing one only lets it wait. So before the barrier the adapter only lets through what no other service can object
-// to, and nothing at all before the addresses of hosts are known.
+// A wrong route cuts off a client, a missing one only lets it wait. So before the barrier the
+// adapter only lets through what no other service can object to, and nothing at all before the
+// addresses of hosts are known.
 //
 // The adapter is plain data that belongs to the actor of its render.Driver.
 package routes
@@ -46,7 +48,8 @@ var _ render.Adapter[netip.Prefix] = (*adapter)(nil)
 type Config struct {
 	// Plan are the settings of the planner.
 	Plan routes.Config
-	// Networks are the service networks, which are refused as a whole. Empty: those that the cluster says.
+	// Networks are the service networks, which are refused as a whole. Empty: those that the
+	// cluster says.
 	Networks []netip.Prefix
 }
 
@@ -58,7 +61,8 @@ func New(config Config) render.Adapter[netip.Prefix] {
 	return a
 }
 
-// resolve says which route a prefix should have: an external address none while something else leads there.
+// resolve says which route a prefix should have: an external address none while something else
+// leads there.
 func (a *adapter) resolve(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
 	route, wanted := a.asked(p, claims)
 	if _, covered := a.have.Covered[p]; wanted && route.External && covered {
@@ -120,7 +124,8 @@ func (a *adapter) Surroundings(s render.Surroundings) []netip.Prefix {
 	return append(changed, a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })...)
 }
 
-// serviceNetworks takes what the cluster says of its service networks, and returns those that changed.
+// serviceNetworks takes what the cluster says of its service networks, and returns those that
+// changed.
 func (a *adapter) serviceNetworks(texts []string) []netip.Prefix {
 	if a.fixed {
 		return nil
@@ -154,7 +159,8 @@ func (a *adapter) Wanted(p netip.Prefix) bool {
 	return wanted
 }
 
-// Forget satisfies render.Adapter: what the same VPP held is needed to know what lies beneath routes of others.
+// Forget satisfies render.Adapter: what the same VPP held is needed to know what lies beneath
+// routes of others.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
 		a.have, a.unsupported = routes.NewState(), false
@@ -244,9 +250,10 @@ func (a *adapter) Leftovers() []netip.Prefix {
 	return slices.Collect(maps.Keys(found))
 }
 
-// Gate satisfies render.Adapter: before the barrier only what no service that has not rendered can object to. VPP holds nothing of ours there, and it is no
-// address that several services may have. That a service has no endpoints is only known when the source has delivered: what the local mirror says
-// counts for rows, which serve, and not for routes, which refuse.
+// Gate satisfies render.Adapter: before the barrier only what no service that has not rendered can
+// object to. VPP holds nothing of ours there, and it is no address that several services may have.
+// That a service has no endpoints is only known when the source has delivered: what the local
+// mirror says counts for rows, which serve, and not for routes, which refuse.
 func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	switch {
 	case phase == render.Passed:
@@ -259,8 +266,8 @@ func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	return render.Open
 }
 
-// contested reports whether a service that has not rendered may want something else for a prefix: external addresses may be those of
-// several services, cluster IPs and service networks are not.
+// contested reports whether a service that has not rendered may want something else for a prefix:
+// external addresses may be those of several services, cluster IPs and service networks are not.
 func (a *adapter) contested(p netip.Prefix) bool {
 	return slices.ContainsFunc(a.claims.At(p), func(c render.Claim[routes.Claim]) bool { return c.Value.External })
 }
@@ -295,8 +302,8 @@ func (w routeWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[n
 	return results
 }
 
-// Record satisfies render.Adapter. That VPP cannot have routes of ours is no failure of single routes, and neither is that something else leads to an
-// address.
+// Record satisfies render.Adapter. That VPP cannot have routes of ours is no failure of single
+// routes, and neither is that something else leads to an address.
 func (a *adapter) Record(results []render.Result[netip.Prefix]) (services []string) {
 	for i := range results {
 		r := &results[i]

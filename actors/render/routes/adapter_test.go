@@ -65,7 +65,8 @@ func external(key string, action messages.Action, addresses ...string) *messages
 
 const network = "10.96.0.0/16 reject"
 
-// TestRoutesWaitForTheAddressesOfHosts: without the list of services these are not known, and an address of a host never gets a route.
+// TestRoutesWaitForTheAddressesOfHosts: without the list of services these are not known, and an
+// address of a host never gets a route.
 func TestRoutesWaitForTheAddressesOfHosts(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
 		expect(s, "before the list")
@@ -73,7 +74,8 @@ func TestRoutesWaitForTheAddressesOfHosts(t *testing.T) {
 		begin := rendertest.BeginMessage(1, "a/a")
 		begin.NodeAddresses = []string{"203.0.113.2"}
 		s.Tell(begin)
-		expect(s, "with the addresses of the cluster", network, "203.0.113.7/32 reject") // 192.168.16.9 may be a neighbour of VPP
+		// 192.168.16.9 may be a neighbour of VPP
+		expect(s, "with the addresses of the cluster", network, "203.0.113.7/32 reject")
 		set := s.Interfaces(2, "uplink0", "pod2")
 		set.Interfaces[0].Addresses = []string{"203.0.113.7/32"}
 		s.Tell(set)
@@ -84,8 +86,9 @@ func TestRoutesWaitForTheAddressesOfHosts(t *testing.T) {
 	})
 }
 
-// TestContestedAddressesWaitForTheBarrier: an external address may be that of another service, a cluster IP and a service network are not; a route of an
-// earlier run stays until every service has rendered.
+// TestContestedAddressesWaitForTheBarrier: an external address may be that of another service, a
+// cluster IP and a service network are not; a route of an earlier run stays until every service has
+// rendered.
 func TestContestedAddressesWaitForTheBarrier(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
 		s.Begin(1, "a/a", "b/b")
@@ -110,7 +113,8 @@ func TestContestedAddressesWaitForTheBarrier(t *testing.T) {
 	})
 }
 
-// TestTheMirrorDoesNotRefuse: that a service has no endpoints is only known from the cluster; the service networks are refused all the same.
+// TestTheMirrorDoesNotRefuse: that a service has no endpoints is only known from the cluster; the
+// service networks are refused all the same.
 func TestTheMirrorDoesNotRefuse(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
 		provisional := rendertest.BeginMessage(1, "a/a")
@@ -139,7 +143,8 @@ func TestServicesShareARoute(t *testing.T) {
 		if expect(s, "one", network, "203.0.113.7/32 reject"); s.Writes() != before || s.State("a/a") != rendertest.Retired {
 			s.Errorf("%d writes, acknowledged %v", s.Writes()-before, s.Ack("a/a"))
 		}
-		s.Render(3, external("a/a", messages.Action_ACTION_DROP, "203.0.113.7")) // it is served elsewhere
+		// it is served elsewhere
+		s.Render(3, external("a/a", messages.Action_ACTION_DROP, "203.0.113.7"))
 		expect(s, "one leaves the address to the network", network)
 		if s.State("a/a") != rendertest.InSync || s.State("b/b") != rendertest.InSync {
 			s.Errorf("acknowledged %v and %v", s.Ack("a/a"), s.Ack("b/b"))
@@ -163,8 +168,8 @@ func TestPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestAVPPWithoutRoutes: it is no failure of single routes. The renderer is ready with a warning, services are acknowledged with an approximation, and
-// another VPP may have them.
+// TestAVPPWithoutRoutes: it is no failure of single routes. The renderer is ready with a warning,
+// services are acknowledged with an approximation, and another VPP may have them.
 func TestAVPPWithoutRoutes(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
 		s.Lacks = "fib_source"
@@ -194,7 +199,8 @@ func TestAVPPWithoutRoutes(t *testing.T) {
 	})
 }
 
-// TestARouteOfAnotherClient: it is left alone, and ours is in VPP nevertheless, where it counts when the other one goes.
+// TestARouteOfAnotherClient: it is left alone, and ours is in VPP nevertheless, where it counts
+// when the other one goes.
 func TestARouteOfAnotherClient(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
 		theirs := simulator.Route{Prefix: netip.MustParsePrefix("10.96.0.1/32"), Interface: "uplink0", NextHop: netip.MustParseAddr("192.168.16.254")}

@@ -30,8 +30,8 @@ func differing(before, after map[netip.Prefix]routes.Route) (all []netip.Prefix)
 	return all
 }
 
-// TestAdapterTellsEveryChange: what Plan and Surroundings return is exactly the difference of what is wanted, and that depends on what was said last, not
-// on the way there.
+// TestAdapterTellsEveryChange: what Plan and Surroundings return is exactly the difference of what
+// is wanted, and that depends on what was said last, not on the way there.
 func TestAdapterTellsEveryChange(t *testing.T) {
 	addresses := []string{"10.96.0.1", "203.0.113.7", "192.168.50.9", "2001:db8::7"}
 	begin := func(taken []string) *messages.Begin {

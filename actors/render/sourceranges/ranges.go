@@ -10,29 +10,36 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Ranges knows which service wants which rules, what they come to together, and what VPP drops of it.
+// Ranges knows which service wants which rules, what they come to together, and what VPP drops of
+// it.
 type Ranges struct {
-	config   acl.Config
-	plans    map[string]*plan                 // services that drop something, or have something to say about it
-	keys     map[frontend.Key]map[string]bool // frontends with rules, and the services that these are of
-	leaving  map[string]map[frontend.Key]bool // services with frontends of which rules may be in VPP that no service wants any more
-	changed  map[string]bool                  // services whose rules changed since the last merge
-	refused  map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
-	closed   map[frontend.Key]bool            // frontends that are not served, because their source ranges cannot be enforced
-	closing  map[frontend.Key]bool            // what Close adopts
-	absent   bool                             // VPP has no access lists: nothing is dropped
-	stale    bool                             // the rules have to be put together anew
-	want     acl.Want                         //
-	have     *acl.State                       // nil = unknown
-	standing acl.Standing                     // where VPP does not drop exactly what it should
-	missing  bool                             // something may be missing in VPP
-	extra    bool                             // something may be superfluous in VPP
-	news     bool                             // something else is wanted than at the last call of News
-	kept     []frontend.Key                   // rows that superfluous rules were left for
-	added    []acl.Op                         // what Additions found, if it need not look again
-	removed  []acl.Op                         // what Removals found with these rows kept, if it need not look again
-	looked   struct{ added, removed bool }    // whether it need not
-	blamed   *acl.Op                          // what VPP refused last; nil = nothing
+	config acl.Config
+	// services that drop something, or have something to say about it
+	plans map[string]*plan
+	// frontends with rules, and the services that these are of
+	keys map[frontend.Key]map[string]bool
+	// services with frontends of which rules may be in VPP that no service wants any more
+	leaving map[string]map[frontend.Key]bool
+	changed map[string]bool                  // services whose rules changed since the last merge
+	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
+	// frontends that are not served, because their source ranges cannot be enforced
+	closed   map[frontend.Key]bool
+	closing  map[frontend.Key]bool // what Close adopts
+	absent   bool                  // VPP has no access lists: nothing is dropped
+	stale    bool                  // the rules have to be put together anew
+	want     acl.Want              //
+	have     *acl.State            // nil = unknown
+	standing acl.Standing          // where VPP does not drop exactly what it should
+	missing  bool                  // something may be missing in VPP
+	extra    bool                  // something may be superfluous in VPP
+	// something else is wanted than at the last call of News
+	news  bool
+	kept  []frontend.Key // rows that superfluous rules were left for
+	added []acl.Op       // what Additions found, if it need not look again
+	// what Removals found with these rows kept, if it need not look again
+	removed []acl.Op
+	looked  struct{ added, removed bool } // whether it need not
+	blamed  *acl.Op                       // what VPP refused last; nil = nothing
 }
 
 // plan is what one service wants to be dropped.
@@ -50,13 +57,15 @@ func New(config acl.Config) *Ranges {
 	}
 }
 
-// Guarded reports whether VPP can drop what a service wants dropped, so that its rows may be planned for the other clients.
+// Guarded reports whether VPP can drop what a service wants dropped, so that its rows may be
+// planned for the other clients.
 func (r *Ranges) Guarded(service string) bool { return !r.absent && r.refused[service] == nil }
 
 // Absent reports whether VPP has no access lists, because its ACL plugin is not loaded.
 func (r *Ranges) Absent() bool { return r.absent }
 
-// Closed reports whether a frontend must not be served, by any service, because source ranges for it cannot be enforced.
+// Closed reports whether a frontend must not be served, by any service, because source ranges for
+// it cannot be enforced.
 func (r *Ranges) Closed(k frontend.Key) bool { return r.closed[k] }
 
 // AnyClosed reports whether there is such a frontend.
@@ -130,8 +139,8 @@ func (r *Ranges) OwnersChanged() { r.stale = r.stale || len(r.keys) > 0 }
 // Stale reports whether the rules have to be put together anew, with Fit and Merge.
 func (r *Ranges) Stale() bool { return r.stale }
 
-// Fit finds out for which services there is room, and returns their plans, the services that have gained or lost it, and the frontends that Close closes
-// or opens.
+// Fit finds out for which services there is room, and returns their plans, the services that have
+// gained or lost it, and the frontends that Close closes or opens.
 func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []frontend.Key) {
 	names := slices.SortedFunc(maps.Keys(r.plans), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.plans[a].created, r.plans[b].created), cmp.Compare(a, b))
@@ -187,8 +196,8 @@ func (r *Ranges) fit(plans []*acl.ServicePlan) (fitting []*acl.ServicePlan, refu
 // Close closes the frontends that Fit has found not to be enforceable, and opens the others.
 func (r *Ranges) Close() { r.closed = r.closing }
 
-// Merge puts the rules of the services together; what a service drops is left out at the frontends of other owners. It returns the services whose
-// acknowledgement may have changed.
+// Merge puts the rules of the services together; what a service drops is left out at the frontends
+// of other owners. It returns the services whose acknowledgement may have changed.
 func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(frontend.Key) (string, bool)) []string {
 	rules := acl.Merge(plans, owner)
 	r.stale = false
@@ -223,7 +232,8 @@ func (r *Ranges) Forget() {
 // Known reports whether it is known what VPP holds, or not needed.
 func (r *Ranges) Known() bool { return r.absent || r.have != nil }
 
-// Interfaces adopts another interface set. Where an interface that has a list of ours is not the same any more, it is not known what VPP holds.
+// Interfaces adopts another interface set. Where an interface that has a list of ours is not the
+// same any more, it is not known what VPP holds.
 func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
 	r.want.Interfaces, r.news = acl.Classes(now), true
 	r.recheck()
@@ -247,8 +257,9 @@ func (r *Ranges) Needed() bool {
 	return !r.absent && (r.have == nil || len(r.want.Rules) > 0 || len(r.have.ACLs)+len(r.have.Spare) > 0)
 }
 
-// Additions are the operations for what is missing; none when VPP drops everything that it should. What VPP holds must be known. again says that VPP
-// refused them before: then what it refused comes alone.
+// Additions are the operations for what is missing; none when VPP drops everything that it should.
+// What VPP holds must be known. again says that VPP refused them before: then what it refused comes
+// alone.
 func (r *Ranges) Additions(again bool) []acl.Op {
 	if !r.Needed() || !r.missing {
 		return nil
@@ -274,8 +285,8 @@ func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
 	return ops[at : at+1]
 }
 
-// Removals are the operations for what is superfluous, but for rules of rows that are dirty and rely on them. What VPP holds must be known. again is as
-// for Additions.
+// Removals are the operations for what is superfluous, but for rules of rows that are dirty and
+// rely on them. What VPP holds must be known. again is as for Additions.
 func (r *Ranges) Removals(dirty func(frontend.Key) bool, again bool) []acl.Op {
 	if !r.Needed() || !r.extra {
 		return nil
@@ -316,8 +327,8 @@ func (r *Ranges) Waiting(dirty func(frontend.Key) bool) bool {
 	return r.extra && len(r.kept) > 0 && !slices.ContainsFunc(r.kept, dirty)
 }
 
-// Adopt takes what was read; nil = VPP has no access lists. It reports whether that changes whether anything can be dropped, and whether VPP was
-// modified outside of the agent.
+// Adopt takes what was read; nil = VPP has no access lists. It reports whether that changes whether
+// anything can be dropped, and whether VPP was modified outside of the agent.
 func (r *Ranges) Adopt(have *acl.State) (availability, drifted bool) {
 	known := r.have != nil && !r.missing
 	r.have = have
@@ -340,20 +351,23 @@ func (r *Ranges) Refused(op *acl.Op) { r.blamed = op }
 // Services are all services that drop something, ordered.
 func (r *Ranges) Services() []string { return slices.Sorted(maps.Keys(r.plans)) }
 
-// Concerned are the services whose acknowledgement depends on whether VPP takes access lists, ordered.
+// Concerned are the services whose acknowledgement depends on whether VPP takes access lists,
+// ordered.
 func (r *Ranges) Concerned() []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(r.plans)), maps.Keys(r.leaving))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Compare compares VPP with what it should drop, and returns the services whose acknowledgement may have changed.
+// Compare compares VPP with what it should drop, and returns the services whose acknowledgement may
+// have changed.
 func (r *Ranges) Compare() []string {
 	before := r.standing
 	switch {
 	case r.absent:
 		r.standing = acl.Standing{}
-	case r.want.Interfaces == nil: // whatever VPP drops, it is not known on which interfaces it should
+	case r.want.Interfaces == nil:
+		// whatever VPP drops, it is not known on which interfaces it should
 		r.standing = acl.Compare(nil, &r.want)
 	default:
 		r.standing = acl.Compare(r.have, &r.want)
@@ -375,10 +389,12 @@ func (r *Ranges) Compare() []string {
 	return slices.Sorted(maps.Keys(services))
 }
 
-// Missing reports whether something that should be dropped in front of a row is not, so that the row has to wait.
+// Missing reports whether something that should be dropped in front of a row is not, so that the
+// row has to wait.
 func (r *Ranges) Missing(k frontend.Key) bool { return r.standing.Missing[k] }
 
-// Left forgets the frontends of a service of which VPP drops no more than it should, and reports whether there is none left.
+// Left forgets the frontends of a service of which VPP drops no more than it should, and reports
+// whether there is none left.
 func (r *Ranges) Left(service string) bool {
 	if r.absent {
 		delete(r.leaving, service)
@@ -397,7 +413,8 @@ func (r *Ranges) Left(service string) bool {
 	return false
 }
 
-// Diff returns what would make a state equal to what is wanted; nil where VPP has no access lists or the interfaces are not known.
+// Diff returns what would make a state equal to what is wanted; nil where VPP has no access lists
+// or the interfaces are not known.
 func (r *Ranges) Diff(sweep bool) func(have *acl.State) []acl.Op {
 	if r.absent || r.want.Interfaces == nil {
 		return nil

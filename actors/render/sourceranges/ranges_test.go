@@ -35,7 +35,8 @@ func at(t *testing.T, address string) frontend.Key {
 	return k
 }
 
-// settle puts the rules together; all frontends belong to the service that is given for them, or to the service that wants them.
+// settle puts the rules together; all frontends belong to the service that is given for them, or to
+// the service that wants them.
 func (r *Ranges) settle(owners map[frontend.Key]string) []string {
 	plans, moved, _ := r.Fit()
 	r.Close()
@@ -112,7 +113,8 @@ func TestRangesLife(t *testing.T) {
 	}
 }
 
-// TestDropsOfTheOwnerCount: what other services drop that want the frontend does not; source ranges do.
+// TestDropsOfTheOwnerCount: what other services drop that want the frontend does not; source ranges
+// do.
 func TestDropsOfTheOwnerCount(t *testing.T) {
 	r, k := New(acl.Config{}), at(t, "10.0.0.1")
 	r.Interfaces(nil, interfaces(1))
@@ -139,8 +141,8 @@ func TestDropsOfTheOwnerCount(t *testing.T) {
 	}
 }
 
-// TestWithoutRoom: a service that needs too many rules is not served at its frontends with source ranges, nor is another service there; it says so, and has
-// room again when it needs less.
+// TestWithoutRoom: a service that needs too many rules is not served at its frontends with source
+// ranges, nor is another service there; it says so, and has room again when it needs less.
 func TestWithoutRoom(t *testing.T) {
 	many := make([]string, acl.MaxServiceRules)
 	for i := range many {
@@ -183,7 +185,8 @@ func TestTheRefusedListIsTriedAlone(t *testing.T) {
 	}
 }
 
-// TestWithoutAccessLists: nothing is dropped, what has source ranges is not served, and services know it.
+// TestWithoutAccessLists: nothing is dropped, what has source ranges is not served, and services
+// know it.
 func TestWithoutAccessLists(t *testing.T) {
 	r, k := New(acl.Config{}), at(t, "10.0.0.1")
 	r.Interfaces(nil, interfaces(1))

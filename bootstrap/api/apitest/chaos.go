@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// chaos holds the faults of a Troupe. They last until they are stopped; a fault without a duration ends at once.
+// chaos holds the faults of a Troupe. They last until they are stopped; a fault without a duration
+// ends at once.
 type chaos struct {
 	records []live.Record // the oldest first
 	run     *live.RunStatus
@@ -55,7 +56,8 @@ func (t *Troupe) Inject(_ context.Context, who string, f live.Fault) (*live.Reco
 	return &r, nil
 }
 
-// StartDrill satisfies api.Controller; the drill is over at once, and has passed unless a service has failed.
+// StartDrill satisfies api.Controller; the drill is over at once, and has passed unless a service
+// has failed.
 func (t *Troupe) StartDrill(_ context.Context, who string, plan live.Plan) (*live.RunStatus, error) {
 	if err := plan.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)

@@ -26,8 +26,8 @@ var described = sync.OnceValue(func() (document object) {
 	return document
 })
 
-// Described compares an answer with the OpenAPI document: its status, its type of content and its body, where a field without a description is an
-// error. It returns the path of the operation.
+// Described compares an answer with the OpenAPI document: its status, its type of content and its
+// body, where a field without a description is an error. It returns the path of the operation.
 func Described(method, target string, code int, contentType string, body []byte) (path string, err error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -66,7 +66,8 @@ func Described(method, target string, code int, contentType string, body []byte)
 	return path, errors.Join(conforms("", value, content["schema"].(object))...)
 }
 
-// operationsOf returns the path of the document that fits a path of a request best: the one with the fewest parameters.
+// operationsOf returns the path of the document that fits a path of a request best: the one with
+// the fewest parameters.
 func operationsOf(requested string) (best string, operations object) {
 	paths := described()["paths"].(object)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -97,7 +98,8 @@ func resolve(o object) object {
 	return at
 }
 
-// conforms returns what of a value is not as its schema says. It knows the keywords that the document uses.
+// conforms returns what of a value is not as its schema says. It knows the keywords that the
+// document uses.
 func conforms(at string, value any, schema object) (errs []error) {
 	schema = resolve(schema)
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(at+": "+format, args...)) }

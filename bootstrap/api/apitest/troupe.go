@@ -15,11 +15,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// Began is when everything in a Troupe began; each of its events is a second later than the one before.
+// Began is when everything in a Troupe began; each of its events is a second later than the one
+// before.
 var Began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// Troupe is a semantic Backend: actors that can be suspended and killed, a journal that grows with what is done, services whose numbers
-// fit. Its interfaces are not known, because its VPP is not connected, until Uplink is set.
+// Troupe is a semantic Backend: actors that can be suspended and killed, a journal that grows with
+// what is done, services whose numbers fit. Its interfaces are not known, because its VPP is not
+// connected, until Uplink is set.
 type Troupe struct {
 	// Hooks change how it answers; set them before the first request.
 	Hooks Hooks
@@ -50,7 +52,8 @@ type Hooks struct {
 
 var _ api.Backend = (*Troupe)(nil)
 
-// New returns an agent with this many services, "shop/service-000" and so on; every tenth has failed.
+// New returns an agent with this many services, "shop/service-000" and so on; every tenth has
+// failed.
 func New(services int) *Troupe {
 	t := &Troupe{
 		actors: map[string]*api.Actor{}, services: map[string]*api.ServiceDetail{},

@@ -86,7 +86,8 @@ type imageConfig struct {
 	} `json:"rootfs"`
 }
 
-// Write writes an archive with one image for several platforms under a name, for example troupe.dev/troupe:v1.
+// Write writes an archive with one image for several platforms under a name, for example
+// troupe.dev/troupe:v1.
 func Write(w io.Writer, name string, images []Image) error {
 	a := &archive{tar: tar.NewWriter(w), written: map[string]bool{}}
 	all := index{SchemaVersion: 2, MediaType: typeIndex}

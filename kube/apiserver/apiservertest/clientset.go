@@ -1,4 +1,5 @@
-// Package apiservertest makes an apiserver.Client of a clientset of client-go, which has a fake. Only tests import it.
+// Package apiservertest makes an apiserver.Client of a clientset of client-go, which has a fake.
+// Only tests import it.
 package apiservertest
 
 import (

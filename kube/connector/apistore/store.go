@@ -86,7 +86,8 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 	}
 	var synced []<-chan struct{}
 	for _, informer := range []cache.SharedIndexInformer{s.services, s.slices, s.nodes, s.ranges} {
-		if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil { // troubles has it
+		if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
+			// troubles has it
 			return fmt.Errorf("set up informer: %w", err)
 		}
 		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -56,7 +56,8 @@ func (t *troubles) String() string {
 	return strings.Join(out, "; ")
 }
 
-// noted notes the outcome of each request. A list alone sees no changes, so its success says nothing.
+// noted notes the outcome of each request. A list alone sees no changes, so its success says
+// nothing.
 func noted(lw cache.ListerWatcherWithContext, note func(err error)) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTroubles: a cause is said once, without the URL of the request, and is over with the next watch.
+// TestTroubles: a cause is said once, without the URL of the request, and is over with the next
+// watch.
 func TestTroubles(t *testing.T) {
 	var s troubles
 	if got := s.String(); got != "" {

@@ -29,7 +29,8 @@ func (s *Store) Write(ctx context.Context, w render.Write) (*corev1.Service, err
 	return nil, classify(fmt.Sprintf("%s EndpointSlice %s/%s", w.Verb, w.Slice.Namespace, w.Slice.Name), err)
 }
 
-// write makes one write. An update carries the resource version that was compared; a deletion has it as a precondition.
+// write makes one write. An update carries the resource version that was compared; a deletion has
+// it as a precondition.
 func write[P metav1.Object](ctx context.Context, api apiserver.Objects[P], verb render.Verb, object P) (P, error) {
 	switch verb {
 	case render.Create:

@@ -11,9 +11,10 @@ var (
 	compatible = netip.MustParsePrefix("::/96")           // RFC 4291
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // RFC 2765
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")    // RFC 6052
-	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")  // RFC 8215: with prefixes of any length in it
-	sixToFour  = netip.MustParsePrefix("2002::/16")       // RFC 3056
-	teredo     = netip.MustParsePrefix("2001::/32")       // RFC 4380
+	// RFC 8215: with prefixes of any length in it
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
+	sixToFour  = netip.MustParsePrefix("2002::/16") // RFC 3056
+	teredo     = netip.MustParsePrefix("2001::/32") // RFC 4380
 )
 
 // embedded returns the IPv4 addresses to which packets for an IPv6 address may get, through a
@@ -27,7 +28,9 @@ func embedded(a netip.Addr) []netip.Addr {
 		return nil
 	case compatible.Contains(a), translated.Contains(a), nat64.Contains(a):
 		return []netip.Addr{last}
-	case localNAT64.Contains(a): // the place follows from the length of the prefix, 48, 56, 64 or 96; where it is not, there are zeros
+	case localNAT64.Contains(a):
+		// the place follows from the length of the prefix, 48, 56, 64 or 96; where it is not, there
+		// are zeros
 		all := []netip.Addr{at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), last}
 		return slices.DeleteFunc(all, thisNetwork.Contains)
 	case sixToFour.Contains(a):

@@ -13,9 +13,10 @@ const (
 	hashDigits = 5
 )
 
-// Label returns the name of the Service for a name of a source: prefix and name as they are where that is a DNS-1035 label; otherwise lowercase,
-// "-" for what a label cannot hold, shortened, and with the hash of the name at the end, so that "a_b" and "a.b" stay distinct. The same
-// arguments always give the same label. The prefix must begin a label, or be empty.
+// Label returns the name of the Service for a name of a source: prefix and name as they are where
+// that is a DNS-1035 label; otherwise lowercase, "-" for what a label cannot hold, shortened, and
+// with the hash of the name at the end, so that "a_b" and "a.b" stay distinct. The same arguments
+// always give the same label. The prefix must begin a label, or be empty.
 func Label(prefix, name string) string {
 	if exact := prefix + name; isLabel(exact) {
 		return exact
@@ -69,8 +70,9 @@ type Sourced struct {
 	Services []Service
 }
 
-// Assign gives each service its label. Of services with the same label one gets it: that of the earlier source, of one source that whose name needed no
-// change, then the lesser name; the others are problems. The result is ordered by label and does not depend on the order of the services.
+// Assign gives each service its label. Of services with the same label one gets it: that of the
+// earlier source, of one source that whose name needed no change, then the lesser name; the others
+// are problems. The result is ordered by label and does not depend on the order of the services.
 func Assign(prefix string, sources []Sourced) ([]Named, []Problem) {
 	type candidate struct {
 		Named

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestA11Labels: names that Kubernetes does not take become labels that it takes, distinct and always the same.
+// TestA11Labels: names that Kubernetes does not take become labels that it takes, distinct and
+// always the same.
 func TestA11Labels(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	seen := map[string]string{}
@@ -59,7 +60,8 @@ func FuzzA29Label(f *testing.F) {
 	})
 }
 
-// TestA12Collisions: of services that want one name the same one gets it, whatever their order, and the others are reported.
+// TestA12Collisions: of services that want one name the same one gets it, whatever their order, and
+// the others are reported.
 func TestA12Collisions(t *testing.T) {
 	alias := Label("", "V1.api") // a service of exactly this name is registered as well
 	first := []Service{{Name: "V1.api"}, {Name: alias}, {Name: "web"}}
@@ -82,7 +84,8 @@ func TestA12Collisions(t *testing.T) {
 	}
 }
 
-// TestA12AssignProperty: every service is either named or a problem, labels are distinct and ordered, and the order of services does not matter.
+// TestA12AssignProperty: every service is either named or a problem, labels are distinct and
+// ordered, and the order of services does not matter.
 func TestA12AssignProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfDistinct(rapid.StringMatching(`[aAB._-]{1,3}`), rapid.ID[string])

@@ -8,23 +8,28 @@ import (
 
 // The reasons for which an address is refused.
 const (
-	ReasonNoAddress    Reason = "no-address"    // empty, a host name, or with a zone
-	ReasonUnspecified  Reason = "unspecified"   // 0.0.0.0/8, ::
-	ReasonLoopback     Reason = "loopback"      // 127.0.0.0/8, ::1
-	ReasonLinkLocal    Reason = "link-local"    // 169.254.0.0/16 with the metadata services of clouds, fe80::/10
+	ReasonNoAddress   Reason = "no-address"  // empty, a host name, or with a zone
+	ReasonUnspecified Reason = "unspecified" // 0.0.0.0/8, ::
+	ReasonLoopback    Reason = "loopback"    // 127.0.0.0/8, ::1
+	// 169.254.0.0/16 with the metadata services of clouds, fe80::/10
+	ReasonLinkLocal    Reason = "link-local"
 	ReasonMulticast    Reason = "multicast"     // and broadcast
 	ReasonServiceRange Reason = "service-range" // a virtual address of the cluster
 	ReasonNode         Reason = "node"          // an address of a node
-	ReasonMetadata     Reason = "metadata"      // services of clouds for their machines, with credentials of the nodes
-	ReasonPod          Reason = "pod"           // in a network of pods
-	ReasonDenied       Reason = "denied"        // in Policy.Deny
+	// services of clouds for their machines, with credentials of the nodes
+	ReasonMetadata Reason = "metadata"
+	ReasonPod      Reason = "pod"    // in a network of pods
+	ReasonDenied   Reason = "denied" // in Policy.Deny
 )
 
-// Policy says which addresses instances may have. The zero value refuses those that EndpointSlices must not have.
+// Policy says which addresses instances may have. The zero value refuses those that EndpointSlices
+// must not have.
 type Policy struct {
-	// ServiceRanges are the ranges of cluster IPs: an instance there would make one service an alias of another.
+	// ServiceRanges are the ranges of cluster IPs: an instance there would make one service an
+	// alias of another.
 	ServiceRanges []netip.Prefix
-	// Nodes are the addresses of the nodes: an instance there would open what listens on the nodes to all pods.
+	// Nodes are the addresses of the nodes: an instance there would open what listens on the nodes
+	// to all pods.
 	Nodes []netip.Addr
 	// Pods are the networks of pods: an instance there would lead past the policies that the pods
 	// of a Service are chosen by.
@@ -53,7 +58,8 @@ func (p *Policy) Clone() Policy {
 	return out
 }
 
-// Address returns the address of an instance in its canonical form, or the reason for which it is refused.
+// Address returns the address of an instance in its canonical form, or the reason for which it is
+// refused.
 func (p *Policy) Address(i Instance) (netip.Addr, *Problem) {
 	text := i.Address
 	if text == "" {

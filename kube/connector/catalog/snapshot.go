@@ -12,11 +12,12 @@ import (
 type Snapshot struct {
 	// Services of the source. After Clean: ordered by name, each name once.
 	Services []Service
-	// Complete says that a service that is not in Services does not exist. False after a partial answer: then Services may be used, but nothing
-	// follows from what is missing.
+	// Complete says that a service that is not in Services does not exist. False after a partial
+	// answer: then Services may be used, but nothing follows from what is missing.
 	Complete bool
-	// Repeated says that the source was asked once more which services there are, and has said the same as before. Only that confirms that services
-	// have vanished: an instance that changes does not.
+	// Repeated says that the source was asked once more which services there are, and has said the
+	// same as before. Only that confirms that services have vanished: an instance that changes does
+	// not.
 	Repeated bool
 	// Problems are what was left out, and why.
 	Problems []Problem
@@ -42,7 +43,8 @@ func (i Instance) Equal(other Instance) bool {
 type Service struct {
 	// Name as the source spells it.
 	Name string
-	// Unknown says that the service exists, but its content could not be read: what is in the cluster stays as it is.
+	// Unknown says that the service exists, but its content could not be read: what is in the
+	// cluster stays as it is.
 	Unknown bool
 	// Ports of the service. None: those that the instances name.
 	Ports []Port
@@ -68,8 +70,8 @@ type Instance struct {
 	Address string
 	// NodeAddress is used where Address is empty.
 	NodeAddress string
-	// Ports of this instance by the name of the port. Nil: it serves every port of the service at the port's own number. Otherwise it serves only the
-	// ports that are named here.
+	// Ports of this instance by the name of the port. Nil: it serves every port of the service at
+	// the port's own number. Otherwise it serves only the ports that are named here.
 	Ports map[string]uint16
 	// State says whether it serves.
 	State State
@@ -99,7 +101,8 @@ type Problem struct {
 	Reason Reason
 	// Message says what was wrong, and with which value.
 	Message string
-	// Object is the name of the Service in the cluster that the problem is about, and UID its UID; "" if there is none.
+	// Object is the name of the Service in the cluster that the problem is about, and UID its UID;
+	// "" if there is none.
 	Object, UID string
 }
 
@@ -155,7 +158,8 @@ type Limits struct {
 	List int
 }
 
-// DefaultLimits are far above what catalogs hold, and low enough that a hostile one cannot exhaust the connector or the API server.
+// DefaultLimits are far above what catalogs hold, and low enough that a hostile one cannot exhaust
+// the connector or the API server.
 func DefaultLimits() Limits {
 	return Limits{Services: 10_000, Instances: 5000, All: 50_000, Body: 8 << 20, List: 64 << 20}
 }
@@ -208,7 +212,8 @@ func Clean(s Snapshot, limits Limits) Snapshot {
 	return out
 }
 
-// compareInstances orders the ones that serve before the others, so that a limit costs no healthy one first.
+// compareInstances orders the ones that serve before the others, so that a limit costs no healthy
+// one first.
 func compareInstances(a, b Instance) int {
 	if a.State != b.State {
 		return int(a.State) - int(b.State)

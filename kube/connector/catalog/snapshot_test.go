@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestClean: within the limits, ordered, each name once; what is left out is reported, and a service that is left out for the limit makes the snapshot
-// incomplete, so that it is not deleted.
+// TestClean: within the limits, ordered, each name once; what is left out is reported, and a
+// service that is left out for the limit makes the snapshot incomplete, so that it is not deleted.
 func TestClean(t *testing.T) {
 	in := Snapshot{Complete: true, Services: []Service{
 		{Name: "d"},

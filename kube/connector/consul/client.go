@@ -45,7 +45,8 @@ func newClient(o Options) (*client, error) {
 			return (&tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, network, address)
 		}
 	}
-	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // would carry the token elsewhere
+	// would carry the token elsewhere
+	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{o, &http.Client{Transport: transport, CheckRedirect: refuse}, make(chan struct{}, turns)}, nil
 }
 
@@ -89,7 +90,8 @@ func (c *client) get(ctx context.Context, index uint64, most int, decode func(*a
 		return 0, fmt.Errorf("get %s: no leader is known", path)
 	case response.Header.Get("X-Consul-Results-Filtered-By-ACLs") == "true":
 		return 0, fmt.Errorf("get %s: the answer is filtered by ACL: the token must be allowed to read every service and node", path)
-	case request.Header.Get(tokenHeader) == "" && response.Header.Get("X-Consul-Default-ACL-Policy") == "deny": // Consul filters then, and does not say so
+	case request.Header.Get(tokenHeader) == "" && response.Header.Get("X-Consul-Default-ACL-Policy") == "deny":
+		// Consul filters then, and does not say so
 		return 0, fmt.Errorf("get %s: a token is needed: the default policy of Consul is deny", path)
 	}
 	next, err := strconv.ParseUint(response.Header.Get("X-Consul-Index"), 10, 64)
@@ -152,7 +154,8 @@ func (c *client) token() (string, error) {
 	return token, nil
 }
 
-// nextIndex returns the index to ask with after an answer: never below 1, and 0, so without blocking, where it went back.
+// nextIndex returns the index to ask with after an answer: never below 1, and 0, so without
+// blocking, where it went back.
 func nextIndex(last, next uint64) uint64 {
 	if next < last {
 		return 0

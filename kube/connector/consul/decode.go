@@ -76,7 +76,8 @@ var errTooMany = own("too many")
 // catalog.Clean refuses it.
 const keptName = catalog.MaxName + 1
 
-// decodeChecks returns the checks in an answer of /v1/health/state, with the names of their services; "" = the check is one of a node.
+// decodeChecks returns the checks in an answer of /v1/health/state, with the names of their
+// services; "" = the check is one of a node.
 func decodeChecks(a *answer, most int) (map[check]string, error) {
 	out := map[check]string{}
 	err := each(a, "checks", func(c struct{ Node, CheckID, ServiceName string }) error {

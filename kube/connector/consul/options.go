@@ -25,11 +25,12 @@ type Options struct {
 	Limits catalog.Limits
 }
 
-// FromKubernetes is the tag that Consul's catalog sync gives to services that come from a cluster. Instances with it would come back to where they
-// are from.
+// FromKubernetes is the tag that Consul's catalog sync gives to services that come from a cluster.
+// Instances with it would come back to where they are from.
 const FromKubernetes = "k8s"
 
-// Parse returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The error names the part that is wrong.
+// Parse returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The error
+// names the part that is wrong.
 func Parse(text string) (Options, error) {
 	out := Options{ExcludedTag: FromKubernetes}
 	u, err := url.Parse(text)

@@ -11,7 +11,8 @@ import (
 
 const (
 	readers = 16 // services read at the same time
-	// connections is one for each reader and for each blocking query. A Consul agent allows a client 200.
+	// connections is one for each reader and for each blocking query. A Consul agent allows a
+	// client 200.
 	connections = readers + 3
 )
 
@@ -57,7 +58,8 @@ type (
 	}
 )
 
-// Run satisfies connector.Source. It never fails: what cannot be read makes a snapshot incomplete or a service unknown.
+// Run satisfies connector.Source. It never fails: what cannot be read makes a snapshot incomplete
+// or a service unknown.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -132,7 +134,8 @@ func (s *Source) list(ctx context.Context, index uint64) (any, uint64, error) {
 	return listing{names, index == 0 || next != index, err}, next, err
 }
 
-// fail asks for the critical checks. Consul answers when one becomes critical or ceases to be, and not when another one changes.
+// fail asks for the critical checks. Consul answers when one becomes critical or ceases to be, and
+// not when another one changes.
 func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
 	var checks map[check]string
 	next, err := s.lists(ctx, index, func(a *answer) (err error) {

@@ -19,7 +19,8 @@ import (
 
 var _ connector.Source = (*Source)(nil)
 
-// run starts a source against the handler, which sees queries that do not block; those that block end with the client.
+// run starts a source against the handler, which sees queries that do not block; those that block
+// end with the client.
 func run(t *testing.T, handler http.HandlerFunc) <-chan catalog.Snapshot {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	spacing    = 100 * time.Millisecond // least time between two blocking queries, and between two snapshots
-	firstDelay = time.Second            // after a failure, doubled up to lastDelay
+	// least time between two blocking queries, and between two snapshots
+	spacing    = 100 * time.Millisecond
+	firstDelay = time.Second // after a failure, doubled up to lastDelay
 	lastDelay  = time.Minute
 	resweep    = 5 * time.Minute  // everything is read again that often, whatever Consul says
 	sweepShare = 10               // sweeps take at most one part in so many of the time,
 	credit     = 30 * time.Second // which has been saved for at most so long
 )
 
-// state is what the goroutine of Run knows: which services there are, which have to be read, and when something is to be done.
+// state is what the goroutine of Run knows: which services there are, which have to be read, and
+// when something is to be done.
 type state struct {
 	most     int // instances of all services
 	have     int
@@ -107,7 +109,8 @@ func (st *state) take(report any, now time.Time) {
 	}
 }
 
-// list takes the names. New ones are read at once; what else may have changed in the catalog is found by reading all.
+// list takes the names. New ones are read at once; what else may have changed in the catalog is
+// found by reading all.
 func (st *state) list(r listing, now time.Time) {
 	st.publish(now) // an answer without a change confirms the one before
 	st.listed, st.errs.listing = r.err == nil, r.err
@@ -151,7 +154,8 @@ func (st *state) sweepAll(now time.Time) {
 	st.at.sweep = later(now, st.sweep.until)
 }
 
-// fail takes the critical checks: services with a check that was not critical before, or is not any more, are read at once.
+// fail takes the critical checks: services with a check that was not critical before, or is not any
+// more, are read at once.
 func (st *state) fail(r failing, now time.Time) {
 	if st.errs.failing != nil || r.err != nil {
 		st.publish(now)
@@ -181,7 +185,8 @@ func (st *state) fail(r failing, now time.Time) {
 	}
 }
 
-// house takes the addresses of the nodes: services on a node that has got another one are read at once.
+// house takes the addresses of the nodes: services on a node that has got another one are read at
+// once.
 func (st *state) house(r housing, now time.Time) {
 	if st.errs.housing != nil || r.err != nil {
 		st.publish(now)

@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// settled is a state that has read these services, each with an instance on the node of the same name.
+// settled is a state that has read these services, each with an instance on the node of the same
+// name.
 func settled(t *testing.T, now time.Time, names ...string) *state {
 	t.Helper()
 	st := newState(3)
@@ -32,7 +33,8 @@ func drain(st *state, now time.Time) (names []string) {
 	return names
 }
 
-// TestStateReadsWhatChanged: a check, or a node with another address, has the services that it concerns read, and no other.
+// TestStateReadsWhatChanged: a check, or a node with another address, has the services that it
+// concerns read, and no other.
 func TestStateReadsWhatChanged(t *testing.T) {
 	now := time.Now()
 	ofB, ofNode := map[check]string{{"x", "c"}: "b"}, map[check]string{{"a", "serfHealth"}: ""}
@@ -61,8 +63,8 @@ func TestStateReadsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestStateSweeps: another index of the catalog has all services read, at once after some rest, and for a tenth of the time while the catalog changes all
-// the time.
+// TestStateSweeps: another index of the catalog has all services read, at once after some rest, and
+// for a tenth of the time while the catalog changes all the time.
 func TestStateSweeps(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")
@@ -93,7 +95,8 @@ func TestStateSweeps(t *testing.T) {
 	}
 }
 
-// TestStateOfAFailedService: a service that cannot be read is unknown, and is read again; one that is gone is not in the snapshot.
+// TestStateOfAFailedService: a service that cannot be read is unknown, and is read again; one that
+// is gone is not in the snapshot.
 func TestStateOfAFailedService(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")

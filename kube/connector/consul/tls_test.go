@@ -21,7 +21,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// TestTLSAndTokenRotate: a server is trusted by the authority that is in the file now, and gets the token that is in the file now.
+// TestTLSAndTokenRotate: a server is trusted by the authority that is in the file now, and gets the
+// token that is in the file now.
 func TestTLSAndTokenRotate(t *testing.T) {
 	var tokens []string
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,8 @@ func (d dialer) ask(ctx context.Context, servers []netip.AddrPort, q dnsmessage.
 	return message{}, err
 }
 
-// exchange asks one server once. The source port is a random one of the kernel's, since the socket is new.
+// exchange asks one server once. The source port is a random one of the kernel's, since the socket
+// is new.
 func (d dialer) exchange(ctx context.Context, network string, server netip.AddrPort, q dnsmessage.Question) (message, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -88,7 +89,8 @@ func plain(err error) error {
 	return err
 }
 
-// newQuery returns a query with its ID. It asks for recursion and allows answers of udpPayload bytes.
+// newQuery returns a query with its ID. It asks for recursion and allows answers of udpPayload
+// bytes.
 func newQuery(q dnsmessage.Question) (id uint16, query []byte, err error) {
 	var random [2]byte
 	_, _ = rand.Read(random[:]) // never fails

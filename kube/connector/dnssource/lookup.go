@@ -19,7 +19,8 @@ type lookup struct {
 	ttl     uint32 // seconds, the shortest of what was read
 }
 
-// records returns the records of a type that a name has, behind any aliases; none if it has none or does not exist.
+// records returns the records of a type that a name has, behind any aliases; none if it has none or
+// does not exist.
 func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([]dnsmessage.Resource, error) {
 	for aliases := 0; ; {
 		q := dnsmessage.Question{Type: t, Class: dnsmessage.ClassINET}
@@ -45,7 +46,8 @@ func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([
 			}
 			name = next
 		}
-		// An alias without the records of its target: the server knows no more about the target, which has to be asked for.
+		// An alias without the records of its target: the server knows no more about the target,
+		// which has to be asked for.
 		if aliases == begin || !m.exists || m.negative {
 			l.remember(m.ttl)
 			return nil, nil
@@ -53,7 +55,8 @@ func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([
 	}
 }
 
-// owned returns the records of a type that a name has, and if there are none the name of which it is an alias.
+// owned returns the records of a type that a name has, and if there are none the name of which it
+// is an alias.
 func (l *lookup) owned(answers []dnsmessage.Resource, name string, t dnsmessage.Type) (found []dnsmessage.Resource, alias string) {
 	for _, r := range answers {
 		if r.Header.Class != dnsmessage.ClassINET || text(r.Header.Name) != name {

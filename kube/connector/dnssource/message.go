@@ -16,7 +16,8 @@ type message struct {
 	ttl      uint32                // seconds that the SOA record allows this to be remembered
 }
 
-// decode reads an answer. mine says that it is one to this question; if not, the server may still send it. The error says why it is not usable.
+// decode reads an answer. mine says that it is one to this question; if not, the server may still
+// send it. The error says why it is not usable.
 func decode(answer []byte, id uint16, q dnsmessage.Question) (m message, mine bool, err error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(answer)

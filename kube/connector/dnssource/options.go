@@ -17,14 +17,15 @@ type Options struct {
 	Name string
 	// SRV says that Name has SRV records, not addresses.
 	SRV bool
-	// Port of the service. Its number is 0 if it is that of the SRV records; with addresses it is never 0.
+	// Port of the service. Its number is 0 if it is that of the SRV records; with addresses it is
+	// never 0.
 	Port catalog.Port
 	// Servers by address, in the order in which they are asked.
 	Servers []netip.AddrPort
 }
 
-// Parse returns the options in NAME:PORT@SERVER or _PORT._PROTOCOL.NAME[:PORT]@SERVER, with servers ADDRESS[:PORT],... The error names the part that is
-// wrong.
+// Parse returns the options in NAME:PORT@SERVER or _PORT._PROTOCOL.NAME[:PORT]@SERVER, with servers
+// ADDRESS[:PORT],... The error names the part that is wrong.
 func Parse(text string) (Options, error) {
 	what, where, _ := strings.Cut(text, "@")
 	name, number, numbered := strings.Cut(what, ":")

@@ -38,7 +38,8 @@ func New(o Options, log *slog.Logger) *Source {
 	return &Source{options: o, log: log, dial: new(net.Dialer).DialContext}
 }
 
-// Run satisfies connector.Source. It never fails: what cannot be looked up makes a snapshot incomplete.
+// Run satisfies connector.Source. It never fails: what cannot be looked up makes a snapshot
+// incomplete.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	var last catalog.Snapshot
 	var due, published time.Time
@@ -85,7 +86,8 @@ type target struct {
 	name           string
 }
 
-// resolve looks everything up once and returns for how long it holds. With an error nothing is known.
+// resolve looks everything up once and returns for how long it holds. With an error nothing is
+// known.
 func (s *Source) resolve(ctx context.Context) (catalog.Service, []catalog.Problem, time.Duration, error) {
 	l := &lookup{dial: s.dial, servers: s.options.Servers, ttl: math.MaxUint32}
 	out := catalog.Service{Name: s.options.service(), Ports: []catalog.Port{s.options.Port}}
@@ -132,7 +134,8 @@ func (s *Source) resolve(ctx context.Context) (catalog.Service, []catalog.Proble
 	return out, problems, time.Duration(l.ttl) * time.Second, nil
 }
 
-// targetsOf returns the targets of SRV records, those of the lowest priority first; "." as the only one says that there is none.
+// targetsOf returns the targets of SRV records, those of the lowest priority first; "." as the only
+// one says that there is none.
 func targetsOf(records []dnsmessage.Resource) []target {
 	var out []target
 	for _, r := range records {

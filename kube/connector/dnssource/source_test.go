@@ -23,7 +23,8 @@ import (
 
 var _ connector.Source = (*Source)(nil)
 
-// zone is a server in memory. Its records are "NAME TYPE TTL VALUE"; a name without records does not exist, unless it has one of another type.
+// zone is a server in memory. Its records are "NAME TYPE TTL VALUE"; a name without records does
+// not exist, unless it has one of another type.
 type zone struct {
 	mu      sync.Mutex
 	records []string
@@ -174,7 +175,8 @@ func resource(words []string) dnsmessage.Resource {
 	return r
 }
 
-// follow runs a source in virtual time while test runs. last returns the last snapshot as text, once all is quiet.
+// follow runs a source in virtual time while test runs. last returns the last snapshot as text,
+// once all is quiet.
 func follow(t *testing.T, what string, z *zone, test func(t *testing.T, last func() string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -281,7 +283,8 @@ func TestA24Answers(t *testing.T) {
 	}
 }
 
-// TestA24Refresh: answers are refreshed when their TTL ends, within limits; failures keep what was known, and are tried again later and later.
+// TestA24Refresh: answers are refreshed when their TTL ends, within limits; failures keep what was
+// known, and are tried again later and later.
 func TestA24Refresh(t *testing.T) {
 	for ttl, want := range map[int]int{1: 60, 60: 5, 3600: 1} { // times in five minutes
 		z := &zone{records: []string{fmt.Sprintf("web.test A %d 192.0.2.1", ttl), fmt.Sprintf("web.test AAAA %d 2001:db8::1", ttl)}}
@@ -308,7 +311,8 @@ func TestA24Refresh(t *testing.T) {
 			want    string
 		}{
 			{"", []string{"web.test A 5 192.0.2.1"}, time.Second, "web; 192.0.2.1"},
-			{"", []string{"web.test A 5 192.0.2.2"}, 21 * time.Second, "web; 192.0.2.2"}, // there was no AAAA record, which holds for 20 s
+			// there was no AAAA record, which holds for 20 s
+			{"", []string{"web.test A 5 192.0.2.2"}, 21 * time.Second, "web; 192.0.2.2"},
 			{"fails", nil, 10 * time.Minute, "web; unknown; incomplete; look up A of web.test. at 192.0.2.53:53: the server answers ServerFailure"},
 			{"", []string{"web.test A 5 192.0.2.3"}, time.Minute, "web; 192.0.2.3"},
 			{"", nil, 25 * time.Second, "web"},

@@ -3,10 +3,13 @@
 // of others in it are only read: a Service of theirs keeps its name, and its addresses; those of a
 // Node and of its pods are refused for instances.
 //
-// A Service that is created gets a cluster IP of the pool, one of each family, and keeps it, because it stands in the file. The version of an object is
-// the hash of its file, so that what was edited meanwhile is compared anew instead of being overwritten. A file is replaced as a whole (kube/durable).
+// A Service that is created gets a cluster IP of the pool, one of each family, and keeps it,
+// because it stands in the file. The version of an object is the hash of its file, so that what was
+// edited meanwhile is compared anew instead of being overwritten. A file is replaced as a whole
+// (kube/durable).
 //
-// Run reads the files when they change, and must be called once; Observe and Write may be called by any goroutine.
+// Run reads the files when they change, and must be called once; Observe and Write may be called by
+// any goroutine.
 package filestore
 
 import (
@@ -130,7 +133,8 @@ func (s *Store) read() (changed bool) {
 	return s.publish(trouble) || changed
 }
 
-// publish shows what the files hold, and reports whether it is the first time, or the trouble is another one.
+// publish shows what the files hold, and reports whether it is the first time, or the trouble is
+// another one.
 func (s *Store) publish(trouble string) (changed bool) {
 	var seen render.Observed
 	policy := s.config.Policy.Clone()
@@ -218,7 +222,8 @@ func (s *Store) Write(_ context.Context, w render.Write) (*corev1.Service, error
 	return nil, err
 }
 
-// write replaces or removes the file of an object if it is still the one that was compared; nil = it was removed.
+// write replaces or removes the file of an object if it is still the one that was compared; nil =
+// it was removed.
 func (s *Store) write(verb render.Verb, name string, meta *metav1.ObjectMeta, object func() any) (*file, error) {
 	s.dirty = true // the event of the file has it read and published
 	path := filepath.Join(s.config.Directory, name+".yaml")
@@ -274,7 +279,8 @@ func (s *Store) address(service *corev1.Service) error {
 		for s.taken[ip] {
 			ip = ip.Next()
 		}
-		if last := ip.Next(); !network.Contains(ip) || ip.Is4() && !network.Contains(last) { // the last one of IPv4 is the broadcast address
+		if last := ip.Next(); !network.Contains(ip) || ip.Is4() && !network.Contains(last) {
+			// the last one of IPv4 is the broadcast address
 			return fmt.Errorf("no address of %s is free", network)
 		}
 		family := corev1.IPv4Protocol
@@ -292,7 +298,8 @@ func (s *Store) address(service *corev1.Service) error {
 // take marks the cluster IPs of a Service as taken.
 func (s *Store) take(service *corev1.Service) {
 	for _, text := range append(slices.Clone(service.Spec.ClusterIPs), service.Spec.ClusterIP) {
-		if ip, err := netip.ParseAddr(text); err == nil { // others are none, or have errors that the agent reports
+		if ip, err := netip.ParseAddr(text); err == nil {
+			// others are none, or have errors that the agent reports
 			s.taken[ip] = true
 		}
 	}

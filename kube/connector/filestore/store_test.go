@@ -54,7 +54,8 @@ func open(t *testing.T, dir string) *stage {
 	return s
 }
 
-// pass brings the directory to what a source wants, and returns the names of the files that were written.
+// pass brings the directory to what a source wants, and returns the names of the files that were
+// written.
 func (s *stage) pass(names ...string) (writes []string) {
 	s.Helper()
 	var services []catalog.Service
@@ -99,7 +100,8 @@ func (s *stage) clusterIPs() map[string]string {
 	return out
 }
 
-// TestA25ClusterIPs: each Service gets an address of each family, keeps it over a restart, and what is in use or gone is not confused.
+// TestA25ClusterIPs: each Service gets an address of each family, keeps it over a restart, and what
+// is in use or gone is not confused.
 func TestA25ClusterIPs(t *testing.T) {
 	dir := t.TempDir()
 	foreign := "apiVersion: v1\nkind: Service\nmetadata: {name: mine, namespace: other}\nspec: {clusterIP: 10.96.0.1}\n"
@@ -150,7 +152,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestWriteRefuses: what was edited or made by others meanwhile is not overwritten, and a pool that is used up is an error.
+// TestWriteRefuses: what was edited or made by others meanwhile is not overwritten, and a pool that
+// is used up is an error.
 func TestWriteRefuses(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.pass("a")

@@ -1,15 +1,18 @@
-// Package gate decides which services of a source are wanted, and above all which may be deleted. A catalog that answers wrongly, or not at all, must
-// not empty the cluster:
+// Package gate decides which services of a source are wanted, and above all which may be deleted. A
+// catalog that answers wrongly, or not at all, must not empty the cluster:
 //
 //   - nothing is deleted before the first complete snapshot of this process;
 //   - an incomplete snapshot adds and changes, it deletes nothing;
-//   - where more than a percentage of the services in the cluster vanish, or all of them, nothing is deleted until the source has been asked twice more
-//     and has said the same both times, or an operator confirms;
+//   - where more than a percentage of the services in the cluster vanish, or all of them, nothing
+//     is deleted until the source has been asked twice more and has said the same both times, or an
+//     operator confirms;
 //   - while a source fails, the last good state stays;
-//   - a service without healthy instances is no vanished service: it stays, with the instances that it has.
+//   - a service without healthy instances is no vanished service: it stays, with the instances that
+//     it has.
 //
-// A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for each snapshot, changed or not, and Wanted
-// before each comparison with the cluster; both only after the objects of the cluster have been listed once.
+// A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for
+// each snapshot, changed or not, and Wanted before each comparison with the cluster; both only
+// after the objects of the cluster have been listed once.
 package gate
 
 import (
@@ -26,21 +29,25 @@ const confirmations = 2
 type Gate struct {
 	percent int // of the services in the cluster that may vanish at once
 
-	complete bool                       // a complete snapshot was seen
-	known    map[string]catalog.Service // the last good definition of each service that is not released
-	released map[string]bool            // vanished and to be deleted; until it is gone from the cluster or back at the source
-	held     map[string]bool            // vanished and held back
-	agreed   int                        // repeated complete snapshots since
-	base     int                        // services in the cluster when they began to vanish
-	spent    int                        // of those, released without confirmation
+	complete bool // a complete snapshot was seen
+	// the last good definition of each service that is not released
+	known map[string]catalog.Service
+	// vanished and to be deleted; until it is gone from the cluster or back at the source
+	released map[string]bool
+	held     map[string]bool // vanished and held back
+	agreed   int             // repeated complete snapshots since
+	base     int             // services in the cluster when they began to vanish
+	spent    int             // of those, released without confirmation
 }
 
-// New returns a gate through which at most this percentage, 0 to 100, of a source's services may vanish without confirmation.
+// New returns a gate through which at most this percentage, 0 to 100, of a source's services may
+// vanish without confirmation.
 func New(percent int) *Gate {
 	return &Gate{percent: percent, known: map[string]catalog.Service{}, released: map[string]bool{}}
 }
 
-// Offer takes a clean snapshot of the source. owned are the names at the source of the services that are in the cluster because of it.
+// Offer takes a clean snapshot of the source. owned are the names at the source of the services
+// that are in the cluster because of it.
 func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	there := map[string]bool{}
 	for _, service := range s.Services {
@@ -86,7 +93,8 @@ func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 		g.release(nil)
 		return
 	}
-	// Services that vanish one after the other count together, or a slow loss of the catalog would pass below the limit.
+	// Services that vanish one after the other count together, or a slow loss of the catalog would
+	// pass below the limit.
 	if g.spent == 0 {
 		g.base = live
 	}
@@ -123,8 +131,9 @@ func (g *Gate) Confirm() []string {
 	return names
 }
 
-// Wanted returns the services that should be in the cluster, ordered by name: the last good definition of each, and as unknown those that are in the
-// cluster, may not be deleted, and have no definition in this process.
+// Wanted returns the services that should be in the cluster, ordered by name: the last good
+// definition of each, and as unknown those that are in the cluster, may not be deleted, and have no
+// definition in this process.
 func (g *Gate) Wanted(owned []string) []catalog.Service {
 	out := maps.Clone(g.known)
 	for _, name := range owned {

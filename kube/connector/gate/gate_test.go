@@ -49,7 +49,8 @@ func wanted(t *testing.T, g *Gate, owned, want []string) []catalog.Service {
 	return services
 }
 
-// TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot: after a restart all that is there stays, unknown, while the source is away or answers in part.
+// TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot: after a restart all that is there stays,
+// unknown, while the source is away or answers in part.
 func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	for _, s := range wanted(t, g, owned, owned) {
@@ -78,7 +79,8 @@ func TestA6IncompleteDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestA7EmptyAnswer is held back until two further complete snapshots say the same; a partial one in between says nothing.
+// TestA7EmptyAnswer is held back until two further complete snapshots say the same; a partial one
+// in between says nothing.
 func TestA7EmptyAnswer(t *testing.T) {
 	g, owned := New(100), numbered(20)
 	g.Offer(complete(), owned) // the first of this process
@@ -105,7 +107,8 @@ func TestA7EmptyAnswer(t *testing.T) {
 	wanted(t, g, nil, []string{"s001"})
 }
 
-// TestA7Confirm: the word of an operator releases what is held back, and nothing that vanishes later.
+// TestA7Confirm: the word of an operator releases what is held back, and nothing that vanishes
+// later.
 func TestA7Confirm(t *testing.T) {
 	g, owned := New(30), numbered(20)
 	g.Offer(complete(owned[10:]...), owned)
@@ -163,7 +166,8 @@ func TestSlowLoss(t *testing.T) {
 	wanted(t, g, owned, owned[:60])
 }
 
-// TestHeldServiceComesBack: what is held back and seen again was never gone, and another loss starts its own count.
+// TestHeldServiceComesBack: what is held back and seen again was never gone, and another loss
+// starts its own count.
 func TestHeldServiceComesBack(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	g.Offer(complete(owned[5:]...), owned)
@@ -180,7 +184,8 @@ func TestHeldServiceComesBack(t *testing.T) {
 	wanted(t, g, owned, owned[:5])
 }
 
-// TestACatalogThatFillsAgain confirms nothing: a Consul that has lost its data hears of the services one after the other.
+// TestACatalogThatFillsAgain confirms nothing: a Consul that has lost its data hears of the
+// services one after the other.
 func TestACatalogThatFillsAgain(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	for n := range 8 {
@@ -192,7 +197,8 @@ func TestACatalogThatFillsAgain(t *testing.T) {
 	wanted(t, g, owned, owned)
 }
 
-// TestA8UnknownServiceKeepsItsDefinition: a service whose query failed exists, as it was known last.
+// TestA8UnknownServiceKeepsItsDefinition: a service whose query failed exists, as it was known
+// last.
 func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
 	g, owned := New(30), numbered(2)
 	g.Offer(complete(owned...), owned)
@@ -204,7 +210,8 @@ func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
 	}
 }
 
-// TestA4EmptyServiceStays: a service without instances has not vanished, and its instances leave one by one.
+// TestA4EmptyServiceStays: a service without instances has not vanished, and its instances leave
+// one by one.
 func TestA4EmptyServiceStays(t *testing.T) {
 	g, owned := New(30), numbered(1)
 	g.Offer(complete(owned...), owned)
@@ -214,8 +221,9 @@ func TestA4EmptyServiceStays(t *testing.T) {
 	}
 }
 
-// TestA28GateProperty: whatever the source says, a service goes only if the complete snapshot before did not have it; beyond the limit only
-// if the last three did not, or by confirmation. What three complete snapshots agree upon is what is wanted.
+// TestA28GateProperty: whatever the source says, a service goes only if the complete snapshot
+// before did not have it; beyond the limit only if the last three did not, or by confirmation. What
+// three complete snapshots agree upon is what is wanted.
 func TestA28GateProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const percent = 30

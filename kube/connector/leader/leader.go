@@ -1,8 +1,10 @@
-// Package leader chooses the one connector of a cluster that writes, by a Lease with the times of kube-controller-manager.
+// Package leader chooses the one connector of a cluster that writes, by a Lease with the times of
+// kube-controller-manager.
 //
-// The package of client-go for it brings the types of every API group (see kube/apiserver). Like there, clocks of other processes do not matter: a
-// Lease has run out when it was not renewed for its duration since this process saw it last change. The context of a term ends RenewDeadline after
-// the last renewal, before another process may take the Lease.
+// The package of client-go for it brings the types of every API group (see kube/apiserver). Like
+// there, clocks of other processes do not matter: a Lease has run out when it was not renewed for
+// its duration since this process saw it last change. The context of a term ends RenewDeadline
+// after the last renewal, before another process may take the Lease.
 package leader
 
 import (
@@ -40,13 +42,14 @@ type Elector struct {
 	trouble string
 }
 
-// New returns an elector for the Lease of this name. The identity must be another one in each process.
+// New returns an elector for the Lease of this name. The identity must be another one in each
+// process.
 func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, log *slog.Logger) *Elector {
 	return &Elector{leases: leases, name: name, identity: identity, log: log.With("lease", name)}
 }
 
-// Run competes until ctx ends. lead is called for each term, with a context that ends with it, and must return soon after; the Lease is released when
-// ctx ends.
+// Run competes until ctx ends. lead is called for each term, with a context that ends with it, and
+// must return soon after; the Lease is released when ctx ends.
 func (e *Elector) Run(ctx context.Context, lead func(term context.Context)) {
 	for ctx.Err() == nil {
 		if !e.attempt(ctx) {
@@ -120,7 +123,8 @@ func (e *Elector) try(ctx context.Context) (held bool, err error) {
 	}
 	lease = lease.DeepCopy()
 	claim(lease, e.identity, now)
-	lease, err = e.leases.Update(ctx, lease, metav1.UpdateOptions{}) // refused if it has changed meanwhile
+	// refused if it has changed meanwhile
+	lease, err = e.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	e.see(lease, err)
 	return err == nil, wrap("update", e.name, err)
 }
@@ -132,7 +136,8 @@ func (e *Elector) see(lease *coordinationv1.Lease, err error) {
 	}
 }
 
-// free reports whether this process may hold the Lease: it does, none does, or the holder has not renewed it in time.
+// free reports whether this process may hold the Lease: it does, none does, or the holder has not
+// renewed it in time.
 func (e *Elector) free(now time.Time) bool {
 	duration := Duration
 	if s := e.seen.Spec.LeaseDurationSeconds; s != nil {

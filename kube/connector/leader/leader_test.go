@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// leases hold one Lease and refuse what the API server refuses: a second creation, and an update of another version.
+// leases hold one Lease and refuse what the API server refuses: a second creation, and an update of
+// another version.
 type leases struct {
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease
@@ -119,7 +120,8 @@ func (r *terms) lead(name string, begin time.Time) func(context.Context) {
 	}
 }
 
-// TestA21OneLeads: whatever happens to the leader, the next one begins after its term has ended, and it does begin.
+// TestA21OneLeads: whatever happens to the leader, the next one begins after its term has ended,
+// and it does begin.
 func TestA21OneLeads(t *testing.T) {
 	for _, c := range []struct {
 		name string

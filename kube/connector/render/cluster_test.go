@@ -22,7 +22,8 @@ type reporter interface {
 	Fatalf(format string, args ...any)
 }
 
-// cluster is a namespace that takes writes as the API server does: it checks, fills in defaults, and refuses what has changed since.
+// cluster is a namespace that takes writes as the API server does: it checks, fills in defaults,
+// and refuses what has changed since.
 type cluster struct {
 	t        reporter
 	services map[string]*corev1.Service

@@ -21,7 +21,8 @@ type Verb string
 const (
 	Create Verb = "create"
 	Update Verb = "update" // the object has the resource version that was compared
-	Delete Verb = "delete" // only if the object still has the UID and resource version that were compared
+	// only if the object still has the UID and resource version that were compared
+	Delete Verb = "delete"
 )
 
 // Write is one write of one object: either Service or Slice is set.
@@ -56,7 +57,8 @@ type differ struct {
 	problems []catalog.Problem
 }
 
-// Diff returns the writes that turn the observed objects into the wanted ones. sources are those that wanted was rendered of: objects of others are foreign.
+// Diff returns the writes that turn the observed objects into the wanted ones. sources are those
+// that wanted was rendered of: objects of others are foreign.
 func Diff(wanted Wanted, seen Observed, sources []catalog.Sourced, o Options) Changes {
 	d := &differ{
 		services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}, work: map[string][]Write{},
@@ -68,7 +70,8 @@ func Diff(wanted Wanted, seen Observed, sources []catalog.Sourced, o Options) Ch
 	for _, s := range seen.Slices {
 		d.slices[s.Name] = s
 	}
-	keep, services, parts := map[string]bool{}, map[string]bool{}, map[string]bool{} // what is not deleted: all of a service, Services, slices
+	// what is not deleted: all of a service, Services, slices
+	keep, services, parts := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, w := range wanted.Services {
 		services[w.Name] = true
 		if w.Keep {
@@ -138,7 +141,8 @@ func (d *differ) service(w Want) bool {
 	return true
 }
 
-// merged returns a Service with what the connector wants of it; the rest is shared with the one that is there. To compare is cheap therefore.
+// merged returns a Service with what the connector wants of it; the rest is shared with the one
+// that is there. To compare is cheap therefore.
 func merged(have, want *corev1.Service) *corev1.Service {
 	out := new(*have)
 	out.Labels = joined(have.Labels, want.Labels)
@@ -177,12 +181,14 @@ func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
 	}
 }
 
-// Own returns a slice that is deleted by Kubernetes with its Service. Without a Service, or one that is not created yet, it has no owner.
+// Own returns a slice that is deleted by Kubernetes with its Service. Without a Service, or one
+// that is not created yet, it has no owner.
 func Own(slice *discoveryv1.EndpointSlice, service *corev1.Service) *discoveryv1.EndpointSlice {
 	out := new(*slice)
 	out.OwnerReferences = nil
 	if service != nil && service.UID != "" {
-		// A reference of an owner that must not block: the connector may delete the Service while it may not change finalizers.
+		// A reference of an owner that must not block: the connector may delete the Service while
+		// it may not change finalizers.
 		out.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, BlockOwnerDeletion: new(false),
 		}}

@@ -78,7 +78,8 @@ func TestA9Drift(t *testing.T) {
 	}
 }
 
-// TestA10ForeignService is not touched, nor are endpoints given to it, and that is said; after it is gone the connector's takes the name.
+// TestA10ForeignService is not touched, nor are endpoints given to it, and that is said; after it
+// is gone the connector's takes the name.
 func TestA10ForeignService(t *testing.T) {
 	for name, labels := range map[string]map[string]string{
 		"no labels":       nil,
@@ -124,7 +125,8 @@ func TestForeignSlice(t *testing.T) {
 	}
 }
 
-// TestKeepAndDelete: an unknown service stays as it is, one that is not wanted goes with its slices, one that is being deleted is waited for.
+// TestKeepAndDelete: an unknown service stays as it is, one that is not wanted goes with its
+// slices, one that is being deleted is waited for.
 func TestKeepAndDelete(t *testing.T) {
 	c := newCluster(t)
 	db := web("192.0.2.9")
@@ -165,8 +167,10 @@ func TestInputsAreNotChanged(t *testing.T) {
 	}
 }
 
-// TestA28ReconcileProperty: random snapshots through the gate, random failures of writes, restarts, and foreign objects. No foreign object is written, every object that
-// is written is valid, and when failures end the cluster is what the last complete snapshot says, and stays so without a write.
+// TestA28ReconcileProperty: random snapshots through the gate, random failures of writes, restarts,
+// and foreign objects. No foreign object is written, every object that is written is valid, and
+// when failures end the cluster is what the last complete snapshot says, and stays so without a
+// write.
 func TestA28ReconcileProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := []string{"web", "Web", "a.b", "a_b", "db", "foreign"}
@@ -252,7 +256,8 @@ func drawService(t *rapid.T, name string) catalog.Service {
 	return s
 }
 
-// FuzzA29Render: whatever a source calls its services, ports and instances, only valid objects are written, and twice the same costs nothing.
+// FuzzA29Render: whatever a source calls its services, ports and instances, only valid objects are
+// written, and twice the same costs nothing.
 func FuzzA29Render(f *testing.F) {
 	f.Add("web", "http", uint16(80), "TCP", "192.0.2.1", "zone", uint16(8080))
 	f.Add("", "\x00", uint16(0), "icmp", "::ffff:127.0.0.1", "-", uint16(0))

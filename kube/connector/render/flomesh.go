@@ -18,7 +18,8 @@ const (
 	flomeshAddress   = "flomesh.io/cloud-endpoint-addr-" // and the IPv4 address as a decimal number
 )
 
-// mostFlomesh is how many addresses are annotated: all annotations of an object must stay below 256 KiB.
+// mostFlomesh is how many addresses are annotated: all annotations of an object must stay below 256
+// KiB.
 const mostFlomesh = 2000
 
 // flomesh adds the labels and annotations of the flomesh connector to a Service.

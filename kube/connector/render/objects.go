@@ -39,13 +39,15 @@ const mostSlices = 12_000
 type Options struct {
 	// Namespace of all objects.
 	Namespace string
-	// ClusterID tells connectors of several clusters apart that write to the same one; may be empty. A label value.
+	// ClusterID tells connectors of several clusters apart that write to the same one; may be
+	// empty. A label value.
 	ClusterID string
 	// Prefix of the names of Services; may be empty.
 	Prefix string
 	// Headless renders Services without a cluster IP.
 	Headless bool
-	// Flomesh adds the label and annotations that the flomesh connector writes, for readers of these.
+	// Flomesh adds the label and annotations that the flomesh connector writes, for readers of
+	// these.
 	Flomesh bool
 	// Policy says which addresses are used.
 	Policy catalog.Policy
@@ -69,11 +71,14 @@ type Wanted struct {
 type Want struct {
 	// Name of the Service.
 	Name string
-	// Keep leaves what is in the cluster as it is, because nothing is known about the service but that it exists.
+	// Keep leaves what is in the cluster as it is, because nothing is known about the service but
+	// that it exists.
 	Keep bool
-	// Service has only the fields that the connector sets. Nil: one that is in the cluster stays as it is, there is none to create, because no port is known.
+	// Service has only the fields that the connector sets. Nil: one that is in the cluster stays as
+	// it is, there is none to create, because no port is known.
 	Service *corev1.Service
-	// Slices with their endpoints, ordered by name; without an owner reference, see Own. None: no endpoints.
+	// Slices with their endpoints, ordered by name; without an owner reference, see Own. None: no
+	// endpoints.
 	Slices []*discoveryv1.EndpointSlice
 }
 
@@ -153,9 +158,10 @@ func (r *renderer) service(ports []port, groups []group) *corev1.Service {
 			Annotations: map[string]string{AnnotationName: r.named.Service.Name},
 		},
 		Spec: corev1.ServiceSpec{
-			Type:                  corev1.ServiceTypeClusterIP,
-			IPFamilyPolicy:        new(corev1.IPFamilyPolicyPreferDualStack),
-			InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster), // instances are on no node
+			Type:           corev1.ServiceTypeClusterIP,
+			IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
+			// instances are on no node
+			InternalTrafficPolicy: new(corev1.ServiceInternalTrafficPolicyCluster),
 		},
 	}
 	if r.options.Headless {

@@ -50,8 +50,9 @@ func (r *renderer) admitted() []admitted {
 	return out
 }
 
-// ports returns the ports of the Service, ordered by label. The number of a port is the one that the source gives; otherwise the one that all instances
-// have; otherwise the lowest, with a problem. Unhealthy instances count, so that health does not change the Service.
+// ports returns the ports of the Service, ordered by label. The number of a port is the one that
+// the source gives; otherwise the one that all instances have; otherwise the lowest, with a
+// problem. Unhealthy instances count, so that health does not change the Service.
 func (r *renderer) ports(used []admitted) []port {
 	numbers := map[string][]uint16{} // by name at the source, ordered
 	for _, i := range used {
@@ -85,7 +86,8 @@ func (r *renderer) ports(used []admitted) []port {
 	return out
 }
 
-// port returns the port of a Service for one of the source; before are those that it has already, count how many the source has.
+// port returns the port of a Service for one of the source; before are those that it has already,
+// count how many the source has.
 func (r *renderer) port(d catalog.Port, numbers []uint16, before []port, count int) (port, bool) {
 	p := port{name: d.Name, label: d.Name, number: d.Number, declared: d.Number != 0}
 	p.protocol = corev1.Protocol(strings.ToUpper(cmp.Or(d.Protocol, string(corev1.ProtocolTCP))))

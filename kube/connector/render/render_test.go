@@ -34,7 +34,8 @@ func TestA2PortsOfInstances(t *testing.T) {
 	equal(t, "contents", c.contents("web"), "http=192.0.2.1:80/TCP", "http=192.0.2.2:9090/TCP")
 }
 
-// TestPortProblems: a port that cannot be used leaves alone, and an instance without a usable one as well.
+// TestPortProblems: a port that cannot be used leaves alone, and an instance without a usable one
+// as well.
 func TestPortProblems(t *testing.T) {
 	c := newCluster(t)
 	_, problems := c.reconcile(options, catalog.Service{
@@ -106,7 +107,8 @@ func TestManySlices(t *testing.T) {
 	}
 }
 
-// TestA4AllUnhealthy: health changes the state of endpoints only; unhealthy is not gone, and gone instances do not take the Service along.
+// TestA4AllUnhealthy: health changes the state of endpoints only; unhealthy is not gone, and gone
+// instances do not take the Service along.
 func TestA4AllUnhealthy(t *testing.T) {
 	c := newCluster(t)
 	s := web("192.0.2.1", "192.0.2.2")
@@ -146,7 +148,8 @@ func TestA11Names(t *testing.T) {
 	equal(t, "names", Owned(c.observed(), "yaml", options), "UPPER", "a.b", "a_b", "größe", strings.Repeat("long", 20))
 }
 
-// TestA13Addresses: families are in slices of their own, and refused addresses are counted and nowhere else.
+// TestA13Addresses: families are in slices of their own, and refused addresses are counted and
+// nowhere else.
 func TestA13Addresses(t *testing.T) {
 	c := newCluster(t)
 	s := web("192.0.2.1", "2001:db8::1", "::ffff:192.0.2.2", "127.0.0.1", "169.254.169.254", "10.96.0.1", "db.example.com", "")
@@ -163,7 +166,8 @@ func TestA13Addresses(t *testing.T) {
 	}
 }
 
-// TestA27Families: the Service takes the families that the cluster has, and each family has its own slice.
+// TestA27Families: the Service takes the families that the cluster has, and each family has its own
+// slice.
 func TestA27Families(t *testing.T) {
 	c := newCluster(t)
 	c.reconcile(options, web("192.0.2.1", "2001:db8::1"))
@@ -227,7 +231,8 @@ func TestA15NothingChanges(t *testing.T) {
 	}
 }
 
-// TestA16Churn: an endpoint that comes or goes changes its slice only; slices that have become few are put together.
+// TestA16Churn: an endpoint that comes or goes changes its slice only; slices that have become few
+// are put together.
 func TestA16Churn(t *testing.T) {
 	c := newCluster(t)
 	var addresses []string
@@ -271,7 +276,8 @@ func TestHeadless(t *testing.T) {
 	}
 }
 
-// TestFlomesh: the labels and annotations of the flomesh connector follow the instances, and stay below the limit of annotations.
+// TestFlomesh: the labels and annotations of the flomesh connector follow the instances, and stay
+// below the limit of annotations.
 func TestFlomesh(t *testing.T) {
 	o := options
 	o.Flomesh = true

@@ -8,13 +8,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// perSlice is how many endpoints a slice has at most. The API allows 1000; a slice is rewritten and sent to every node for each change in it.
+// perSlice is how many endpoints a slice has at most. The API allows 1000; a slice is rewritten and
+// sent to every node for each change in it.
 const perSlice = 100
 
 // place is where an address is: in the shard-th slice of a group.
 type place = map[string]int
 
-// placements returns the places of the addresses in the owned slices that are there, by the prefix of the names of the slices.
+// placements returns the places of the addresses in the owned slices that are there, by the prefix
+// of the names of the slices.
 func placements(seen Observed, o Options, sources []catalog.Sourced) map[string]place {
 	out := map[string]place{}
 	for _, s := range seen.Slices {
@@ -50,8 +52,8 @@ func serviceOf(name string) string {
 	return strings.Join(parts[:len(parts)-3], "-")
 }
 
-// spread puts ordered endpoints into shards. Each stays where it is; the others fill the first shards that have room. If half of the shards would do,
-// all are put together anew.
+// spread puts ordered endpoints into shards. Each stays where it is; the others fill the first
+// shards that have room. If half of the shards would do, all are put together anew.
 func spread(endpoints []endpoint, placed map[string]place, prefix string) map[int][]endpoint {
 	out := fill(endpoints, placed[prefix])
 	if need := (len(endpoints) + perSlice - 1) / perSlice; need*2 < len(out) {

@@ -82,9 +82,11 @@ func problem(node *yaml.Node, format string, args ...any) error {
 // goTypes are the names of types in errors of the decoder, which mean nothing to the user.
 var goTypes = regexp.MustCompile(` (in|into) (type )?\[?\]?[\w.*]*yamlsource\.\w+`)
 
-// Decode reads all documents of a file. With an error in it nothing is used; the errors have one line each.
+// Decode reads all documents of a file. With an error in it nothing is used; the errors have one
+// line each.
 func Decode(content []byte) (services []catalog.Service, errs []error) {
-	// The parser is large and foreign; a bug in it that input can reach must not take the connector down.
+	// The parser is large and foreign; a bug in it that input can reach must not take the connector
+	// down.
 	defer func() {
 		if p := recover(); p != nil {
 			services, errs = nil, []error{fmt.Errorf("yaml: parser failed: %v", p)}

@@ -85,7 +85,8 @@ func TestDecodeHostile(t *testing.T) {
 	}
 }
 
-// FuzzA29Decode: no input stops the process; it is either refused, each error in one line, or fit for a snapshot.
+// FuzzA29Decode: no input stops the process; it is either refused, each error in one line, or fit
+// for a snapshot.
 func FuzzA29Decode(f *testing.F) {
 	f.Add([]byte(billing))
 	f.Add([]byte("a: &a [*a]"))

@@ -17,7 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/files/watch"
 )
 
-// Source reads a file, or each *.yaml, *.yml and *.json of a directory that is not hidden. It is a connector.Source.
+// Source reads a file, or each *.yaml, *.yml and *.json of a directory that is not hidden. It is a
+// connector.Source.
 type Source struct {
 	path   string
 	limits catalog.Limits
@@ -31,12 +32,14 @@ type Source struct {
 	last    catalog.Snapshot
 }
 
-// New returns a source that reads path, which is a directory if there is one when Run starts, and a file otherwise.
+// New returns a source that reads path, which is a directory if there is one when Run starts, and a
+// file otherwise.
 func New(path string, limits catalog.Limits, log *slog.Logger) *Source {
 	return &Source{path: filepath.Clean(path), limits: limits, log: log, pace: watch.DefaultPace()}
 }
 
-// Run satisfies connector.Source. It never fails: what cannot be read is a problem of an incomplete snapshot.
+// Run satisfies connector.Source. It never fails: what cannot be read is a problem of an incomplete
+// snapshot.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	s.publish = publish
 	dir := s.path
@@ -47,8 +50,8 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	return nil
 }
 
-// look reads the files and publishes. Without a change it does so only at a poll: events follow each other while a file is written, and must not
-// confirm what is in it for a moment.
+// look reads the files and publishes. Without a change it does so only at a poll: events follow
+// each other while a file is written, and must not confirm what is in it for a moment.
 func (s *Source) look(event bool) {
 	contents, problems := s.read()
 	hash := sha256.New()

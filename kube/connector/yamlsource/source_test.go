@@ -93,7 +93,8 @@ var (
 	polling = watch.Pace{Quiet: time.Hour, Most: time.Hour, Poll: 5 * time.Millisecond}
 )
 
-// TestA23File: a file that is broken is named with the line, and its services stay behind the gate; a swapped symlink, as in a ConfigMap volume, is followed.
+// TestA23File: a file that is broken is named with the line, and its services stay behind the gate;
+// a swapped symlink, as in a ConfigMap volume, is followed.
 func TestA23File(t *testing.T) {
 	dir := t.TempDir()
 	for _, version := range []string{"..1", "..2"} {
@@ -112,7 +113,8 @@ func TestA23File(t *testing.T) {
 	g := gate.New(30)
 	owned := []string{"billing", "web"}
 	g.Offer(next(t, published, "the first version", has("billing", "web")), owned)
-	// Any event makes it look: the broken version is written into the directory that is linked, which is not watched.
+	// Any event makes it look: the broken version is written into the directory that is linked,
+	// which is not watched.
 	write(t, filepath.Join(dir, "..1", "catalog"), listing("billing")+"  prots: []\n")
 	write(t, filepath.Join(dir, "touched"), "")
 	broken := next(t, published, "an error", func(s catalog.Snapshot) bool { return !s.Complete })
@@ -134,7 +136,8 @@ func TestA23File(t *testing.T) {
 	next(t, published, "the second version", has("billing", "db"))
 }
 
-// TestDirectory: all files together; what is broken makes the whole incomplete, what is no catalog is left out.
+// TestDirectory: all files together; what is broken makes the whole incomplete, what is no catalog
+// is left out.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "b.yaml"), listing("b"))
@@ -162,7 +165,8 @@ func TestDirectory(t *testing.T) {
 	next(t, published, "the rest", has("a", "c"))
 }
 
-// TestPoll: a path that comes later is found, one that goes is incomplete and not empty, and what is unchanged is published again, as a confirmation.
+// TestPoll: a path that comes later is found, one that goes is incomplete and not empty, and what
+// is unchanged is published again, as a confirmation.
 func TestPoll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.yaml")
 	published := start(t, path, polling)

@@ -1,4 +1,5 @@
-// Package durabletest is a file system in memory for tests and simulations: it loses what was not synced, and fails where a test wants it to.
+// Package durabletest is a file system in memory for tests and simulations: it loses what was not
+// synced, and fails where a test wants it to.
 package durabletest
 
 import (
@@ -20,8 +21,9 @@ var (
 	ErrIO = errors.New("input/output error")
 )
 
-// Disk is a durable.FS with a cache, as a machine has: an operation is seen at once, and survives the machine only after Sync and SyncDir.
-// The zero value of the exported fields is a disk that works. It belongs to one goroutine.
+// Disk is a durable.FS with a cache, as a machine has: an operation is seen at once, and survives
+// the machine only after Sync and SyncDir. The zero value of the exported fields is a disk that
+// works. It belongs to one goroutine.
 type Disk struct {
 	// Step counts the operations so far; Stop is the number of the one that fails; 0 = none.
 	Step, Stop int
@@ -97,8 +99,8 @@ func (d *Disk) Killed() *Disk {
 	return d
 }
 
-// Rebooted is the disk after the machine has lost its power: of the changes of names the first few happened, and of what was written
-// without Sync only some of the bytes are there.
+// Rebooted is the disk after the machine has lost its power: of the changes of names the first few
+// happened, and of what was written without Sync only some of the bytes are there.
 func (d *Disk) Rebooted(changes int, part float64) *Disk {
 	out := New()
 	names := maps.Clone(d.synced)

@@ -8,7 +8,9 @@ import (
 
 // Pace is how fast events are followed.
 type Pace struct {
-	Quiet time.Duration // without another event before the directory is read: a half-written file would be reported as broken for a moment
+	// without another event before the directory is read: a half-written file would be reported as
+	// broken for a moment
+	Quiet time.Duration
 	Most  time.Duration // to wait for quiet
 	Poll  time.Duration // between looks without an event
 }
@@ -21,9 +23,10 @@ func DefaultPace() Pace {
 // wait returns how long to wait for the next event when the first one is this old.
 func (p Pace) wait(age time.Duration) time.Duration { return max(0, min(p.Quiet, p.Most-age)) }
 
-// Run calls look at once, after events in the directory with event = true, and at every poll with false, until ctx ends. The path is clean
-// (filepath.Clean) and need not exist yet. For what arrives in requests it calls answer. All calls are made by the caller's goroutine; the only other one,
-// of fsnotify, ends before Run returns.
+// Run calls look at once, after events in the directory with event = true, and at every poll with
+// false, until ctx ends. The path is clean (filepath.Clean) and need not exist yet. For what
+// arrives in requests it calls answer. All calls are made by the caller's goroutine; the only other
+// one, of fsnotify, ends before Run returns.
 func Run(ctx context.Context, dir string, pace Pace, log *slog.Logger, look func(event bool), requests <-chan struct{}, answer func()) {
 	w := newWatcher(dir, log)
 	defer w.close()

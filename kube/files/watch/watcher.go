@@ -10,17 +10,19 @@ import (
 
 // watcher reports events in a directory. Where the system gives none, the poll finds the changes.
 type watcher struct {
-	dir     string
-	log     *slog.Logger
-	notify  *fsnotify.Watcher // nil: no events
-	watched os.FileInfo       // the directory that is watched; the path may lead to another one by now
+	dir    string
+	log    *slog.Logger
+	notify *fsnotify.Watcher // nil: no events
+	// the directory that is watched; the path may lead to another one by now
+	watched os.FileInfo
 }
 
 // newWatcher returns a watcher that watches nothing yet; follow starts it.
 func newWatcher(dir string, log *slog.Logger) *watcher {
 	w := &watcher{dir: dir, log: log}
 	var err error
-	// The limit of inotify instances of a machine is small and shared; the agent must start without one.
+	// The limit of inotify instances of a machine is small and shared; the agent must start without
+	// one.
 	if w.notify, err = fsnotify.NewWatcher(); err != nil {
 		log.Warn("no file events, changes are seen by polling only", "err", err)
 	}
@@ -36,7 +38,8 @@ func (w *watcher) close() {
 	}
 }
 
-// events returns the channels of events and of errors; nil channels, which never deliver, if there are none.
+// events returns the channels of events and of errors; nil channels, which never deliver, if there
+// are none.
 func (w *watcher) events() (<-chan fsnotify.Event, <-chan error) {
 	if w.notify == nil {
 		return nil, nil
@@ -44,8 +47,9 @@ func (w *watcher) events() (<-chan fsnotify.Event, <-chan error) {
 	return w.notify.Events, w.notify.Errors
 }
 
-// follow makes sure that the directory at the path is the one that is watched: it may have been missing or replaced, and a watch
-// belongs to a directory, not to a path. To be called before every scan, so that no change falls between.
+// follow makes sure that the directory at the path is the one that is watched: it may have been
+// missing or replaced, and a watch belongs to a directory, not to a path. To be called before every
+// scan, so that no change falls between.
 func (w *watcher) follow() {
 	if w.notify == nil {
 		return

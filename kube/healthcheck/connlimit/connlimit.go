@@ -1,8 +1,11 @@
-// Package connlimit limits the connections of an HTTP server without giving one client the power to lock out the others.
+// Package connlimit limits the connections of an HTTP server without giving one client the power to
+// lock out the others.
 //
-// A server that stops to accept at its limit, or refuses new connections there, does an attacker's work: a few hundred idle connections keep
-// the probes of a load balancer or the kubelet out. Here a new connection replaces the one that has been without a request for the longest time.
-// A connection whose request is being answered is never closed; only when all of them are busy, the new one is.
+// A server that stops to accept at its limit, or refuses new connections there, does an attacker's
+// work: a few hundred idle connections keep the probes of a load balancer or the kubelet out. Here
+// a new connection replaces the one that has been without a request for the longest time. A
+// connection whose request is being answered is never closed; only when all of them are busy, the
+// new one is.
 //
 // All methods of the listener are safe for concurrent use. The limit needs no goroutine of its own.
 package connlimit
@@ -25,9 +28,10 @@ type limit struct {
 	idle list.List // of *conn: those without a request in a handler, the longest idle first
 }
 
-// Bound limits a server to this many connections on a listener and returns the listener that the server must serve. It wraps the handler of the
-// server, so it must be called after the handler is set and before Serve. closed is called for each connection that is closed because of the
-// limit, from the goroutine that accepts; it must not block.
+// Bound limits a server to this many connections on a listener and returns the listener that the
+// server must serve. It wraps the handler of the server, so it must be called after the handler is
+// set and before Serve. closed is called for each connection that is closed because of the limit,
+// from the goroutine that accepts; it must not block.
 func Bound(server *http.Server, inner net.Listener, most int, closed func()) net.Listener {
 	l := &limit{most: most, closed: closed}
 	handler := server.Handler

@@ -73,7 +73,8 @@ func (c *client) closed() bool {
 	return err != nil && !strings.Contains(err.Error(), "timeout")
 }
 
-// TestIdleConnectionsMakeRoom: however many connections are idle, a new client is answered, and the longest idle ones are closed.
+// TestIdleConnectionsMakeRoom: however many connections are idle, a new client is answered, and the
+// longest idle ones are closed.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	address, closed := serve(t, 3, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	silent := dial(t, address) // without any request
@@ -103,7 +104,8 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestBusyConnectionsStay: a connection whose request is being answered is not closed; while all are busy, new ones are.
+// TestBusyConnectionsStay: a connection whose request is being answered is not closed; while all
+// are busy, new ones are.
 func TestBusyConnectionsStay(t *testing.T) {
 	entered, block := make(chan struct{}), make(chan struct{})
 	address, closed := serve(t, 2, func(w http.ResponseWriter, _ *http.Request) {

@@ -25,7 +25,8 @@ func Load(t testing.TB) *File {
 	return file
 }
 
-// Read returns a file of the acceptance material, which is beside the checkout; the test is skipped where it does not.
+// Read returns a file of the acceptance material, which is beside the checkout; the test is skipped
+// where it does not.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ModuleRoot(t), "..", "shared", "acceptance", name))

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// bind stands in for the scheduler: it binds each pod of a DaemonSet to the node that its affinity names. Other pods name their node themselves.
+// bind stands in for the scheduler: it binds each pod of a DaemonSet to the node that its affinity
+// names. Other pods name their node themselves.
 func bind(ctx context.Context, client kubernetes.Interface, pods cache.SharedIndexInformer) error {
 	waiting := make(chan *corev1.Pod, 100)
 	go func() {

@@ -1,6 +1,7 @@
-// Command controllers runs the upstream controllers of which the tests need the effects: endpoint slices of Services, finalization of namespaces,
-// the default service account of namespaces, DaemonSets, the certificate of the API server in each namespace, and garbage collection. A binder stands
-// in for the scheduler.
+// Command controllers runs the upstream controllers of which the tests need the effects: endpoint
+// slices of Services, finalization of namespaces, the default service account of namespaces,
+// DaemonSets, the certificate of the API server in each namespace, and garbage collection. A binder
+// stands in for the scheduler.
 package main
 
 import (

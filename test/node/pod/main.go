@@ -1,5 +1,6 @@
-// Command pod is the program of the pods of the tests. Without arguments it does nothing until it is stopped, as the container of a sandbox; with an
-// address it answers each TCP connection there with a line that names the pod.
+// Command pod is the program of the pods of the tests. Without arguments it does nothing until it
+// is stopped, as the container of a sandbox; with an address it answers each TCP connection there
+// with a line that names the pod.
 package main
 
 import (

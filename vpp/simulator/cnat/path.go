@@ -13,8 +13,8 @@ var (
 	outputs = [2][2]string{{"ip4-output", "cnat-output-ip4"}, {"ip6-output", "cnat-output-ip6"}}
 )
 
-// Input is the node on the input arc: packets to a VIP go to a backend of its translation, and answers to a replaced source back to it. It changes the
-// packet.
+// Input is the node on the input arc: packets to a VIP go to a backend of its translation, and
+// answers to a replaced source back to it. It changes the packet.
 func (p *Plugin) Input(t *packet.Packet) {
 	node := inputs[vnet.Family(t.Src.Addr())]
 	if !tracked(t) || !p.net.Has(t.InIndex, node[0], node[1]) {
@@ -33,8 +33,8 @@ func (p *Plugin) Input(t *packet.Packet) {
 	p.open(t, input, output, flow{src: t.Src, dst: backend}, t.Dst.Addr(), source{})
 }
 
-// Output is the node on the output arc of an interface: answers of backends get the address of the VIP, and sources are replaced where the policy says so.
-// It reports whether the packet goes on.
+// Output is the node on the output arc of an interface: answers of backends get the address of the
+// VIP, and sources are replaced where the policy says so. It reports whether the packet goes on.
 func (p *Plugin) Output(t *packet.Packet, out uint32) bool {
 	node := outputs[vnet.Family(t.Src.Addr())]
 	if !tracked(t) || !p.net.Has(out, node[0], node[1]) {
@@ -67,10 +67,12 @@ func tracked(t *packet.Packet) bool {
 	return t.Proto == packet.ProtoTCP || t.Proto == packet.ProtoUDP || echo(t.Proto) || t.Proto == packet.ProtoSCTP && t.Src.Addr().Is4()
 }
 
-// echo reports whether a packet is an echo request or an echo reply: the model has no other ICMP packets.
+// echo reports whether a packet is an echo request or an echo reply: the model has no other ICMP
+// packets.
 func echo(proto uint8) bool { return proto == packet.ProtoICMP || proto == packet.ProtoICMP6 }
 
-// choose returns the backend of a new session: the same one for packets that are equal in what the flow hash covers.
+// choose returns the backend of a new session: the same one for packets that are equal in what the
+// flow hash covers.
 func (t *Translation) choose(p *packet.Packet) netip.AddrPort {
 	var best, n uint64
 	at := 0
@@ -78,7 +80,9 @@ func (t *Translation) choose(p *packet.Packet) netip.AddrPort {
 	if t.LBType != 1 {
 		n = uint64(len(t.Paths))
 		at = int(hash % n)
-	} else { // maglev: another backend only where one goes or comes. VPP has a table for that; the choice with the largest hash has the same property
+	} else {
+		// maglev: another backend only where one goes or comes. VPP has a table for that; the
+		// choice with the largest hash has the same property
 		for i, path := range t.Paths {
 			if h := mix(hash, path.Dst.Addr.AsSlice(), path.Dst.Port); i == 0 || h > best {
 				best, at = h, i

@@ -30,7 +30,8 @@ type Key struct {
 	Proto uint8
 }
 
-// Translation is what VPP does with the packets to a VIP and port. Of these fields a dump returns all but RealIP, Flags and Hash.
+// Translation is what VPP does with the packets to a VIP and port. Of these fields a dump returns
+// all but RealIP, Flags and Hash.
 type Translation struct {
 	Key
 	RealIP uint8  // of the request that added it
@@ -63,7 +64,8 @@ func NewPlugin(net *vnet.Network) *Plugin {
 	}
 }
 
-// Update adds a translation, or changes the one of the same key in place, and returns its id. The plugin keeps t.
+// Update adds a translation, or changes the one of the same key in place, and returns its id. The
+// plugin keeps t.
 func (p *Plugin) Update(t *Translation) uint32 {
 	for i := range t.Paths {
 		t.Paths[i].Flags |= FlagActive
@@ -93,7 +95,8 @@ func (p *Plugin) Delete(id uint32) int32 {
 	return vnet.RetOK
 }
 
-// BelowICMP reports whether an address without an entry of its own is covered by a route that answers with ICMP.
+// BelowICMP reports whether an address without an entry of its own is covered by a route that
+// answers with ICMP.
 func (p *Plugin) BelowICMP(addr netip.Addr) bool {
 	e := p.net.Tables[vnet.Family(addr)][0].Lookup(host(addr))
 	kind := e.Best().Paths[0].Kind
@@ -110,8 +113,9 @@ func (p *Plugin) RealBelowICMP() bool {
 	return false
 }
 
-// hold counts one more user of a VIP. The first one makes its entry in the default table, by which packets that were not translated are dropped; where it
-// says that the address stays one of VPP there is none.
+// hold counts one more user of a VIP. The first one makes its entry in the default table, by which
+// packets that were not translated are dropped; where it says that the address stays one of VPP
+// there is none.
 func (p *Plugin) hold(vip netip.Addr, realIP bool) {
 	if p.users[vip]++; p.users[vip] > 1 {
 		return

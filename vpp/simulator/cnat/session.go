@@ -27,7 +27,8 @@ const (
 // flow are the endpoints of a packet.
 type flow struct{ src, dst netip.AddrPort }
 
-// sessionKey is what identifies a session: the endpoints of the packets that it is for, and where they are.
+// sessionKey is what identifies a session: the endpoints of the packets that it is for, and where
+// they are.
 type sessionKey struct {
 	flow
 	proto uint8
@@ -69,8 +70,8 @@ func (p *Plugin) translate(t *packet.Packet, s *session) {
 	}
 }
 
-// open makes the sessions of a connection and translates its first packet. Where there is a session for the answers already, that of another connection, it
-// stays.
+// open makes the sessions of a connection and translates its first packet. Where there is a session
+// for the answers already, that of another connection, it stays.
 func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Addr, src source) {
 	from, age := flow{t.Src, t.Dst}, &age{used: p.net.Now(), life: ageNew}
 	s := &session{to: to, age: age, vip: vip, source: src}
@@ -85,7 +86,8 @@ func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Ad
 	p.translate(t, s)
 }
 
-// scanEvery is the time between two scans, in seconds. Until then a packet revives a session that is too old.
+// scanEvery is the time between two scans, in seconds. Until then a packet revives a session that
+// is too old.
 const scanEvery = 1
 
 // scan ends the sessions that had no packet for too long.

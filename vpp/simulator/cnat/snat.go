@@ -22,7 +22,8 @@ const (
 	tables    = 4
 )
 
-// retMissing is what VPP returns for an unknown policy, and for the removal of a prefix that is not there. It is no error code.
+// retMissing is what VPP returns for an unknown policy, and for the removal of a prefix that is not
+// there. It is no error code.
 const retMissing int32 = 1
 
 // InterfaceTable is an interface in one of the tables of the policy.
@@ -33,10 +34,11 @@ type InterfaceTable struct {
 
 // SNAT is what decides about source NAT. No message reads it but the one for the addresses.
 type SNAT struct {
-	IP4, IP6   netip.Addr
-	SwIf       uint32
-	Policy     uint8
-	Interfaces map[InterfaceTable]bool // survives its interface: the next one of that index inherits it
+	IP4, IP6 netip.Addr
+	SwIf     uint32
+	Policy   uint8
+	// survives its interface: the next one of that index inherits it
+	Interfaces map[InterfaceTable]bool
 	Excluded   map[netip.Prefix]bool
 }
 
@@ -69,7 +71,8 @@ func (s *SNAT) SetInterface(i InterfaceTable, on bool) int32 {
 	return vnet.RetOK
 }
 
-// Exclude makes a prefix one that is never source-NATed, or takes it back. A prefix that was added twice is gone after one removal.
+// Exclude makes a prefix one that is never source-NATed, or takes it back. A prefix that was added
+// twice is gone after one removal.
 func (s *SNAT) Exclude(prefix netip.Prefix, on bool) int32 {
 	prefix = prefix.Masked()
 	if on {
@@ -91,7 +94,8 @@ func (s *SNAT) address(like netip.Addr) netip.Addr {
 	return s.IP6
 }
 
-// replaces reports whether the source of a packet that begins a connection is replaced where it leaves.
+// replaces reports whether the source of a packet that begins a connection is replaced where it
+// leaves.
 func (s *SNAT) replaces(t *packet.Packet, out uint32) bool {
 	src, dst := t.Src.Addr(), t.Dst.Addr()
 	in := func(swIf uint32, table int) bool { return s.Interfaces[InterfaceTable{swIf, uint8(table)}] }

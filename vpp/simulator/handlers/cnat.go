@@ -136,7 +136,8 @@ func namedProto(proto uint8) bool {
 	return proto < 144 || proto > 252
 }
 
-// fromEndpoint decodes an endpoint. Its if_af counts only with an interface, which the model does not resolve.
+// fromEndpoint decodes an endpoint. Its if_af counts only with an interface, which the model does
+// not resolve.
 func fromEndpoint(e cnat.CnatEndpoint) cnatmodel.Endpoint {
 	return cnatmodel.Endpoint{Addr: wire.FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
 }

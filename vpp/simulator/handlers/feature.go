@@ -35,7 +35,8 @@ func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
 // not.
 func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
 	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
-	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room for the interface yet.
+	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room for
+	// the interface yet.
 	known := knownFeature(key.Arc, key.Node) || key.Node == lastNode(key.Arc)
 	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node) || !known || !c.Covers(key.SwIf, key.Arc)}
 	if c.Interface(key.SwIf) == nil {
@@ -56,7 +57,8 @@ func lastNode(arc string) string {
 	}
 }
 
-// knownFeature reports whether a node may be on an arc. The model has the nodes of the plugins that it has.
+// knownFeature reports whether a node may be on an arc. The model has the nodes of the plugins that
+// it has.
 func knownFeature(arc, node string) bool {
 	switch arc {
 	case nat.ArcInput:

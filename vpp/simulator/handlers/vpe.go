@@ -45,7 +45,8 @@ func showThreads(c *Call, _ *vlib.ShowThreads) {
 	c.Reply(reply)
 }
 
-// cliInband answers the few commands that the simulated VPP has, all of which only show something. It accepts no abbreviations.
+// cliInband answers the few commands that the simulated VPP has, all of which only show something.
+// It accepts no abbreviations.
 func cliInband(c *Call, req *vlib.CliInband) {
 	reply := "unknown input `" + req.Cmd + "'\n"
 	switch strings.Join(strings.Fields(req.Cmd), " ") {

@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/cnat"
 )
 
-// Sizes of the main heap, in bytes: the whole as documented for VPP, and what VPP needs without rows.
+// Sizes of the main heap, in bytes: the whole as documented for VPP, and what VPP needs without
+// rows.
 const (
 	heapSize = 1 << 30
 	heapBase = 66 << 20

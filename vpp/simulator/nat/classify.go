@@ -36,8 +36,8 @@ type match struct {
 	sticky bool // a load-balancing mapping with affinity
 }
 
-// matchExternal finds the mapping of an external endpoint, with port or address-only, and chooses a backend. client is the zero Addr where
-// VPP passes no client: looking up its affinity crashes VPP.
+// matchExternal finds the mapping of an external endpoint, with port or address-only, and chooses a
+// backend. client is the zero Addr where VPP passes no client: looking up its affinity crashes VPP.
 func (t *Transit) matchExternal(dst netip.AddrPort, client netip.Addr) (match, bool) {
 	n := t.nat
 	mp, _ := n.External(dst, t.Proto)

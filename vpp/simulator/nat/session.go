@@ -188,8 +188,8 @@ func (n *Plugin) freeSession(s *Session) {
 	n.dropSession(s)
 }
 
-// dropSession removes a session from the table. Used alone, it leaves the affinity entry of a session that could not be completed locked
-// without limit, as VPP does.
+// dropSession removes a session from the table. Used alone, it leaves the affinity entry of a
+// session that could not be completed locked without limit, as VPP does.
 func (n *Plugin) dropSession(s *Session) {
 	s.lru.Remove(s.place)
 	delete(n.flows, s.i2o.match)

@@ -21,7 +21,8 @@ func (m *Network) SetFeature(swIf uint32, arc, node string, on bool) {
 	}
 }
 
-// Covers reports whether an interface of this index or a later one ever had a feature on an arc. On the input arcs every interface has one of its own.
+// Covers reports whether an interface of this index or a later one ever had a feature on an arc. On
+// the input arcs every interface has one of its own.
 func (m *Network) Covers(swIf uint32, arc string) bool {
 	return arc == "ip4-unicast" || arc == "ip6-unicast" || swIf < m.arcs[arc]
 }

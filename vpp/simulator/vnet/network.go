@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// Network is the state of one incarnation of VPP: interfaces, addresses, neighbours, routes and feature arcs. It reports changes to the
-// plugins that watch it.
+// Network is the state of one incarnation of VPP: interfaces, addresses, neighbours, routes and
+// feature arcs. It reports changes to the plugins that watch it.
 type Network struct {
 	clock func() time.Time
 	born  time.Time
