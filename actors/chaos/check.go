@@ -145,6 +145,10 @@ func (w *world) wrongActors() (wrong []string) {
 
 // changed looks at every change of a row while it happens (I3, I6, I7).
 func (w *world) changed(c virtual.RowChange) {
+	if c.Refused {
+		w.observed.refused = w.observed.refused || c.At == w.observed.at
+		return
+	}
 	if c.Added && w.foreign[c.At] {
 		w.breach("I3: %s was changed although it has another owner", c.At)
 	}

@@ -33,6 +33,8 @@ type observed struct {
 	inward    frontend          // of the one for clients of this node
 	years     int               // how often the ageing service has changed
 	reached   int               // the newest endpoint of it that VPP has had
+	// VPP has refused a part of a change of the ageing row, which may cost the row
+	refused bool
 	// connections through the steady service, by client
 	open map[netip.AddrPort]simulator.Verdict
 	// the overlay was replaced, which ends connections
@@ -88,7 +90,10 @@ func (s *observed) changed(w *world, c virtual.RowChange) {
 	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()), s.rests(w.cluster, c.At) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
-		w.breach("I6: %s was removed although its service goes on", c.At)
+		if !s.refused {
+			w.breach("I6: %s was removed although its service goes on", c.At)
+		}
+		s.refused = false
 	case c.At == s.at && w.source.listed != nil:
 		s.reached = 0 // the local mirror is as old as its last save
 	case c.At == s.at && c.Added:

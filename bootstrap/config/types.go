@@ -49,7 +49,7 @@ type Agent struct {
 	// The local mirror: the desired state that the agent starts with while neither the API server
 	// nor etcd answers. It needs dataDir.
 	Mirror Mirror `json:"mirror"`
-	// Intervals of checks and repairs: see docs/architecture.md.
+	// Intervals of checks and repairs: see docs/healing.md.
 	Healing Healing `json:"healing"`
 	// The HTTP servers and the control socket.
 	API API `json:"api"`

@@ -30,6 +30,8 @@ type RowChange struct {
 	Backend netip.AddrPort
 	// Added is false for a removal.
 	Added bool
+	// Refused says that VPP was asked for the change and refused it (Stream.Refuse).
+	Refused bool
 }
 
 // rowChange returns the change of a row that a request makes.

@@ -238,6 +238,10 @@ func (d *Stream) do(req api.Message) link.Result {
 	}
 	if d.Refuse > 0 && Changes(req) {
 		d.Refuse--
+		if c, is := rowChange(req); is && d.changed != nil {
+			c.Refused = true
+			d.changed(c)
+		}
 		return link.Result{Err: &link.RetvalError{Message: req.GetMessageName(), Retval: int32(api.UNSPECIFIED)}}
 	}
 	reply, err := d.execute(req)
