@@ -37,7 +37,7 @@ func (m *Model) Grow(bytes int) {
 func (m *Model) rowBytes() int {
 	bytes := heapBase
 	for _, mp := range m.NAT.Mappings.All {
-		bytes += heap.NAT44().Of(mp.Locals.Len()/2, false) // an endpoint and its pad
+		bytes += heap.NAT44Holds(mp.Locals.Len())
 	}
 	addresses := map[netip.Addr]bool{}
 	for _, t := range m.CNAT.Translations.All {
