@@ -9,7 +9,18 @@ import (
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// parallel is how many worlds are played at once: they wait most of the time.
+const parallel = "16"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		if err := p.Value.Set(parallel); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var seeds = flag.Int("seeds", 0, "how many seeds the simulated worlds run; 0 = a few seconds' worth")
 

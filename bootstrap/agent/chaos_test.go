@@ -58,6 +58,7 @@ func concluded(t *testing.T, a *Agent, id uint64) (r live.Record) {
 // TestKillOfEachKind: the failure of an actor never changes VPP; only an actor that must know the
 // contents of VPP reads it, once.
 func TestKillOfEachKind(t *testing.T) {
+	t.Parallel()
 	a := stageFor(t)
 	before, rows := a.Simulator().Counters().Mutating(), a.Simulator().Rows()
 	reads := map[string]uint64{
@@ -132,6 +133,7 @@ func drilled(t *testing.T, a *Agent) (got *live.RunStatus) {
 // TestDrill: a plan against a running agent, judged; the audit record is in the journal. How many
 // faults fit into its time depends on the machine.
 func TestDrill(t *testing.T) {
+	t.Parallel()
 	a := stageFor(t)
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
 		Name: "t", For: live.Duration(5 * time.Second), Every: live.Duration(200 * time.Millisecond), BlastRadius: 4, Faults: []live.Step{
@@ -155,6 +157,7 @@ func TestDrill(t *testing.T) {
 // TestDrillFindsDamage: a row that is removed from VPP while the agent is ready ends the drill as
 // violated.
 func TestDrillFindsDamage(t *testing.T) {
+	t.Parallel()
 	// or it were repaired at once
 	a := stageFor(t, func(c *config.Agent) { c.Healing.DriftCheckLeast = c.Healing.DriftCheckInterval })
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
@@ -172,6 +175,7 @@ func TestDrillFindsDamage(t *testing.T) {
 // TestDrillWhileVPPRestarts: a new VPP is a reason to write, so nothing is held against the agent;
 // in the end it holds everything.
 func TestDrillWhileVPPRestarts(t *testing.T) {
+	t.Parallel()
 	a := stageFor(t)
 	rows := a.Simulator().Rows()
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{

@@ -149,6 +149,7 @@ func (m *machine) fromMirror(a *Agent) {
 // TestStartFromTheMirror: without API server and etcd an agent starts with the same rows and the
 // same node ID, and removes nothing; when they are back, exactly what changed meanwhile changes.
 func TestStartFromTheMirror(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.etcd = embedded(t)
 	m.takeFirstID(m.etcd)

@@ -15,6 +15,7 @@ import (
 // its change are on the metrics page; a table that is nearly full and may not grow warns, and the
 // node stays ready.
 func TestSessionsOnTheMetricsPage(t *testing.T) {
+	t.Parallel()
 	cfg := everything(t)
 	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1000, 1500, config.Duration(1e9)
 	a := run(t, cfg)
@@ -73,6 +74,7 @@ func TestSessionsOnTheMetricsPage(t *testing.T) {
 // TestExpiredSessionsAreFreed: with sessions that expire within a second the table never stays
 // full, and a new connection is served.
 func TestExpiredSessionsAreFreed(t *testing.T) {
+	t.Parallel()
 	cfg := everything(t)
 	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1000, 1000, config.Duration(1e9)
 	cfg.NAT44.Timeouts.UDP = config.Duration(1e9)

@@ -16,6 +16,7 @@ import (
 // TestTraceOfAChangeReachesTheCollector: from the change in the source to the operations on VPP and
 // the end, as one trace.
 func TestTraceOfAChangeReachesTheCollector(t *testing.T) {
+	t.Parallel()
 	bodies := make(chan string, 100)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		content, err := io.ReadAll(r.Body)
