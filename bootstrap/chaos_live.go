@@ -42,8 +42,8 @@ func newControl(cmd *cobra.Command) *control {
 
 func (c *control) client() *client.Client { return client.NewControl(c.socket) }
 
-// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and those
-// for all of them.
+// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and
+// commands for all faults.
 func newLiveChaosCommands(io streams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, d := range live.Definitions() {

@@ -109,11 +109,11 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 	return errors.Join(err, c.Close())
 }
 
-// dropStandardLog drops what is written to the standard log, where net/http quotes what a server
-// sends without being asked: it may be the token.
+// dropStandardLog drops the standard log. There net/http quotes unsolicited bytes of a server,
+// which may contain the token.
 func dropStandardLog() { stdlog.SetOutput(io.Discard) }
 
-// dryRunConnector prints what a connector would write that starts now.
+// dryRunConnector prints the objects that a connector would write if it started now.
 func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out *format, log *slog.Logger) error {
 	cfg.HTTPAddress, cfg.ControlSocket, cfg.MetricsAddress = "", "", ""
 	c, err := connector.Start(cfg, false, log)

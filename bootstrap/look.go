@@ -28,7 +28,7 @@ func newLookCommands(io streams) []*cobra.Command {
 }
 
 // look is the common part of commands that query an agent: its address, the output format, and
-// whether to go on.
+// whether to repeat.
 type look struct {
 	address, socket             string
 	node, namespace, kubeconfig string
@@ -56,7 +56,7 @@ func newReach(cmd *cobra.Command) *look {
 	return l
 }
 
-// agentFlagsLast moves flags that say which agent is asked behind the command: troupe --node n1 get
+// agentFlagsLast moves flags that select the agent behind the command: troupe --node n1 get
 // services.
 func agentFlagsLast(args []string) []string {
 	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") {
@@ -100,7 +100,7 @@ func (l *look) client(ctx context.Context) (*client.Client, error) {
 	return client.NewProxied(agent.Transport, agent.URL, "node "+l.node), nil
 }
 
-// answer is what a command prints: a value, or a table of it.
+// answer is the output of a command: a value, or a table of it.
 type answer struct {
 	value any
 	table func(*columns)
@@ -124,11 +124,11 @@ func (l *look) show(cmd *cobra.Command, to streams, ask func(ctx context.Context
 	return l.follow(ctx, to, a, func() (*answer, error) { return ask(ctx, c) })
 }
 
-// clearScreen moves to the first line of a terminal and clears what follows.
+// clearScreen moves to the first line of a terminal and clears the rest.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// follow prints an answer and then each one that differs from the one before. An error of a later
-// query is printed, because an agent that restarts comes back.
+// follow prints an answer, and then each answer that differs from the previous one. An error of a
+// later query is printed, because an agent that restarts comes back.
 func (l *look) follow(ctx context.Context, to streams, a *answer, ask func() (*answer, error)) error {
 	s := screenOf(to.out)
 	var before []byte

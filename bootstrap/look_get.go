@@ -90,7 +90,7 @@ func newGetNodes(io streams) *cobra.Command {
 	return cmd
 }
 
-// nodesTable prints the nodes, and what this one does not do exactly.
+// nodesTable prints the nodes, and the approximations of this node.
 func nodesTable(c *columns, nodes *api.Nodes) {
 	c.row("NAME", "ID", "VPP ADDRESSES", "MANAGEMENT ADDRESSES", "POD CIDRS")
 	for _, n := range nodes.Items {

@@ -31,7 +31,7 @@ An argument selects one object. With -o json each record is one line.`,
 	return cmd
 }
 
-// traceOptions select what a trace shows.
+// traceOptions select the events of a trace.
 type traceOptions struct {
 	cause  uint64
 	kind   string
@@ -88,8 +88,8 @@ func streamEvents(cmd *cobra.Command, io streams, l *look, query url.Values, act
 	return err
 }
 
-// traceLine prints one record of a trace, and returns how many it has printed: none of another
-// actor.
+// traceLine prints one record of a trace and returns the number of printed records. It prints no
+// record of another actor.
 func traceLine(to io.Writer, out *format, actor string, data []byte) (int, error) {
 	var e api.Event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -116,7 +116,7 @@ func traceLine(to io.Writer, out *format, actor string, data []byte) (int, error
 	return 1, nil
 }
 
-// traceText is a record as text: one line, and one for each of its operations.
+// traceText is a record as text: one line, and a line for each of its operations.
 func traceText(e *api.Event) string {
 	cells := []string{clock(e.Time)}
 	if e.Cause > 0 {

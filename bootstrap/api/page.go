@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// actorOrders are the orders of a list of actors besides that by path: each by a number, the
-// largest first.
+// actorOrders are the orders of a list of actors by a number, the largest first. The default order
+// is by path.
 var actorOrders = map[string]func(*Actor) uint64{
 	"pending":  func(a *Actor) uint64 { return a.Pending },
 	"received": func(a *Actor) uint64 { return a.Received },

@@ -64,7 +64,7 @@ func decodeCursor(text string) (*cursor, error) {
 }
 
 // parameters reads the query of a URL strictly: an unknown or duplicate parameter is an error,
-// because a client would take the answer for filtered.
+// because the client would believe that the answer is filtered.
 func parameters(raw string, known ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -120,7 +120,7 @@ func parseList(raw string, orders, filters []string) (*listQuery, error) {
 	return q, nil
 }
 
-// parseWhole reads the query of a list that most clients want as a whole: its default limit is the
+// parseWhole reads the query of a list that most clients read completely: its default limit is the
 // largest.
 func parseWhole(raw string) (*listQuery, error) {
 	q, err := parseList(raw, nil, nil)
@@ -154,7 +154,7 @@ func parseEvents(raw string) (EventQuery, error) {
 	return q, nil
 }
 
-// errActorPath means that a path is not one of an actor.
+// errActorPath means that a path does not belong to an actor.
 var errActorPath = fmt.Errorf("%w: actor path: expected something like agent/world/registry", errQuery)
 
 // splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state",

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Redacted is a Reader without the bodies of messages and the states of actors: types, keys and
-// numbers are left.
+// Redacted is a Reader without the bodies of messages and the states of actors. It keeps types,
+// keys and numbers.
 type Redacted struct{ Reader }
 
 // Mailbox satisfies Reader.

@@ -42,7 +42,7 @@ func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 	return report, nil
 }
 
-// look waits until the agent is in sync and compares its state with that of VPP.
+// look waits until the agent is in sync and compares its state with the state of VPP.
 func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, error) {
 	statuses, err := a.settle(ctx)
 	if err != nil {

@@ -91,8 +91,8 @@ func (m *Metrics) Exemplars() { m.exemplars = true }
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
 // Serves sets the address families whose services each renderer renders. kube-proxy has one sync
-// loop per family: the passes of these renderers are counted as its syncs, those of any other
-// renderer are not. It must be called before the first observation.
+// loop per family. The passes of these renderers count as its syncs; passes of any other renderer
+// do not. It must be called before the first observation.
 func (m *Metrics) Serves(families map[string][]string) {
 	m.families = families
 	for renderer, served := range families {
@@ -155,13 +155,13 @@ func (m *Metrics) Healed(part, step string, n int) {
 	m.healing.WithLabelValues(part, step).Add(float64(max(n, 0)))
 }
 
-// Drifted counts entries in VPP that differed from the state that a renderer had written.
+// Drifted counts entries in VPP that differed from the state written by a renderer.
 func (m *Metrics) Drifted(renderer string, n int) {
 	m.drift.WithLabelValues(renderer).Add(float64(max(n, 0)))
 }
 
-// Memory sets the size of VPP's main heap, what of it is free, and the number of objects that a
-// renderer has not added for want of it.
+// Memory sets the size of VPP's main heap, its free part, and the number of objects that a renderer
+// has not added because memory is low.
 func (m *Metrics) Memory(renderer string, total, free, waiting int) {
 	if total > 0 {
 		m.heap.WithLabelValues("total").Set(float64(total))
@@ -209,5 +209,5 @@ func (m *Metrics) Probed(probe string, status int) {
 	}
 }
 
-// seconds is a time as Prometheus has it, in seconds since 1970.
+// seconds is a time in the unit of Prometheus, seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

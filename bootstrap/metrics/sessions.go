@@ -85,7 +85,7 @@ func (m *Metrics) CNATSessions(u sessions.CNAT, alarm bool) {
 	m.sessions.cnatAlarm.Set(one(alarm))
 }
 
-// dropped sets what CNAT has dropped.
+// dropped sets the number of packets that CNAT dropped.
 func (s *natSessions) dropped(u sessions.CNAT) {
 	s.cnatDropped.WithLabelValues("ports").Set(float64(u.NoPort))
 	s.cnatDropped.WithLabelValues("sessions").Set(float64(u.NoSession))
@@ -99,11 +99,11 @@ func one(on bool) float64 {
 	return 0
 }
 
-// SessionTable is what is known of VPP's table of NAT sessions.
+// SessionTable is the last observation of VPP's table of NAT sessions.
 type SessionTable struct {
-	// At is when it was observed.
+	// At is the time of the observation.
 	At time.Time
-	// Usage, Limit, Survey and Alarm are as the observer was told.
+	// Usage, Limit, Survey and Alarm are the observed values.
 	Usage  sessions.Usage
 	Limit  uint32
 	Survey sessions.Survey

@@ -98,7 +98,7 @@ func resolve(o object) object {
 	return at
 }
 
-// conforms returns what of a value is not as its schema says. It knows the keywords that the
+// conforms returns the parts of a value that differ from its schema. It knows the keywords that the
 // document uses.
 func conforms(at string, value any, schema object) (errs []error) {
 	schema = resolve(schema)
