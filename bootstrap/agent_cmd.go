@@ -16,9 +16,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const agentLong = `Agent keeps VPP equal to the services of the cluster until it is stopped by SIGINT or SIGTERM. VPP goes on forwarding afterwards.
+const agentLong = `Agent keeps VPP equal to the services of the cluster until SIGINT or SIGTERM stops it. VPP continues to forward afterwards.
 
-A file given with --config is read first, flags override it. 'troupe config defaults' prints every setting with its meaning.`
+The file of --config is read first, and flags override it. 'troupe config defaults' prints and explains every setting.`
 
 // newAgentCommand returns `troupe agent`. It validates the whole configuration before the agent
 // starts, so that one run reports all errors.

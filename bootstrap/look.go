@@ -39,7 +39,7 @@ type look struct {
 // newLook adds the flags of a look to a command.
 func newLook(cmd *cobra.Command) *look {
 	l := newReach(cmd)
-	cmd.Flags().DurationVarP(&l.watch, "watch", "w", 0, "query again after this time, and print what has changed; without a value 2s")
+	cmd.Flags().DurationVarP(&l.watch, "watch", "w", 0, "query again after this time, and print a changed answer; without a value 2s")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
 	return l
 }
@@ -50,7 +50,7 @@ func newReach(cmd *cobra.Command) *look {
 	l := &look{out: addFormat(cmd)}
 	cmd.Flags().StringVar(&l.address, "address", defaults.HTTPAddress, "address of the agent's HTTP server")
 	cmd.Flags().StringVar(&l.socket, "control-socket", "", "path of the agent's control socket; replaces --address")
-	cmd.Flags().StringVar(&l.node, "node", "", "node whose agent is asked, through the proxy of the API server; --address is the port there")
+	cmd.Flags().StringVar(&l.node, "node", "", "node of the agent to ask, through the proxy of the API server; --address names the port")
 	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podproxy.Namespace, "namespace of the agents, with --node")
 	cmd.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "file with the API server's address and credentials, with --node; default: $KUBECONFIG, ~/.kube/config")
 	return l

@@ -67,7 +67,7 @@ func newActorsTop(io streams) *cobra.Command {
 	l := newLook(cmd)
 	by := cmd.Flags().String("by", "busy", "pending, received, restarts, failures or busy")
 	limit := cmd.Flags().Int("limit", 10, "number of actors")
-	window := cmd.Flags().Duration("window", 0, "count only what happens within this time, up to 5s; 0 = since the start")
+	window := cmd.Flags().Duration("window", 0, "count only activity within this time, up to 5s; 0 = since the start")
 	completeFlag(cmd, "by", "pending", "received", "restarts", "failures", "busy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		query := url.Values{"by": {*by}, "limit": {strconv.Itoa(*limit)}}

@@ -25,7 +25,7 @@ type actorChange struct {
 // newActorsCompare returns `troupe actors compare`.
 func newActorsCompare(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "compare BEFORE [AFTER]", Short: "Show what has changed since a list of the actors was saved, or between two of them",
+		Use: "compare BEFORE [AFTER]", Short: "Show the changes since a list of the actors was saved, or between two lists",
 		Example: "  troupe actors --limit 0 -o json > before.json\n  troupe actors compare before.json", Args: cobra.RangeArgs(1, 2),
 	}
 	l := newLook(cmd)

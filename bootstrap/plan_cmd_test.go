@@ -240,7 +240,7 @@ func TestPlanErrors(t *testing.T) {
 		{"no file of that name", []string{"-f", "none.yaml", "--node-name", "a"}, 1, "troupe: read objects: stat none.yaml: no such file or directory"},
 		{"empty directory", []string{"-f", empty, "--node-name", "a"}, 1, "troupe: read objects: directory " + empty + " has no *.yaml, *.yml or *.json"},
 		{"no file", []string{"--node-name", "a"}, 2, "troupe: expected -f FILE (- for standard input)"},
-		{"no node name", []string{"-f", file}, 2, "troupe: expected --node-name NAME: which node to plan for"},
+		{"no node name", []string{"-f", file}, 2, "troupe: expected --node-name NAME, the node of the plan"},
 		{"unknown flag", []string{"--file", file}, 2, "troupe: unknown flag: --file (see 'troupe plan --help')"},
 		{"argument", []string{file}, 2, `troupe: unknown command "` + file + `" for "troupe plan"`},
 		{"format", []string{"-o", "xml"}, 2, `troupe: invalid argument "xml" for "-o, --output" flag: expected one of table, wide, json, yaml (see 'troupe plan --help')`},

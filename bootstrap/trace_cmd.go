@@ -17,8 +17,8 @@ import (
 func newTraceCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeServices,
-		Long: `Show what has happened, the newest last, and then what happens, until Ctrl-C. Everything that follows from one change of the input or from
-one command has the same cause: "#7" of a change of a service is "#7" of the operations on VPP that it led to.
+		Long: `Show past events, the newest last, and then new events until Ctrl-C. All events that follow from one change of the input, or from one command, have
+the same cause: if a change of a service is "#7", the operations on VPP that follow from it are "#7" as well.
 
 An argument selects one object. With -o json each record is one line.`,
 		Example: `  troupe trace

@@ -63,14 +63,14 @@ type vppMissing struct {
 	Why     string `json:"why"`
 }
 
-const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints what the agent can do with that VPP, and which messages are missing
-for the rest. It changes nothing in VPP.`
+const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints the features that the agent has with this VPP, and the missing
+messages of the other features. It changes nothing in VPP.`
 
 // newVersionCommand returns `troupe version`.
 func newVersionCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and what VPP can do", Long: versionLong, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and the features of VPP", Long: versionLong, Args: cobra.NoArgs}
 	out := addFormat(cmd)
-	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print what it can do")
+	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print its features")
 	socket := cmd.Flags().String("vpp-api-socket", config.Defaults().VPP.APISocket, "path of VPP's API socket")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v := readVersion()

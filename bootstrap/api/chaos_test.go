@@ -37,7 +37,7 @@ func TestChaosStatus(t *testing.T) {
 		{"POST", `{"fault": "kill", "actor": "x", "force": true}`, true, 400, `unknown field`},
 		{"POST", `{"fault": "suspend", "actor": "x", "for": "long"}`, true, 400, `is not a duration`},
 		{"POST", `{"plan": {"faults": []}}`, true, 400, "faults: is empty"},
-		{"POST", `{"plan": {"faults": [{"fault": "kill", "of": "service"}]}, "actor": "x"}`, true, 400, "a fault and a plan at once"},
+		{"POST", `{"plan": {"faults": [{"fault": "kill", "of": "service"}]}, "actor": "x"}`, true, 400, "expected a fault or a plan, not both"},
 		{"POST", `{"plan": {"name": "n", "faults": [{"fault": "kill", "of": "service"}]}}`, true, 202, `"state": "passed"`},
 		{"DELETE", "", true, 200, `"stopped": 0`},
 	} {

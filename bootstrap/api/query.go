@@ -114,7 +114,7 @@ func parseList(raw string, orders, filters []string) (*listQuery, error) {
 			return nil, err
 		}
 		if q.cursor.Sort != q.sort {
-			return nil, fmt.Errorf("%w: cursor: of a list with another order", errQuery)
+			return nil, fmt.Errorf("%w: cursor: belongs to a list with another order", errQuery)
 		}
 	}
 	return q, nil

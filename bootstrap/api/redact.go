@@ -27,5 +27,5 @@ func (r Redacted) State(ctx context.Context, path string) (json.RawMessage, erro
 	if _, err := r.Reader.Actor(ctx, path); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("state of %s: %w: only the control socket tells it, because api.redactMessages is set", path, ErrForbidden)
+	return nil, fmt.Errorf("state of %s: %w: only the control socket shows it, because api.redactMessages is set", path, ErrForbidden)
 }

@@ -84,7 +84,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("--delete-limit %d: expected a percentage from 0 to 100", c.DeleteLimit))
 	}
 	if c.ServicePrefix != "" && catalog.Label(c.ServicePrefix, "a") != c.ServicePrefix+"a" {
-		errs = append(errs, fmt.Errorf("--service-prefix %q: no beginning of a DNS label", c.ServicePrefix))
+		errs = append(errs, fmt.Errorf("--service-prefix %q: not the beginning of a DNS label", c.ServicePrefix))
 	}
 	return errors.Join(errs...)
 }
@@ -106,7 +106,7 @@ func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
 			err = errors.New("expected consul=URL, yaml=FILE or dns=NAME@SERVER")
 		case err != nil:
 		case !sourceName.MatchString(name):
-			err = fmt.Errorf("the name %q is no label value", name)
+			err = fmt.Errorf("the name %q is not a label value", name)
 		case taken[name]:
 			err = fmt.Errorf("another source has the name %q: write NAME:%s", name, text)
 		}

@@ -131,7 +131,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) watch(ctx context.Context, changed func(Route)) {
 	for ctx.Err() == nil {
 		if err := k.kernel.Watch(ctx, changed); err != nil && ctx.Err() == nil {
-			k.log.Warn("changes of routes are not seen at once", "error", err, "every", Interval)
+			k.log.Warn("the kernel does not report changes of routes, comparing at an interval", "error", err, "every", Interval)
 		}
 		pause(ctx, Interval)
 	}

@@ -40,7 +40,7 @@ func New() *Metrics {
 		refused: newRefused(),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_vpp_operations_total",
-			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, the renderer reads VPP again.",
+			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, so the renderer reads VPP again.",
 		}, []string{"renderer", "outcome"}),
 		healing: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_healing_total",
@@ -53,11 +53,11 @@ func New() *Metrics {
 		}, []string{"renderer"}),
 		heap: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "troupe_vpp_heap_bytes",
-			Help: "VPP's main heap when a renderer last read it: its size and what of it is free.",
+			Help: "Size and free part of VPP's main heap when a renderer last read them.",
 		}, []string{"what"}),
 		noMemory: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "troupe_vpp_memory_waiting",
-			Help: "Rows and routes that are not in VPP, because less of its main heap is free than is to stay free.",
+			Help: "Rows and routes that are not in VPP, because the free part of its main heap is below the reserve.",
 		}, []string{"renderer"}),
 		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_input_errors",

@@ -59,7 +59,7 @@ var (
 	descReady     = describe("troupe_ready", "1 if the part of the agent is ready.", "part")
 	descStale     = describe("troupe_source_stale_seconds", "Age of the state that is served while the Kubernetes source does not see changes; 0 = it sees them.")
 	descServices  = describe("troupe_services", "Services by state.", "state")
-	descRoutes    = describe("troupe_host_routes", "Service CIDRs by their route in the host: kept = one of the agent, foreign = one of another owner, failed = none.", "state")
+	descRoutes    = describe("troupe_host_routes", "Service CIDRs by their route in the host: kept = a route of the agent, foreign = a route of another owner, failed = no route.", "state")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

@@ -62,7 +62,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !failing:
-			x.Log.Warn("traces are lost: the collector does not take them", "endpoint", x.Endpoint, "err", err)
+			x.Log.Warn("traces are lost, because the collector does not take them", "endpoint", x.Endpoint, "err", err)
 		case err == nil && failing:
 			x.Log.Info("the collector takes traces again", "endpoint", x.Endpoint)
 		}

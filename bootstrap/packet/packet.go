@@ -31,14 +31,14 @@ type World struct {
 func Parse(source, destination string) (service.Packet, error) {
 	from, err := netip.ParseAddr(source)
 	if err != nil {
-		return service.Packet{}, fmt.Errorf("source %q is no address", source)
+		return service.Packet{}, fmt.Errorf("source %q is not an address", source)
 	}
 	to, protocol, err := service.ParseFrontendText(destination)
 	if err != nil {
 		return service.Packet{}, fmt.Errorf("destination %q: expected ADDRESS:PORT/TCP, /UDP or /SCTP", destination)
 	}
 	if from.Unmap().Is4() != to.Addr().Is4() {
-		return service.Packet{}, fmt.Errorf("source %s and destination %s are of two address families", source, destination)
+		return service.Packet{}, fmt.Errorf("source %s and destination %s are of different address families", source, destination)
 	}
 	return service.Packet{Source: from.Unmap(), Destination: to, Protocol: protocol}, nil
 }
