@@ -138,7 +138,7 @@ func TestPlanJSON(t *testing.T) {
 	}
 }
 
-// TestPlanFormats: YAML says what JSON says; the table names every frontend and row.
+// TestPlanFormats: YAML and JSON have the same content; the table names every frontend and row.
 func TestPlanFormats(t *testing.T) {
 	asJSON := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "json")
 	asYAML := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "yaml")
@@ -157,7 +157,7 @@ func TestPlanFormats(t *testing.T) {
 	}
 }
 
-// TestPlanReportsEveryProblem: each names its place, and the rest is planned all the same.
+// TestPlanReportsEveryProblem: each problem names its place, and all other objects are planned.
 func TestPlanReportsEveryProblem(t *testing.T) {
 	dir := t.TempDir()
 	good := write(t, dir, "good.yaml", nodeA+web)
@@ -258,7 +258,7 @@ func TestPlanErrors(t *testing.T) {
 }
 
 // TestPlanContestedFrontend: two services want one external address; the older one gets the row,
-// the other one is told.
+// and the other one shows a conflict.
 func TestPlanContestedFrontend(t *testing.T) {
 	service := func(name, created, ip string) string {
 		return `apiVersion: v1

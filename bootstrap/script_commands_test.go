@@ -86,7 +86,7 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 // processesKey finds the processes of a script.
 type processesKey struct{}
 
-// processes are what a script has started.
+// processes are the processes that a script has started.
 type processes struct {
 	byName map[string]*process
 	etcds  map[string]*cluster.Embedded

@@ -13,8 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestChaosStatus holds what each request about chaos is answered with, on the listener that it
-// comes from.
+// TestChaosStatus holds the answer to each request about chaos, on each listener.
 func TestChaosStatus(t *testing.T) {
 	a := apitest.Start(t, apitest.New(3), nil)
 	const kill = `{"fault": "kill", "actor": "agent/dataplane/nat44"}`

@@ -78,7 +78,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestRefusalOfAHost: what is passed on for the log has the listener and the reason.
+// TestRefusalOfAHost: the refusal for the log has the listener and the reason.
 func TestRefusalOfAHost(t *testing.T) {
 	refused := make(chan api.Refusal, 1)
 	a := apitest.Start(t, apitest.New(1), func(c *api.Config) { c.Refused = func(r api.Refusal) { refused <- r } })

@@ -61,7 +61,7 @@ func node() *World {
 	}
 }
 
-// TestExplain: who talks to whom, and what becomes of it.
+// TestExplain: the source, the destination and the explanation of a packet.
 func TestExplain(t *testing.T) {
 	for _, tt := range []struct{ source, destination, class, action, owner, because, vpp string }{
 		{"10.1.1.9", "10.96.0.10:80/TCP", "pod", "forward", "shop/web", "it is a frontend of shop/web for clients: any", "other than wanted"},
@@ -117,7 +117,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestParse refuses what is no packet, and says what is expected.
+// TestParse refuses a text that is not a packet, and names the expected form.
 func TestParse(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"web", "10.96.0.1:80/TCP", `source "web" is not an address`},

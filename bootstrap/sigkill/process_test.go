@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// machine is what outlives the agents besides VPP: their disk.
+// machine is the disk of the agents. Besides VPP, only the disk outlives them.
 type machine struct {
 	*testing.T
 	vpp       string // API socket
@@ -80,7 +80,7 @@ func (p *process) stop() {
 	}
 }
 
-// ready reports whether the agent says that the node serves what it should, and what it says.
+// ready reports whether the agent is ready, with its answer.
 func (p *process) ready() (bool, string) {
 	client := http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
