@@ -214,7 +214,7 @@ func total(widths []int) int {
 // leastWidth is the least width of a column. A narrower terminal wraps by itself.
 const leastWidth = 8
 
-// fit narrows the widest columns until all of them fit: first those that are wider than their
+// fit narrows the widest columns until all of them fit: first columns that are wider than their
 // words, then all.
 func fit(widths, least []int, width int) {
 	for over := total(widths) - width; over > 0; over-- {

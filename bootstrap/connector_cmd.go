@@ -22,7 +22,7 @@ instances as EndpointSlices. It runs until SIGINT or SIGTERM stops it. The objec
 A source deletes nothing before it has given a complete answer. If more than --delete-limit percent of its services vanish at once, their deletion is
 held back until two further complete answers confirm it, or until 'troupe connector confirm SOURCE'.`
 
-// dryRunPatience is how long `troupe connector --dry-run` waits for its sources.
+// dryRunPatience is the time that `troupe connector --dry-run` waits for its sources.
 const dryRunPatience = 30 * time.Second
 
 // newConnectorCommand returns `troupe connector` with its commands.

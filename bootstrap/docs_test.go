@@ -180,7 +180,7 @@ func newInventory(t *testing.T, root string) *inventory {
 	return i
 }
 
-// addFlags collects the flags of a command and of those below it.
+// addFlags collects the flags of a command and of the commands below it.
 func addFlags(flags map[string]bool, cmd *cobra.Command) {
 	for word := range strings.FieldsSeq(cmd.LocalFlags().FlagUsages()) {
 		if strings.HasPrefix(word, "--") {
@@ -243,7 +243,7 @@ func (i *inventory) has(span string) (known, ok bool) {
 	return false, false
 }
 
-// matches reports whether a route with parameters is that of a path.
+// matches reports whether a route with parameters fits a path.
 func matches(have, want string) bool {
 	a, b := strings.Split(have, "/"), strings.Split(want, "/")
 	for n := range a {

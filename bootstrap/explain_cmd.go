@@ -44,7 +44,7 @@ type explainedFrontend struct {
 	Kind     string `json:"kind"`
 	From     string `json:"from"`
 	Action   string `json:"action"`
-	// Endpoints are those for new connections.
+	// Endpoints are the endpoints for new connections.
 	Endpoints []string `json:"endpoints"`
 	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or
 	// owned by another.

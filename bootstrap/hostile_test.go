@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// mostMemory is how many MiB a connector may take, whatever its catalog answers.
+// mostMemory is the number of MiB that a connector may take, whatever its catalog answers.
 const mostMemory = 256
 
 // hostile is a malicious Consul with a connector that follows it. It has one honest service, a.
@@ -31,7 +31,7 @@ type hostile struct {
 	dir    string
 	child  *exec.Cmd
 	out    bytes.Buffer // read when the child has ended
-	asked  atomic.Int64 // how often for another service than a
+	asked  atomic.Int64 // number of requests for another service than a
 }
 
 // startHostile starts both.
@@ -131,7 +131,7 @@ func (h *hostile) get(path string) string {
 	return string(body)
 }
 
-// memory returns how many MiB the connector has taken at most.
+// memory returns the largest number of MiB that the connector has taken.
 func (h *hostile) memory() int {
 	h.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.child.Process.Pid))

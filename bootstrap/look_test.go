@@ -262,8 +262,8 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	}
 }
 
-// TestDiffSaysItsAge: over TCP a reading may be that of another client; an old one is not taken for
-// the present state.
+// TestDiffSaysItsAge: over TCP a reading may belong to another client; the output shows the age of
+// an old one.
 func TestDiffSaysItsAge(t *testing.T) {
 	for age, want := range map[time.Duration]string{
 		0:               "nat44 VPP is in the desired state",

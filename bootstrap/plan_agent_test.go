@@ -49,8 +49,8 @@ func order[T any](list []T) {
 	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(text(a), text(b)) })
 }
 
-// TestPlanSaysWhatTheAgentSays feeds every acceptance case, every state that its steps lead to, and
-// some situations that no case has, to `troupe plan` and to a running agent on a simulated VPP.
+// TestPlanSaysWhatTheAgentSays feeds clusters to `troupe plan` and to a running agent on a
+// simulated VPP: every acceptance case with every state of its steps, and some further situations.
 // Frontends, health checks, rows and every report of what is not exactly as Kubernetes asks are the
 // same.
 func TestPlanSaysWhatTheAgentSays(t *testing.T) {

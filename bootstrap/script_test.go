@@ -13,8 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/cluster"
 )
 
-// TestMain runs the tests, or, started under the name of the program, the program: the scripts
-// below testdata/script start it as users do, in processes of its own, without building it.
+// TestMain runs the tests or, started under the name of the program, the program. So the scripts
+// below testdata/script start the program as users do, in processes of its own, without building
+// it.
 func TestMain(m *testing.M) {
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"troupe": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

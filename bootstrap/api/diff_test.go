@@ -51,9 +51,9 @@ func diffOf(t *testing.T, h http.Handler) (int, time.Time) {
 	return w.Code, diff.Time
 }
 
-// TestDiffIsShared: VPP is read under a barrier that stops its workers, so clients on TCP cannot
-// make the agent read it more than once in five seconds, however many they are. The control socket
-// reads VPP now, with one reading for all that wait.
+// TestDiffIsShared: VPP is read under a barrier that stops its workers. So clients on TCP, however
+// many, cannot make the agent read it more than once in five seconds. The control socket reads VPP
+// now, with one reading for all that wait.
 func TestDiffIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tcp, control, readings, _ := differ()

@@ -99,8 +99,8 @@ func (o ownHosts) objection(r *http.Request) (why, text string) {
 	return "", ""
 }
 
-// hostOf is the host of "host:port" or "host" in the form used for comparison: a name in lower case
-// without the final dot, an address as netip writes it.
+// hostOf is the host of "host:port" or "host" in the form used for comparison. A name is in lower
+// case without the final dot; an address is as netip writes it.
 func hostOf(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

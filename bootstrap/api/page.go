@@ -69,7 +69,7 @@ func pageServices(all []Service, q *listQuery) Page[Service] {
 	return page(selected, q, func(s *Service) cursor { return cursor{Sort: q.sort, Key: s.Key} })
 }
 
-// page orders items by their places, the largest value first and then by key, and returns those
+// page orders items by their places, the largest value first and then by key. It returns the items
 // behind the query's cursor. It moves the places, not the items, which are large.
 func page[T any](items []T, q *listQuery, place func(*T) cursor) Page[T] {
 	type placed struct {

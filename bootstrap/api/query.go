@@ -32,7 +32,7 @@ type listQuery struct {
 	filters map[string]string
 }
 
-// cursor is the end of a page: the sort value and the key of its last item, not an offset, so that
+// cursor is the end of a page: the sort value and the key of its last item. It is not an offset, so
 // items that come and go between two pages neither repeat nor hide others.
 type cursor struct {
 	Sort  string `json:"s,omitempty"`
@@ -63,7 +63,7 @@ func decodeCursor(text string) (*cursor, error) {
 	return c, nil
 }
 
-// parameters reads the query of a URL strictly: an unknown or duplicate parameter is an error,
+// parameters reads the query of a URL strictly. An unknown or duplicate parameter is an error,
 // because the client would believe that the answer is filtered.
 func parameters(raw string, known ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(raw)

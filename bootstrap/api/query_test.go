@@ -82,7 +82,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeOfManyServices stays small and still says how many there are.
+// TestTreeOfManyServices: the tree stays small and still counts all services.
 func TestTreeOfManyServices(t *testing.T) {
 	actors := []Actor{{Path: "agent"}}
 	for i := range 10_000 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// oneReading limits how often clients on TCP make VPP list sessions, because its workers stop
-// meanwhile. It repeats the answer of the last reading.
+// oneReading limits the rate at which clients on TCP make VPP list sessions, because its workers
+// stop meanwhile. It repeats the answer of the last reading.
 type oneReading struct {
 	turn    chan struct{} // a token; its holder owns the following
 	key     string

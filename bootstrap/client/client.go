@@ -115,8 +115,8 @@ func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 	return c.do(ctx, http.MethodDelete, "/api/v1/"+resource, nil, into)
 }
 
-// Stream reads server-sent events and calls a function with the data of each, until the agent ends
-// the stream, ctx ends, or the function returns an error. The end of ctx is no error.
+// Stream reads server-sent events and calls a function with the data of each. It ends when the
+// agent ends the stream, ctx ends, or the function returns an error. The end of ctx is no error.
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
 	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
 	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)

@@ -52,8 +52,8 @@ func Load(data []byte, source string) (*Document, error) {
 	return doc, Join(err, doc.Validate())
 }
 
-// Join merges the problems of two steps into one Errors and leaves out those of the second step
-// about fields that the first one reports.
+// Join merges the problems of two steps into one Errors. It leaves out problems of the second step
+// about fields that the first step reports.
 func Join(first, second error) error {
 	var a, b Errors
 	switch {

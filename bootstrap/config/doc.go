@@ -7,9 +7,9 @@
 // comments are the explanations, because Explain reads the embedded types.go. So both are always
 // current.
 //
-// Decoding is strict. An unknown field, a value of the wrong type, a duplicate key: each is an
-// error with its line and its path, and one call reports all of them. A field that is absent keeps
-// its default. A list in a file replaces the default list.
+// Decoding is strict. An unknown field, a value of the wrong type and a duplicate key are errors,
+// each with its line and its path. One call reports all of them. A field that is absent keeps its
+// default. A list in a file replaces the default list.
 //
 // The package starts no goroutine and holds no state. It reads only the file of --config.
 package config

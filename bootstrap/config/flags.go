@@ -11,7 +11,8 @@ import (
 // Flags are the flags of a command that override fields of a configuration.
 type Flags struct {
 	cmd *cobra.Command
-	// values receives the values of all flags; Load copies only those of flags on the command line.
+	// values receives the values of all flags; Load copies only the values of flags on the command
+	// line.
 	values *Agent
 	fields []field
 	file   string

@@ -97,10 +97,10 @@ type Services struct {
 	// all.
 	NodePortAddresses []string `json:"nodePortAddresses" flag:"node-port-addresses" check:"nodeport"`
 	// Networks whose addresses services may name in spec.externalIPs; an empty list means none.
-	// "auto" alone follows the version of the API server, as Kubernetes does: all up to 1.39, with
-	// a warning from 1.36 on, which deprecates the field, and none from 1.40 on. The author of a
-	// Service can receive the packets of pods to every port of an allowed address that no other
-	// service has.
+	// "auto" alone follows the version of the API server, as Kubernetes does: all up to 1.39, and
+	// none from 1.40 on. From 1.36 on, which deprecates the field, the log has a warning. The
+	// author of a Service can receive the packets of pods to every port of an allowed address that
+	// no other service has.
 	AllowExternalIPs []string `json:"allowExternalIPs" flag:"allow-external-ips" check:"externalip"`
 	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer
 	// address may claim, because the nodes use them themselves. Ports of the agent's own servers
@@ -314,10 +314,10 @@ type API struct {
 	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep
 	// it on loopback unless the network is trusted. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
-	// Host names under which clients may reach httpAddress, besides localhost, the name of the node
-	// and all IP addresses, for example the name of a proxy in front of it. Requests for other
-	// hosts and requests of pages of other sites get 403, because a browser would give the state of
-	// the agent to any site (DNS rebinding).
+	// Further host names under which clients may reach httpAddress, for example the name of a proxy
+	// in front of it. localhost, the name of the node and all IP addresses are always allowed.
+	// Requests for other hosts and requests of pages of other sites get 403, because a browser
+	// would give the state of the agent to any site (DNS rebinding).
 	HTTPAllowedHosts []string `json:"httpAllowedHosts" flag:"http-allowed-hosts" check:"host"`
 	// Address of the health checks of this node for load balancers and the kubelet, with the paths
 	// and answers of kube-proxy: /healthz and /livez. While the address is in use, the agent logs

@@ -15,8 +15,8 @@ import (
 )
 
 // outside starts a connector that brings the services of the catalog into the built-in cluster
-// below dir, and returns how many there are. It writes its objects beside the objects of the
-// cluster, as on a cluster without an API server.
+// below dir. It returns the number of these services. It writes its objects beside the objects of
+// the cluster, as on a cluster without an API server.
 func (o *Options) outside(dir string) (*connector.Connector, int, error) {
 	catalog, err := fs.Sub(demo.Catalog, "catalog")
 	if err == nil {

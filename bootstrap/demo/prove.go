@@ -92,8 +92,8 @@ func faults(statuses []*messages.ServiceStatus, renderers []string) []fault {
 	return append(out, fault{"registry killed", address.Registry})
 }
 
-// settle waits until the agent is ready and every service is in sync, twice in a row: the
-// acknowledgement of an actor that has just restarted may not have arrived the first time.
+// settle waits until the agent is ready and every service is in sync, twice in a row. The first
+// time, the acknowledgement of an actor that has just restarted may still be on its way.
 func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()

@@ -1,6 +1,6 @@
 // Package hostroute leads the packets of processes on this node to VPP. It keeps a route for each
-// service CIDR in the main table of the kernel, through an interface of the host with its other end
-// in VPP.
+// service CIDR in the main table of the kernel. The route leads through an interface of the host
+// with its other end in VPP.
 //
 // Plan is pure. Keeper owns only the routes that have Protocol. It leaves a route of another owner
 // for the same network alone and withdraws the agent's own route, so that the two never compete.

@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Keep is how long a port stays after the last time a process listened on it: a daemon that
+// Keep is the time that a port stays after the last process listened on it, so that a daemon that
 // restarts gets its port back.
 const Keep = 10 * time.Minute
 
@@ -128,7 +128,7 @@ func listeners(table []byte, state uint64) map[uint16]bool {
 }
 
 // kernelAddress decodes an address as the kernel prints it: words of 32 bits in the byte order of
-// the machine, which is little-endian on the machines that Troupe runs on.
+// the machine. Troupe runs only on little-endian machines.
 func kernelAddress(text string) (addr netip.Addr, ok bool) {
 	var b []byte
 	for ; len(text) >= 8; text = text[8:] {

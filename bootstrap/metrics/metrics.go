@@ -107,8 +107,8 @@ func (m *Metrics) Serves(families map[string][]string) {
 	}
 }
 
-// Synced observes the duration of a pass of a renderer: a full one reads VPP and compares it with
-// the desired state, a partial one writes only what changed.
+// Synced observes the duration of a pass of a renderer. A full pass reads VPP and compares it with
+// the desired state; a partial pass writes only changes.
 func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
 	kind := m.proxy.partial
 	if full {

@@ -132,8 +132,8 @@ func (r recorder) Write(b []byte) (int, error) {
 	return r.ResponseRecorder.Write(b)
 }
 
-// TestLive: the stream has the number of the latest event, not one that the client knows, and there
-// is an end to the number of clients.
+// TestLive: the stream has the number of the latest event, unless the client knows it already. The
+// number of clients is limited.
 func TestLive(t *testing.T) {
 	troupe := apitest.New(1)
 	troupe.Record(api.Event{Kind: "service", Actor: "agent", Text: "changed"})

@@ -100,8 +100,8 @@ func (p *process) ready() (bool, string) {
 	return answer.StatusCode == http.StatusOK, string(text)
 }
 
-// live waits until the agent is ready. The control socket is that of the agent before until this
-// one listens, and has no listener meanwhile.
+// live waits until the agent is ready. Until this agent listens, the control socket belongs to the
+// previous agent and has no listener.
 func (p *process) live() {
 	p.Helper()
 	deadline := time.After(patience)

@@ -27,7 +27,8 @@ var described = sync.OnceValue(func() (document object) {
 })
 
 // Described compares an answer with the OpenAPI document: its status, its type of content and its
-// body, where a field without a description is an error. It returns the path of the operation.
+// body. A field of the body without a description is an error. It returns the path of the
+// operation.
 func Described(method, target string, code int, contentType string, body []byte) (path string, err error) {
 	u, err := url.Parse(target)
 	if err != nil {
