@@ -16,9 +16,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const agentLong = `Agent keeps VPP equal to the services of the cluster until it is stopped by SIGINT or SIGTERM. VPP goes on forwarding afterwards.
+const agentLong = `Agent keeps VPP equal to the services of the cluster until SIGINT or SIGTERM stops it. VPP continues to forward afterwards.
 
-A file given with --config is read first, flags override it. 'troupe config defaults' prints every setting with its meaning.`
+The file of --config is read first, and flags override it. 'troupe config defaults' prints and explains every setting.`
 
 // newAgentCommand returns `troupe agent`. It validates the whole configuration before the agent
 // starts, so that one run reports all errors.
@@ -37,7 +37,7 @@ func newAgentCommand(io streams) *cobra.Command {
 		}
 		log := newLog(io.errs, cfg.Log.Format, cfg.Log.Level)
 		err = runAgent(cmd.Context(), cfg, log)
-		if err != nil && cfg.Log.Format == "json" { // what reads the log reads each line as JSON
+		if err != nil && cfg.Log.Format == "json" { // readers of the log parse each line as JSON
 			log.Error("agent failed", "err", err)
 			return &loggedError{err}
 		}
@@ -46,7 +46,7 @@ func newAgentCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// configError makes errors of flags usage errors, unlike those of files.
+// configError makes errors of flags usage errors. Errors of files stay as they are.
 func configError(err error) error {
 	var all config.Errors
 	if errors.As(err, &all) && !slices.ContainsFunc(all, func(e *config.FieldError) bool { return e.Line > 0 || isFile(e.Source) }) {

@@ -3,7 +3,7 @@ package bootstrap
 import "github.com/spf13/cobra"
 
 // newChaosCommand returns `troupe chaos`: faults in a running agent, and the simulation, which
-// needs none.
+// needs no agent.
 func newChaosCommand(io streams) *cobra.Command {
 	return group("chaos", "Inject faults and verify that the agent recovers", append(newLiveChaosCommands(io), simulationCommands(io)...)...)
 }

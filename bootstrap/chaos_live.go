@@ -19,8 +19,8 @@ import (
 
 const faultLong = `
 
-The agent must run with --enable-chaos; it accepts faults on its control socket only. A fault ends at its deadline, and at once with
-'troupe chaos stop'.`
+The agent must run with --enable-chaos; it accepts faults only on its control socket. A fault ends at its deadline.
+'troupe chaos stop' ends it at once.`
 
 const actorLong = `
 
@@ -42,8 +42,8 @@ func newControl(cmd *cobra.Command) *control {
 
 func (c *control) client() *client.Client { return client.NewControl(c.socket) }
 
-// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and those
-// for all of them.
+// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and
+// commands for all faults.
 func newLiveChaosCommands(io streams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, d := range live.Definitions() {
@@ -59,7 +59,7 @@ func newFaultCommand(io streams, d live.Definition) *cobra.Command {
 		cmd.Use, cmd.Args, cmd.Long = cmd.Use+" ACTOR", cobra.ExactArgs(1), d.Help+"."+actorLong+faultLong
 	}
 	c := newControl(cmd)
-	wait := cmd.Flags().Bool("wait", d.Wait, "wait for the end of the fault and its outcome; fails unless all is well again")
+	wait := cmd.Flags().Bool("wait", d.Wait, "wait for the end of the fault and its outcome; fail unless all is well again")
 	f := d.Defaults()
 	for _, p := range live.Parameters() {
 		if d.Has(p.Name) {
@@ -148,7 +148,7 @@ func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool)
 		}
 		found := status.Find(record.ID)
 		if found == nil {
-			return nil, fmt.Errorf("chaos #%d: the agent has no record of it any more", record.ID)
+			return nil, fmt.Errorf("chaos #%d: the agent no longer has a record of it", record.ID)
 		}
 		record = *found
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/drill"
 )
 
-const runLong = `Run injects faults into a running agent by a plan and evaluates invariants: readiness, every service in sync, VPP read back equal to the
-desired state. The blast radius limits the number of active faults. The first violation ends all faults, and so does Ctrl-C. It fails (1) if
+const runLong = `Run injects the faults of a plan into a running agent and evaluates invariants: the node is ready, every service is in sync, and VPP, read back,
+is in the desired state. The blast radius limits the number of active faults. The first violation or Ctrl-C ends all faults. The exit code is 1 if
 an invariant was violated or the drill was stopped.
 
 The plan is a YAML file, see docs/chaos.md:
@@ -41,8 +41,8 @@ func newRunCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Run a drill on a running agent and evaluate invariants", Long: runLong, Args: cobra.NoArgs}
 	c := newControl(cmd)
 	file := cmd.Flags().String("plan", "", "file with the plan, - for standard input; required")
-	lasts := cmd.Flags().Duration("for", 0, "duration of the injection of faults; replaces that of the plan")
-	seed := cmd.Flags().Uint64("seed", 0, "seed of the random choices; replaces that of the plan")
+	lasts := cmd.Flags().Duration("for", 0, "time in which faults are injected; replaces the time in the plan")
+	seed := cmd.Flags().Uint64("seed", 0, "seed of the random choices; replaces the seed in the plan")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		plan, err := readPlan(*file, io.in)
 		if err != nil {
@@ -122,7 +122,7 @@ func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to streams)
 		case err != nil:
 			return nil, err
 		case status.Run == nil || status.Run.ID != run.ID:
-			return nil, fmt.Errorf("run %d: the agent has no record of it any more", run.ID)
+			return nil, fmt.Errorf("run %d: the agent no longer has a record of it", run.ID)
 		}
 		run = *status.Run
 		if run.State != said {

@@ -21,11 +21,11 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-const simulateLong = `Simulate runs the actors of the agent in virtual time, each seed on one goroutine, between a simulated API server, a simulated VPP and a
-simulated store of node IDs, while actors fail, messages are lost and all dependencies fail. In the end VPP must have exactly the state that
-the cluster requires, and no work may be pending.
+const simulateLong = `Simulate runs the actors of the agent in virtual time, each seed on one goroutine. The API server, VPP and the node store are simulated. Actors
+fail, messages are lost, and all dependencies fail. In the end VPP must have exactly the state that the cluster requires, and no work may be
+pending.
 
-A seed is the same run on every machine. For a seed that fails, the command prints the smallest failing plan that it has found;
+A seed gives the same run on every machine. If a seed fails, the command prints the smallest failing plan that it has found.
 --seed S --seeds 1 --trace prints every message of one seed.`
 
 // newSimulateCommand returns `troupe chaos simulate`. A campaign may take hours, so that SIGINT
@@ -37,7 +37,7 @@ func newSimulateCommand(to streams) *cobra.Command {
 	cmd.Flags().Uint64Var(&o.First, "seed", 0, "the first seed")
 	cmd.Flags().BoolVar(&o.Swarm, "swarm", false, "let every seed choose the kinds of faults")
 	trace := cmd.Flags().Bool("trace", false, "print every message of the seed; needs --seeds 1")
-	budget := cmd.Flags().Int("minimise", 200, "number of runs for reducing a failing plan; 0 = print it as it is")
+	budget := cmd.Flags().Int("minimise", 200, "number of runs to reduce a failing plan; 0 = print the whole plan")
 	output := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {

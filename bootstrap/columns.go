@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostLines is how many lines a cell takes on a terminal, mostLast how many the last one of a row:
-// reasons and errors. The rest is cut.
+// mostLines is the largest number of lines of a cell on a terminal. mostLast is that number for the
+// last cell of a row, which has reasons and errors. The rest is cut.
 const (
 	mostLines = 4
 	mostLast  = 12
@@ -18,9 +18,9 @@ const (
 // gap separates columns.
 const gap = "   "
 
-// screen is what a table is written for.
+// screen is the target of a table.
 type screen struct {
-	// width of the terminal; 0 = there is no limit: a file, a pipe, or -o wide.
+	// width of the terminal; 0 = no limit: a file, a pipe, or -o wide.
 	width int
 	// color is true on a terminal that shows colors.
 	color bool
@@ -33,12 +33,12 @@ type columns struct {
 	screen
 	to    io.Writer
 	lines []line // of the present table
-	// optional are its columns that may be left out.
+	// optional marks the columns that may be left out.
 	optional []int
 	err      error
 }
 
-// optional marks the title of a column that a terminal shows only where all columns fit.
+// optional marks the title of a column that a terminal shows only if all columns fit.
 func optional(title string) optionalTitle { return optionalTitle(title) }
 
 type optionalTitle string
@@ -67,8 +67,8 @@ func (c *columns) row(cells ...any) {
 	c.lines = append(c.lines, line{cells: texts})
 }
 
-// printable replaces what would break a table or command the terminal: names and errors come from
-// others.
+// printable replaces characters that would break a table or control the terminal, because names and
+// errors come from others.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -211,10 +211,10 @@ func total(widths []int) int {
 	return sum
 }
 
-// leastWidth is what no column is narrowed below; a narrower terminal wraps by itself.
+// leastWidth is the least width of a column. A narrower terminal wraps by itself.
 const leastWidth = 8
 
-// fit narrows the widest columns until all of them fit: first those that are wider than their
+// fit narrows the widest columns until all of them fit: first columns that are wider than their
 // words, then all.
 func fit(widths, least []int, width int) {
 	for over := total(widths) - width; over > 0; over-- {
@@ -229,7 +229,8 @@ func fit(widths, least []int, width int) {
 	}
 }
 
-// widestAbove is the widest of the columns that are wider than their least width; -1 = none is.
+// widestAbove is the widest of the columns that are wider than their least width; -1 = there is
+// none.
 func widestAbove(widths, least []int) int {
 	widest := -1
 	for i, w := range widths {
@@ -261,7 +262,7 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, string(rest))
 }
 
-// cut leaves out the lines above a number, and says so.
+// cut removes the lines above a number and adds a mark.
 func cut(lines []string, most int) []string {
 	if len(lines) <= most {
 		return lines

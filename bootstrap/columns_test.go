@@ -106,7 +106,7 @@ func TestTableIsNeverWider(t *testing.T) {
 	})
 }
 
-// TestColorsAreForTerminals: states have a color there, nothing else has, and a color does not
+// TestColorsAreForTerminals: only states have a color, only on terminals, and a color does not
 // change the width.
 func TestColorsAreForTerminals(t *testing.T) {
 	plain := drawn(t, screen{width: 80}, endpointsTable)

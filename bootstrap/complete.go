@@ -23,7 +23,7 @@ func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeServices completes the name of a service with those that the agent knows.
+// completeServices completes the name of a service from the services that the agent knows.
 func completeServices(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return complete(cmd, args, typed, "services", func(s *api.Service) string { return s.Key })
 }
@@ -33,7 +33,7 @@ func completeActors(cmd *cobra.Command, args []string, typed string) ([]string, 
 	return complete(cmd, args, typed, "actors", func(a *api.Actor) string { return a.Path })
 }
 
-// complete asks the agent that the command would ask. An agent that does not answer has no names.
+// complete asks the same agent as the command. Without an answer there are no names.
 func complete[T any](cmd *cobra.Command, args []string, typed, resource string, name func(*T) string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -18,8 +18,8 @@ func newConfigCommand(io streams) *cobra.Command {
 		newConfigDefaultsCommand(io), newConfigValidateCommand(io), newConfigExplainCommand(io))
 }
 
-// newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file, as a start
-// for one's own.
+// newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file that users
+// can edit.
 func newConfigDefaultsCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "defaults",

@@ -16,13 +16,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/connector"
 )
 
-const connectorLong = `Connector brings the services of catalogs outside the cluster into it: each becomes a Service without a selector in the sync namespace, and its instances
-become EndpointSlices. It runs until it is stopped by SIGINT or SIGTERM; the objects stay.
+const connectorLong = `Connector brings the services of outside catalogs into the cluster. It writes each as a Service without a selector into the sync namespace, and the
+instances as EndpointSlices. It runs until SIGINT or SIGTERM stops it. The objects stay.
 
-Nothing is deleted before a source has given a complete answer; where more than --delete-limit percent of its services vanish, they are held back until
-two further complete answers say the same, or 'troupe connector confirm SOURCE' is called.`
+A source deletes nothing before it has given a complete answer. If more than --delete-limit percent of its services vanish at once, their deletion is
+held back until two further complete answers confirm it, or until 'troupe connector confirm SOURCE'.`
 
-// dryRunPatience is how long `troupe connector --dry-run` waits for its sources.
+// dryRunPatience is the time that `troupe connector --dry-run` waits for its sources.
 const dryRunPatience = 30 * time.Second
 
 // newConnectorCommand returns `troupe connector` with its commands.
@@ -40,19 +40,19 @@ func newConnectorCommand(io streams) *cobra.Command {
 	out := format(formats[0])
 	f := cmd.Flags()
 	f.VarP(&out, "format", "o", "format of --dry-run: "+strings.Join(formats, ", "))
-	f.StringArrayVar(&cfg.Sources, "source", nil, "catalog: consul=URL, yaml=FILE or dns=NAME@SERVER, each with NAME: before it where there are several of a kind; repeatable")
+	f.StringArrayVar(&cfg.Sources, "source", nil, "catalog: consul=URL, yaml=FILE or dns=NAME@SERVER; begin with NAME: if there are several of a kind; repeatable")
 	f.StringVar(&cfg.Namespace, "sync-namespace", "", "namespace of the Services; it must exist")
 	f.StringVar(&cfg.Output, "output", connector.OutputKubernetes, "kubernetes, or direct = files for 'troupe agent --kube-source files:DIR', without Kubernetes")
 	f.StringVar(&cfg.Directory, "output-directory", "", "directory of --output direct; it must exist")
 	f.StringVar(&cfg.Kubeconfig, "kubeconfig", "", "file with the API server's address and credentials; default: the service account of the pod")
 	f.StringVar(&cfg.ConsulTokenFile, "consul-token-file", "", "file with the ACL token for Consul; it is read again when it changes")
 	f.StringVar(&cfg.ConsulCA, "consul-ca", "", "file with the certificate authorities of Consul")
-	f.StringSliceVar(&ranges, "service-cidr", nil, "ranges of cluster IPs, which no instance may be in; ServiceCIDR objects are used as well")
-	f.StringSliceVar(&pods, "cluster-cidr", nil, "networks of pods, which no instance may be in; the podCIDRs of Nodes are used as well")
-	f.BoolVar(&cfg.AllowPods, "allow-pod-addresses", false, "take instances that have addresses of pods")
-	f.StringSliceVar(&deny, "deny-cidr", nil, "further ranges that no instance may be in")
+	f.StringSliceVar(&ranges, "service-cidr", nil, "ranges of cluster IPs, besides the ServiceCIDR objects; no instance may be in them")
+	f.StringSliceVar(&pods, "cluster-cidr", nil, "networks of pods, besides the podCIDRs of Nodes; no instance may be in them")
+	f.BoolVar(&cfg.AllowPods, "allow-pod-addresses", false, "admit instances with addresses of pods")
+	f.StringSliceVar(&deny, "deny-cidr", nil, "further ranges in which no instance may be")
 	f.StringVar(&cfg.ServicePrefix, "service-prefix", "", "beginning of the names of the Services")
-	f.StringVar(&cfg.ClusterID, "cluster-id", "", "tells connectors of several clusters apart that write to the same one")
+	f.StringVar(&cfg.ClusterID, "cluster-id", "", "name that separates the objects of several connectors that write to one cluster")
 	f.BoolVar(&cfg.Headless, "headless", false, "make Services without a cluster IP")
 	f.BoolVar(&cfg.Flomesh, "flomesh-compatible", false, "add the label and annotations of the flomesh connector")
 	f.IntVar(&cfg.DeleteLimit, "delete-limit", 30, "percentage of a source's services that may vanish without confirmation")
@@ -61,7 +61,7 @@ func newConnectorCommand(io streams) *cobra.Command {
 	f.StringVar(&cfg.ControlSocket, "control-socket", "", "unix socket for 'troupe connector confirm' and other calls that change something")
 	f.StringVar(&logFormat, "log-format", "text", "text or json")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	f.BoolVar(&dryRun, "dry-run", false, "print what would be written and what is held back, write nothing, and exit")
+	f.BoolVar(&dryRun, "dry-run", false, "print planned writes and held-back deletions, write nothing, and exit")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var errs []error
 		for _, list := range []struct {
@@ -109,11 +109,11 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 	return errors.Join(err, c.Close())
 }
 
-// dropStandardLog drops what is written to the standard log, where net/http quotes what a server
-// sends without being asked: it may be the token.
+// dropStandardLog drops the standard log. There net/http quotes unsolicited bytes of a server,
+// which may contain the token.
 func dropStandardLog() { stdlog.SetOutput(io.Discard) }
 
-// dryRunConnector prints what a connector would write that starts now.
+// dryRunConnector prints the objects that a connector would write if it started now.
 func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out *format, log *slog.Logger) error {
 	cfg.HTTPAddress, cfg.ControlSocket, cfg.MetricsAddress = "", "", ""
 	c, err := connector.Start(cfg, false, log)
@@ -140,7 +140,7 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out
 		}
 	})
 	if err == nil && !settled {
-		err = fmt.Errorf("not everything has answered within %s: %s", dryRunPatience, state.Lacks())
+		err = fmt.Errorf("the sources and the objects are not complete after %s: %s", dryRunPatience, state.Lacks())
 	}
 	return err
 }
@@ -148,8 +148,8 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out
 // newConnectorConfirm returns `troupe connector confirm`.
 func newConnectorConfirm(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "confirm SOURCE", Short: "Delete what is held back of a source", Args: cobra.ExactArgs(1),
-		Long: "Confirm deletes the services of a source that have vanished and are held back.",
+		Use: "confirm SOURCE", Short: "Delete the services of a source that are held back", Args: cobra.ExactArgs(1),
+		Long: "Confirm deletes the services that have vanished from a source and whose deletion is held back.",
 	}
 	l := newControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

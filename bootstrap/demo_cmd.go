@@ -20,11 +20,11 @@ func newDemoCommand(io streams) *cobra.Command {
 	out := addFormat(cmd)
 	options := demo.Options{Started: started, Out: io.out}
 	f := cmd.Flags()
-	f.StringVar(&options.NodeName, "node-name", "shop-a", "node to play")
+	f.StringVar(&options.NodeName, "node-name", "shop-a", "node of the agent")
 	f.StringVar(&options.Cluster, "cluster", "", "directory with the YAML files of a cluster (default: the built-in shop)")
-	f.StringVar(&options.HTTPAddress, "http-address", "127.0.0.1:9990", "where the agent serves its state; a free port if it is taken")
-	f.BoolVar(&options.Exit, "exit", false, "stop when the proof is done; exit code 0 only if everything held")
-	level := f.String("log-level", "error", "least severity of the agent's log: debug, info, warn or error")
+	f.StringVar(&options.HTTPAddress, "http-address", "127.0.0.1:9990", "address at which the agent serves its state; if it is in use, the agent takes a free port")
+	f.BoolVar(&options.Exit, "exit", false, "stop after the checks; the exit code is 0 only if all checks passed")
+	level := f.String("log-level", "error", "lowest severity of the agent's log: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *out == "yaml" {
 			return usagef("invalid argument \"yaml\" for -o: expected one of table, json")

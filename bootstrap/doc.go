@@ -1,6 +1,6 @@
 // Package bootstrap is the program: the commands, their configuration, the wiring of the packages
-// and the order in which components start and stop. It has no domain logic, which is in kube, vpp,
-// cluster and actors.
+// and the order in which components start and stop. Domain logic is in kube, vpp, cluster and
+// actors.
 //
 //	bootstrap/agent     one running agent: wiring, start, stop, answers
 //	bootstrap/demo      an agent with a simulated VPP and an embedded etcd, which verifies itself

@@ -138,7 +138,7 @@ func TestLineageIsComplete(t *testing.T) {
 	}
 }
 
-// TestInventory: what is not there is missed, so the tests above mean something.
+// TestInventory: the inventory misses names that do not exist, so the tests above can fail.
 func TestInventory(t *testing.T) {
 	there := newInventory(t, casefile.ModuleRoot(t))
 	for span, want := range map[string]bool{
@@ -155,7 +155,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// inventory is what documents may name.
+// inventory has the names that documents may use.
 type inventory struct {
 	root     string
 	declared map[string]map[string]bool // directory -> "Name", "Type.Method"
@@ -180,7 +180,7 @@ func newInventory(t *testing.T, root string) *inventory {
 	return i
 }
 
-// addFlags collects the flags of a command and of those below it.
+// addFlags collects the flags of a command and of the commands below it.
 func addFlags(flags map[string]bool, cmd *cobra.Command) {
 	for word := range strings.FieldsSeq(cmd.LocalFlags().FlagUsages()) {
 		if strings.HasPrefix(word, "--") {
@@ -243,7 +243,7 @@ func (i *inventory) has(span string) (known, ok bool) {
 	return false, false
 }
 
-// matches reports whether a route with parameters is that of a path.
+// matches reports whether a route with parameters fits a path.
 func matches(have, want string) bool {
 	a, b := strings.Split(have, "/"), strings.Split(want, "/")
 	for n := range a {
@@ -260,8 +260,8 @@ func (i *inventory) plain(span string) bool {
 	return i.words[span] || slices.Contains([]string{"PUT", "GET", "DELETE"}, span)
 }
 
-// directories are those of the packages that a qualifier can mean: "vpp/nat44", or "runtime" for
-// actors/runtime.
+// directories are the directories of the packages that a qualifier can mean: "vpp/nat44", or
+// "runtime" for actors/runtime.
 func (i *inventory) directories(qualifier string) (dirs []string) {
 	for dir := range i.declared {
 		if dir == qualifier || strings.HasSuffix(dir, "/"+qualifier) {
@@ -314,8 +314,8 @@ func declarations(t *testing.T, root string) map[string]map[string]bool {
 	return declared
 }
 
-// namesIn adds what one file declares and the words that it writes in quotes: names of actors, of
-// metrics and of fields.
+// namesIn adds the declarations of one file and the words that it writes in quotes: names of
+// actors, of metrics and of fields.
 func namesIn(file *ast.File, names map[string]bool) {
 	word := regexp.MustCompile(`\w+`)
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -11,7 +11,7 @@ import (
 // errUsage matches errors about a wrong command line, with exit code 2.
 var errUsage = errors.New("usage")
 
-// usageError is an error about the command line; its text says what is expected.
+// usageError is an error about the command line. Its text describes the expected form.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
@@ -21,7 +21,7 @@ func (*usageError) Is(target error) bool { return target == errUsage }
 // usagef makes a usage error.
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// loggedError is an error that the log has; it is not printed once more.
+// loggedError is an error that is already in the log, so it is not printed again.
 type loggedError struct{ error }
 
 // isUsage reports whether the exit code of an error is 2.

@@ -21,20 +21,20 @@ type explanation struct {
 	State   api.ServiceState `json:"state"`
 	// Because are the reasons for the state, and all errors of the input.
 	Because []string `json:"because"`
-	// Everywhere are reasons that hold for every frontend.
+	// Everywhere are reasons that apply to every frontend.
 	Everywhere []string            `json:"everywhere,omitempty"`
 	Frontends  []explainedFrontend `json:"frontends"`
 	// Unused are the endpoints that are not used everywhere, with the reason.
 	Unused []api.EndpointUse `json:"unused"`
 	// Draining are the endpoints that keep their connections and get no new ones.
 	Draining []api.DrainingEndpoint `json:"draining"`
-	// Differences are those between the desired rows and the rows in VPP.
+	// Differences between the desired rows and the rows in VPP.
 	Differences []string `json:"differences"`
 	// InVPP are the rows in VPP.
 	InVPP []show.Row `json:"rows"`
 	// Actor is the actor of the service.
 	Actor *api.Actor `json:"actor"`
-	// Events are the latest of the service, the newest first.
+	// Events are the latest events of the service, the newest first.
 	Events []api.Event `json:"events"`
 }
 
@@ -44,7 +44,7 @@ type explainedFrontend struct {
 	Kind     string `json:"kind"`
 	From     string `json:"from"`
 	Action   string `json:"action"`
-	// Endpoints are those for new connections.
+	// Endpoints are the endpoints for new connections.
 	Endpoints []string `json:"endpoints"`
 	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or
 	// owned by another.
@@ -57,11 +57,11 @@ type explainedFrontend struct {
 // work, from state, rows, actor and journal.
 func newExplainCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or what happens to a packet",
-		Long: `Explain the state of each frontend of a service: what Kubernetes asks for, what VPP holds, and why they differ.
+		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or the way of a packet",
+		Long: `Explain the state of each frontend of a service: the request of Kubernetes, the row in VPP, and the reason for a difference.
 
-With --packet explain the first packet of a connection: which frontend decides and why no other, which endpoints get it with which share, and what VPP
-holds for it now.`,
+With --packet explain the first packet of a connection: the frontend that decides, and why other frontends do not; the endpoints with their shares; the
+row in VPP now.`,
 		Example: "  troupe explain shop/web\n  troupe explain --packet 10.1.1.3 10.96.0.10:80/TCP",
 		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: completeServices,
 	}
@@ -145,7 +145,7 @@ func explain(s *api.ServiceDetail) *explanation {
 	return e
 }
 
-// factor moves the reasons that hold for every frontend to one place.
+// factor moves the reasons that apply to every frontend to one place.
 func (e *explanation) factor() {
 	if len(e.Frontends) < 2 {
 		return
@@ -161,7 +161,8 @@ func (e *explanation) factor() {
 	}
 }
 
-// differences says what VPP holds other than desired, one line for each part of a row.
+// differences describes the parts of rows in which VPP differs from the desired rows, one line for
+// each part.
 func differences(s *api.ServiceDetail) []string {
 	out := []string{}
 	same := func(rows []show.Row, row *show.Row) *show.Row {
@@ -299,7 +300,7 @@ func explanationTable(c *columns, e *explanation) {
 	}
 }
 
-// reasons prints each reason once, with the frontends that it holds for.
+// reasons prints each reason once, with the frontends to which it applies.
 func (e *explanation) reasons(c *columns) {
 	var order []string
 	holds := map[string][]string{}
@@ -324,7 +325,7 @@ func (e *explanation) reasons(c *columns) {
 	}
 }
 
-// unused prints each reason why endpoints are not used everywhere, once, with some of them.
+// unused prints each reason for unused endpoints once, with some of the endpoints.
 func (e *explanation) unused(c *columns) {
 	const most = 3
 	byReason := map[string][]string{}

@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestReasonForAllIsSaidOnce: what holds for every frontend is not repeated in each row.
+// TestReasonForAllIsSaidOnce: a reason for all frontends is not repeated in each row.
 func TestReasonForAllIsSaidOnce(t *testing.T) {
 	slow := func(frontend string) show.Approximation {
 		return show.Approximation{Frontend: frontend, Wanted: "refusal", Rendered: "silence", Why: "NAT44 sends none"}

@@ -17,14 +17,14 @@ import (
 
 // newExternalCommand returns `troupe external` with its commands.
 func newExternalCommand(io streams) *cobra.Command {
-	return group("external", "Show and change NAT configuration from outside Kubernetes", newExternalList(io), newExternalApply(io), newExternalDelete(io))
+	return group("external", "Show and change external configuration of NAT", newExternalList(io), newExternalApply(io), newExternalDelete(io))
 }
 
 // newExternalList returns `troupe external list`.
 func newExternalList(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [SOURCE]", Short: "List the entries of all layers with their states", Args: cobra.MaximumNArgs(1),
-		Long: "List the entries of all layers of external configuration with their owners and states; with -o json or yaml also the layers with\ntheir documents.",
+		Long: "List the entries of all layers of external configuration with their owners and states; -o json and yaml also show\nthe layers with their documents.",
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func newExternalApply(to streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply SOURCE -f FILE", Short: "Replace the layer of a source by a document", Args: cobra.ExactArgs(1),
 		Long: `Replace the layer of a source by a document of kind ExternalConfiguration, in YAML or JSON; "-f -" reads it from standard input. It returns
-when VPP holds all of it. If a single entry is invalid, or cannot be had, nothing is changed and the error says why.`,
+when VPP holds all of it. If a single entry is invalid or refused, nothing is changed and the error has the reason.`,
 		Example: "  troupe external apply edge -f edge.yaml",
 	}
 	l := newControl(cmd)
@@ -93,7 +93,7 @@ when VPP holds all of it. If a single entry is invalid, or cannot be had, nothin
 func newExternalDelete(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),
-		Long: "Remove the layer of a source that was applied. It returns when VPP has the configuration of the layers below. A source without a layer is no error.",
+		Long: "Remove the applied layer of a source. It returns when VPP has the configuration of the layers below. A source without a layer is not an error.",
 	}
 	l := newControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

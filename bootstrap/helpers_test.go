@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
-// result is what a command left behind.
+// result is the outcome of a command.
 type result struct {
 	code      int
 	out, errs string
@@ -25,7 +25,7 @@ func troupe(stdin string, args ...string) result {
 }
 
 // shared returns the path of a file that lies beside the repository, in a directory "shared" next
-// to it or further up; the test is skipped where it does not.
+// to it or further up; the test is skipped if the file does not exist.
 func shared(t *testing.T, name string) string {
 	t.Helper()
 	for dir := filepath.Dir(casefile.ModuleRoot(t)); ; dir = filepath.Dir(dir) {

@@ -19,11 +19,10 @@ import (
 	"time"
 )
 
-// mostMemory is how many MiB a connector may take, whatever its catalog answers.
+// mostMemory is the number of MiB that a connector may take, whatever its catalog answers.
 const mostMemory = 256
 
-// hostile is a Consul that means harm, with a connector that follows it. It has one honest service,
-// a.
+// hostile is a malicious Consul with a connector that follows it. It has one honest service, a.
 type hostile struct {
 	*testing.T
 	names  func(w io.Writer) // writes the names besides a, each behind a comma
@@ -32,7 +31,7 @@ type hostile struct {
 	dir    string
 	child  *exec.Cmd
 	out    bytes.Buffer // read when the child has ended
-	asked  atomic.Int64 // how often for another service than a
+	asked  atomic.Int64 // number of requests for another service than a
 }
 
 // startHostile starts both.
@@ -132,7 +131,7 @@ func (h *hostile) get(path string) string {
 	return string(body)
 }
 
-// memory returns how many MiB the connector has taken at most.
+// memory returns the largest number of MiB that the connector has taken.
 func (h *hostile) memory() int {
 	h.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.child.Process.Pid))
@@ -147,8 +146,8 @@ func (h *hostile) memory() int {
 	return kib >> 10
 }
 
-// end has the connector ended by SIGTERM, which must not take long, and returns what it has logged.
-// It must not have taken too much memory.
+// end ends the connector by SIGTERM, which must not take long, and returns its log. The connector
+// must not have taken too much memory.
 func (h *hostile) end() string {
 	h.Helper()
 	took := h.memory()
@@ -200,8 +199,8 @@ func many(n int) func(w io.Writer) {
 	}
 }
 
-// TestHostileCatalog: whatever Consul answers, the connector takes little memory, serves what is
-// honest, says what is wrong, and ends at once when it has to, while such answers flow.
+// TestHostileCatalog: whatever Consul answers, the connector takes little memory, serves the honest
+// service, reports the error, and ends at once on a signal, while such answers flow.
 func TestHostileCatalog(t *testing.T) {
 	// members of gzip, which may follow each other
 	bomb := [][]byte{zipped("["), zipped(strings.Repeat(instance, 1024))}
@@ -258,8 +257,8 @@ func zipped(text string) []byte {
 	return out.Bytes()
 }
 
-// TestHostileWords: what a server answers instead of an answer may repeat the token, and is in no
-// log and no answer of the connector.
+// TestHostileWords: a broken answer of a server may repeat the token, so no log and no answer of
+// the connector contains it.
 func TestHostileWords(t *testing.T) {
 	sized := func(header, body string) string {
 		return fmt.Sprintf("HTTP/1.1 200 OK\r\nX-Consul-Index: 7\r\n%sContent-Length: %d\r\n\r\n%s", header, len(body), body)

@@ -28,7 +28,7 @@ func newLookCommands(io streams) []*cobra.Command {
 }
 
 // look is the common part of commands that query an agent: its address, the output format, and
-// whether to go on.
+// whether to repeat.
 type look struct {
 	address, socket             string
 	node, namespace, kubeconfig string
@@ -39,7 +39,7 @@ type look struct {
 // newLook adds the flags of a look to a command.
 func newLook(cmd *cobra.Command) *look {
 	l := newReach(cmd)
-	cmd.Flags().DurationVarP(&l.watch, "watch", "w", 0, "query again after this time, and print what has changed; without a value 2s")
+	cmd.Flags().DurationVarP(&l.watch, "watch", "w", 0, "query again after this time, and print a changed answer; without a value 2s")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
 	return l
 }
@@ -50,13 +50,13 @@ func newReach(cmd *cobra.Command) *look {
 	l := &look{out: addFormat(cmd)}
 	cmd.Flags().StringVar(&l.address, "address", defaults.HTTPAddress, "address of the agent's HTTP server")
 	cmd.Flags().StringVar(&l.socket, "control-socket", "", "path of the agent's control socket; replaces --address")
-	cmd.Flags().StringVar(&l.node, "node", "", "node whose agent is asked, through the proxy of the API server; --address is the port there")
+	cmd.Flags().StringVar(&l.node, "node", "", "node of the agent to ask, through the proxy of the API server; --address names the port")
 	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podproxy.Namespace, "namespace of the agents, with --node")
 	cmd.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "file with the API server's address and credentials, with --node; default: $KUBECONFIG, ~/.kube/config")
 	return l
 }
 
-// agentFlagsLast moves flags that say which agent is asked behind the command: troupe --node n1 get
+// agentFlagsLast moves flags that select the agent behind the command: troupe --node n1 get
 // services.
 func agentFlagsLast(args []string) []string {
 	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") {
@@ -100,7 +100,7 @@ func (l *look) client(ctx context.Context) (*client.Client, error) {
 	return client.NewProxied(agent.Transport, agent.URL, "node "+l.node), nil
 }
 
-// answer is what a command prints: a value, or a table of it.
+// answer is the output of a command: a value, or a table of it.
 type answer struct {
 	value any
 	table func(*columns)
@@ -124,11 +124,11 @@ func (l *look) show(cmd *cobra.Command, to streams, ask func(ctx context.Context
 	return l.follow(ctx, to, a, func() (*answer, error) { return ask(ctx, c) })
 }
 
-// clearScreen moves to the first line of a terminal and clears what follows.
+// clearScreen moves to the first line of a terminal and clears the rest.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// follow prints an answer and then each one that differs from the one before. An error of a later
-// query is printed, because an agent that restarts comes back.
+// follow prints an answer, and then each answer that differs from the previous one. An error of a
+// later query is printed, because an agent that restarts comes back.
 func (l *look) follow(ctx context.Context, to streams, a *answer, ask func() (*answer, error)) error {
 	s := screenOf(to.out)
 	var before []byte

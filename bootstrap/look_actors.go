@@ -67,7 +67,7 @@ func newActorsTop(io streams) *cobra.Command {
 	l := newLook(cmd)
 	by := cmd.Flags().String("by", "busy", "pending, received, restarts, failures or busy")
 	limit := cmd.Flags().Int("limit", 10, "number of actors")
-	window := cmd.Flags().Duration("window", 0, "count only what happens within this time, up to 5s; 0 = since the start")
+	window := cmd.Flags().Duration("window", 0, "count only activity within this time, up to 5s; 0 = since the start")
 	completeFlag(cmd, "by", "pending", "received", "restarts", "failures", "busy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		query := url.Values{"by": {*by}, "limit": {strconv.Itoa(*limit)}}
@@ -171,7 +171,7 @@ func actorTable(c *columns, d *actorDetail) {
 	}
 }
 
-// trafficTable prints what the actors of a kind have handled and sent.
+// trafficTable prints the messages that the actors of a kind have handled and sent.
 func trafficTable(c *columns, t *api.Traffic) {
 	if len(t.Messages) > 0 {
 		c.section("Messages of all actors of the kind " + t.Kind)
@@ -197,7 +197,7 @@ func elapsed(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 }
 
-// budget says how many failures of its children a supervisor still tolerates.
+// budget describes the number of failures of its children that a supervisor still tolerates.
 func budget(a *api.Actor) string {
 	if a.BudgetLeft < 0 {
 		return "any number of failures"
@@ -237,8 +237,8 @@ func newGetTree(io streams) *cobra.Command {
 	return cmd
 }
 
-// treeLines prints a node and its descendants; head is the prefix of its own line, indent that of
-// all further lines.
+// treeLines prints a node and its descendants; head is the prefix of its own line, indent the
+// prefix of all further lines.
 func treeLines(c *columns, n *api.TreeNode, head, indent string) {
 	var notes []string
 	if n.Restarts > 0 {
@@ -263,7 +263,7 @@ func treeLines(c *columns, n *api.TreeNode, head, indent string) {
 	}
 }
 
-// below counts the actors below the root of a tree, with those that a child leaves out.
+// below counts the actors below the root of a tree, including actors that a child leaves out.
 func below(n *api.TreeNode) int {
 	count := len(n.Children)
 	for _, child := range n.Children {

@@ -12,12 +12,12 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
-// actorChange is what has become of one actor between two instants.
+// actorChange is the change of one actor between two instants.
 type actorChange struct {
 	Path string `json:"path"`
-	// What is new, gone or changed.
+	// What is one of "new", "gone" and "changed".
 	What string `json:"what"`
-	// Before and After are nil where there is no such actor.
+	// Before or After is nil where the actor does not exist.
 	Before *api.Actor `json:"before,omitempty"`
 	After  *api.Actor `json:"after,omitempty"`
 }
@@ -25,7 +25,7 @@ type actorChange struct {
 // newActorsCompare returns `troupe actors compare`.
 func newActorsCompare(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "compare BEFORE [AFTER]", Short: "Show what has changed since a list of the actors was saved, or between two of them",
+		Use: "compare BEFORE [AFTER]", Short: "Show the changes since a list of the actors was saved, or between two lists",
 		Example: "  troupe actors --limit 0 -o json > before.json\n  troupe actors compare before.json", Args: cobra.RangeArgs(1, 2),
 	}
 	l := newLook(cmd)
@@ -58,8 +58,8 @@ func newActorsCompare(io streams) *cobra.Command {
 	return cmd
 }
 
-// compareActors returns the actors that are new, gone, or have done something, in the order of
-// their paths. Both lists have that order.
+// compareActors returns the actors that are new, gone, or were active, in the order of their paths.
+// Both lists have that order.
 func compareActors(before, after []api.Actor) []actorChange {
 	changes := []actorChange{}
 	for len(before)+len(after) > 0 {
@@ -81,8 +81,8 @@ func compareActors(before, after []api.Actor) []actorChange {
 	return changes
 }
 
-// changesTable prints how numbers have moved; a number that fell is that of another actor of the
-// name.
+// changesTable prints the differences of numbers. A number that fell belongs to a new actor of the
+// same name.
 func changesTable(c *columns, changes []actorChange) {
 	c.row("ACTOR", "CHANGE", "STATE", "INCARNATION", "PENDING", "RECEIVED", "FAILURES", "BUSY")
 	for _, change := range changes {

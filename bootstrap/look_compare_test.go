@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestCompare: what has become of the actors since a list was saved, and between two lists.
+// TestCompare: the changes of the actors since a list was saved, and between two lists.
 func TestCompare(t *testing.T) {
 	agent := apitest.New(1)
 	a := apitest.Start(t, agent, nil)

@@ -19,7 +19,7 @@ func newGetDiff(io streams) *cobra.Command {
 		Long: `Read VPP and compare it with the desired state; the exit code is 1 if they differ.
 
 Through --control-socket the agent reads VPP now. Over TCP it reads VPP at most once in 5 seconds for all clients, because reading stops the workers
-of VPP for a moment; the output says the age of an older reading. With --watch the exit code is that of the last one.`,
+of VPP for a moment. The output shows the age of an older reading. With --watch the exit code is that of the last reading.`,
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -90,7 +90,7 @@ func newGetNodes(io streams) *cobra.Command {
 	return cmd
 }
 
-// nodesTable prints the nodes, and what this one does not do exactly.
+// nodesTable prints the nodes, and the approximations of this node.
 func nodesTable(c *columns, nodes *api.Nodes) {
 	c.row("NAME", "ID", "VPP ADDRESSES", "MANAGEMENT ADDRESSES", "POD CIDRS")
 	for _, n := range nodes.Items {
@@ -112,7 +112,7 @@ func nodesTable(c *columns, nodes *api.Nodes) {
 // newGetSessions returns `troupe get sessions`.
 func newGetSessions(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sessions [NAMESPACE/NAME]", Short: "Show how full VPP's table of NAT sessions is, or the sessions of a service", Args: cobra.MaximumNArgs(1),
+		Use: "sessions [NAMESPACE/NAME]", Short: "Show the fill level of VPP's table of NAT sessions, or the sessions of a service", Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeServices,
 	}
 	l := newLook(cmd)
@@ -176,8 +176,8 @@ func resyncTable(c *columns, state *api.Resync) {
 // newResyncCommand returns `troupe resync`.
 func newResyncCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "resync", Short: "Read Kubernetes and VPP again and repair what differs", Args: cobra.NoArgs,
-		Long: "Start to read Kubernetes and VPP again and to repair what differs; 'troupe get resync' shows the progress. It needs the control socket.",
+		Use: "resync", Short: "Read Kubernetes and VPP again and repair differences", Args: cobra.NoArgs,
+		Long: "Start to read Kubernetes and VPP again and to repair differences. 'troupe get resync' shows the progress. It needs the control socket.",
 	}
 	c := newControl(cmd)
 	request := api.ResyncRequest{}

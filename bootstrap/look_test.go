@@ -18,7 +18,7 @@ func lookAt(a *apitest.Agent, args string) result {
 	return troupe("", append(strings.Fields(args), "--address", a.Address)...)
 }
 
-// TestLookTables holds what a person at a terminal sees.
+// TestLookTables holds the tables as a terminal shows them.
 func TestLookTables(t *testing.T) {
 	backend := apitest.New(2)
 	backend.Hooks.Uplink = "uplink0"
@@ -208,7 +208,8 @@ func squeeze(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestLookJSON: -o json is what the agent answers, all pages of it, also over the control socket.
+// TestLookJSON: -o json prints the answer of the agent, all its pages, also over the control
+// socket.
 func TestLookJSON(t *testing.T) {
 	a := apitest.Start(t, apitest.New(2500), nil)
 	r := troupe("", "get", "services", "-o", "json", "--control-socket", a.Socket)
@@ -226,7 +227,7 @@ func TestLookJSON(t *testing.T) {
 	}
 }
 
-// TestLookErrors: what the agent cannot say is one line that says why.
+// TestLookErrors: a missing answer is one line with the reason.
 func TestLookErrors(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	for args, want := range map[string]string{
@@ -261,8 +262,8 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	}
 }
 
-// TestDiffSaysItsAge: over TCP a reading may be that of another client; an old one is not taken for
-// the present state.
+// TestDiffSaysItsAge: over TCP a reading may belong to another client; the output shows the age of
+// an old one.
 func TestDiffSaysItsAge(t *testing.T) {
 	for age, want := range map[time.Duration]string{
 		0:               "nat44 VPP is in the desired state",
@@ -277,7 +278,7 @@ func TestDiffSaysItsAge(t *testing.T) {
 	}
 }
 
-// TestAgentFlagsMayComeFirst: as in kubectl, flags that say whom to ask may stand before the
+// TestAgentFlagsMayComeFirst: as in kubectl, flags that select the agent may stand before the
 // command.
 func TestAgentFlagsMayComeFirst(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)

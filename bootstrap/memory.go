@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large one
-// then.
+// unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large
+// number then.
 const unlimited = 1 << 50
 
-// By how many percent the heap may exceed what is alive before it is collected. The default of Go
-// is 100. At the start most of what is allocated is garbage, and collecting more often would delay
-// it; afterwards there is little to collect.
+// Percent by which the heap may exceed its live part before it is collected. The default of Go is
+// 100. At the start most allocations are garbage, and collecting more often would delay the start.
+// Afterwards there is little to collect.
 const (
 	growthAtStart = 35
 	growth        = 25
 	startTakes    = 15 * time.Second
 )
 
-// collectEarly bounds the garbage until stop is called. GOGC, where it is set, has the last word.
+// collectEarly bounds the garbage until stop is called. GOGC overrides it.
 func collectEarly() (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -32,9 +32,9 @@ func collectEarly() (stop func()) {
 	return func() { started.Stop() }
 }
 
-// followContainer has the garbage collector work harder when the process comes near to the memory
-// limit of its container, instead of letting the kernel kill it. A tenth is left for what the
-// collector does not know. GOMEMLIMIT, where it is set, has the last word.
+// followContainer makes the garbage collector work harder near the memory limit of the container,
+// so that the kernel does not kill the process. A tenth is left for memory that the collector does
+// not know. GOMEMLIMIT overrides it.
 func followContainer(log *slog.Logger) {
 	// cgroup v2, v1
 	limit := containerLimit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -45,7 +45,7 @@ func followContainer(log *slog.Logger) {
 	log.Info("garbage collector follows the memory limit of the container", "bytes", limit)
 }
 
-// containerLimit returns the limit in the first file that has one, in bytes; 0 = none has.
+// containerLimit returns the limit in the first file that has one, in bytes; 0 = no limit.
 func containerLimit(files ...string) int64 {
 	for _, file := range files {
 		text, err := os.ReadFile(file)

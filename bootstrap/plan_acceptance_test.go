@@ -32,7 +32,7 @@ type objects struct {
 	EndpointSlices []object `json:"endpointSlices"`
 }
 
-// check is what must be true after a case or step.
+// check is the condition after a case or step.
 type check struct {
 	Expect []struct {
 		show.Frontend
@@ -198,8 +198,8 @@ func (w *world) document(t *testing.T) string {
 	return string(text)
 }
 
-// checkIncomplete cuts the input short, which is to a plan what a list that has not come is to an
-// agent: nothing is said to be served.
+// checkIncomplete cuts the input short. The plan must handle this like an agent without a complete
+// list: it reports no frontend.
 func (w *world) checkIncomplete(t *testing.T) {
 	t.Helper()
 	whole := w.document(t)
@@ -271,7 +271,7 @@ func normal(f show.Frontend) show.Frontend {
 	return f
 }
 
-// decodeReport reads what plan printed, strictly.
+// decodeReport reads the output of plan strictly.
 func decodeReport(t *testing.T, text string) *plan.Report {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))

@@ -27,7 +27,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
-// planned is what a plan and an agent must say alike of a node. All lists are ordered.
+// planned is the part of a node that a plan and an agent must report alike. All lists are ordered.
 type planned struct {
 	Frontends      []show.Frontend
 	HealthChecks   []show.HealthCheck
@@ -49,8 +49,8 @@ func order[T any](list []T) {
 	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(text(a), text(b)) })
 }
 
-// TestPlanSaysWhatTheAgentSays feeds every acceptance case, every state that its steps lead to, and
-// some situations that no case has, to `troupe plan` and to a running agent on a simulated VPP.
+// TestPlanSaysWhatTheAgentSays feeds clusters to `troupe plan` and to a running agent on a
+// simulated VPP: every acceptance case with every state of its steps, and some further situations.
 // Frontends, health checks, rows and every report of what is not exactly as Kubernetes asks are the
 // same.
 func TestPlanSaysWhatTheAgentSays(t *testing.T) {
@@ -120,7 +120,7 @@ func startAgent(t *testing.T, c *acceptanceCase, dir string, w *world) *agent.Ag
 	return a
 }
 
-// planned is what the command says.
+// planned is the output of the command.
 func (w *world) planned(t *testing.T) *planned {
 	t.Helper()
 	args := append([]string{"plan", "-f", "-", "--node-name", w.node.Name, "-o", "json"}, w.flags...)
@@ -135,7 +135,7 @@ func (w *world) planned(t *testing.T) *planned {
 	return (&planned{report.Frontends, report.HealthChecks, report.Rows, report.Approximations}).ordered()
 }
 
-// served is what an agent says that has settled; nil = it has not, or it does not answer.
+// served is the report of a settled agent; nil = it has not settled, or it does not answer.
 func served(t *testing.T, a *agent.Agent) *planned {
 	t.Helper()
 	all := &planned{[]show.Frontend{}, []show.HealthCheck{}, []show.Row{}, []show.Approximation{}}
@@ -187,8 +187,7 @@ func compareMetrics(t *testing.T, a *agent.Agent, want *caseMetrics) {
 	}
 }
 
-// unusualCases are situations that no acceptance case has and of which there is something to
-// report.
+// unusualCases are situations without an acceptance case that need a report.
 func unusualCases() []*acceptanceCase {
 	service := func(name, ip string, spec object) object {
 		all := object{

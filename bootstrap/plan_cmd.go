@@ -10,11 +10,12 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-const planLong = `Plan says what a node would serve and which rows its renderer would install in VPP. It needs neither a cluster nor VPP: it reads what
+const planLong = `Plan shows the frontends that a node would serve and the rows that its renderer would install in VPP. It needs neither a cluster nor VPP. It reads the
+output of
 
   kubectl get svc,endpointslices,nodes,pods -A -o yaml
 
-prints. What cannot be used is reported among the problems of the plan and on standard error; everything else is planned all the same.`
+The plan and standard error list unusable objects as problems. All other objects are planned.`
 
 // newPlanCommand returns `troupe plan`.
 func newPlanCommand(io streams) *cobra.Command {
@@ -58,7 +59,7 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	}
 	opts := plan.Options{Node: doc.Agent.NodeName}
 	if opts.Node == "" {
-		return plan.Options{}, usagef("expected --node-name NAME: which node to plan for")
+		return plan.Options{}, usagef("expected --node-name NAME, the node of the plan")
 	}
 	if opts.Serving, err = doc.Agent.Services.Serving(); err != nil {
 		return plan.Options{}, err

@@ -138,7 +138,7 @@ func TestPlanJSON(t *testing.T) {
 	}
 }
 
-// TestPlanFormats: YAML says what JSON says; the table names every frontend and row.
+// TestPlanFormats: YAML and JSON have the same content; the table names every frontend and row.
 func TestPlanFormats(t *testing.T) {
 	asJSON := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "json")
 	asYAML := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "yaml")
@@ -157,7 +157,7 @@ func TestPlanFormats(t *testing.T) {
 	}
 }
 
-// TestPlanReportsEveryProblem: each names its place, and the rest is planned all the same.
+// TestPlanReportsEveryProblem: each problem names its place, and all other objects are planned.
 func TestPlanReportsEveryProblem(t *testing.T) {
 	dir := t.TempDir()
 	good := write(t, dir, "good.yaml", nodeA+web)
@@ -240,7 +240,7 @@ func TestPlanErrors(t *testing.T) {
 		{"no file of that name", []string{"-f", "none.yaml", "--node-name", "a"}, 1, "troupe: read objects: stat none.yaml: no such file or directory"},
 		{"empty directory", []string{"-f", empty, "--node-name", "a"}, 1, "troupe: read objects: directory " + empty + " has no *.yaml, *.yml or *.json"},
 		{"no file", []string{"--node-name", "a"}, 2, "troupe: expected -f FILE (- for standard input)"},
-		{"no node name", []string{"-f", file}, 2, "troupe: expected --node-name NAME: which node to plan for"},
+		{"no node name", []string{"-f", file}, 2, "troupe: expected --node-name NAME, the node of the plan"},
 		{"unknown flag", []string{"--file", file}, 2, "troupe: unknown flag: --file (see 'troupe plan --help')"},
 		{"argument", []string{file}, 2, `troupe: unknown command "` + file + `" for "troupe plan"`},
 		{"format", []string{"-o", "xml"}, 2, `troupe: invalid argument "xml" for "-o, --output" flag: expected one of table, wide, json, yaml (see 'troupe plan --help')`},
@@ -258,7 +258,7 @@ func TestPlanErrors(t *testing.T) {
 }
 
 // TestPlanContestedFrontend: two services want one external address; the older one gets the row,
-// the other one is told.
+// and the other one shows a conflict.
 func TestPlanContestedFrontend(t *testing.T) {
 	service := func(name, created, ip string) string {
 		return `apiVersion: v1

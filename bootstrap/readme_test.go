@@ -25,8 +25,7 @@ func (i invocation) String() string {
 	return strings.TrimSpace(i.command + " " + strings.Join(i.flags, " "))
 }
 
-// TestEveryCommandOfTheReadmeIsRun: what the README tells users to type stands, with all its flags,
-// in a script that runs it.
+// TestEveryCommandOfTheReadmeIsRun: a script runs each command of the README with all its flags.
 func TestEveryCommandOfTheReadmeIsRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(casefile.ModuleRoot(t), "README.md"))
 	if err != nil {
@@ -44,7 +43,7 @@ func TestEveryCommandOfTheReadmeIsRun(t *testing.T) {
 	}
 }
 
-// covers reports whether a call is what was promised, perhaps with more flags.
+// covers reports whether a call is the promised one, perhaps with more flags.
 func covers(got, want invocation) bool {
 	return got.command == want.command && !slices.ContainsFunc(want.flags, func(flag string) bool { return !slices.Contains(got.flags, flag) })
 }
@@ -131,7 +130,7 @@ func runByScripts(t *testing.T) []invocation {
 	return all
 }
 
-// TestPromisedIn: the test above finds what there is to find.
+// TestPromisedIn: the test above finds every command.
 func TestPromisedIn(t *testing.T) {
 	const text = "Run `troupe get services` or\n```sh\ngo run . demo --exit\nkubectl get svc | go run . plan -f - --node-name N\n" +
 		"troupe agent --node-name \"$N\" \\\n  --vpp=simulated\ngo test ./...\n```\nand `troupe nonsense`, not troupe diff.\n"

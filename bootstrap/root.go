@@ -19,7 +19,7 @@ func newRoot(io streams) *root {
 	r.cmd = &cobra.Command{
 		Use:   "troupe",
 		Short: "Kubernetes services on FD.io VPP",
-		Long: "Troupe is a Kubernetes node agent: it is what kube-proxy is on a Linux node for a node whose packets FD.io VPP forwards.\n" +
+		Long: "Troupe is a Kubernetes node agent. It does the work of kube-proxy on nodes that forward packets in FD.io VPP.\n" +
 			"It reads Services, EndpointSlices, Nodes and Pods, computes the desired state of this node, and keeps VPP in that state.",
 		SilenceErrors:    true, // Main prints them
 		SilenceUsage:     true,

@@ -31,7 +31,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestHelp is on stdout and no error.
+// TestHelp: help is on stdout and is not an error.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{nil, {"--help"}, {"help"}, {"plan", "--help"}} {
 		if r := troupe("", args...); r.code != exitOK || r.errs != "" || !strings.Contains(r.out, "Usage:") {

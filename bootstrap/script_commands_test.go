@@ -86,7 +86,7 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 // processesKey finds the processes of a script.
 type processesKey struct{}
 
-// processes are what a script has started.
+// processes are the processes that a script has started.
 type processes struct {
 	byName map[string]*process
 	etcds  map[string]*cluster.Embedded
@@ -107,7 +107,7 @@ func processOf(ts *testscript.TestScript, name string) *process {
 	return p
 }
 
-// eventually tries until it is true; last says what was seen then.
+// eventually tries until it is true; last describes the last attempt.
 func eventually(ts *testscript.TestScript, what string, try func() (ok bool, last string)) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -118,7 +118,7 @@ func eventually(ts *testscript.TestScript, what string, try func() (ok bool, las
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s: not within %s; at last:\n%s", what, patience, last)
 		}
-		time.Sleep(10 * time.Millisecond) // the pace of asking, not a guess at how long it takes
+		time.Sleep(10 * time.Millisecond) // the interval of attempts, not a guess at the duration
 	}
 }
 

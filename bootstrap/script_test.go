@@ -13,8 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/cluster"
 )
 
-// TestMain runs the tests, or, started under the name of the program, the program: the scripts
-// below testdata/script start it as users do, in processes of its own, without building it.
+// TestMain runs the tests or, started under the name of the program, the program. So the scripts
+// below testdata/script start the program as users do, in processes of its own, without building
+// it.
 func TestMain(m *testing.M) {
 	testscript.Main(leakChecked{m}, map[string]func(){
 		"troupe": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
@@ -34,12 +35,12 @@ func (m leakChecked) Run() int {
 	return code
 }
 
-// patience is how long a script waits for anything; everything that is waited for takes a small
+// patience is the longest time that a script waits; every event that it waits for takes a small
 // part of it.
 const patience = 30 * time.Second
 
 // TestScript runs the program at the level of its user. Besides the commands of testscript the
-// scripts have those of scriptCommands; DEMO is the directory of the demo's cluster.
+// scripts have scriptCommands; DEMO is the directory of the demo's cluster.
 func TestScript(t *testing.T) {
 	demo, err := filepath.Abs("../deploy/demo")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 const simulatorLong = `Simulator runs a simulated VPP 25.10 behind a real binary-API socket, for tests and for development without VPP. Agents and other GoVPP
-programs connect to it as to a real one. It comes up empty; what a CNI would connect to VPP can be given as a file:
+programs connect to it as to a real VPP. It starts empty. --topology names a file with the interfaces, pods and routes that a CNI would add:
 
   interfaces:
   - name: uplink0
@@ -32,8 +32,8 @@ programs connect to it as to a real one. It comes up empty; what a CNI would con
     via: 192.168.16.2
     interface: uplink0
 
-After a crash of the simulated VPP it is started again and connected as before. It stops on SIGINT and SIGTERM. Then, and on SIGUSR1, it
-prints how many requests asked it for a change and how many rows NAT44 and CNAT have.`
+After a crash, the simulated VPP starts again with the same topology. It stops on SIGINT and SIGTERM. Then, and on SIGUSR1, it prints the number of
+requests for a change and the numbers of rows of NAT44 and CNAT.`
 
 // newSimulatorCommand returns `troupe simulator`, for tests with an agent in a process of its own.
 func newSimulatorCommand(io streams) *cobra.Command {
@@ -45,7 +45,7 @@ func newSimulatorCommand(io streams) *cobra.Command {
 	}
 	socket := cmd.Flags().String("api-socket", "", "path of the binary-API socket to listen on")
 	stats := cmd.Flags().String("stats-socket", "", "path of the statistics socket to listen on (default: none)")
-	probes := cmd.Flags().String("probe-socket", "", `path of a socket that answers lines "INTERFACE SOURCE DESTINATION", each a TCP connection (default: none)`)
+	probes := cmd.Flags().String("probe-socket", "", `path of a socket that answers probes, lines "INTERFACE SOURCE DESTINATION" for a TCP connection (default: none)`)
 	file := cmd.Flags().String("topology", "", "YAML file with interfaces, pods and routes")
 	level := cmd.Flags().String("log-level", "info", "lowest severity of the log: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

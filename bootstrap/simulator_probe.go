@@ -14,7 +14,8 @@ import (
 
 // serveProbes answers probes on a socket until ctx ends. A probe is a line "INTERFACE SOURCE
 // DESTINATION", both of them IP:PORT: a TCP connection that begins on the interface. The answer is
-// a line, "SOURCE -> DESTINATION" as the endpoint sees it, or why there is no connection.
+// a line, "SOURCE -> DESTINATION" as the endpoint sees it, or the reason why there is no
+// connection.
 func serveProbes(ctx context.Context, path string, vpp *simulator.VPP) error {
 	listener, err := net.Listen("unix", path)
 	if err != nil {

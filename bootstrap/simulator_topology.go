@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// topology is the file of `troupe simulator --topology`: the configuration that a CNI and an
+// topology is the file of `troupe simulator --topology`. It has the configuration that a CNI and an
 // administrator make in a real VPP.
 type topology struct {
 	// Interfaces to the node and to its network.
@@ -23,7 +23,7 @@ type topology struct {
 	Routes []topologyRoute `json:"routes"`
 }
 
-// topologyInterface is an interface of VPP other than those of pods.
+// topologyInterface is an interface of VPP that does not lead to a pod.
 type topologyInterface struct {
 	Name string `json:"name"`
 	// Addresses are "ip/len".

@@ -57,7 +57,7 @@ func approximationsTable(c *columns, approximations []show.Approximation) {
 	}
 }
 
-// problemsTable prints what of the input cannot be used under a title, if there is anything.
+// problemsTable prints the unusable parts of the input under a title, if there are any.
 func problemsTable(c *columns, problems []show.Problem) {
 	if len(problems) == 0 {
 		return

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// screenOf is what tables on a stream are written for. Only a terminal limits their width and has
-// colors, unless NO_COLOR is set (https://no-color.org) or the terminal is dumb.
+// screenOf is the screen of a stream. Only a terminal limits the width of tables and has colors,
+// unless NO_COLOR is set (https://no-color.org) or the terminal is dumb.
 func screenOf(to io.Writer) screen {
 	if f, ok := to.(*framed); ok {
 		return f.screen
@@ -22,7 +22,7 @@ func screenOf(to io.Writer) screen {
 	return screen{width: width, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// framed is a stream that is written for another screen than its own.
+// framed is a stream with another screen than its own.
 type framed struct {
 	io.Writer
 	screen screen

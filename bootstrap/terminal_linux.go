@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// widthOf returns the width of a terminal, 0 if it has none, and whether the file is one.
+// widthOf returns the width of a terminal, 0 if it has no width, and whether the file is a
+// terminal.
 func widthOf(f *os.File) (width int, terminal bool) {
 	var size struct{ rows, columns, x, y uint16 }
 	connection, err := f.SyscallConn()

@@ -17,8 +17,8 @@ import (
 func newTraceCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeServices,
-		Long: `Show what has happened, the newest last, and then what happens, until Ctrl-C. Everything that follows from one change of the input or from
-one command has the same cause: "#7" of a change of a service is "#7" of the operations on VPP that it led to.
+		Long: `Show past events, the newest last, and then new events until Ctrl-C. All events that follow from one change of the input, or from one command, have
+the same cause: if a change of a service is "#7", the operations on VPP that follow from it are "#7" as well.
 
 An argument selects one object. With -o json each record is one line.`,
 		Example: `  troupe trace
@@ -31,7 +31,7 @@ An argument selects one object. With -o json each record is one line.`,
 	return cmd
 }
 
-// traceOptions select what a trace shows.
+// traceOptions select the events of a trace.
 type traceOptions struct {
 	cause  uint64
 	kind   string
@@ -88,8 +88,8 @@ func streamEvents(cmd *cobra.Command, io streams, l *look, query url.Values, act
 	return err
 }
 
-// traceLine prints one record of a trace, and returns how many it has printed: none of another
-// actor.
+// traceLine prints one record of a trace and returns the number of printed records. It prints no
+// record of another actor.
 func traceLine(to io.Writer, out *format, actor string, data []byte) (int, error) {
 	var e api.Event
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -116,7 +116,7 @@ func traceLine(to io.Writer, out *format, actor string, data []byte) (int, error
 	return 1, nil
 }
 
-// traceText is a record as text: one line, and one for each of its operations.
+// traceText is a record as text: one line, and a line for each of its operations.
 func traceText(e *api.Event) string {
 	cells := []string{clock(e.Time)}
 	if e.Cause > 0 {

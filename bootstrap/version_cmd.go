@@ -29,11 +29,11 @@ type version struct {
 	Go string `json:"go"`
 	// Platform is operating system and architecture.
 	Platform string `json:"platform"`
-	// VPP is what the VPP at the socket can do, with --vpp.
+	// VPP has the features of the VPP at the socket, with --vpp.
 	VPP *vppVersion `json:"vpp,omitempty"`
 }
 
-// vppVersion is a VPP and what it can do.
+// vppVersion is a VPP and its features.
 type vppVersion struct {
 	// Version as VPP itself gives it.
 	Version string `json:"version"`
@@ -46,9 +46,9 @@ type vppFeature struct {
 	Name string `json:"name"`
 	// Renderer that needs it; "" = every agent does.
 	Renderer string `json:"renderer,omitempty"`
-	// Available says whether VPP has all messages for it.
+	// Available is true if VPP has all messages for it.
 	Available bool `json:"available"`
-	// Without is what the agent does not do, where it is not available.
+	// Without is the function that the agent lacks if the feature is not available.
 	Without string `json:"without,omitempty"`
 	// Missing are the messages that VPP does not have.
 	Missing []vppMissing `json:"missing,omitempty"`
@@ -63,14 +63,14 @@ type vppMissing struct {
 	Why     string `json:"why"`
 }
 
-const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints what the agent can do with that VPP, and which messages are missing
-for the rest. It changes nothing in VPP.`
+const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints the features that the agent has with this VPP, and the missing
+messages of the other features. It changes nothing in VPP.`
 
 // newVersionCommand returns `troupe version`.
 func newVersionCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and what VPP can do", Long: versionLong, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and the features of VPP", Long: versionLong, Args: cobra.NoArgs}
 	out := addFormat(cmd)
-	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print what it can do")
+	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print its features")
 	socket := cmd.Flags().String("vpp-api-socket", config.Defaults().VPP.APISocket, "path of VPP's API socket")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v := readVersion()
@@ -90,7 +90,7 @@ func newVersionCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// vppTable prints what VPP can do.
+// vppTable prints the features of VPP.
 func vppTable(c *columns, v *vppVersion) {
 	c.section("VPP " + v.Version)
 	c.row("FEATURE", "RENDERER", "AVAILABLE", "MISSING")
@@ -103,7 +103,7 @@ func vppTable(c *columns, v *vppVersion) {
 	}
 }
 
-// askVPP connects to VPP and disconnects again. It does not wait for a VPP that is not there.
+// askVPP connects to VPP and disconnects again. It does not wait for a VPP that does not run.
 func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +116,7 @@ func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
 	err := l.Run(ctx, func(s *messages.LinkState) {
 		switch reports++; {
 		case connected != nil || reason != "" || reports == 1:
-			// the first state is that nothing has been tried
+			// the first state means that no attempt was made
 		case s.GetUp():
 			connected = s
 			cancel()

@@ -27,8 +27,8 @@ var (
 )
 
 // Backend is the agent from the view of the HTTP server. All methods are safe for concurrent use
-// and return immutable values. Methods with a context return when it ends; those without return at
-// once, even while actors hang.
+// and return immutable values. Methods with a context return when it ends. Methods without one
+// return at once, even while actors hang.
 type Backend interface {
 	Prober
 	Reader
@@ -53,15 +53,15 @@ type Reader interface {
 	Services(ctx context.Context) ([]Service, error)
 	// Service returns everything about one service "namespace/name". ErrNotFound.
 	Service(ctx context.Context, key string) (*ServiceDetail, error)
-	// ServiceSessions asks VPP for the sessions of a service, which costs it a pass over its
-	// sessions for each of some backends. ErrNotFound, ErrUnavailable.
+	// ServiceSessions asks VPP for the sessions of a service. VPP then passes over its sessions
+	// once for each of some backends. ErrNotFound, ErrUnavailable.
 	ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error)
 	// Packet explains a packet from an address to "ip:port/PROTO". ErrInvalid.
 	Packet(ctx context.Context, source, destination string) (*Packet, error)
 	// Interfaces returns the interfaces of VPP.
 	Interfaces(ctx context.Context) (*Interfaces, error)
-	// Sessions returns how full VPP's table of NAT sessions is. ErrUnavailable until the agent has
-	// read it.
+	// Sessions returns the fill level of VPP's table of NAT sessions. ErrUnavailable until the
+	// agent has read it.
 	Sessions(ctx context.Context) (*Sessions, error)
 	// External returns external configuration: its layers, and the state of each entry.
 	External(ctx context.Context) (*External, error)
@@ -96,8 +96,8 @@ type Controller interface {
 	// StartResync starts to read and repair everything and returns at once. It is idempotent.
 	StartResync(ctx context.Context, request ResyncRequest) error
 	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil removes
-	// it. It returns when VPP has the result, or the reason why nothing was changed. ErrInvalid,
-	// ErrConflict, ErrUnavailable.
+	// it. It returns when VPP has the result. An error is the reason why nothing was changed.
+	// ErrInvalid, ErrConflict, ErrUnavailable.
 	ApplyExternal(ctx context.Context, source string, document []byte) (*ExternalResult, error)
 	// Command executes a verb on one actor. ErrNotFound, ErrConflict, ErrForbidden, ErrUnsupported.
 	Command(ctx context.Context, path string, verb Verb) error

@@ -31,7 +31,7 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	case request.Plan == nil:
 		value, err = s.backend.Inject(r.Context(), Peer(r.Context()), request.Fault)
 	case request.Fault != live.Fault{}:
-		err = fmt.Errorf("%w: body: a fault and a plan at once", errQuery)
+		err = fmt.Errorf("%w: body: expected a fault or a plan, not both", errQuery)
 	default:
 		value, err = s.backend.StartDrill(r.Context(), Peer(r.Context()), *request.Plan)
 	}

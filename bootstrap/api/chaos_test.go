@@ -13,8 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestChaosStatus holds what each request about chaos is answered with, on the listener that it
-// comes from.
+// TestChaosStatus holds the answer to each request about chaos, on each listener.
 func TestChaosStatus(t *testing.T) {
 	a := apitest.Start(t, apitest.New(3), nil)
 	const kill = `{"fault": "kill", "actor": "agent/dataplane/nat44"}`
@@ -37,7 +36,7 @@ func TestChaosStatus(t *testing.T) {
 		{"POST", `{"fault": "kill", "actor": "x", "force": true}`, true, 400, `unknown field`},
 		{"POST", `{"fault": "suspend", "actor": "x", "for": "long"}`, true, 400, `is not a duration`},
 		{"POST", `{"plan": {"faults": []}}`, true, 400, "faults: is empty"},
-		{"POST", `{"plan": {"faults": [{"fault": "kill", "of": "service"}]}, "actor": "x"}`, true, 400, "a fault and a plan at once"},
+		{"POST", `{"plan": {"faults": [{"fault": "kill", "of": "service"}]}, "actor": "x"}`, true, 400, "expected a fault or a plan, not both"},
 		{"POST", `{"plan": {"name": "n", "faults": [{"fault": "kill", "of": "service"}]}}`, true, 202, `"state": "passed"`},
 		{"DELETE", "", true, 200, `"stopped": 0`},
 	} {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// diffShared is how long after a reading of VPP clients on TCP get its result again. VPP answers
-// under a barrier that stops its workers, for tens of milliseconds at 10,000 rows, so that the
-// number of clients must not decide how often it is read.
+// diffShared is the time for which clients on TCP get the result of a finished reading of VPP
+// again. VPP answers under a barrier that stops its workers, for tens of milliseconds at 10,000
+// rows. So the rate of readings must not depend on the number of clients.
 const diffShared = 5 * time.Second
 
 // errPanicked is the result of a reading that panicked; the log has the reason.
@@ -47,11 +47,10 @@ func (s *Server) diff(control bool) get {
 	return plain(func(ctx context.Context) (*Diff, error) { return s.differ.get(ctx, control) })
 }
 
-// Diff answers as the read-only listener does: clients share a reading of VPP.
+// Diff answers in the same way as the read-only listener: clients share a reading of VPP.
 func (s *Server) Diff(ctx context.Context) (*Diff, error) { return s.differ.get(ctx, false) }
 
-// get returns the result of a reading: of a fresh one, or of one that is under way or has just
-// ended.
+// get returns the result of a new reading, of the reading under way, or of the last one.
 func (d *differ) get(ctx context.Context, fresh bool) (*Diff, error) {
 	arrived := time.Now()
 	for {
@@ -67,8 +66,8 @@ func (d *differ) get(ctx context.Context, fresh bool) (*Diff, error) {
 		if !fresh || !r.begun.Before(arrived) {
 			return r.diff, r.err
 		}
-		// The reading was under way when the request arrived. What the client wants to see may have
-		// happened after VPP had answered.
+		// The reading was under way when the request arrived. A change that the client wants to see
+		// may have happened after VPP had answered.
 	}
 }
 
@@ -87,7 +86,7 @@ func (d *differ) join(ctx context.Context, arrived time.Time, fresh bool) (*read
 	case d.closed:
 		return nil, fmt.Errorf("%w: the agent is stopping", ErrUnavailable)
 	}
-	// The client that begins a reading may go; others wait for the same one.
+	// The client that begins a reading may disconnect while others wait for the result.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), d.timeout)
 	r := &reading{begun: time.Now(), done: make(chan struct{}), stop: stop}
 	d.present = r

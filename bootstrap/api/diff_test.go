@@ -51,9 +51,9 @@ func diffOf(t *testing.T, h http.Handler) (int, time.Time) {
 	return w.Code, diff.Time
 }
 
-// TestDiffIsShared: VPP is read under a barrier that stops its workers, so clients on TCP cannot
-// make the agent read it more than once in five seconds, however many they are. The control socket
-// reads VPP now, with one reading for all that wait.
+// TestDiffIsShared: VPP is read under a barrier that stops its workers. So clients on TCP, however
+// many, cannot make the agent read it more than once in five seconds. The control socket reads VPP
+// now, with one reading for all that wait.
 func TestDiffIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tcp, control, readings, _ := differ()
@@ -89,8 +89,8 @@ func TestDiffIsShared(t *testing.T) {
 		crowd(tcp, began.Add(8*time.Second))
 		expect("after one of the control socket", 3)
 
-		// A client of the control socket that comes during a reading waits for the next: the
-		// present one may have begun before its change.
+		// A client of the control socket that comes during a reading waits for the next one,
+		// because the present reading may have begun before its change.
 		time.Sleep(11 * time.Second)
 		now := time.Now()
 		var all sync.WaitGroup
@@ -120,7 +120,8 @@ func TestDiffErrorIsShared(t *testing.T) {
 	})
 }
 
-// TestDiffOutlivesItsFirstClient: the others get the reading that a client has begun who is gone.
+// TestDiffOutlivesItsFirstClient: other clients get a reading although the client that began it has
+// disconnected.
 func TestDiffOutlivesItsFirstClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tcp, _, readings, _ := differ()
@@ -138,7 +139,8 @@ func TestDiffOutlivesItsFirstClient(t *testing.T) {
 	})
 }
 
-// TestDiffPanicIsAnswered: to all that wait, and the next reading is another one.
+// TestDiffPanicIsAnswered: all waiting clients get an answer, and the next request starts a new
+// reading.
 func TestDiffPanicIsAnswered(t *testing.T) {
 	backend := apitest.New(0)
 	backend.Hooks.Diff = func(context.Context) error { panic("VPP is on fire") }

@@ -9,11 +9,11 @@
 // # Limits of the TCP listener
 //
 // The TCP listener has no authentication. It answers requests whose Host is an IP address,
-// localhost or one of Config.AllowedHosts, and 403 otherwise, so that a page of another site cannot
-// read it by DNS rebinding; so it does for an Origin of another host. Its connections are limited:
-// above the limit a new one replaces the longest idle one. Clients share a reading of VPP for GET
-// /api/v1/diff for some seconds; the control socket reads VPP for each request, once at a time.
-// Each listener has a limit of traces of its own.
+// localhost or one of Config.AllowedHosts, and 403 otherwise. So a page of another site cannot read
+// it by DNS rebinding. A request with an Origin of another host gets 403, too. Its connections are
+// limited: above the limit a new one replaces the longest idle one. Clients share a reading of VPP
+// for GET /api/v1/diff for some seconds; the control socket reads VPP for each request, one reading
+// at a time. Each listener has a limit of traces of its own.
 //
 // # Answers
 //

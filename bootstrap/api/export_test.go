@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Handler is what one of the listeners answers, for tests that need no socket.
+// Handler is the handler of one of the listeners, for tests that need no socket.
 func (s *Server) Handler(control bool) http.Handler { return s.handler(control) }
 
 // Routes are the methods of each path of the control socket, which the OpenAPI document describes.

@@ -69,12 +69,12 @@ type ExternalResult struct {
 	Cause uint64 `json:"cause"`
 }
 
-// ownSource are the names for layers of the control socket; "file" is reserved for the file, "snat"
-// for dynamic SNAT.
+// ownSource matches the names of layers at the control socket; "file" is reserved for the file,
+// "snat" for dynamic SNAT.
 var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// external answers the layer of a source, or all without one, with a page of their entries. An
-// unknown source is an empty layer.
+// external answers with the layer of a source, or with all layers if the path names no source, and
+// a page of their entries. An unknown source is an empty layer.
 func (s *Server) external(r *http.Request) (any, error) {
 	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) external(r *http.Request) (any, error) {
 	source := r.PathValue("source")
 	other := func(of string) bool { return source != "" && of != source }
 	entries := slices.DeleteFunc(slices.Clone(all.Entries), func(e ExternalEntry) bool { return other(e.Source) })
-	place := map[*ExternalEntry]string{} // they have an order of their own
+	place := map[*ExternalEntry]string{} // entries keep their own order
 	for i := range entries {
 		place[&entries[i]] = fmt.Sprintf("%09d", i)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// FuzzHTTP: whatever a client sends, no handler panics or blames itself, errors are JSON and say
-// something, and the read-only listener changes nothing.
+// FuzzHTTP: whatever a client sends, no handler panics or answers with an internal error. Errors
+// are JSON with a text, and the read-only listener changes nothing.
 func FuzzHTTP(f *testing.F) {
 	for _, raw := range []string{
 		"GET /api/v1/services?limit=2&sort=-changed HTTP/1.1\r\nHost: n1\r\n\r\n",
@@ -68,7 +68,7 @@ func FuzzHTTP(f *testing.F) {
 	})
 }
 
-// everythingOf is all that can be changed through the API.
+// everythingOf is the whole state that the API can change.
 func everythingOf(t *testing.T, troupe *apitest.Troupe) string {
 	t.Helper()
 	actors, err := troupe.Actors(t.Context())

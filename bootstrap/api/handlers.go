@@ -136,7 +136,7 @@ func (s *Server) tree(r *http.Request) (any, error) {
 }
 
 // top answers the busiest actors, in the order of ?by=, by default by the number of pending
-// messages; with ?window= by what they have done meanwhile.
+// messages; with ?window= by their work in that time.
 func (s *Server) top(r *http.Request) (any, error) {
 	values, err := parameters(r.URL.RawQuery, "by", "limit", "window")
 	if err != nil {
@@ -183,8 +183,8 @@ func windowOf(values map[string]string) (time.Duration, error) {
 	return window, nil
 }
 
-// actorsOver returns the actors with what they have done within a window from now; 0 = since their
-// start.
+// actorsOver returns the actors with the numbers of their work within a window from now; 0 = since
+// their start.
 func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]Actor, error) {
 	before, err := s.backend.Actors(ctx)
 	if err != nil || window == 0 {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Why requests and connections are refused (Refusal.Why).
+// Reasons to refuse requests and connections (Refusal.Why).
 const (
-	// RefusedHost means a request to a host name that is not one of the agent.
+	// RefusedHost means a request to a host name that does not belong to the agent.
 	RefusedHost = "host"
 	// RefusedOrigin means a request of a page of another site.
 	RefusedOrigin = "origin"
@@ -56,11 +56,10 @@ func listenerName(control bool) string {
 }
 
 // ownHosts are the names under which the agent may be asked over TCP, besides its addresses. The
-// listener has no authentication, so that any page in a browser that reaches it could read
-// everything: by DNS rebinding, where a name of another site has the address of the agent. A
-// browser sends the name in Host, and a page cannot change it. Any IP address is accepted, not only
-// those of the node: rebinding needs a name, and the agent does not know all addresses under which
-// it is reached (port forwarding, NAT in front of the node).
+// listener has no authentication. A page in a browser could read everything by DNS rebinding, where
+// a name of another site has the address of the agent. A browser sends the name in Host, and a page
+// cannot change it. Any IP address is accepted, because rebinding needs a name. The agent does not
+// know all addresses under which it is reached (port forwarding, NAT in front of the node).
 type ownHosts map[string]bool
 
 func newOwnHosts(names []string) ownHosts {
@@ -71,7 +70,7 @@ func newOwnHosts(names []string) ownHosts {
 	return own
 }
 
-// only answers requests to own hosts that no page of another site has made; next answers those.
+// only passes requests to own hosts on to next, except requests made by a page of another site.
 func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why, text := o.objection(r); why != "" {
@@ -82,8 +81,8 @@ func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 	})
 }
 
-// objection says why a request is refused; "" = it is not. A request without a host comes from a
-// client of HTTP/1.0, which is no browser.
+// objection returns the reason to refuse a request; "" = the request is allowed. A request without
+// a host comes from a client of HTTP/1.0, which is no browser.
 func (o ownHosts) objection(r *http.Request) (why, text string) {
 	host := hostOf(r.Host)
 	if _, err := netip.ParseAddr(host); host != "" && err != nil && !o[host] {
@@ -92,7 +91,7 @@ func (o ownHosts) objection(r *http.Request) (why, text string) {
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
-		// localhost as an origin says nothing: it is any program of the machine that serves pages.
+		// the origin localhost may be any program of the machine that serves pages
 		if err != nil || u.Host == "" || hostOf(u.Host) != host && (!o[hostOf(u.Host)] || hostOf(u.Host) == "localhost") {
 			return RefusedOrigin, fmt.Sprintf("origin %q is not allowed: a page of another site asks; --http-allowed-hosts allows its host", short(origin))
 		}
@@ -100,8 +99,8 @@ func (o ownHosts) objection(r *http.Request) (why, text string) {
 	return "", ""
 }
 
-// hostOf is the host of "host:port" or "host" in the one form that compares: a name in lower case
-// without the final dot, an address as netip writes it.
+// hostOf is the host of "host:port" or "host" in the form used for comparison. A name is in lower
+// case without the final dot; an address is as netip writes it.
 func hostOf(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

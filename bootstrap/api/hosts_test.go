@@ -12,9 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestHosts: a page of another site cannot read the state of the agent, neither with a DNS name of
-// its own that has the address of the agent nor from its own origin. Probes and scrapes by address,
-// by loopback names and by allowed names are answered.
+// TestHosts: a page of another site cannot read the state of the agent. Neither its own DNS name
+// with the address of the agent nor its own origin helps. Probes and scrapes by address, by
+// loopback names and by allowed names are answered.
 func TestHosts(t *testing.T) {
 	var refused []api.Refusal
 	allowed := []string{"shop-a", "Troupe.Example.COM."}
@@ -78,7 +78,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestRefusalOfAHost: what is passed on for the log has the listener and the reason.
+// TestRefusalOfAHost: the refusal for the log has the listener and the reason.
 func TestRefusalOfAHost(t *testing.T) {
 	refused := make(chan api.Refusal, 1)
 	a := apitest.Start(t, apitest.New(1), func(c *api.Config) { c.Refused = func(r api.Refusal) { refused <- r } })

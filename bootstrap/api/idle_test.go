@@ -54,8 +54,8 @@ func TestNothingWhenNobodyLooks(t *testing.T) {
 	})
 }
 
-// TestTopOverAWindow counts what has happened within the window, and what an actor of that name did
-// before does not count.
+// TestTopOverAWindow: only activity within the window counts, and no activity of an earlier actor
+// of the same name.
 func TestTopOverAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := apitest.New(0)

@@ -13,9 +13,9 @@ import (
 // socketMode gives access to the control socket to the user of the agent only.
 const socketMode = 0o600
 
-// listenUnix listens on a unix socket that only its owner can open at any time: it creates the
-// socket in a private directory and moves it to its path after it has set the mode. It replaces the
-// socket file of a dead agent; a socket with a listener is an error.
+// listenUnix listens on a unix socket that only its owner can open at any time. It creates the
+// socket in a private directory, sets the mode, and moves it to its path. It replaces the socket
+// file of a dead agent; a socket with a listener is an error.
 func listenUnix(path string) (net.Listener, error) {
 	if err := free(path); err != nil {
 		return nil, err

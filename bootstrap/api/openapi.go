@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// description is the OpenAPI document of the agent, which a test makes of the types and compares
+// description is the OpenAPI document of the agent. A test makes it from the types and compares it
 // with the handlers.
 //
 //go:embed openapi.json

@@ -117,7 +117,7 @@ func (d *describer) operation(o *operation) object {
 	return out
 }
 
-// schema returns the schema of a type; that of a struct with a name is a reference.
+// schema returns the schema of a type; the schema of a struct with a name is a reference.
 func (d *describer) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():

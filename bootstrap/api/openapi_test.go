@@ -24,10 +24,10 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 // operation is one method of one path in the description.
 type operation struct {
 	method, path, what string
-	// query are the parameters besides those of the path.
+	// query are the parameters besides the parameters of the path.
 	query []string
-	// body is the type of the request, answer that of the answer, code its status; text means an
-	// answer that is not JSON.
+	// body is the type of the request, answer the type of the answer, code its status; text means
+	// an answer that is not JSON.
 	body, answer any
 	code         int
 	text         string
@@ -75,8 +75,8 @@ func operations() []operation {
 	}
 }
 
-// TestOpenAPIIsCurrent: the document is the one that types, comments and the table of operations
-// make; -update writes it.
+// TestOpenAPIIsCurrent: types, comments and the table of operations make exactly this document;
+// -update writes it.
 func TestOpenAPIIsCurrent(t *testing.T) {
 	want, err := json.MarshalIndent(document(t), "", "  ")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 	}
 }
 
-// TestOpenAPIHasEveryRoute: what is served is described, and what is described is served.
+// TestOpenAPIHasEveryRoute: every served route is described, and every described route is served.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	routes := api.New(apitest.New(0), api.Config{}, slog.New(slog.DiscardHandler)).Routes()
 	served := map[string]bool{}
@@ -180,7 +180,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestDescribedRefuses: the check of answers finds what is wrong.
+// TestDescribedRefuses: the check of answers finds errors.
 func TestDescribedRefuses(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"items": [], "total": 0}`:                       "",

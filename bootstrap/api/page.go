@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// actorOrders are the orders of a list of actors besides that by path: each by a number, the
-// largest first.
+// actorOrders are the orders of a list of actors by a number, the largest first. The default order
+// is by path.
 var actorOrders = map[string]func(*Actor) uint64{
 	"pending":  func(a *Actor) uint64 { return a.Pending },
 	"received": func(a *Actor) uint64 { return a.Received },
@@ -69,7 +69,7 @@ func pageServices(all []Service, q *listQuery) Page[Service] {
 	return page(selected, q, func(s *Service) cursor { return cursor{Sort: q.sort, Key: s.Key} })
 }
 
-// page orders items by their places, the largest value first and then by key, and returns those
+// page orders items by their places, the largest value first and then by key. It returns the items
 // behind the query's cursor. It moves the places, not the items, which are large.
 func page[T any](items []T, q *listQuery, place func(*T) cursor) Page[T] {
 	type placed struct {

@@ -6,7 +6,7 @@ import (
 )
 
 // profiles adds /debug/pprof/ to the control socket. Goroutines have the label "actor" with the
-// path of the actor they work for. A profile takes as long as it is asked for, so these resources
+// path of the actor they work for. The client chooses the duration of a profile, so these resources
 // have no deadline.
 func profiles(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

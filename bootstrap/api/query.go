@@ -32,7 +32,7 @@ type listQuery struct {
 	filters map[string]string
 }
 
-// cursor is the end of a page: the sort value and the key of its last item, not an offset, so that
+// cursor is the end of a page: the sort value and the key of its last item. It is not an offset, so
 // items that come and go between two pages neither repeat nor hide others.
 type cursor struct {
 	Sort  string `json:"s,omitempty"`
@@ -63,8 +63,8 @@ func decodeCursor(text string) (*cursor, error) {
 	return c, nil
 }
 
-// parameters reads the query of a URL strictly: an unknown or duplicate parameter is an error,
-// because a client would take the answer for filtered.
+// parameters reads the query of a URL strictly. An unknown or duplicate parameter is an error,
+// because the client would believe that the answer is filtered.
 func parameters(raw string, known ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -114,13 +114,13 @@ func parseList(raw string, orders, filters []string) (*listQuery, error) {
 			return nil, err
 		}
 		if q.cursor.Sort != q.sort {
-			return nil, fmt.Errorf("%w: cursor: of a list with another order", errQuery)
+			return nil, fmt.Errorf("%w: cursor: belongs to a list with another order", errQuery)
 		}
 	}
 	return q, nil
 }
 
-// parseWhole reads the query of a list that most clients want as a whole: its default limit is the
+// parseWhole reads the query of a list that most clients read completely: its default limit is the
 // largest.
 func parseWhole(raw string) (*listQuery, error) {
 	q, err := parseList(raw, nil, nil)
@@ -154,7 +154,7 @@ func parseEvents(raw string) (EventQuery, error) {
 	return q, nil
 }
 
-// errActorPath means that a path is not one of an actor.
+// errActorPath means that a path does not belong to an actor.
 var errActorPath = fmt.Errorf("%w: actor path: expected something like agent/world/registry", errQuery)
 
 // splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state",

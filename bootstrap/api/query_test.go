@@ -9,8 +9,8 @@ import (
 )
 
 // TestPagesCoverTheList: whatever the order and the size of the pages, all pages together are the
-// list, each item once and in order; also when items come and go between two pages, those that stay
-// are seen exactly once.
+// list, each item once and in order; also when items come and go between two pages, each item that
+// stays is seen exactly once.
 func TestPagesCoverTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []Actor
@@ -82,7 +82,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeOfManyServices stays small and still says how many there are.
+// TestTreeOfManyServices: the tree stays small and still counts all services.
 func TestTreeOfManyServices(t *testing.T) {
 	actors := []Actor{{Path: "agent"}}
 	for i := range 10_000 {

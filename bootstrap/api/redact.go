@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Redacted is a Reader without the bodies of messages and the states of actors: types, keys and
-// numbers are left.
+// Redacted is a Reader without the bodies of messages and the states of actors. It keeps types,
+// keys and numbers.
 type Redacted struct{ Reader }
 
 // Mailbox satisfies Reader.
@@ -27,5 +27,5 @@ func (r Redacted) State(ctx context.Context, path string) (json.RawMessage, erro
 	if _, err := r.Reader.Actor(ctx, path); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("state of %s: %w: only the control socket tells it, because api.redactMessages is set", path, ErrForbidden)
+	return nil, fmt.Errorf("state of %s: %w: only the control socket shows it, because api.redactMessages is set", path, ErrForbidden)
 }

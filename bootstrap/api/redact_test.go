@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestRedact: where it is asked for, contents are left out over TCP, and what they are about is
+// TestRedact: where it is configured, contents are left out over TCP, and their types and keys are
 // not.
 func TestRedact(t *testing.T) {
 	const actor = "/api/v1/actors/agent/world/services/shop~service-001"

@@ -50,7 +50,7 @@ func (s *Server) handler(control bool) http.Handler {
 	return s.hosts.only(s, all)
 }
 
-// resources are the resources of one listener that openapi.json describes, by path.
+// resources are the resources of one listener by path. openapi.json describes them.
 func (s *Server) resources(control bool) map[string]methods {
 	changes := guard{s, control}
 	all := map[string]methods{

@@ -25,29 +25,28 @@ type Config struct {
 	Metrics http.Handler
 	// Page answers / and all paths without a handler; nil = 404.
 	Page http.Handler
-	// Probed is called with the status of every answer of "livez", "readyz" and "healthz"; nil = it
-	// is not. It must not block.
+	// Probed is called with the status of every answer of "livez", "readyz" and "healthz". It must
+	// not block; nil = no call.
 	Probed func(probe string, status int)
-	// AllowedHosts are the host names besides localhost under which the read-only listener is
-	// asked: the name of the node, and those that the configuration adds. IP addresses are always
-	// allowed.
+	// AllowedHosts are the host names besides localhost at which the read-only listener answers:
+	// the name of the node and names from the configuration. IP addresses are always allowed.
 	AllowedHosts []string
 	// MostConnections limits the connections of the read-only listener; above it a new one replaces
 	// the longest idle one. 0 = 256.
 	MostConnections int
-	// Refused is called for each request and connection that is refused, from any goroutine; nil =
-	// it is not. It must not block.
+	// Refused is called for each refused request and connection, from any goroutine. It must not
+	// block; nil = no call.
 	Refused func(Refusal)
-	// Audit is called after each state-changing call on the control socket, from any goroutine; nil
-	// = it is not. It must not block.
+	// Audit is called after each state-changing call on the control socket, from any goroutine. It
+	// must not block; nil = no call.
 	Audit func(Audit)
-	// Redact leaves the bodies of messages and the states of actors out of what the read-only
-	// listener answers.
+	// Redact removes the bodies of messages and the states of actors from the answers of the
+	// read-only listener.
 	Redact bool
 	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
-	// Reads and Changes are resources below /api/v1/ beside those of the agent, by path: what they
-	// answer to GET, and on the control socket to POST.
+	// Reads and Changes are further resources below /api/v1/, by path. Reads answer GET, and
+	// Changes answer POST on the control socket.
 	Reads, Changes map[string]func(r *http.Request) (any, error)
 }
 
@@ -101,7 +100,7 @@ func New(backend Backend, cfg Config, log *slog.Logger) *Server {
 }
 
 // Listen opens the listeners, so that the agent finds an address in use before it starts anything
-// else. After an error none is open.
+// else. After an error no listener is open.
 func (s *Server) Listen() error {
 	if s.cfg.HTTPAddress != "" {
 		l, err := net.Listen("tcp", s.cfg.HTTPAddress)
@@ -200,7 +199,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		<-stopped
 		return nil
 	}
-	// The listener failed by itself: the caller ends ctx, and with it the goroutine above.
+	// The listener failed by itself. The caller ends ctx, which ends the goroutine above.
 	return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// oneReading limits how often clients on TCP have VPP look for sessions: its workers stop
-// meanwhile. The answer of the last reading is given again.
+// oneReading limits the rate at which clients on TCP make VPP list sessions, because its workers
+// stop meanwhile. It repeats the answer of the last reading.
 type oneReading struct {
 	turn    chan struct{} // a token; its holder owns the following
 	key     string
@@ -17,8 +17,8 @@ type oneReading struct {
 
 func newOneReading() *oneReading { return &oneReading{turn: make(chan struct{}, 1)} }
 
-// get returns the last reading if it is of the same service and not older than diffShared, and
-// otherwise a new one. Of another service there is none so soon.
+// get returns the last reading if it has the same service and is not older than diffShared.
+// Otherwise it returns a new one, or an error if the last reading of another service is too recent.
 func (o *oneReading) get(ctx context.Context, key string, read func(context.Context, string) (*ServiceSessions, error)) (*ServiceSessions, error) {
 	select {
 	case o.turn <- struct{}{}:
@@ -57,7 +57,8 @@ func (s *Server) serviceSessions(control bool) get {
 	}
 }
 
-// ServiceSessions answers as the read-only listener does: clients share a reading of VPP.
+// ServiceSessions answers in the same way as the read-only listener: clients share a reading of
+// VPP.
 func (s *Server) ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error) {
 	return s.sessions.get(ctx, key, s.backend.ServiceSessions)
 }

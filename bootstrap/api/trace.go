@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limits of a trace, which is for interactive use and must cost the agent little.
+// Limits of a trace. It is for interactive use and must cost the agent little.
 const (
 	traceInterval = 200 * time.Millisecond // between two queries of the journal
 	traceHistory  = 200                    // number of past events, unless the request has ?after=
@@ -117,14 +117,14 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 	}
 }
 
-// leftOut is what a trace says instead of events that were too many. It is no event of the journal,
-// and has no number.
+// leftOut stands for events above the limit of a trace. It is no event of the journal and has no
+// number.
 func leftOut(most int) Event {
 	return Event{Time: time.Now(), Kind: "trace", Text: fmt.Sprintf("earlier events are left out: a trace shows at most %d at once; troupe events has them", most)}
 }
 
-// news returns the events of a query after the last one sent, the oldest first; of too many, the
-// latest, and older is true.
+// news returns the events of a query after the last one sent, the oldest first. If there are too
+// many, it returns the latest ones, and older is true.
 func (s *Server) news(ctx context.Context, q *EventQuery, most int) (events []Event, older bool, err error) {
 	ask := *q
 	for len(events) < most {

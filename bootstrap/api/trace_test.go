@@ -71,7 +71,7 @@ func TestTraceFollowsTheJournal(t *testing.T) {
 	}
 }
 
-// TestTracesAreLimitedByListener: traces over TCP leave room for those of the operator on the
+// TestTracesAreLimitedByListener: traces over TCP leave room for the traces of the operator on the
 // control socket.
 func TestTracesAreLimitedByListener(t *testing.T) {
 	refused := make(chan api.Refusal, 1000)
@@ -165,8 +165,8 @@ func TestTraceSaysWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// TestExternalPages: the entries of external configuration come in pages, in their order, which is
-// not that of their names alone.
+// TestExternalPages: the entries of external configuration come in pages, in their own order, which
+// is not the order of their names alone.
 func TestExternalPages(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	for _, source := range []string{"a", "b", "c"} {

@@ -14,7 +14,7 @@ func tree(actors []Actor) []*TreeNode {
 	var roots []*TreeNode
 	known := map[string]*TreeNode{}
 	byPath := func(a, b Actor) int { return strings.Compare(a.Path, b.Path) }
-	if !slices.IsSortedFunc(actors, byPath) { // those of an agent are
+	if !slices.IsSortedFunc(actors, byPath) { // the actors of an agent are sorted
 		actors = slices.SortedFunc(slices.Values(actors), byPath)
 	}
 	for i := range actors {

@@ -22,7 +22,7 @@ type Readiness struct {
 type Part struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Reason why the part is not OK, one line; if it is OK, a warning or "".
+	// Reason why the part is not OK, one line. If the part is OK, a warning or "".
 	Reason string `json:"reason,omitempty"`
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64 `json:"epoch,omitempty"`
@@ -83,24 +83,24 @@ type ServiceDetail struct {
 	Service
 	// NotServed is the reason why the service has no frontends; "" = it may have some.
 	NotServed string `json:"notServed,omitempty"`
-	// Kubernetes is the Service as the agent has got it, reduced to what matters for serving; left
-	// out while there is none.
+	// Kubernetes is the Service as the agent received it, reduced to the fields that matter for
+	// serving; left out while there is none.
 	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
-	// Uses are the endpoints of its slices, those that are not used everywhere first; at most
-	// MaxLimit.
+	// Uses are the endpoints of its slices, at most MaxLimit. Endpoints that are not used
+	// everywhere come first.
 	Uses []EndpointUse `json:"uses"`
 	// Wanted are the frontends that Kubernetes requires.
 	Wanted       []show.Frontend    `json:"wanted"`
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
 	// Rendered are the desired rows.
 	Rendered []show.Row `json:"rendered"`
-	// InVPP are the rows that the renderer last read from VPP or wrote to it, without those of
+	// InVPP are the rows that the renderer last read from VPP or wrote to it, except rows of
 	// frontends that another service owns.
 	InVPP []show.Row `json:"inVPP"`
-	// Draining are the endpoints that keep their connections through VPP and get no new ones,
-	// ordered by address.
+	// Draining are the endpoints that keep their connections through VPP and get no new
+	// connections, ordered by address.
 	Draining []DrainingEndpoint `json:"draining"`
-	// Approximations are those of a plan of this node, without conflicts.
+	// Approximations are the approximations of a plan of this node, without conflicts.
 	Approximations []show.Approximation `json:"approximations"`
 	// Conflicts are frontends that another service owns.
 	Conflicts []Conflict `json:"conflicts"`
@@ -108,14 +108,15 @@ type ServiceDetail struct {
 	Problems []show.Problem `json:"problems"`
 }
 
-// DrainingEndpoint is an endpoint that keeps its connections and gets no new ones.
+// DrainingEndpoint is an endpoint that keeps its connections and gets no new connections.
 type DrainingEndpoint struct {
 	// Address is "ip:port".
 	Address string `json:"address"`
-	// Since when it drains; not before the start of the agent. Left out for a moment after that.
+	// Since is the time at which it began to drain, not before the start of the agent. Left out for
+	// a moment after that.
 	Since time.Time `json:"since,omitzero"`
-	// Connections counts those that VPP has through all frontends of the service; left out until
-	// VPP has been asked.
+	// Connections counts the connections in VPP through all frontends of the service; left out
+	// until VPP has been asked.
 	Connections *int `json:"connections,omitempty"`
 }
 
@@ -131,18 +132,18 @@ func (d DrainingEndpoint) State() string {
 	return text
 }
 
-// EndpointUse is what becomes of an endpoint of a slice on this node.
+// EndpointUse describes how this node uses an endpoint of a slice.
 type EndpointUse struct {
 	Slice   string `json:"slice"`
 	Address string `json:"address"`
 	Node    string `json:"node,omitempty"`
-	// Pod is "namespace/name" where the slice says so.
+	// Pod is "namespace/name" if the slice names a pod.
 	Pod string `json:"pod,omitempty"`
 	// Ready, Serving and Terminating are its conditions.
 	Ready       bool `json:"ready"`
 	Serving     bool `json:"serving"`
 	Terminating bool `json:"terminating"`
-	// Frontends counts the frontends that could forward to it, Forwards those that do.
+	// Frontends counts the frontends that could forward to it, Forwards the frontends that do.
 	Frontends int `json:"frontends"`
 	Forwards  int `json:"forwards"`
 	// Why is the reason why it is not used everywhere; "" = it is.
@@ -155,14 +156,14 @@ type Conflict struct {
 	Owner    string `json:"owner"`
 }
 
-// Packet explains what this node does with the first packet of a connection.
+// Packet explains how this node handles the first packet of a connection.
 type Packet struct {
 	// Source is an address, Destination "ip:port/PROTO".
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	// Class of the client: pod, node or remote.
 	Class string `json:"class"`
-	// Action is forward, reject, drop, or none for a packet that is no service traffic.
+	// Action is forward, reject, drop, or none for a packet that is not service traffic.
 	Action string `json:"action"`
 	// Because are the rules that decided.
 	Because []string `json:"because"`
@@ -170,15 +171,15 @@ type Packet struct {
 	Service string `json:"service"`
 	// Frontend that decided; left out if a rule about service addresses did.
 	Frontend *show.Frontend `json:"frontend,omitempty"`
-	// Backends are the endpoints, one of which gets the packet: those that Kubernetes asks for,
-	// then those that only VPP has.
+	// Backends are the endpoints, one of which gets the packet: first the endpoints that Kubernetes
+	// asks for, then endpoints that only VPP has.
 	Backends []PacketBackend `json:"backends"`
 	// Others are frontends with this destination that do not decide.
 	Others []PacketOther `json:"others"`
 	// Wanted and InVPP are the rows of the destination.
 	Wanted []show.Row `json:"wanted"`
 	InVPP  []show.Row `json:"inVPP"`
-	// VPP compares them: as wanted, missing, other than wanted, left over, or no row.
+	// VPP compares Wanted and InVPP: as wanted, missing, other than wanted, left over, or no row.
 	VPP            string               `json:"vpp"`
 	Approximations []show.Approximation `json:"approximations"`
 }
@@ -197,7 +198,7 @@ type PacketBackend struct {
 // PacketOther is a frontend that does not decide.
 type PacketOther struct {
 	Service string `json:"service"`
-	// From is the class of its clients, Action what it would do.
+	// From is the class of its clients, Action its action.
 	From   string `json:"from"`
 	Action string `json:"action"`
 	Why    string `json:"why"`
@@ -255,13 +256,13 @@ type Nodes struct {
 	Approximations []Approximation `json:"approximations"`
 }
 
-// Approximation is what this node does not do exactly as Kubernetes asks, for every service of
-// which Kubernetes asks it.
+// Approximation is a difference between the request of Kubernetes and this node, for all services
+// with that request.
 type Approximation struct {
 	Renderer string `json:"renderer"`
-	// Services is how many services it concerns.
+	// Services is the number of these services.
 	Services int `json:"services"`
-	// Wanted and Rendered are those of the first service.
+	// Wanted and Rendered belong to the first service.
 	Wanted   string `json:"wanted"`
 	Rendered string `json:"rendered"`
 	Why      string `json:"why"`
@@ -282,8 +283,8 @@ type Node struct {
 type Sessions struct {
 	// Time is when the agent last read it.
 	Time time.Time `json:"time"`
-	// BusiestWorker is the number of sessions of the worker that has the most, Limit the limit of
-	// each worker; 0 = unknown.
+	// BusiestWorker is the number of sessions of the worker with the most sessions. Limit is the
+	// limit of each worker; 0 = unknown.
 	BusiestWorker uint64 `json:"busiestWorker"`
 	Limit         uint32 `json:"limit"`
 	// Alarm is true while the table is nearly full and the agent can neither free sessions nor
@@ -297,7 +298,8 @@ type Sessions struct {
 type ProtocolSessions struct {
 	// Protocol is tcp, udp, icmp or other.
 	Protocol string `json:"protocol"`
-	// Sessions occupy a place in the table; Expired are those among them whose timeout has passed.
+	// Sessions occupy a place in the table. Expired are the sessions among them whose timeout has
+	// passed.
 	Sessions uint64 `json:"sessions"`
 	Expired  uint64 `json:"expired"`
 }
@@ -306,9 +308,9 @@ type ProtocolSessions struct {
 type ServiceSessions struct {
 	// Time is when VPP was asked.
 	Time time.Time `json:"time"`
-	// Items are at most 1000, the latest active first.
+	// Items are at most 1000, the most recently active first.
 	Items []Session `json:"items"`
-	// Incomplete is why there may be more; "" = these are all.
+	// Incomplete is the reason why there may be more; "" = these are all.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
@@ -316,8 +318,8 @@ type ServiceSessions struct {
 type Session struct {
 	// Protocol is TCP, UDP or the number of another one.
 	Protocol string `json:"protocol"`
-	// Client, Frontend and Backend are "ip:port". ClientAs is what the backend sees as the client
-	// where its address is replaced.
+	// Client, Frontend and Backend are "ip:port". ClientAs is the address of the client as the
+	// backend sees it, if it is replaced.
 	Client   string `json:"client"`
 	ClientAs string `json:"clientAs,omitempty"`
 	Frontend string `json:"frontend"`
@@ -333,7 +335,7 @@ type Session struct {
 // EventQuery selects events of the journal.
 type EventQuery struct {
 	// Before selects events with a smaller sequence number; 0 = from the newest. After selects
-	// those with a larger one.
+	// events with a larger one.
 	Before, After uint64
 	// Cause selects the effects of one change or command; 0 = all.
 	Cause uint64
@@ -370,7 +372,7 @@ type Event struct {
 	Method string `json:"method,omitempty"`
 	// Operations are the planned ones, on VPP or as steps of a command, each as one line.
 	Operations []string `json:"operations,omitempty"`
-	// Executed are those that were executed, if one has failed.
+	// Executed are the operations that were executed, if one has failed.
 	Executed []string `json:"executed,omitempty"`
 	// Error is "" after success.
 	Error string `json:"error,omitempty"`

@@ -16,8 +16,8 @@ type Actor struct {
 	State string `json:"state"`
 	// Incarnation counts its starts, from 1.
 	Incarnation uint64 `json:"incarnation"`
-	// Pending is the number of messages in the mailbox, Received that of all posted ones, Coalesced
-	// that of those that replaced a pending one.
+	// Pending is the number of messages in the mailbox, Received the number of all posted messages,
+	// Coalesced the number of messages that replaced a pending message.
 	Pending   uint64 `json:"pending"`
 	Received  uint64 `json:"received"`
 	Coalesced uint64 `json:"coalesced"`
@@ -32,21 +32,22 @@ type Actor struct {
 	Since time.Time `json:"since,omitzero"`
 	// LastFailure is one line; "" = none.
 	LastFailure string `json:"lastFailure,omitempty"`
-	// MostPending is the most messages that ever waited, OldestSeconds how long the one that waits
-	// longest has waited.
+	// MostPending is the largest number of messages that ever waited. OldestSeconds is the waiting
+	// time of the message that has waited longest.
 	MostPending   uint64  `json:"mostPending,omitempty"`
 	OldestSeconds float64 `json:"oldestSeconds,omitempty"`
-	// Handling is the type of the message that the actor is handling, HandlingSeconds since how
-	// long; "" = none.
+	// Handling is the type of the message that the actor is handling, HandlingSeconds the time so
+	// far; "" = none.
 	Handling        string  `json:"handling,omitempty"`
 	HandlingSeconds float64 `json:"handlingSeconds,omitempty"`
 	// Discarded counts messages that were dropped because the actor stopped or too many waited.
 	Discarded uint64 `json:"discarded,omitempty"`
-	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed too,
-	// one-for-one only that one; "" = no supervisor.
+	// Strategy of a supervisor: one-for-one restarts only the child that failed, rest-for-one also
+	// the children behind it; "" = no supervisor.
 	Strategy string `json:"strategy,omitempty"`
-	// Budget is how many failures of its children within its window a supervisor tolerates before
-	// it fails itself, BudgetLeft how many more it tolerates now; -1 = any number.
+	// Budget is the number of failures of its children that a supervisor tolerates within its
+	// window before it fails itself. BudgetLeft is the number that it still tolerates; -1 = any
+	// number.
 	Budget     int `json:"budget,omitempty"`
 	BudgetLeft int `json:"budgetLeft,omitempty"`
 }
@@ -67,23 +68,24 @@ type Waiting struct {
 	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not
 	// coalesced.
 	Key string `json:"key,omitempty"`
-	// AgeSeconds is how long it has waited; with a key, since the first of its values that the
-	// actor has not handled.
+	// AgeSeconds is its waiting time. With a key, it counts from the first value that the actor has
+	// not handled.
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Sender is the actor that expects an answer; "" = none.
 	Sender string `json:"sender,omitempty"`
-	// Body is the content. It is left out of internal messages, of those above 4 KiB, behind the
-	// first 100, and on TCP with api.redactMessages.
+	// Body is the content. It is left out of internal messages, of messages above 4 KiB, behind the
+	// first 100 messages, and on TCP with api.redactMessages.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// Traffic is what the actors of one kind have handled and sent since the start of the agent.
+// Traffic counts the messages that the actors of one kind have handled and sent since the start of
+// the agent.
 type Traffic struct {
 	Kind string `json:"kind"`
 	// Messages are the types of handled messages, the most frequent first.
 	Messages []MessageTraffic `json:"messages"`
-	// From and To are the kinds that have sent to actors of this one, and those to which they have,
-	// by the number of messages.
+	// From are the kinds that have sent messages to actors of this kind, To the kinds that have
+	// received messages from them, by the number of messages.
 	From []KindTraffic `json:"from"`
 	To   []KindTraffic `json:"to"`
 }
@@ -92,8 +94,8 @@ type Traffic struct {
 type MessageTraffic struct {
 	Type  string `json:"type"`
 	Count uint64 `json:"count"`
-	// P50Seconds and P99Seconds are times below which 50 and 99 of 100 were handled, rounded up to
-	// a power of two of nanoseconds.
+	// P50Seconds and P99Seconds are the times below which 50 and 99 of 100 messages were handled,
+	// rounded up to a power of two of nanoseconds.
 	P50Seconds float64 `json:"p50Seconds"`
 	P99Seconds float64 `json:"p99Seconds"`
 }
@@ -111,15 +113,15 @@ type DeadLetters struct {
 	Items []DeadLetter `json:"items"`
 }
 
-// DeadLetter is one of them.
+// DeadLetter is one message that was not delivered.
 type DeadLetter struct {
 	Time time.Time `json:"time"`
-	// To is the path of the actor it was sent to, Sender that of the actor that expects an answer;
-	// "" = none.
+	// To is the path of the receiver, Sender the path of the actor that expects an answer; "" =
+	// none.
 	To     string `json:"to"`
 	Sender string `json:"sender,omitempty"`
 	Type   string `json:"type"`
-	// Reason is why: no such actor, actor has stopped, discarded on stop, or too many were waiting.
+	// Reason is one of: no such actor, actor has stopped, discarded on stop, too many were waiting.
 	Reason string `json:"reason"`
 }
 
@@ -141,7 +143,7 @@ type TreeNode struct {
 	Actor
 	// Name is the last part of the path.
 	Name string `json:"name"`
-	// Below counts all descendants, with those that Children leaves out.
+	// Below counts all descendants, including actors that Children leaves out.
 	Below    int         `json:"below"`
 	Children []*TreeNode `json:"children,omitempty"`
 }

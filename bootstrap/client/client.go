@@ -21,8 +21,8 @@ import (
 // maxAnswer limits an answer, in bytes: a page of the largest list has a few hundred KB.
 const maxAnswer = 64 << 20
 
-// timeout limits one call; it is longer than the deadline of the agent, which answers with an error
-// then.
+// timeout limits one call. It is longer than the deadline after which the agent answers with an
+// error.
 const timeout = 15 * time.Second
 
 // Error is an error answer of the agent.
@@ -69,8 +69,8 @@ func NewControl(path string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
 }
 
-// NewProxied returns a client for an agent whose paths are below a URL of a proxy; name is the
-// agent's in errors.
+// NewProxied returns a client for an agent whose paths are below a URL of a proxy. Errors name the
+// agent by name.
 func NewProxied(through http.RoundTripper, base, name string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: through}, base: base, name: name}
 }
@@ -115,8 +115,8 @@ func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 	return c.do(ctx, http.MethodDelete, "/api/v1/"+resource, nil, into)
 }
 
-// Stream reads server-sent events and calls a function with the data of each, until the agent ends
-// the stream, ctx ends, or the function returns an error. The end of ctx is no error.
+// Stream reads server-sent events and calls a function with the data of each. It ends when the
+// agent ends the stream, ctx ends, or the function returns an error. The end of ctx is no error.
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
 	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
 	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
@@ -213,7 +213,7 @@ func refusal(status int, content []byte) error {
 }
 
 // All reads every page of a list, up to most items; 0 = all. It may miss items that were added
-// meanwhile and have deleted ones.
+// meanwhile, and may contain deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
 	query = cloneValues(query)
 	for {

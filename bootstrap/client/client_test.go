@@ -61,7 +61,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestNotAnAgent: something else answers at the address.
+// TestNotAnAgent: another program answers at the address.
 func TestNotAnAgent(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "nodes") {

@@ -14,7 +14,8 @@ import (
 	yaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// Document is a configuration with the origin of its values, which validation names in errors.
+// Document is a configuration with the origin of its values. Errors of the validation name the
+// origin.
 type Document struct {
 	// Agent is the configuration itself.
 	Agent *Agent
@@ -22,7 +23,7 @@ type Document struct {
 	source string
 	// lines holds the line of every path in the file, list elements included.
 	lines map[string]int
-	// flags holds the flag that has set a path.
+	// flags holds the flag that set a path.
 	flags map[string]string
 }
 
@@ -51,8 +52,8 @@ func Load(data []byte, source string) (*Document, error) {
 	return doc, Join(err, doc.Validate())
 }
 
-// Join merges the problems of two steps into one Errors and leaves out those of the second step
-// about fields that the first one reports.
+// Join merges the problems of two steps into one Errors. It leaves out problems of the second step
+// about fields that the first step reports.
 func Join(first, second error) error {
 	var a, b Errors
 	switch {

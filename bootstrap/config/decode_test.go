@@ -76,8 +76,8 @@ func TestOneOrMoreAddresses(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors holds the text a user sees: place, path, what is wrong. All problems of a file
-// come at once.
+// TestDecodeErrors holds the text that a user sees: place, path, error. All problems of a file come
+// at once.
 func TestDecodeErrors(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"empty", "", "f.yaml: is empty: expected apiVersion troupe.dev/v1alpha1, kind AgentConfiguration"},
@@ -133,7 +133,7 @@ func TestDecodeTooLarge(t *testing.T) {
 	}
 }
 
-// TestJoinReportsAFieldOnce: what could not be read is not also called out of range.
+// TestJoinReportsAFieldOnce: an unreadable value is not reported as out of range as well.
 func TestJoinReportsAFieldOnce(t *testing.T) {
 	_, err := Load([]byte(head+"etcd: {endpoints: x}\nrenderer: ipvs\n"), "f.yaml")
 	want := `f.yaml:3: etcd.endpoints: expected a list, found "x" (str)` + "\n" + `f.yaml:4: renderer: "ipvs" is not one of nat44, cnat, dual`

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestDefaultsAreDocumented pins what `troupe config defaults` prints: a changed default is a
+// TestDefaultsAreDocumented pins the output of `troupe config defaults`: a changed default is a
 // change of a public interface.
 func TestDefaultsAreDocumented(t *testing.T) {
 	golden(t, "defaults.yaml", Marshal(Defaults(), true))

@@ -3,13 +3,13 @@
 //
 //	file --Decode--> Agent --flags override--> Agent --Validate--> immutable
 //
-// The structs in types.go are the only source: their json tags name the fields in a file, their Go
-// comments are the explanations (Explain reads types.go, which is embedded), so that both are
-// always current.
+// The structs in types.go are the only source. Their json tags name the fields in a file. Their Go
+// comments are the explanations, because Explain reads the embedded types.go. So both are always
+// current.
 //
-// Decoding is strict. An unknown field, a value of the wrong type, a duplicate key: each is an
-// error with its line and its path, and one call reports all of them. A field that is absent keeps
-// its default. A list in a file replaces the default list.
+// Decoding is strict. An unknown field, a value of the wrong type and a duplicate key are errors,
+// each with its line and its path. One call reports all of them. A field that is absent keeps its
+// default. A list in a file replaces the default list.
 //
-// The package starts no goroutine and holds no state; the only file it reads is that of --config.
+// The package starts no goroutine and holds no state. It reads only the file of --config.
 package config

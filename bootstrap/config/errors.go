@@ -19,7 +19,7 @@ type FieldError struct {
 	Line int
 	// Path of the field, for example "etcd.endpoints[1]"; "" = the document as a whole.
 	Path string
-	// Message says what is wrong and what is expected.
+	// Message describes the error and the expected value.
 	Message string
 }
 

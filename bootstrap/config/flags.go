@@ -11,14 +11,16 @@ import (
 // Flags are the flags of a command that override fields of a configuration.
 type Flags struct {
 	cmd *cobra.Command
-	// values receives the values of all flags; Load copies only those of flags on the command line.
+	// values receives the values of all flags; Load copies only the values of flags on the command
+	// line.
 	values *Agent
 	fields []field
 	file   string
 }
 
-// AddFlags adds --config and one flag for every field that has a flag tag, or for those in only if
-// it is not empty. The help text is the first sentence of the field's documentation.
+// AddFlags adds --config and one flag for every field that has a flag tag. If only is not empty, it
+// adds flags only for the fields in it. The help text is the first sentence of the field's
+// documentation.
 func AddFlags(cmd *cobra.Command, only ...string) *Flags {
 	f := &Flags{cmd: cmd, values: Defaults()}
 	wanted := map[string]bool{}

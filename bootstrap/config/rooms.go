@@ -23,7 +23,7 @@ func (k Kubernetes) Staleness() time.Duration {
 	return k.StalenessLimit.Duration()
 }
 
-// Serving returns the settings of service handling. It fails only where Validate does.
+// Serving returns the settings of service handling. It fails only where Validate fails.
 func (s Services) Serving() (service.Config, error) {
 	addresses, err := service.ParseNodePortAddresses(s.NodePortAddresses)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s Services) Serving() (service.Config, error) {
 		return service.Config{}, err
 	}
 	if s.FollowExternalIPs() {
-		return cfg, nil // the source of services leaves them out where Kubernetes does
+		return cfg, nil // the source leaves external IPs out where Kubernetes does
 	}
 	if cfg.ExternalIPs, err = prefixes("services.allowExternalIPs", s.AllowExternalIPs); err != nil {
 		return service.Config{}, err
@@ -48,8 +48,8 @@ func (s Services) Serving() (service.Config, error) {
 	return cfg, nil
 }
 
-// ExternalIPsAuto is the word that has external IPs served where Kubernetes does in the version of
-// the API server.
+// ExternalIPsAuto is the word for this rule: external IPs are served if Kubernetes serves them in
+// the version of the API server.
 const ExternalIPsAuto = "auto"
 
 // FollowExternalIPs reports whether the version of the API server decides if external IPs are
@@ -71,8 +71,8 @@ func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {
 	return hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap()}, true, nil
 }
 
-// Reserved returns the ports of nodes that no service may claim: the configured ones, and those of
-// the agent's servers. It fails only where Validate does.
+// Reserved returns the ports of nodes that no service may claim: the configured ports and the ports
+// of the agent's servers. It fails only where Validate fails.
 func (a *Agent) Reserved() (frontend.Ports, error) {
 	ports := frontend.Ports{}
 	for i, text := range a.Services.ReservedPorts {
@@ -100,8 +100,8 @@ func (l Limits) serving() service.Limits {
 }
 
 // Renderer returns the settings of the nat44 renderer on the node of this name. The routes renderer
-// beside it rejects traffic that has no row. TwiceNAT is the invalid address where loopbackIP is
-// empty. It fails only where Validate does.
+// beside it rejects traffic that has no row. TwiceNAT is the invalid address if loopbackIP is
+// empty. It fails only where Validate fails.
 func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	cfg := nat44.Config{
 		Node: node, Pads: true, Unreachable: true, MasqueradeClashes: n.MasqueradeClashes, AllWorkers: n.AllWorkers, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.

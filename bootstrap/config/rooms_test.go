@@ -63,7 +63,7 @@ func TestRenderer(t *testing.T) {
 	}
 }
 
-// TestFamilies: each family is that of one renderer.
+// TestFamilies: each family belongs to one renderer.
 func TestFamilies(t *testing.T) {
 	for renderer, want := range map[string]map[string][]string{
 		RendererNAT44: {"nat44": {"IPv4"}}, RendererCNAT: {"cnat": {"IPv4", "IPv6"}}, RendererDual: {"nat44": {"IPv4"}, "cnat": {"IPv6"}},

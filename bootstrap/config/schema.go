@@ -11,7 +11,7 @@ type field struct {
 	path string
 	// name is the last part of path.
 	name string
-	// owner is the name of the Go struct of the field, goName that of the field in it; together
+	// owner is the name of the Go struct of the field, goName the name of the field in it; together
 	// they find the comment.
 	owner  string
 	goName string

@@ -26,7 +26,8 @@ type Agent struct {
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
 	// Directory for state that outlives the process: the local mirror with the node ID (mirror/),
 	// external configuration (external/), interfaces assigned to pods (pods.json), and the data of
-	// an embedded etcd. Empty: the agent keeps none of it; an embedded etcd uses etcd.dataDir.
+	// an embedded etcd. Empty: the agent keeps no such state, and an embedded etcd uses
+	// etcd.dataDir.
 	DataDir string `json:"dataDir" flag:"data-dir"`
 	// Source of the desired state.
 	Kubernetes Kubernetes `json:"kubernetes"`
@@ -36,15 +37,15 @@ type Agent struct {
 	VPP VPP `json:"vpp"`
 	// Settings of the nat44 renderer.
 	NAT44 NAT44 `json:"nat44"`
-	// Configuration of NAT from outside of Kubernetes: see docs/external.md.
+	// External configuration of NAT: see docs/external.md.
 	External External `json:"external"`
 	// Source NAT for traffic of pods that leaves the cluster: see docs/external.md.
 	SNAT SNAT `json:"snat"`
-	// Routes of the host, which lead the packets of its processes to VPP.
+	// Routes of the host. They lead the packets of its processes to VPP.
 	HostRoute HostRoute `json:"hostRoute"`
-	// The store in which the nodes share node IDs and VPP addresses: see docs/nodestore.md.
+	// Store of node IDs and VPP addresses, which nodes share: see docs/nodestore.md.
 	NodeStore NodeStore `json:"nodeStore"`
-	// The etcd that may be the node store, and holds external configuration.
+	// The etcd for external configuration, and possibly for the node store.
 	Etcd Etcd `json:"etcd"`
 	// The local mirror: the desired state that the agent starts with while neither the API server
 	// nor etcd answers. It needs dataDir.
@@ -65,12 +66,12 @@ type Kubernetes struct {
 	// Path of a kubeconfig. Empty: the service account of the pod. The server address must not be a
 	// ClusterIP, because ClusterIPs work only once this agent runs.
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
-	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the
-	// kubeconfig or of the pod's environment, or a list of them. The agent stays with one that
-	// works, and goes to the next one when that fails. Empty: theirs.
+	// Address of the API server, for example https://192.0.2.1:6443, or a list of addresses. It
+	// replaces the address in the kubeconfig or in the pod's environment. The agent uses one
+	// address of a list and goes to the next when that one fails. Empty: no replacement.
 	APIServer OneOrMore `json:"apiServer" flag:"kube-api-server" check:"url"`
-	// Age of the state served above which the node is not ready (/readyz) while the API server, or
-	// the directory, cannot be read; until then /readyz?verbose shows the age. 0: no limit.
+	// Age of the served state above which the node is not ready (/readyz) while the API server, or
+	// the directory, cannot be read. Until then /readyz?verbose shows the age. 0: no limit.
 	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
@@ -81,46 +82,46 @@ type Kubernetes struct {
 // OneOrMore is a list of strings that may be written as one string where it has one.
 type OneOrMore []string
 
-// Services holds the settings that kube-proxy has in its configuration, too.
+// Services holds settings that the configuration of kube-proxy has, too.
 type Services struct {
-	// Networks of all pods of the cluster. A client address inside them is that of a pod; without
+	// Networks of all pods of the cluster. A client address inside them belongs to a pod. Without
 	// them the agent never masquerades ClusterIP traffic, and externalTrafficPolicy Local applies
 	// to pods as well.
 	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
 	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no
-	// service, instead of routing them. Empty: those of the cluster's ServiceCIDR objects, where
-	// the API server has them.
+	// service, instead of routing them. Empty: the networks of the ServiceCIDR objects, if the API
+	// server has them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
 	// Addresses of this node on which node ports are served: "primary" (the first address of the
-	// Node object, per family), networks, or both, which together mean each of these addresses; or
-	// "all" alone. An empty list means all.
+	// Node object, per family), networks, or both together; or "all" alone. An empty list means
+	// all.
 	NodePortAddresses []string `json:"nodePortAddresses" flag:"node-port-addresses" check:"nodeport"`
 	// Networks whose addresses services may name in spec.externalIPs; an empty list means none.
-	// "auto" alone does as Kubernetes does in the version of the API server: all up to 1.39, with a
-	// warning from 1.36 on, which deprecates the field, and none from 1.40 on. The author of a
-	// Service can receive the packets of pods to every port of an allowed address that no other
-	// service has.
+	// "auto" alone follows the version of the API server, as Kubernetes does: all up to 1.39, and
+	// none from 1.40 on. From 1.36 on, which deprecates the field, the log has a warning. The
+	// author of a Service can receive the packets of pods to every port of an allowed address that
+	// no other service has.
 	AllowExternalIPs []string `json:"allowExternalIPs" flag:"allow-external-ips" check:"externalip"`
 	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer
 	// address may claim, because the nodes use them themselves. Ports of the agent's own servers
-	// are always among them.
+	// are always reserved.
 	ReservedPorts []string `json:"reservedPorts" flag:"reserved-ports" check:"port"`
-	// Let no external IP or load-balancer address claim a port of these addresses on which a
-	// process of the node listens, or did in the last 10 minutes.
+	// Reserve the ports of these addresses on which a process of the node listens, or did in the
+	// last 10 minutes. No external IP or load-balancer address may claim them.
 	ReserveListening bool `json:"reserveListening" flag:"reserve-listening"`
 	// Masquerade every client of a ClusterIP, pods included.
 	MasqueradeAll bool `json:"masqueradeAll" flag:"masquerade-all"`
-	// What services may ask of a node, so that no namespace takes it from the others: see
+	// Limits of the services of a node, so that no namespace takes the node from the others: see
 	// docs/semantics.md.
 	Limits Limits `json:"limits"`
 }
 
-// Limits are how much a service, and all services of a namespace together, may ask of a node. A
-// service above a limit is not served at all, and says so; where a namespace is above one, its
+// Limits bound the demand of a service, and of all services of a namespace together. A service
+// above a limit is not served at all, and shows the reason. In a namespace above a limit, the
 // oldest services are served. kube-proxy has no limits. 0 means no limit.
 type Limits struct {
-	// Largest number of frontends of a service: its ports times its addresses, of which the
-	// addresses for node ports are a part.
+	// Largest number of frontends of a service: its ports times its addresses, including the
+	// addresses for node ports.
 	FrontendsPerService int `json:"frontendsPerService" min:"0" max:"1000000000"`
 	// Largest number of frontends of all services of a namespace.
 	FrontendsPerNamespace int `json:"frontendsPerNamespace" min:"0" max:"1000000000"`
@@ -132,9 +133,8 @@ type Limits struct {
 	// Memory of VPP in MiB that services may take on a node, divided between namespaces: half of
 	// main-heap-size in VPP's startup.conf.
 	VPPMemory int `json:"vppMemory" min:"0" max:"1048576"`
-	// Memory of the agent in MiB that services may take, divided between namespaces. 0: what the
-	// memory limit of the container leaves, nine tenths of it without 100 MiB; no limit where the
-	// container has none.
+	// Memory of the agent in MiB that services may take, divided between namespaces. 0: nine tenths
+	// of the memory limit of the container, without 100 MiB; no limit if the container has none.
 	AgentMemory int `json:"agentMemory" min:"0" max:"1048576"`
 }
 
@@ -153,8 +153,8 @@ type VPP struct {
 	// Time after which the agent treats the connection as lost because VPP has not answered a
 	// request. The outcome of requests in flight is unknown then.
 	ReplyTimeout Duration `json:"replyTimeout" min:"100ms" max:"5m"`
-	// Percent of VPP's main heap that stays free: no row is added while less is. VPP ends when its
-	// memory is used up. 0 adds rows always.
+	// Percent of VPP's main heap that stays free: no row is added while less is free. VPP ends when
+	// its memory is used up. 0: rows are always added.
 	HeapReserve int `json:"heapReserve" min:"0" max:"90"`
 }
 
@@ -162,21 +162,21 @@ type VPP struct {
 type NAT44 struct {
 	// IPv4 address that replaces the source of a packet whose client is its own endpoint (hairpin),
 	// and of clients that must be masqueraded. It must not be in use elsewhere. Empty: the last
-	// address of the node's pod CIDR; of a node without one, the node's own address.
+	// address of the node's pod CIDR, or the node's own address if it has no pod CIDR.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
-	// Masquerade, with loopbackIP, a connection to an endpoint itself whose client address and port
-	// have a session of a service with that endpoint. VPP drops it otherwise, as it does where
-	// loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the
-	// source. Turning it off takes effect when VPP starts.
+	// Masquerade a connection to an endpoint itself, with loopbackIP, if its client address and
+	// port have a session of a service with that endpoint. Otherwise, and if loopbackIP is an
+	// address of the node, VPP drops it. With dynamic SNAT the address of SNAT replaces the source.
+	// Turning it off takes effect when VPP starts.
 	MasqueradeClashes bool `json:"masqueradeClashes"`
-	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that
+	// Let all workers of VPP do NAT. By default the first worker does NAT for all, so that
 	// endpoints are added and removed one by one and share connections evenly. With all workers,
-	// the address of a client decides which endpoints it can get, and a row that grows from one
-	// endpoint, or shrinks to one, is replaced, which ends its connections. It takes effect when
-	// VPP starts.
+	// the address of a client decides which endpoints it can get. A row that grows from one
+	// endpoint, or shrinks to one, is then replaced, which ends its connections. It takes effect
+	// when VPP starts.
 	AllWorkers bool `json:"allWorkers"`
-	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower
-	// limit of a plugin that is enabled already. 0 keeps VPP's value.
+	// Limit of sessions of each worker with which the agent enables the plugin. The agent raises a
+	// lower limit of a plugin that is already enabled. 0 keeps VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`
 	// Highest value to which the agent raises the limit of sessions before active sessions reach
 	// it; it never lowers the limit. A session takes about 350 bytes of VPP's main heap. 0, or less
@@ -185,9 +185,9 @@ type NAT44 struct {
 	// Interval at which the agent checks how full the session table is; from 80 percent on it frees
 	// expired sessions.
 	SessionCheckInterval Duration `json:"sessionCheckInterval" min:"1s" max:"10m"`
-	// How long an endpoint that has left its EndpointSlices keeps its TCP connections, for which it
-	// stays in VPP without new ones. 0s: until the last connection has ended. Endpoints that are
-	// still in the slices have no limit.
+	// Time for which an endpoint that has left its EndpointSlices keeps its TCP connections. It
+	// stays in VPP for them and gets no new connections. 0s: until the last connection has ended.
+	// Endpoints that are still in the slices have no limit.
 	DrainLimit Duration `json:"drainLimit" min:"0s" max:"168h"`
 	// Idle timeout after which VPP may reuse a session, by protocol.
 	Timeouts Timeouts `json:"timeouts"`
@@ -205,7 +205,7 @@ type Timeouts struct {
 	ICMP Duration `json:"icmp" min:"1s" max:"24h"`
 }
 
-// External configures the file of external configuration; keys in etcd and the control socket are
+// External configures the file of external configuration. Keys in etcd and the control socket are
 // further sources.
 type External struct {
 	// Path of a document of kind ExternalConfiguration, YAML or JSON. The agent watches it; the
@@ -217,13 +217,14 @@ type External struct {
 // with a warning, where packets between pods of different nodes leave through the same interface
 // without an overlay.
 type SNAT struct {
-	// Replace the addresses of pods by one of the node where their packets leave the cluster.
+	// Replace the addresses of pods by an address of the node where their packets leave the
+	// cluster.
 	Enabled bool `json:"enabled" flag:"snat"`
 	// Name of the interface in VPP through which pods leave. Empty: the uplink, which has the
 	// default route.
 	Interface string `json:"interface"`
-	// IPv4 address of the interface that replaces the address of pods. Empty: its first one. Pods
-	// cannot reach node ports at its other addresses.
+	// IPv4 address of the interface that replaces the address of pods. Empty: the first address of
+	// the interface. Pods cannot reach node ports at its other addresses.
 	Address string `json:"address" check:"ipv4"`
 	// Ports of the overlay between nodes, which NAT does not translate at the addresses of the
 	// interface.
@@ -232,7 +233,7 @@ type SNAT struct {
 
 // HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for
 // each service CIDR. It needs the capability NET_ADMIN. The agent leaves a route of another owner
-// for the same network alone, and has none beside it.
+// for the same network alone, and then adds none.
 type HostRoute struct {
 	// Name of the host's interface whose other end is in VPP, for example of a tap. Empty: no
 	// routes.
@@ -244,20 +245,20 @@ type HostRoute struct {
 // NodeStore configures where the nodes share node IDs and VPP addresses.
 type NodeStore struct {
 	// Store of node IDs and VPP addresses: auto, etcd, kubernetes (Leases of the API server) or
-	// none (no node ID, and the peers do not learn the addresses). auto is etcd if etcd has
+	// none (no node ID, and other nodes do not learn the addresses). auto is etcd if etcd has
 	// endpoints or is embedded; otherwise kubernetes if kubernetes.source is the API server and
 	// etcd.mode is not "none"; otherwise none.
 	Type string `json:"type" flag:"node-store" enum:"auto,etcd,kubernetes,none"`
-	// Namespace of the Leases. Empty: that of the pod (environment variable POD_NAMESPACE),
-	// otherwise troupe-system.
+	// Namespace of the Leases. Empty: the namespace of the pod (environment variable
+	// POD_NAMESPACE), otherwise troupe-system.
 	Namespace string `json:"namespace" check:"namespace"`
 }
 
 // Etcd configures the connection to etcd.
 type Etcd struct {
 	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of
-	// one node or for evaluation; "none" means that there is no etcd, and no node store either
-	// unless nodeStore.type is "kubernetes".
+	// one node or for evaluation; "none" means no etcd, and no node store unless nodeStore.type is
+	// "kubernetes".
 	Mode string `json:"mode" flag:"etcd" enum:"external,embedded,none"`
 	// URLs of the etcd members, for example https://10.0.0.1:2379.
 	Endpoints []string `json:"endpoints" flag:"etcd-endpoints" check:"url"`
@@ -270,20 +271,20 @@ type Etcd struct {
 	Key string `json:"key" flag:"etcd-key"`
 	// Directory for the data of an embedded etcd where dataDir is empty.
 	DataDir string `json:"dataDir"`
-	// Prefix of all keys. Clusters that share one etcd need different ones.
+	// Prefix of all keys. Clusters that share one etcd need different prefixes.
 	Prefix string `json:"prefix"`
 	// Time for which the ID of a node stays reserved after the node has left Kubernetes, in any
 	// node store.
 	GracePeriod Duration `json:"gracePeriod" min:"0s" max:"720h"`
 }
 
-// Mirror configures when the agent uses the local mirror, and when it empties it.
+// Mirror configures when the agent uses the local mirror, and when it empties the mirror.
 type Mirror struct {
 	// Time that the source has for its first complete list before the agent uses the mirror
-	// instead. The agent does not wait for a source that reports an error.
+	// instead. The agent does not wait if the source reports an error.
 	Grace Duration `json:"grace" min:"100ms" max:"10m"`
 	// Time for which a healthy source must report no service at all before the mirror drops its
-	// services: a source that has lost its data looks the same.
+	// services. A source that has lost its data looks the same.
 	ConfirmEmpty Duration `json:"confirmEmpty" min:"1s" max:"168h"`
 }
 
@@ -291,20 +292,20 @@ type Mirror struct {
 type Healing struct {
 	// Longest time between two drift checks, which read VPP and compare it with the desired state.
 	DriftCheckInterval Duration `json:"driftCheckInterval" min:"1s" max:"24h"`
-	// Shortest time between two drift checks. A drift check is about 50 requests; reading takes a
-	// thousandth of the time at most, so that with 1s there is about 1 s between two of them with a
-	// hundred rows and 30 s with ten thousand.
+	// Shortest time between two drift checks. A drift check is about 50 requests. Reading takes at
+	// most a thousandth of the time: with 1s a hundred rows are checked about every 1 s, and ten
+	// thousand every 30 s.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
-	// The registry repeats at this interval what every actor should know; it repairs whatever else
-	// may be wrong inside the process. Independent of the drift check.
+	// Interval at which the registry asks every actor to repeat its last messages. It repairs lost
+	// messages inside the process. Independent of the drift check.
 	RollCallInterval Duration `json:"rollCallInterval" min:"1s" max:"24h"`
 	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an
 	// event.
 	RediscoverInterval Duration `json:"rediscoverInterval" min:"100ms" max:"1h"`
 	// First back-off of retries; it doubles up to 30 s.
 	Backoff Duration `json:"backoff" min:"10ms" max:"30s"`
-	// Time for which a component may be unhealthy before escalation begins, and the time that each
-	// escalation step has to help: drift check, resync, restart of actors, exit of the process.
+	// Time for which a part may be unhealthy before escalation begins. Each step of the escalation
+	// has the same time to help: drift check, resync, restart of actors, exit of the process.
 	Patience Duration `json:"patience" min:"5s" max:"1h"`
 }
 
@@ -313,18 +314,18 @@ type API struct {
 	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep
 	// it on loopback unless the network is trusted. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
-	// Host names under which clients may reach httpAddress, besides localhost, the name of the node
-	// and all IP addresses, for example the name of a proxy in front of it. Requests for other
-	// hosts get 403, and so do those of pages of other sites, because a browser would hand the
-	// state of the agent to any site (DNS rebinding).
+	// Further host names under which clients may reach httpAddress, for example the name of a proxy
+	// in front of it. localhost, the name of the node and all IP addresses are always allowed.
+	// Requests for other hosts and requests of pages of other sites get 403, because a browser
+	// would give the state of the agent to any site (DNS rebinding).
 	HTTPAllowedHosts []string `json:"httpAllowedHosts" flag:"http-allowed-hosts" check:"host"`
 	// Address of the health checks of this node for load balancers and the kubelet, with the paths
 	// and answers of kube-proxy: /healthz and /livez. While the address is in use, the agent logs
 	// it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
-	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the
-	// metrics have numbers of kinds of actors and of services, no names. While the address is in
-	// use, the agent logs it and retries. Empty: none, httpAddress has them too.
+	// Address that serves only /metrics to the network, for example 0.0.0.0:10249. The metrics have
+	// numbers of kinds of actors and of services, no names. While the address is in use, the agent
+	// logs it and retries. Empty: none; httpAddress serves /metrics, too.
 	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
 	// Add exemplars to the latency of changes for clients that read OpenMetrics: the cause of a
 	// change, which troupe events --cause finds.
@@ -332,10 +333,10 @@ type API struct {
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
 	// Address of an OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. It
-	// gets a trace of each change of a service, from the change in Kubernetes until VPP holds it;
-	// names of services are in it. Empty: no traces.
+	// gets a trace of each change of a service, from the change in Kubernetes until VPP holds it.
+	// Traces contain names of services. Empty: no traces.
 	OTLPEndpoint string `json:"otlpEndpoint" flag:"otlp-endpoint" check:"url"`
-	// Leave the bodies of messages and the states of actors out of what httpAddress answers; the
+	// Remove the bodies of messages and the states of actors from the answers of httpAddress. The
 	// control socket has them.
 	RedactMessages bool `json:"redactMessages" flag:"redact-messages"`
 	// Allow chaos faults, drills, and suspending actors through the control socket: see

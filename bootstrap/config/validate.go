@@ -187,7 +187,7 @@ func (v *validator) text(path, check, got string) {
 // namespaceName is a DNS label, without its limit of 63 bytes.
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// hostName is a DNS name; a final dot and underscores are allowed, as browsers do.
+// hostName is a DNS name. A final dot and underscores are allowed, as in browsers.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*\.?$`)
 
 // networks checks a list of networks that may also be one word alone, or have other words in it.

@@ -80,14 +80,16 @@ func (b backend) Readiness() api.Readiness {
 	return out
 }
 
-// State is what GET /api/v1/connector answers.
+// State is the answer of GET /api/v1/connector.
 type State struct {
-	// Leading says that this connector writes.
+	// Leading is true if this connector writes.
 	Leading bool `json:"leading"`
-	// Listed says that the objects are known; Trouble is why they are not, or not any more.
+	// Listed is true once the objects are known. Trouble is the reason why they are unknown or out
+	// of date.
 	Listed  bool   `json:"listed"`
 	Trouble string `json:"trouble,omitempty"`
-	// Services is how many are wanted, Pending how many of them differ from what is there.
+	// Services is the number of wanted services, Pending the number that differ from the present
+	// objects.
 	Services int `json:"services"`
 	Pending  int `json:"pending"`
 	// Written counts writes, Failing are the services whose last write failed.
@@ -95,14 +97,15 @@ type State struct {
 	Failing []string `json:"failing"`
 	// Sources in the order of their priority.
 	Sources []SourceState `json:"sources"`
-	// Changes are the writes that the last comparison found, Problems what is not used, and why.
+	// Changes are the writes that the last comparison found. Problems are the unused parts of the
+	// catalog, with reasons.
 	Changes  []Change `json:"changes"`
 	Problems []string `json:"problems"`
 
 	settled bool // the last comparison was made with the last snapshot of each source
 }
 
-// Lacks says what is not known yet; "" = nothing.
+// Lacks names what is unknown so far; "" = nothing.
 func (s *State) Lacks() string {
 	var out []string
 	if !s.Listed {
@@ -122,16 +125,16 @@ func (s *State) Lacks() string {
 // SourceState is one source.
 type SourceState struct {
 	Name string `json:"name"`
-	// Published is when the last snapshot came, Services how many are in it.
+	// Published is the time of the last snapshot, Services the number of services in it.
 	Published time.Time `json:"published,omitzero"`
 	Services  int       `json:"services"`
-	// Known says that a complete snapshot has come and the source works, Complete that the last
-	// snapshot is one; Reason is why not.
+	// Known is true if a complete snapshot has come and the source works. Complete is true if the
+	// last snapshot is complete. Reason is the reason if it is not.
 	Known    bool   `json:"known"`
 	Complete bool   `json:"complete"`
 	Reason   string `json:"reason,omitempty"`
-	// Held are the services that vanished and are held back, until Missing further complete
-	// snapshots say the same or an operator confirms.
+	// Held are the services whose deletion is held back, until Missing further complete snapshots
+	// say the same or an operator confirms.
 	Held    []string `json:"held"`
 	Missing int      `json:"missing,omitempty"`
 }
@@ -195,7 +198,8 @@ func sourceState(s *actors.SourceStatus) SourceState {
 	return out
 }
 
-// confirm is the word of an operator that what is held back of a source may be deleted.
+// confirm deletes the services of a source that are held back, because an operator has confirmed
+// it.
 func (c *Connector) confirm(r *http.Request) (any, error) {
 	answer, err := c.system.Ask(r.Context(), actors.Aggregator, &actors.Confirm{Source: r.PathValue("source")})
 	if err != nil {

@@ -22,9 +22,9 @@ const (
 	OutputDirect     = "direct"
 )
 
-// Config is what the command line says.
+// Config is the configuration from the command line.
 type Config struct {
-	// Sources are "KIND=WHERE" or "NAME:KIND=WHERE"; the name is that of the kind otherwise.
+	// Sources are "KIND=WHERE" or "NAME:KIND=WHERE". Without a name, the kind is the name.
 	Sources []string
 	// Namespace of the objects.
 	Namespace string
@@ -34,11 +34,11 @@ type Config struct {
 	Kubeconfig string
 	// ConsulTokenFile and ConsulCA are files; "" = none.
 	ConsulTokenFile, ConsulCA string
-	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects; OutputDirect
-	// takes cluster IPs from them.
+	// ServiceCIDRs are ranges of cluster IPs, besides the ranges of ServiceCIDR objects;
+	// OutputDirect takes cluster IPs from them.
 	ServiceCIDRs []netip.Prefix
-	// PodCIDRs are networks of pods, beside the podCIDRs of Nodes. No instance may be in them,
-	// unless AllowPods.
+	// PodCIDRs are networks of pods, besides the podCIDRs of Nodes. No instance may be in them,
+	// unless AllowPods is set.
 	PodCIDRs  []netip.Prefix
 	AllowPods bool
 	// Deny are further ranges that no instance may be in.
@@ -47,14 +47,14 @@ type Config struct {
 	ServicePrefix string
 	// ClusterID tells connectors of several clusters apart.
 	ClusterID string
-	// Headless makes Services without a cluster IP, Flomesh adds the labels and annotations of its
-	// connector.
+	// Headless makes Services without a cluster IP. Flomesh adds the labels and annotations of the
+	// flomesh connector.
 	Headless, Flomesh bool
 	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
 	DeleteLimit int
-	// HTTPAddress and ControlSocket are those of the API; "" = none.
+	// HTTPAddress and ControlSocket are the listeners of the API; "" = none.
 	HTTPAddress, ControlSocket string
-	// MetricsAddress is that of /metrics, /readyz and /livez for the network; "" = none.
+	// MetricsAddress is the address of /metrics, /readyz and /livez for the network; "" = none.
 	MetricsAddress string
 }
 
@@ -84,7 +84,7 @@ func (c *Config) Check() error {
 		errs = append(errs, fmt.Errorf("--delete-limit %d: expected a percentage from 0 to 100", c.DeleteLimit))
 	}
 	if c.ServicePrefix != "" && catalog.Label(c.ServicePrefix, "a") != c.ServicePrefix+"a" {
-		errs = append(errs, fmt.Errorf("--service-prefix %q: no beginning of a DNS label", c.ServicePrefix))
+		errs = append(errs, fmt.Errorf("--service-prefix %q: not the beginning of a DNS label", c.ServicePrefix))
 	}
 	return errors.Join(errs...)
 }
@@ -106,7 +106,7 @@ func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
 			err = errors.New("expected consul=URL, yaml=FILE or dns=NAME@SERVER")
 		case err != nil:
 		case !sourceName.MatchString(name):
-			err = fmt.Errorf("the name %q is no label value", name)
+			err = fmt.Errorf("the name %q is not a label value", name)
 		case taken[name]:
 			err = fmt.Errorf("another source has the name %q: write NAME:%s", name, text)
 		}
@@ -120,7 +120,7 @@ func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
 	return out, errors.Join(errs...)
 }
 
-// source returns what makes a source of a kind.
+// source returns the constructor of a source of a kind.
 func (c *Config) source(kind, where string, log *slog.Logger) (func() (connector.Source, error), error) {
 	switch kind {
 	case "yaml":

@@ -51,8 +51,8 @@ type Connector struct {
 	started time.Time
 }
 
-// Start starts a connector. With write false it never leads, so that it only says what it would
-// write.
+// Start starts a connector. With write false it never leads and only reports the writes that it
+// would make.
 func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 	sources, err := cfg.sources(log)
 	if err != nil {
@@ -94,7 +94,7 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 	return c, nil
 }
 
-// output makes what the objects are written to.
+// output makes the store of the objects.
 func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	policy := catalog.Policy{ServiceRanges: c.config.ServiceCIDRs, Pods: c.config.PodCIDRs, AllowPods: c.config.AllowPods, Deny: c.config.Deny}
 	if c.config.Output == OutputDirect {
@@ -123,7 +123,7 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	return nil
 }
 
-// backend is what the API asks.
+// backend answers the API.
 func (c *Connector) backend() backend {
 	return backend{Tree: func() *runtime.System { return c.system }, c: c}
 }
@@ -155,7 +155,7 @@ func (c *Connector) serveMetrics(ctx context.Context) {
 	c.running.Go(func() { _ = server.Run(ctx) })
 }
 
-// serverConfig is that of the HTTP server.
+// serverConfig is the configuration of the HTTP server.
 func (c *Connector) serverConfig() api.Config {
 	return api.Config{
 		HTTPAddress: c.config.HTTPAddress, ControlSocket: c.config.ControlSocket, Metrics: c.metrics(),
@@ -172,7 +172,7 @@ func (c *Connector) fail(err error) {
 	}
 }
 
-// HTTPAddress is where the read-only server listens; "" = nowhere.
+// HTTPAddress is the address of the read-only server; "" = none.
 func (c *Connector) HTTPAddress() string {
 	if a := c.server.Addr(); a != nil {
 		return a.String()
@@ -190,8 +190,8 @@ func (c *Connector) Wait(ctx context.Context) error {
 	}
 }
 
-// Settle waits until the last answers of all sources were compared with the objects, and reports
-// whether that came to pass in time.
+// Settle waits until the last answers of all sources were compared with the objects. It reports
+// whether that happened in time.
 func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -205,7 +205,7 @@ func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
 	return true
 }
 
-// Close ends everything. What was written stays.
+// Close ends everything. The written objects stay.
 func (c *Connector) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package connector runs the catalog connector, `troupe connector`: it parses what the command line
-// says of sources, makes the store, the actors and the HTTP server, and ends them in the opposite
+// Package connector runs the catalog connector, `troupe connector`: it parses the sources on the
+// command line, makes the store, the actors and the HTTP server, and ends them in the opposite
 // order.
 //
 // Start returns after the actors have started; Wait and Close belong to one caller. Readiness and

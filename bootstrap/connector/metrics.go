@@ -19,9 +19,9 @@ var (
 	refused  = describe("writes_failed_total", "Writes that failed, by reason.", "reason")
 	offered  = describe("source_services", "Services in the last answer of a source.", "source")
 	complete = describe("source_complete", "1 if the last answer of a source was complete.", "source")
-	answered = describe("source_last_answer_timestamp_seconds", "When a source last answered.", "source")
-	held     = describe("source_held", "Services of a source that vanished and are held back.", "source")
-	problems = describe("problems", "What is not used of the sources, by reason.", "reason")
+	answered = describe("source_last_answer_timestamp_seconds", "Time at which a source last answered.", "source")
+	held     = describe("source_held", "Services that vanished from a source and whose deletion is held back.", "source")
+	problems = describe("problems", "Unused parts of the catalogs, by reason.", "reason")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

@@ -83,13 +83,13 @@ func values(t *testing.T, services int) map[string]float64 {
 	}
 }
 
-// TestMetrics: a scrape has every metric, each says what is so, and more services make no further
+// TestMetrics: a scrape has every metric with the right value, and more services make no further
 // series.
 func TestMetrics(t *testing.T) {
 	few, many := values(t, 2), values(t, 200)
 	for _, got := range []map[string]float64{few, many} {
 		for _, name := range []string{"troupe_connector_source_last_answer_timestamp_seconds source=yaml", "troupe_connector_writes_failed_total reason=unavailable"} {
-			if got[name] == 0 { // how often it was tried, and when, is not of interest here
+			if got[name] == 0 { // the number and the times of the attempts do not matter here
 				t.Errorf("no %s", name)
 			}
 			delete(got, name)

@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 )
 
-// cluster finds the cluster of the options, or unpacks the built-in one below dir, and checks that
-// it has the node: an agent would wait for both without limit. It returns the number of services
-// that the node handles, without headless ones for example.
+// cluster finds the cluster of the options, or unpacks the built-in one below dir. It checks that
+// the cluster has the node, because an agent would wait for both without limit. It returns the
+// number of services that the node handles. Headless services, for example, are not among them.
 func (o *Options) cluster(dir string) (services int, err error) {
 	if o.Cluster == "" {
 		o.Cluster = filepath.Join(dir, "cluster")
@@ -31,8 +31,7 @@ func (o *Options) cluster(dir string) (services int, err error) {
 	return len(kube.Collect(o.NodeName, objects.Select(o.NodeName), nil).GetServices()), nil
 }
 
-// unpack writes the built-in cluster to a directory, which the agent reads as it reads any source
-// of files.
+// unpack writes the built-in cluster to a directory. The agent reads it like any source of files.
 func unpack(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 // Errors of Run.
 var (
 	// ErrFailed means that a check failed; the report says which.
-	ErrFailed = errors.New("the demo did not hold what it promises")
+	ErrFailed = errors.New("a check of the demo failed")
 	// ErrInterrupted means that the demo ended before the verification was done.
-	ErrInterrupted = errors.New("interrupted before the proof was done")
+	ErrInterrupted = errors.New("interrupted before the checks were done")
 	// ErrCluster means that the directory or the node in it does not exist.
 	ErrCluster = errors.New("no such cluster")
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 )
 
-// options are those of a demo that ends by itself and prints into nothing.
+// options are the options of a demo that ends by itself and discards its output.
 func options(t *testing.T) *Options {
 	t.Helper()
 	return &Options{
@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunIsInterrupted at its moments: nothing is proved before the proof is done, and everything
-// after it.
+// TestRunIsInterrupted at different moments: before the checks are done the demo fails, afterwards
+// it succeeds.
 func TestRunIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	}
 }
 
-// writer is a function that gets what is written.
+// writer is a function that gets the written bytes.
 type writer func(string)
 
 // Write satisfies io.Writer.
@@ -101,7 +101,7 @@ func TestRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestRunRefuses what it would wait for in vain.
+// TestRunRefuses clusters and nodes for which it would wait in vain.
 func TestRunRefuses(t *testing.T) {
 	o := options(t)
 	o.NodeName = "unknown"

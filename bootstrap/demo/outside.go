@@ -15,8 +15,8 @@ import (
 )
 
 // outside starts a connector that brings the services of the catalog into the built-in cluster
-// below dir, and returns how many there are. It writes its objects beside those of the cluster, as
-// an operator without an API server would have it.
+// below dir. It returns the number of these services. It writes its objects beside the objects of
+// the cluster, as on a cluster without an API server.
 func (o *Options) outside(dir string) (*connector.Connector, int, error) {
 	catalog, err := fs.Sub(demo.Catalog, "catalog")
 	if err == nil {
@@ -40,8 +40,8 @@ func (o *Options) outside(dir string) (*connector.Connector, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	// The agent begins when all is written: in the middle of a drill it would count as an effect of
-	// the fault.
+	// The agent starts after all objects are written: a write during a drill would count as an
+	// effect of the fault.
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		written, err := filepath.Glob(filepath.Join(o.Cluster, "endpointslice-*.yaml"))
 		if err == nil && len(written) < len(services) && time.Since(began) > settleTimeout {

@@ -31,8 +31,8 @@ type client struct {
 	address netip.Addr
 }
 
-// prober sends packets through the simulated VPP and compares their destinations with those of
-// Kubernetes.
+// prober sends packets through the simulated VPP and compares their destinations with the endpoints
+// that Kubernetes asks for.
 type prober struct {
 	vpp      *simulator.VPP
 	statuses []*messages.ServiceStatus
@@ -67,7 +67,7 @@ func (p *prober) all() []Probe {
 	return probes
 }
 
-// clients are the origins that a row serves, without those that this node does not have.
+// clients are the origins on this node that a row serves.
 func (p *prober) clients(f *messages.Frontend) []client {
 	return slices.DeleteFunc(p.places(f), func(c client) bool { return !c.address.IsValid() })
 }
@@ -167,7 +167,7 @@ func approximation(s *messages.ServiceStatus, f *messages.Frontend) string {
 }
 
 // unexpressed accepts a packet that left untranslated although VPP should have rejected or dropped
-// it, which a renderer cannot do without a row outside the service networks. The renderer must have
+// it. A renderer cannot do this without a row outside the service networks. The renderer must have
 // reported it, and VPP must have no row for the frontend. "" = not accepted.
 func unexpressed(out *Probe, s *messages.ServiceStatus, f *messages.Frontend) string {
 	if out.Got != none || f.GetScope() == messages.Scope_SCOPE_CLUSTER || hasRow(s, f) {
@@ -204,7 +204,7 @@ func localBackends(f *messages.Frontend) int {
 	return n
 }
 
-// gotWord is the outcome of a packet; one that left untranslated was not service traffic for VPP.
+// gotWord is the outcome of a packet. An untranslated packet was not service traffic for VPP.
 func gotWord(v simulator.Verdict) string {
 	switch {
 	case v.Action == simulator.Rejected:

@@ -42,7 +42,7 @@ func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 	return report, nil
 }
 
-// look waits until the agent is in sync and compares its state with that of VPP.
+// look waits until the agent is in sync and compares its state with the state of VPP.
 func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, error) {
 	statuses, err := a.settle(ctx)
 	if err != nil {
@@ -92,8 +92,8 @@ func faults(statuses []*messages.ServiceStatus, renderers []string) []fault {
 	return append(out, fault{"registry killed", address.Registry})
 }
 
-// settle waits until the agent is ready and every service is in sync, twice in a row: the
-// acknowledgement of an actor that has just restarted may not have arrived the first time.
+// settle waits until the agent is ready and every service is in sync, twice in a row. The first
+// time, the acknowledgement of an actor that has just restarted may still be on its way.
 func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()

@@ -12,10 +12,10 @@ import (
 
 // Report is the outcome of a demo, and the output of -o json.
 type Report struct {
-	// Services is the number of services of the cluster, InSync of those that are in sync.
+	// Services is the number of services of the cluster, InSync the number of services in sync.
 	Services int `json:"services"`
 	InSync   int `json:"inSync"`
-	// Rows is the number of rows in VPP, including those of others.
+	// Rows is the number of rows in VPP, including rows of other owners.
 	Rows int `json:"rows"`
 	// InSyncAfter is the time from the start of the process until all services were in sync.
 	InSyncAfter string `json:"inSyncAfter"`

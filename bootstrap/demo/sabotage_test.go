@@ -94,7 +94,7 @@ func replace(t *testing.T, vpp *simulator.VPP, row simulator.ForeignRow) {
 	}
 }
 
-// backends are those of a row, with the same weight each.
+// backends are the backends of a row, all with the same weight.
 func backends(addresses ...string) []simulator.Backend {
 	out := make([]simulator.Backend, len(addresses))
 	for i, a := range addresses {
@@ -103,7 +103,7 @@ func backends(addresses ...string) []simulator.Backend {
 	return out
 }
 
-// sabotage is something that goes wrong in VPP while the agent believes that all is well.
+// sabotage is damage in VPP that the agent does not notice.
 type sabotage struct {
 	do   func(t *testing.T, vpp *simulator.VPP)
 	want []string // each in some failure of the report
@@ -194,8 +194,7 @@ var sabotages = map[string]sabotage{
 	},
 }
 
-// TestProofCanFail is the proof of the proof: whatever is wrong in VPP, the report says so, and
-// where.
+// TestProofCanFail tests the checks of the demo: the report shows any damage in VPP, and its place.
 func TestProofCanFail(t *testing.T) {
 	for name, tt := range sabotages {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ const (
 	stateFailed  = "failed"
 )
 
-// serviceRow summarises one service, which so many renderers render.
+// serviceRow summarises one service of an agent with this number of renderers.
 func serviceRow(s *messages.ServiceStatus, renderers int) ServiceRow {
 	row := ServiceRow{Service: s.GetKey(), Frontends: []string{}, State: stateInSync}
 	backends := map[string]bool{}

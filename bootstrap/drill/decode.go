@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// Kind is the kind of a plan; its apiVersion is config.APIVersion.
+// Kind is the kind of a plan. Its apiVersion is config.APIVersion.
 const Kind = "ChaosPlan"
 
 // Decode reads a plan, YAML or JSON; source names it in errors. They are config.Errors: one for
@@ -137,8 +137,7 @@ func (d *decoder) word(want string) set {
 	return d.scalar(want, func(text string) bool { return text == want }, "!!str")
 }
 
-// text reads a string. An empty one is an error: it would mean the default, which is written by
-// leaving out the field.
+// text reads a string. An empty one is an error: users write the default by leaving out the field.
 func (d *decoder) text(to *string) set {
 	return d.scalar("a string", func(text string) bool { *to = text; return text != "" }, "!!str")
 }

@@ -85,8 +85,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever is read, it is a plan that can be carried out or errors that name a place;
-// the same each time.
+// FuzzDecode: any input is an executable plan, or errors that name a place; the same each time.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(head + "faults:\n- {fault: kill, of: service}\n"))
 	f.Add([]byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ChaosPlan", "faults": [{"fault": "suspend", "actor": "nat44", "for": "5s"}]}`))

@@ -12,30 +12,29 @@ import (
 	"time"
 )
 
-// Interval is the longest time between two comparisons, and that between two attempts.
+// Interval is the longest time between two comparisons, and the time between two attempts.
 const Interval = 30 * time.Second
 
-// settle is the time in which further changes that the kernel reports belong to the same
-// comparison.
+// settle is the time in which further changes reported by the kernel belong to the same comparison.
 const settle = 200 * time.Millisecond
 
 // Kernel is the routing table of the host, of one address family.
 type Kernel interface {
-	// Link returns the index of an interface; one that is down is an error.
+	// Link returns the index of an interface; an interface that is down is an error.
 	Link(name string) (int, error)
 	// Routes returns the unicast routes of the main table.
 	Routes() ([]Route, error)
 	// Add adds a route; an equal one, or one with the same destination and metric, is an error.
 	Add(Route) error
-	// Remove removes a route; one that is not there is no error.
+	// Remove removes a route; a missing route is no error.
 	Remove(Route) error
-	// Watch calls changed after a change of a route, with its old or new form, and after others
-	// that may matter, of interfaces for example, with the zero value, until ctx ends. An error
-	// says that it does not see them any more.
+	// Watch calls changed after each change of a route, with its old or new form. After other
+	// changes that may matter, for example of interfaces, it calls changed with the zero value. It
+	// returns when ctx ends, or with an error when it no longer sees changes.
 	Watch(ctx context.Context, changed func(Route)) error
 }
 
-// Config says which routes there should be.
+// Config describes the wanted routes.
 type Config struct {
 	// Interface is the name of the host's interface towards VPP.
 	Interface string
@@ -46,10 +45,10 @@ type Config struct {
 
 // Status is the result of the last comparison.
 type Status struct {
-	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with one of
-	// another owner, and without.
+	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with a route of
+	// another owner, and without a route.
 	Kept, Foreign, Failed int
-	// Problem says why networks are not routed by the agent; "" = all are.
+	// Problem is the reason why the agent does not route some networks; "" = it routes all of them.
 	Problem string
 }
 
@@ -85,7 +84,7 @@ func (k *Keeper) Route(networks []netip.Prefix) {
 	k.look()
 }
 
-// look has the routes compared soon.
+// look asks for a comparison of the routes.
 func (k *Keeper) look() {
 	select {
 	case k.changed <- struct{}{}:
@@ -100,7 +99,7 @@ func (k *Keeper) wanted() (networks []netip.Prefix, known bool) {
 	return k.networks, k.known
 }
 
-// Run compares until ctx ends. It never returns an error: what fails is in Status, and tried again.
+// Run compares until ctx ends. It never returns an error: failures are in Status and are retried.
 func (k *Keeper) Run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
@@ -128,11 +127,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// watch listens to the kernel, again and again.
+// watch listens to the kernel and starts again after an error.
 func (k *Keeper) watch(ctx context.Context, changed func(Route)) {
 	for ctx.Err() == nil {
 		if err := k.kernel.Watch(ctx, changed); err != nil && ctx.Err() == nil {
-			k.log.Warn("changes of routes are not seen at once", "error", err, "every", Interval)
+			k.log.Warn("the kernel does not report changes of routes, comparing at an interval", "error", err, "every", Interval)
 		}
 		pause(ctx, Interval)
 	}
@@ -157,7 +156,7 @@ func (k *Keeper) Remove(context.Context) error {
 	return err
 }
 
-// compare brings the kernel to what it should have and logs what is new.
+// compare gives the kernel the wanted routes and logs changes.
 func (k *Keeper) compare() {
 	networks, known := k.wanted()
 	if !known {
@@ -209,7 +208,7 @@ func (k *Keeper) reconcile(networks []netip.Prefix) Status {
 	return status
 }
 
-// pause waits, or until ctx ends.
+// pause waits for a time, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// table is a kernel's table that refuses what the kernel refuses.
+// table is a kernel's table that refuses the same requests as the kernel.
 type table struct {
 	mu      sync.Mutex
 	down    bool // the interface is not there

@@ -175,7 +175,7 @@ func (h host) Watch(ctx context.Context, changed func(Route)) error {
 			_ = socket.Close()
 		}
 	}()
-	changed(Route{}) // what happened before
+	changed(Route{}) // changes before the watch began
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := socket.Read(buffer)

@@ -17,21 +17,21 @@ type Route struct {
 	Gateway netip.Addr
 	// Link is the index of the interface.
 	Link int
-	// Protocol says who owns the route.
+	// Protocol identifies the owner of the route.
 	Protocol uint8
 	// Metric distinguishes routes to the same destination; the kernel uses the lowest one.
 	Metric uint32
 }
 
-// Changes leads from what the kernel has to what it should have.
+// Changes lead from the routes of the kernel to the wanted routes.
 type Changes struct {
 	Remove, Add []Route // in this order
-	// Foreign are routes of other owners that are there instead of one of the agent.
+	// Foreign are routes of other owners in the place of routes of the agent.
 	Foreign []Route
 }
 
 // Plan compares the networks that should be routed to a gateway over an interface with the routes
-// of the kernel. No networks: all routes of the agent go.
+// of the kernel. Without networks it removes all routes of the agent.
 func Plan(networks []netip.Prefix, gateway netip.Addr, link int, have []Route) Changes {
 	var c Changes
 	for _, n := range networks {

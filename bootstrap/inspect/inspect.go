@@ -1,6 +1,6 @@
-// Package inspect answers what the API asks about the actors of a system, of the agent as well as
-// of the connector, from their mailboxes: no message is sent, but for State, so that it works while
-// actors hang. It has no state; any goroutine may call it.
+// Package inspect answers the questions of the API about the actors of a system, for the agent and
+// the connector. It reads their mailboxes and sends no message, except for State, so that it works
+// while actors hang. It has no state; any goroutine may call it.
 package inspect
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// Tree are the actors of the system that the function returns: a server listens before there is
-// one, and serves when it is there.
+// Tree reads the actors of the system that the function returns. The function exists because a
+// server listens before its system exists.
 type Tree func() *runtime.System
 
 // Actors satisfies api.Reader. It reads the mailboxes, in the order of their paths, and sends no
@@ -73,7 +73,7 @@ func (t Tree) Mailbox(_ context.Context, path string) (*api.Mailbox, error) {
 	return out, nil
 }
 
-// Limits of what is shown of the messages in a mailbox: how many bodies, and the longest of them.
+// Limits of the shown messages of a mailbox: the number of bodies, and their longest size.
 const (
 	mostBodies  = 100
 	longestBody = 4 << 10
@@ -140,8 +140,8 @@ func (t Tree) Failures(_ context.Context, path string) ([]api.Failure, error) {
 	return out, nil
 }
 
-// patience is how long an actor may take for its state: one that takes longer hangs in a message,
-// and its numbers say in which.
+// patience is the time that an actor has to answer with its state. A slower actor hangs in a
+// message, and its numbers show which one.
 const patience = 300 * time.Millisecond
 
 // State satisfies api.Reader.

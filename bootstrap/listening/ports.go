@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Keep is how long a port stays after the last time a process listened on it: a daemon that
+// Keep is the time that a port stays after the last process listened on it, so that a daemon that
 // restarts gets its port back.
 const Keep = 10 * time.Minute
 
@@ -39,13 +39,13 @@ type Ports struct {
 	failed bool
 }
 
-// New returns a reader of the tables below a directory, which is /proc but in tests.
+// New returns a reader of the tables below a directory, which is /proc except in tests.
 func New(proc string, log *slog.Logger) *Ports {
 	return &Ports{proc: proc, log: log, seen: map[frontend.Port]time.Time{}}
 }
 
-// Read returns the ports, ordered, as "number/PROTO": those on which a process listens now, or did
-// within Keep, at an address other than loopback. UDP ports that the kernel gives to clients
+// Read returns the ports, ordered, as "number/PROTO". A process listens on each of them at an
+// address other than loopback, or did within Keep. UDP ports that the kernel gives to clients
 // (ip_local_port_range) are not among them. While the tables cannot be read, which is logged once,
 // all ports stay.
 func (p *Ports) Read(now time.Time) []string {
@@ -106,8 +106,8 @@ func (p *Ports) clientPorts() (low, high uint16, err error) {
 	return low, high, nil
 }
 
-// listeners returns the ports of a table's sockets in a state, without those of loopback addresses.
-// Lines that cannot be read, such as the title, are passed over.
+// listeners returns the ports of a table's sockets in a state, except ports at loopback addresses.
+// It skips unreadable lines, such as the title.
 func listeners(table []byte, state uint64) map[uint16]bool {
 	ports := map[uint16]bool{}
 	lines := bufio.NewScanner(bytes.NewReader(table))
@@ -128,7 +128,7 @@ func listeners(table []byte, state uint64) map[uint16]bool {
 }
 
 // kernelAddress decodes an address as the kernel prints it: words of 32 bits in the byte order of
-// the machine, which is little-endian on the machines that Troupe runs on.
+// the machine. Troupe runs only on little-endian machines.
 func kernelAddress(text string) (addr netip.Addr, ok bool) {
 	var b []byte
 	for ; len(text) >= 8; text = text[8:] {

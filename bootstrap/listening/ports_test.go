@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// quiet drops what is logged.
+// quiet drops the log.
 var quiet = slog.New(slog.DiscardHandler)
 
 const title = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

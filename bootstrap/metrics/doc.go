@@ -1,6 +1,6 @@
-// Package metrics holds the Prometheus metrics of the agent: its own with the prefix troupe_, and
-// those of kube-proxy (kubeproxy_) with their names, labels and buckets, so that existing
-// dashboards and alerts work.
+// Package metrics holds the Prometheus metrics of the agent: its own metrics with the prefix
+// troupe_, and the metrics of kube-proxy (kubeproxy_) with their names, labels and buckets. So
+// existing dashboards and alerts work.
 //
 // Cardinality is bounded: labels are kinds of actors, renderers, states and address families, never
 // services, pods or addresses.

@@ -7,7 +7,7 @@ import "github.com/prometheus/client_golang/prometheus"
 func newRefused() *prometheus.CounterVec {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "troupe_http_refused_total",
-		Help: "HTTP requests and connections refused, by listener and reason: host = the request was for a host that is not the agent's; " +
+		Help: "HTTP requests and connections refused, by listener and reason: host = the host of the request does not belong to the agent; " +
 			"origin = a page of another site; traces = too many traces at the same time; connections = closed to make room above the limit.",
 	}, []string{"listener", "why"})
 	for _, one := range [][]string{

@@ -40,7 +40,7 @@ func New() *Metrics {
 		refused: newRefused(),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_vpp_operations_total",
-			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, the renderer reads VPP again.",
+			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, so the renderer reads VPP again.",
 		}, []string{"renderer", "outcome"}),
 		healing: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_healing_total",
@@ -53,11 +53,11 @@ func New() *Metrics {
 		}, []string{"renderer"}),
 		heap: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "troupe_vpp_heap_bytes",
-			Help: "VPP's main heap when a renderer last read it: its size and what of it is free.",
+			Help: "Size and free part of VPP's main heap when a renderer last read them.",
 		}, []string{"what"}),
 		noMemory: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "troupe_vpp_memory_waiting",
-			Help: "Rows and routes that are not in VPP, because less of its main heap is free than is to stay free.",
+			Help: "Rows and routes that are not in VPP, because the free part of its main heap is below the reserve.",
 		}, []string{"renderer"}),
 		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_input_errors",
@@ -91,8 +91,8 @@ func (m *Metrics) Exemplars() { m.exemplars = true }
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
 // Serves sets the address families whose services each renderer renders. kube-proxy has one sync
-// loop per family: the passes of these renderers are counted as its syncs, those of any other
-// renderer are not. It must be called before the first observation.
+// loop per family. The passes of these renderers count as its syncs; passes of any other renderer
+// do not. It must be called before the first observation.
 func (m *Metrics) Serves(families map[string][]string) {
 	m.families = families
 	for renderer, served := range families {
@@ -107,8 +107,8 @@ func (m *Metrics) Serves(families map[string][]string) {
 	}
 }
 
-// Synced observes the duration of a pass of a renderer: a full one reads VPP and compares it with
-// the desired state, a partial one writes only what changed.
+// Synced observes the duration of a pass of a renderer. A full pass reads VPP and compares it with
+// the desired state; a partial pass writes only changes.
 func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
 	kind := m.proxy.partial
 	if full {
@@ -155,13 +155,13 @@ func (m *Metrics) Healed(part, step string, n int) {
 	m.healing.WithLabelValues(part, step).Add(float64(max(n, 0)))
 }
 
-// Drifted counts entries in VPP that differed from the state that a renderer had written.
+// Drifted counts entries in VPP that differed from the state written by a renderer.
 func (m *Metrics) Drifted(renderer string, n int) {
 	m.drift.WithLabelValues(renderer).Add(float64(max(n, 0)))
 }
 
-// Memory sets the size of VPP's main heap, what of it is free, and the number of objects that a
-// renderer has not added for want of it.
+// Memory sets the size of VPP's main heap, its free part, and the number of objects that a renderer
+// has not added because memory is low.
 func (m *Metrics) Memory(renderer string, total, free, waiting int) {
 	if total > 0 {
 		m.heap.WithLabelValues("total").Set(float64(total))
@@ -209,5 +209,5 @@ func (m *Metrics) Probed(probe string, status int) {
 	}
 }
 
-// seconds is a time as Prometheus has it, in seconds since 1970.
+// seconds is a time in the unit of Prometheus, seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

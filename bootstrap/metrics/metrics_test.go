@@ -135,7 +135,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestNames: our own names follow the conventions; those of kube-proxy are as they are.
+// TestNames: the names of Troupe follow the conventions; the names of kube-proxy stay.
 func TestNames(t *testing.T) {
 	problems, err := promlint.New(strings.NewReader(scrape(t, observed()))).Lint()
 	if err != nil {
@@ -165,7 +165,7 @@ func TestTwoInOneProcess(t *testing.T) {
 	has(t, scrape(t, two), "troupe_input_errors 0")
 }
 
-// BenchmarkObserve is what a renderer pays for one batch.
+// BenchmarkObserve is the cost of one batch for a renderer.
 func BenchmarkObserve(b *testing.B) {
 	m := New()
 	m.Serves(map[string][]string{"nat44": {IPv4}})

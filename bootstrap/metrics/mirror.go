@@ -30,7 +30,7 @@ func newMirror() *mirror {
 		}),
 		notSaved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_mirror_refused_total",
-			Help: "States that did not replace the local mirror: failed = the write failed; empty = the state has no service; foreign = it is of another cluster, the agent kept the old mirror under another name.",
+			Help: "States that did not replace the local mirror: failed = the write failed; empty = the state has no service; foreign = the state belongs to another cluster, and the agent kept the old mirror under another name.",
 		}, []string{"why"}),
 	}
 }

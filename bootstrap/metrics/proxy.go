@@ -17,8 +17,8 @@ type proxy struct {
 	healthz, livez                    *prometheus.CounterVec
 }
 
-// newProxy makes the metrics with the names, labels and buckets of kube-proxy. The help texts say
-// what they mean for VPP.
+// newProxy makes the metrics with the names, labels and buckets of kube-proxy. The help texts
+// describe their meaning for VPP.
 func newProxy() *proxy {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubeproxy_" + name, Help: help, Buckets: buckets}, []string{"ip_family"})
@@ -62,7 +62,7 @@ func (p *proxy) expect(family string) {
 	}
 }
 
-// programmingBuckets are those of kube-proxy: narrow up to one minute, wide up to five.
+// programmingBuckets are the buckets of kube-proxy: narrow up to one minute, wide up to five.
 func programmingBuckets() []float64 {
 	buckets := []float64{0.25, 0.5}
 	buckets = append(buckets, prometheus.LinearBuckets(1, 1, 59)...)

@@ -37,12 +37,12 @@ func newNATSessions() *natSessions {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &natSessions{
-		count:   byProtocol("troupe_nat_sessions", "NAT sessions in VPP, with expired ones, as of the last survey, every minute or more often while the table fills."),
+		count:   byProtocol("troupe_nat_sessions", "NAT sessions in VPP at the last survey, including expired sessions; a survey runs every minute, or more often while the table fills."),
 		expired: byProtocol("troupe_nat_sessions_expired", "Expired NAT sessions that still occupy the table, as of the last survey."),
-		busiest: gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker that has the most; compare it with the limit."),
+		busiest: gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker with the most sessions; compare it with the limit."),
 		limit:   gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
 		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
-		drains:  gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new ones."),
+		drains:  gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new connections."),
 		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
 		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
 		cnat:    gauge("troupe_cnat_sessions", "Sessions of CNAT in VPP, read every minute."),
@@ -85,7 +85,7 @@ func (m *Metrics) CNATSessions(u sessions.CNAT, alarm bool) {
 	m.sessions.cnatAlarm.Set(one(alarm))
 }
 
-// dropped sets what CNAT has dropped.
+// dropped sets the number of packets that CNAT dropped.
 func (s *natSessions) dropped(u sessions.CNAT) {
 	s.cnatDropped.WithLabelValues("ports").Set(float64(u.NoPort))
 	s.cnatDropped.WithLabelValues("sessions").Set(float64(u.NoSession))
@@ -99,11 +99,11 @@ func one(on bool) float64 {
 	return 0
 }
 
-// SessionTable is what is known of VPP's table of NAT sessions.
+// SessionTable is the last observation of VPP's table of NAT sessions.
 type SessionTable struct {
-	// At is when it was observed.
+	// At is the time of the observation.
 	At time.Time
-	// Usage, Limit, Survey and Alarm are as the observer was told.
+	// Usage, Limit, Survey and Alarm are the observed values.
 	Usage  sessions.Usage
 	Limit  uint32
 	Survey sessions.Survey

@@ -17,8 +17,8 @@ type Sources struct {
 	Actors func() []ActorNumbers
 	// Parts returns whether each part of the agent is ready, by name.
 	Parts func() map[string]bool
-	// Stale returns how old the state is that is served while the source does not see changes; 0 =
-	// it sees them.
+	// Stale returns the age of the served state while the source does not see changes; 0 = it sees
+	// them.
 	Stale func() time.Duration
 	// Services returns the number of services by state.
 	Services func() map[string]int
@@ -44,7 +44,7 @@ type ActorNumbers struct {
 }
 
 // watched collects the metrics that a scrape reads from Sources. It is unchecked (Describe sends
-// nothing), because its metrics depend on them.
+// nothing), because its metrics depend on the Sources.
 type watched struct{ sources atomic.Pointer[Sources] }
 
 // Descriptions of the metrics of Sources.
@@ -59,7 +59,7 @@ var (
 	descReady     = describe("troupe_ready", "1 if the part of the agent is ready.", "part")
 	descStale     = describe("troupe_source_stale_seconds", "Age of the state that is served while the Kubernetes source does not see changes; 0 = it sees them.")
 	descServices  = describe("troupe_services", "Services by state.", "state")
-	descRoutes    = describe("troupe_host_routes", "Service CIDRs by their route in the host: kept = one of the agent, foreign = one of another owner, failed = none.", "state")
+	descRoutes    = describe("troupe_host_routes", "Service CIDRs by their route in the host: kept = a route of the agent, foreign = a route of another owner, failed = no route.", "state")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

@@ -33,8 +33,8 @@ type Exporter struct {
 	Log *slog.Logger
 }
 
-// Run sends traces until ctx ends, and returns nil. What the collector does not take is lost:
-// traces must not fill memory.
+// Run sends traces until ctx ends, and returns nil. Traces that the collector does not take are
+// lost, because they must not fill memory.
 func (x *Exporter) Run(ctx context.Context) error {
 	run := strconv.FormatInt(time.Now().UnixNano(), 10)
 	client := &http.Client{Timeout: sendTimeout}
@@ -62,7 +62,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !failing:
-			x.Log.Warn("traces are lost: the collector does not take them", "endpoint", x.Endpoint, "err", err)
+			x.Log.Warn("traces are lost, because the collector does not take them", "endpoint", x.Endpoint, "err", err)
 		case err == nil && failing:
 			x.Log.Info("the collector takes traces again", "endpoint", x.Endpoint)
 		}
@@ -71,7 +71,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 }
 
 // read adds the events after a number and returns the number of the last one. While the journal
-// does not answer there are none.
+// does not answer there are no events.
 func (x *Exporter) read(ctx context.Context, pending *changes, after uint64) uint64 {
 	var events []api.Event
 	query := api.EventQuery{After: after, Limit: api.MaxLimit}

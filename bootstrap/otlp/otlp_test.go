@@ -35,8 +35,8 @@ func change(cause uint64, texts ...string) (events []api.Event) {
 	return events
 }
 
-// TestTraceOfAChange: a span of the whole, one of each step from the one before, and the error of a
-// step is that of the whole.
+// TestTraceOfAChange: a span of the whole, and one of each step from the previous step; the error
+// of a step is the error of the whole.
 func TestTraceOfAChange(t *testing.T) {
 	steps := change(7, "new in the source", "served", "error: refused", "VPP holds what is wanted")
 	spans := spansOf("n1/1", steps)
@@ -62,8 +62,8 @@ func TestTraceOfAChange(t *testing.T) {
 	}
 }
 
-// TestChanges: a change is complete when nothing more follows; resyncs are no changes; what waits
-// is bounded.
+// TestChanges: a change is complete when nothing more follows; resyncs are no changes; the waiting
+// changes are bounded.
 func TestChanges(t *testing.T) {
 	var c changes
 	c.add(change(1, "a", "b"))

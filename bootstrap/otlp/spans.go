@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// quiet is how long nothing more has followed from a change that is complete.
+	// quiet is the time without a further event after which a change is complete.
 	quiet = 5 * time.Second
-	// mostChanges limits the changes that wait, and mostSteps the steps of one; a change above a
-	// limit has no trace, a step none either.
+	// mostChanges limits the waiting changes, and mostSteps the steps of one change. A change above
+	// its limit has no trace, and a step above its limit has no span.
 	mostChanges = 1000
 	mostSteps   = 64
 )
@@ -43,8 +43,8 @@ func (c *changes) add(events []api.Event) {
 	}
 }
 
-// take removes the changes from which nothing has followed lately, in the order of their causes. A
-// change that begins in the middle, because the journal has lost its beginning, is one as well.
+// take removes the changes without recent events, in the order of their causes. A change whose
+// beginning the journal has lost is complete in the same way.
 func (c *changes) take(now time.Time) (complete [][]api.Event) {
 	for _, cause := range slices.Sorted(maps.Keys(c.steps)) {
 		steps := c.steps[cause]
@@ -118,8 +118,8 @@ func documentOf(node, run string, complete [][]api.Event) *document {
 
 func text(key, content string) attribute { return attribute{key, value{content}} }
 
-// spansOf makes a span of the change and one of each step. A step takes from the one before until
-// its own event, which an actor writes when it is done.
+// spansOf makes a span of the change and one of each step. A step lasts from the previous step
+// until its own event, because an actor writes the event when the step is done.
 func spansOf(run string, steps []api.Event) []span {
 	first, last := steps[0], steps[len(steps)-1]
 	trace := identifier(run, first.Cause, 0)[:16]

@@ -1,7 +1,7 @@
 // Package outside reads external configuration (vpp/external) from a file and from etcd, and stores
-// the last document of every source, also that of the control socket, over restarts of actors and,
-// if a directory is configured, of the process.
+// the last document of every source, including the control socket. The documents survive restarts
+// of actors and, if a directory is configured, of the process.
 //
-// Sources belongs to one agent. Its Run and Save are called from goroutines of actors; Run ends
-// with its context, with all its goroutines.
+// Sources belongs to one agent. Goroutines of actors call its Run and Save. Run ends with its
+// context, with all its goroutines.
 package outside

@@ -79,8 +79,8 @@ func (s *Sources) Run(ctx context.Context, out func(external.Update)) error {
 	return nil
 }
 
-// watchFile polls the file: unlike events that works for files that are mounted, replaced, or not
-// there yet.
+// watchFile polls the file. Unlike events, polling works for files that are mounted, replaced, or
+// still missing.
 func (s *Sources) watchFile(ctx context.Context, out func(external.Update)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -109,7 +109,7 @@ func (s *Sources) watchFile(ctx context.Context, out func(external.Update)) {
 	}
 }
 
-// watchEtcd follows the keys of this node and those of all nodes.
+// watchEtcd follows the keys of this node and the keys for all nodes.
 func (s *Sources) watchEtcd(ctx context.Context, out func(external.Update)) {
 	client, err := s.cfg.Connect(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestKeep: what was saved is there for the next process where there is a directory, and for the
-// next actor in any case.
+// TestKeep: the next actor always finds the saved documents; the next process finds them if there
+// is a directory.
 func TestKeep(t *testing.T) {
 	for name, dir := range map[string]string{"with a directory": filepath.Join(t.TempDir(), "a", "b"), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,8 @@ func TestKeepWithoutLoad(t *testing.T) {
 	}
 }
 
-// TestFile: the file is followed whether it is there or not, and what is no YAML is told as such.
+// TestFile: the file is followed whether it exists or not, and a file without YAML is an error that
+// says so.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")
 	s := New(Config{File: path})

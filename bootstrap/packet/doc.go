@@ -1,3 +1,3 @@
-// Package packet explains what this node does with the first packet of a connection: which frontend
-// decides, what the destination becomes, and what VPP holds for it. It is pure.
+// Package packet explains how this node handles the first packet of a connection: the frontend that
+// decides, the new destination, and the rows in VPP for it. It is pure.
 package packet

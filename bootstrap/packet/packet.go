@@ -12,18 +12,18 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// World is what decides about packets on this node.
+// World is the state that decides about packets on this node.
 type World struct {
-	// Views are the views of the services that claim the destination's address, or of more.
+	// Views are the views of at least the services that claim the destination's address.
 	Views []*messages.ServiceView
 	// Node is this node.
 	Node *messages.NodeContext
 	// Config of the service semantics.
 	Config service.Config
-	// Wanted and Held are the rows of the service with this key that the renderers want, and those
-	// that VPP holds.
+	// Wanted and Held return, for the service with this key, the rows that the renderers want and
+	// the rows in VPP.
 	Wanted, Held func(key string) []show.Row
-	// Approximations are those of the service with this key.
+	// Approximations returns the approximations of the service with this key.
 	Approximations func(key string) []show.Approximation
 }
 
@@ -31,14 +31,14 @@ type World struct {
 func Parse(source, destination string) (service.Packet, error) {
 	from, err := netip.ParseAddr(source)
 	if err != nil {
-		return service.Packet{}, fmt.Errorf("source %q is no address", source)
+		return service.Packet{}, fmt.Errorf("source %q is not an address", source)
 	}
 	to, protocol, err := service.ParseFrontendText(destination)
 	if err != nil {
 		return service.Packet{}, fmt.Errorf("destination %q: expected ADDRESS:PORT/TCP, /UDP or /SCTP", destination)
 	}
 	if from.Unmap().Is4() != to.Addr().Is4() {
-		return service.Packet{}, fmt.Errorf("source %s and destination %s are of two address families", source, destination)
+		return service.Packet{}, fmt.Errorf("source %s and destination %s are of different address families", source, destination)
 	}
 	return service.Packet{Source: from.Unmap(), Destination: to, Protocol: protocol}, nil
 }
@@ -77,7 +77,7 @@ func Explain(p service.Packet, w *World) *api.Packet {
 	return out
 }
 
-// because says which rule has decided.
+// because names the rule that has decided.
 func because(p *service.Packet, v *service.Verdict, w *World) []string {
 	where := p.Destination.Addr()
 	switch {
@@ -143,7 +143,7 @@ func at(destination string, rows []show.Row) []show.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r show.Row) bool { return r.VIP != destination })
 }
 
-// standing compares the rows that VPP holds with the desired ones: the worst of them.
+// standing compares the rows in VPP with the desired rows. It returns the worst result.
 func standing(p *api.Packet) string {
 	if len(p.Wanted)+len(p.InVPP) == 0 {
 		return show.NoRow
@@ -163,8 +163,8 @@ func standing(p *api.Packet) string {
 	return show.AsWanted
 }
 
-// backends are the endpoints that Kubernetes asks for and those in VPP, with their shares of new
-// connections.
+// backends are the endpoints that Kubernetes asks for and the backends in VPP, with their shares of
+// new connections.
 func backends(v *service.Verdict, held []show.Row) []api.PacketBackend {
 	out := []api.PacketBackend{}
 	for _, b := range v.Backends {

@@ -61,7 +61,7 @@ func node() *World {
 	}
 }
 
-// TestExplain: who talks to whom, and what becomes of it.
+// TestExplain: the source, the destination and the explanation of a packet.
 func TestExplain(t *testing.T) {
 	for _, tt := range []struct{ source, destination, class, action, owner, because, vpp string }{
 		{"10.1.1.9", "10.96.0.10:80/TCP", "pod", "forward", "shop/web", "it is a frontend of shop/web for clients: any", "other than wanted"},
@@ -117,13 +117,13 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestParse refuses what is no packet, and says what is expected.
+// TestParse refuses a text that is not a packet, and names the expected form.
 func TestParse(t *testing.T) {
 	for _, tt := range [][3]string{
-		{"web", "10.96.0.1:80/TCP", `source "web" is no address`},
+		{"web", "10.96.0.1:80/TCP", `source "web" is not an address`},
 		{"10.1.1.1", "10.96.0.1", `destination "10.96.0.1": expected ADDRESS:PORT/TCP, /UDP or /SCTP`},
 		{"10.1.1.1", "10.96.0.1:80/ICMP", `destination "10.96.0.1:80/ICMP": expected ADDRESS:PORT/TCP, /UDP or /SCTP`},
-		{"fd00::1", "10.96.0.1:80/TCP", "source fd00::1 and destination 10.96.0.1:80/TCP are of two address families"},
+		{"fd00::1", "10.96.0.1:80/TCP", "source fd00::1 and destination 10.96.0.1:80/TCP are of different address families"},
 	} {
 		if _, err := Parse(tt[0], tt[1]); err == nil || err.Error() != tt[2] {
 			t.Errorf("%s %s: %v", tt[0], tt[1], err)

@@ -52,7 +52,7 @@ type allActors struct {
 	DeadLetters *api.DeadLetters
 }
 
-// namespaceOf is the namespace of the service of an actor; "" = it is of no service.
+// namespaceOf is the namespace of the service of an actor; "" = the actor belongs to no service.
 func namespaceOf(path string) string {
 	namespace, _, found := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], "~")
 	if !found {
@@ -66,14 +66,14 @@ type oneActor struct {
 	api.Actor
 	Mailbox  *api.Mailbox
 	State    json.RawMessage
-	Unstated string // why there is no state
+	Unstated string // reason for a missing state
 	Failures []api.Failure
 	Events   []api.Event
 	Traffic  *api.Traffic
 }
 
-// actor is one actor. Its state is the only thing that it has to answer itself: one that is blocked
-// shows everything else.
+// actor is one actor. It only has to answer with its state itself, so a blocked actor shows
+// everything else.
 func (h *handler) actor(r *http.Request) (any, error) {
 	ctx, path := r.Context(), r.PathValue("path")
 	found, err := h.Source.Actor(ctx, path)

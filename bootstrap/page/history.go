@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// minutes is how far back the history goes.
+	// minutes is the length of the history.
 	minutes = 60
 	// ladder is the number of its classes of latency: below 1 ms, 2 ms, 4 ms and so on, up to half
 	// a minute and above.
 	ladder = 17
 )
 
-// History is how many changes VPP has got in each minute of the last hour, and how late. The zero
-// value is ready. It may be used from any goroutine, takes 8 KB, and nothing runs while it is
-// neither told nor shown.
+// History has the number of changes that VPP got in each minute of the last hour, and their
+// latency. The zero value is ready. It may be used from any goroutine, takes 8 KB and has no
+// goroutine.
 type History struct {
 	mu     sync.Mutex
 	latest int64 // minute of the last change, since 1970
 	slots  [minutes][ladder]uint64
 }
 
-// Programmed enters a change that VPP has got after so long.
+// Programmed records the latency of a change that VPP has got.
 func (h *History) Programmed(now time.Time, latency time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,7 +77,7 @@ func (h *History) curves(now time.Time) []curve {
 	}
 }
 
-// below is the bound, in ms, below which so many of a hundred changes were; 0 = there were none.
+// below is the bound in ms below which this number of a hundred changes were; 0 = there were none.
 func below(slot [ladder]uint64, all, percent uint64) uint64 {
 	var seen uint64
 	for class, n := range slot {

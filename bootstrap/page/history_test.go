@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestHistory: what was told in which minute, and how late, for an hour.
+// TestHistory: changes and their latency, minute by minute, for an hour.
 func TestHistory(t *testing.T) {
 	var h History
 	start := time.Unix(1_800_000_000, 0)

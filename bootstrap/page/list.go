@@ -17,7 +17,7 @@ type list[T any] struct {
 	// From is the number of the first item, from 1.
 	From int
 	// Query has the filters. Before and After are the queries of the neighbouring pages; "" = there
-	// is none.
+	// is no such page.
 	Query         url.Values
 	Before, After string
 }
@@ -56,7 +56,7 @@ func paged[T any](r *http.Request, all []T, filters ...string) (*list[T], error)
 	return l, nil
 }
 
-// parameters are those of a request, which may have no others.
+// parameters reads the parameters of a request, which may have no others.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

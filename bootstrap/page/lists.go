@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// interfaces are those of VPP.
+// interfaces lists the interfaces of VPP.
 func (h *handler) interfaces(r *http.Request) (any, error) {
 	all, err := h.Source.Interfaces(r.Context())
 	if err != nil {
@@ -19,7 +19,7 @@ func (h *handler) interfaces(r *http.Request) (any, error) {
 	}{all, part}, err
 }
 
-// nodes are those of the cluster.
+// nodes lists the nodes of the cluster.
 func (h *handler) nodes(r *http.Request) (any, error) {
 	all, err := h.Source.Nodes(r.Context())
 	if err != nil {
@@ -32,13 +32,13 @@ func (h *handler) nodes(r *http.Request) (any, error) {
 	}{all, part}, err
 }
 
-// asked is a packet, and what becomes of it.
+// asked is a packet and its explanation.
 type asked struct {
 	Source, Destination string
 	Answer              *api.Packet // nil = nothing was asked yet
 }
 
-// packet says what becomes of a packet.
+// packet explains a packet.
 func (h *handler) packet(r *http.Request) (any, error) {
 	query, err := parameters(r, "source", "destination")
 	if err != nil {

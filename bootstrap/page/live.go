@@ -12,14 +12,14 @@ import (
 // Limits of the stream of changes.
 const (
 	mostViewers = 64
-	// look is the interval at which the journal is looked at.
+	// look is the interval between two readings of the journal.
 	look = 300 * time.Millisecond
-	// slow is how long a client may take for an event.
+	// slow is the time that a client has to receive an event.
 	slow = 5 * time.Second
 )
 
-// live streams the number of the latest event of the journal, each time that it has grown. The
-// server ends the stream with the deadline of a request; browsers ask again, with the number that
+// live streams the number of the latest event each time that the journal has grown. The server ends
+// the stream with the deadline of a request. Browsers then ask again, with the last number that
 // they know.
 func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	select {

@@ -13,7 +13,8 @@ import (
 
 // summary is the data of the overview.
 type summary struct {
-	// VPP is what the link says of VPP; nil = it does not answer, or its state is not shown.
+	// VPP is the state of VPP as the link knows it; nil = the link does not answer, or its state is
+	// not shown.
 	VPP      *linked
 	Curves   []curve
 	Sessions *api.Sessions
@@ -34,7 +35,7 @@ type linked struct {
 	Session               uint64
 }
 
-// count is how many services are in a state.
+// count is the number of services in a state.
 type count struct {
 	State api.ServiceState
 	N     int
@@ -113,13 +114,13 @@ func (h *handler) events(r *http.Request) (any, error) {
 	return &data, nil
 }
 
-// timeline is the data of the view of resyncs: what was done, the latest first.
+// timeline is the data of the view of resyncs: the repairs, the latest first.
 type timeline struct {
 	*api.Resync
 	Events []api.Event
 }
 
-// resync is the progress of the renderers, and what was done about it.
+// resync is the progress of the renderers, and the repairs.
 func (h *handler) resync(r *http.Request) (any, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, err

@@ -15,21 +15,21 @@ import (
 //go:embed web
 var web embed.FS
 
-// Source is what the documents are made of.
+// Source has the data of the documents.
 type Source interface {
 	api.Reader
 	// Readiness reports whether VPP on this node is in the desired state.
 	Readiness() api.Readiness
 }
 
-// Config is what Handler is given. It is read-only.
+// Config is the configuration of a Handler. It is read-only.
 type Config struct {
 	Source Source
 	// Diff reads VPP and compares; clients share a reading.
 	Diff func(context.Context) (*api.Diff, error)
 	// Sessions reads the sessions of a service in VPP; clients share a reading.
 	Sessions func(ctx context.Context, service string) (*api.ServiceSessions, error)
-	// History is how many changes VPP has got, and how late.
+	// History has the number and the latency of changes.
 	History *History
 	// Node is the name of the node.
 	Node string
@@ -45,8 +45,8 @@ type handler struct {
 	viewers   chan struct{} // a token for each stream
 }
 
-// Handler answers the paths of the documents, of their style and script, and of the stream, and
-// everything else with 404.
+// Handler answers the paths of the documents, of their style and script, and of the stream. Every
+// other path gets 404.
 func Handler(cfg Config) (http.Handler, error) {
 	templates, err := parse()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // hostile is text that must stay text.
 const hostile = `<script>alert("x")</script>`
 
-// handler is the page of an agent with so many services.
+// handler is the page of an agent with this number of services.
 func handler(t testing.TB, troupe *apitest.Troupe) http.Handler {
 	t.Helper()
 	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, Sessions: troupe.ServiceSessions, History: &page.History{}, Node: hostile})
@@ -35,13 +35,13 @@ func get(h http.Handler, path string) (status int, header http.Header, body stri
 	return w.Code, w.Header(), w.Body.String()
 }
 
-// documents are all that the navigation leads to, and one of each kind below.
+// documents are all documents in the navigation, and one of each kind below.
 var documents = []string{
 	"/", "/tree", "/actors", "/actors/agent/dataplane/nat44", "/services", "/services/shop/service-001", "/services/shop/service-001?sessions=yes", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos",
 	"/packet", "/packet?source=10.1.1.3&destination=10.96.0.1:80/TCP", "/nonsense",
 }
 
-// TestDocuments: each has what it is about without the script, and foreign text is text.
+// TestDocuments: each document has its content without the script, and foreign text is text.
 func TestDocuments(t *testing.T) {
 	troupe := apitest.New(3)
 	troupe.Hooks.Uplink = hostile
@@ -75,7 +75,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be used is an error, whatever it is.
+// TestRefused: an unusable parameter is an error, whatever it is.
 func TestRefused(t *testing.T) {
 	h := handler(t, apitest.New(3))
 	for path, want := range map[string]int{
@@ -132,8 +132,8 @@ func (r recorder) Write(b []byte) (int, error) {
 	return r.ResponseRecorder.Write(b)
 }
 
-// TestLive: the stream has the number of the latest event, not one that the client knows, and there
-// is an end to the number of clients.
+// TestLive: the stream has the number of the latest event, unless the client knows it already. The
+// number of clients is limited.
 func TestLive(t *testing.T) {
 	troupe := apitest.New(1)
 	troupe.Record(api.Event{Kind: "service", Actor: "agent", Text: "changed"})

@@ -40,13 +40,13 @@ type oneService struct {
 	*api.ServiceDetail
 	// Actor is the path of its actor.
 	Actor string
-	// Change is what its last change did, hop by hop.
+	// Change is the effect of its last change, hop by hop.
 	Change *waterfall
 	Events []api.Event
 	// Uses are the first endpoints, MoreUses counts the others.
 	Uses     []api.EndpointUse
 	MoreUses int
-	// Sessions are read with ?sessions=yes; NoSessions is why they cannot be.
+	// Sessions are read with ?sessions=yes. NoSessions is the reason if they cannot be read.
 	Sessions   *api.ServiceSessions
 	NoSessions error
 }
@@ -94,8 +94,8 @@ type waterfall struct {
 	Hops  []hop
 }
 
-// hop is one event of it. Start and Width place its bar, in thousandths of the whole: from the
-// event before to this one.
+// hop is one event of a waterfall. Start and Width place its bar, in thousandths of the whole, from
+// the previous event to this one.
 type hop struct {
 	api.Event
 	After        time.Duration

@@ -15,8 +15,8 @@ import (
 const (
 	rowHeight = 24
 	indent    = 22
-	// mostDrawn is how many children of one actor are drawn, the worst ones; the others are
-	// counted, by namespace for the mostGroups largest.
+	// mostDrawn is the number of children of one actor that are drawn, the worst ones. The others
+	// are counted, by namespace for the mostGroups largest namespaces.
 	mostDrawn  = 25
 	mostGroups = 10
 )
@@ -26,34 +26,34 @@ type drawing struct {
 	Nodes  []drawn
 	Height int
 	Total  int
-	// Under is the actor with whose children it begins; "" = with the roots.
+	// Under is the actor whose children come first; "" = the roots come first.
 	Under string
 
 	children map[string][]*api.Actor
 	closed   []string // paths of actors whose children are not drawn
 }
 
-// drawn is one actor in its place, or the number of those that are left out.
+// drawn is one actor in its place, or the number of omitted actors.
 type drawn struct {
 	api.Actor
 	Name string
-	// More counts siblings that are not drawn, of one namespace or of all others; this is no actor
-	// then, and Path is that of the parent.
+	// More counts siblings that are not drawn, of one namespace or of all others. The entry is then
+	// no actor, and Path is the path of the parent.
 	More      int
 	Namespace string
-	// Below counts the children. With Closed they are not drawn; Toggle is the address of the
-	// drawing where that is the other way round.
+	// Below counts the children. With Closed they are not drawn. Toggle is the address of the
+	// drawing with Closed reversed.
 	Below  int
 	Closed bool
 	Toggle string
-	// X and Y are the place of its mark, Above that of its parent: a line leads from there.
+	// X and Y are the place of its mark. Above is the place of the parent's mark, from which a line
+	// leads here.
 	X, Y, Above int
 	// Waiting is the length of the bar of its mailbox.
 	Waiting int
 }
 
-// tree draws the live supervision tree, ?under= an actor, without what is below the actors of
-// ?closed=.
+// tree draws the live supervision tree below the actor ?under=, without the actors below ?closed=.
 func (h *handler) tree(r *http.Request) (any, error) {
 	query, err := parameters(r, "under", "closed")
 	if err != nil {
@@ -66,9 +66,8 @@ func (h *handler) tree(r *http.Request) (any, error) {
 	return draw(all, query.Get("under"), strings.FieldsFunc(query.Get("closed"), func(r rune) bool { return r == ',' })), nil
 }
 
-// draw places actors, which are ordered by path, so that a parent comes before its children.
-// Children of one parent keep their order, but for those with many siblings, of which the worst
-// come first.
+// draw places actors. They are ordered by path, so a parent comes before its children. Children of
+// one parent keep their order, except that the worst come first if there are many.
 func draw(all []api.Actor, under string, closed []string) *drawing {
 	d := &drawing{Total: len(all), Under: under, children: map[string][]*api.Actor{}, closed: closed}
 	known := make(map[string]bool, len(all))
@@ -119,8 +118,8 @@ func (d *drawing) add(n drawn, depth int) int {
 	return n.Y
 }
 
-// groups counts actors by namespace, the largest first; what has none, or a small one, is one group
-// at the end.
+// groups counts actors by namespace, the largest first. Actors without a namespace, or with a small
+// one, are one group at the end.
 func groups(actors []*api.Actor) (out []drawn) {
 	count, rest := map[string]int{}, len(actors)
 	for _, a := range actors {

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
-// TestTree: the drawing begins where it is told to, leaves out what is closed, and groups what is
-// too much by namespace.
+// TestTree: the drawing begins at the given actor, leaves out closed actors, and groups too many
+// actors by namespace.
 func TestTree(t *testing.T) {
 	h := handler(t, apitest.New(40))
 	for _, tt := range []struct {

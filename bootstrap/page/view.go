@@ -14,14 +14,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// view is one document: its template, the entry of the navigation that it is under, and what it is
-// made of.
+// view is one document: its template, its entry in the navigation, and its data.
 type view struct {
 	template, entry string
 	data            func(*http.Request) (any, error)
 }
 
-// document is what the layout gets.
+// document is the data of the layout.
 type document struct {
 	Node, Entry, Title string
 	Entries            []entry
@@ -30,7 +29,7 @@ type document struct {
 	Data               any
 }
 
-// entry is one of the navigation.
+// entry is one entry of the navigation.
 type entry struct{ Name, Path string }
 
 // entries are the navigation.
@@ -67,7 +66,7 @@ func (h *handler) show(w http.ResponseWriter, r *http.Request, v *view) {
 	}
 }
 
-// fail answers with a document that says why.
+// fail answers with a document that shows the error.
 func (h *handler) fail(w http.ResponseWriter, _ *http.Request, status int, why string) {
 	h.render(w, status, "error", "", fmt.Sprintf("%d: %s", status, why))
 }
@@ -98,7 +97,7 @@ func parse() (map[string]*template.Template, error) {
 	return all, errors.Join(errs...)
 }
 
-// functions are those of the templates.
+// functions are the functions of the templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"ago":     func(t time.Time) string { return ago(time.Since(t)) },
@@ -129,7 +128,7 @@ func ago(d time.Duration) string {
 	}
 }
 
-// class is the class of style of a state of an actor or a service.
+// class is the style class for the state of an actor or a service.
 func class(state any) string {
 	switch fmt.Sprint(state) {
 	case "idle", "running", string(api.ServiceInSync), string(api.ServiceNotServed):

@@ -38,11 +38,11 @@ type Options struct {
 type Report struct {
 	// Node is the name of the node.
 	Node string `json:"node"`
-	// Frontends are those that Kubernetes requires.
+	// Frontends are the frontends that Kubernetes requires.
 	Frontends []show.Frontend `json:"frontends"`
 	// HealthChecks are the health-check node ports.
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
-	// Rows are those that the renderer would install.
+	// Rows are the rows that the renderer would install.
 	Rows []show.Row `json:"rows"`
 	// Approximations are the differences between rows and frontends.
 	Approximations []show.Approximation `json:"approximations"`
@@ -50,7 +50,7 @@ type Report struct {
 	Problems []show.Problem `json:"problems,omitempty"`
 }
 
-// Build plans one node. It returns the problems that it has found, without those of objects. The
+// Build plans one node. It returns the problems that it has found, except problems of objects. The
 // error is ErrUnknownNode with the names of the existing nodes.
 func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
 	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
@@ -90,7 +90,7 @@ type builder struct {
 	problems []*messages.ObjectError
 }
 
-// service reports what Kubernetes asks for, and returns the view.
+// service reports the frontends that Kubernetes asks for, and returns the view.
 func (b *builder) service(view *messages.ServiceView) *messages.ServiceView {
 	b.report.Frontends = append(b.report.Frontends, show.Frontends(view)...)
 	b.report.HealthChecks = append(b.report.HealthChecks, show.HealthChecks(view)...)
@@ -98,7 +98,7 @@ func (b *builder) service(view *messages.ServiceView) *messages.ServiceView {
 	return view
 }
 
-// rendered reports what one renderer makes of a service.
+// rendered reports the rows and approximations of one renderer for a service.
 func (b *builder) rendered(ack *messages.RenderAck) {
 	b.report.Rows = append(b.report.Rows, show.Rows(ack.GetKey(), ack.GetRows())...)
 	b.report.Approximations = append(b.report.Approximations, show.Approximations(ack.GetApproximations())...)

@@ -57,7 +57,8 @@ func TestStdinOnce(t *testing.T) {
 	}
 }
 
-// TestGuardedPlan: what access lists make exact is no approximation; what they cannot is said.
+// TestGuardedPlan: a frontend that access lists make exact has no approximation; other frontends
+// have one.
 func TestGuardedPlan(t *testing.T) {
 	service := func(name, ip string, protocol messages.Protocol) *messages.Service {
 		return &messages.Service{

@@ -67,7 +67,7 @@ type Row struct {
 	AffinitySeconds uint32 `json:"affinitySeconds"`
 }
 
-// Standings of a row: how what VPP holds compares with what is desired.
+// Standings of a row: the row in VPP compared with the desired row.
 const (
 	AsWanted        = "as wanted"
 	Missing         = "missing"
@@ -178,7 +178,7 @@ func Approximations(from []*messages.Approximation) []Approximation {
 }
 
 // Unrendered returns the public form of parts of services that VPP cannot express: each is an
-// approximation of the frontend that its text names, if it names one.
+// approximation. It belongs to the frontend in its text, if the text names one.
 func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
 	out := make([]Approximation, 0, len(parts))
 	for _, e := range parts {

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestNothingIsNull: whatever is missing in a message, a reader of the JSON finds arrays.
+// TestNothingIsNull: a list that is missing in a message is an array in the JSON.
 func TestNothingIsNull(t *testing.T) {
 	view := &messages.ServiceView{Key: "a/b", Frontends: []*messages.Frontend{{}}, HealthChecks: []*messages.HealthCheck{{}}}
 	for _, value := range []any{
@@ -41,7 +41,7 @@ func TestFrontends(t *testing.T) {
 	}
 }
 
-// TestHealthChecks: two families that agree are one line, those that differ are two.
+// TestHealthChecks: two families with equal health checks are one line; otherwise they are two.
 func TestHealthChecks(t *testing.T) {
 	view := func(four, six uint32) *messages.ServiceView {
 		return &messages.ServiceView{Key: "shop/web", HealthChecks: []*messages.HealthCheck{{Port: 31000, LocalEndpoints: four}, {Port: 31000, LocalEndpoints: six}}}

@@ -23,14 +23,14 @@ const (
 	stranger = "100.64.0.7"
 )
 
-// wanted is what VPP should hold, from the manifests as they stand now.
+// wanted is the desired content of VPP, from the present manifests.
 type wanted struct {
 	rows    map[string]string   // by key, as the simulated VPP describes them
 	guarded map[string]bool     // keys of which something may be dropped, with and without a row
 	drops   []string            // what may be dropped, as text
 	ranged  map[string]bool     // keys of rows with source ranges
 	outside map[string][]string // endpoints for clients outside, by key
-	refused map[string]string   // what is refused or dropped of an address, by the key of its route
+	refused map[string]string   // refused or dropped traffic of an address, by the key of its route
 }
 
 // want plans for the present manifests.
@@ -98,7 +98,7 @@ func describeRow(r *show.Row) string {
 	return text + fmt.Sprintf(" tag %q", tag)
 }
 
-// changed notes which rows may be written from now on, after the manifests have been changed.
+// changed notes the rows that may be written from now on, after a change of the manifests.
 func (w *world) changed() {
 	w.Helper()
 	now := w.want()
@@ -143,7 +143,7 @@ func (w *world) equal() string {
 	return cmp.Diff(want, serving(w.vpp.Rows()))
 }
 
-// verify compares VPP with the cluster, and what was written with what had to be.
+// verify compares VPP with the cluster, and the written rows with the rows that had to change.
 func (w *world) verify() {
 	w.Helper()
 	if diff := w.equal(); diff != "" {
@@ -206,8 +206,8 @@ func (w *world) routes() map[string]int {
 	return there
 }
 
-// refusals compares the routes that refuse or drop with what has to be: an address without
-// endpoints has one, no other address has.
+// refusals compares the routes that refuse or drop with the expected ones: an address without
+// endpoints has one, and no other address.
 func (w *world) refusals() {
 	w.Helper()
 	there := w.routes()

@@ -22,7 +22,7 @@ const (
 	wild     = 32
 )
 
-// service is what a manifest of a service depends on.
+// service has the inputs of the manifest of a service.
 type service struct {
 	name      string
 	number    int // decides the addresses

@@ -38,8 +38,8 @@ type world struct {
 	deaths   map[string]int
 }
 
-// TestKills: an agent that dies at any moment leaves nothing that the next one does not put right,
-// and the next one touches nothing else.
+// TestKills: whenever an agent dies, the next one repairs everything that it left behind, and
+// touches nothing else.
 func TestKills(t *testing.T) {
 	for _, etcd := range []string{"none", "embedded"} {
 		// an etcd inside dies with the agent, and has a disk of its own
@@ -100,7 +100,7 @@ func newWorld(t *testing.T, seed uint64, etcd string) *world {
 	return w
 }
 
-// topology is what a CNI has made of VPP.
+// topology is the configuration of VPP by a CNI.
 func topology(t *testing.T) func(v *simulator.VPP) {
 	return func(v *simulator.VPP) {
 		_, err := v.AddInterface(uplink, []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)

@@ -22,7 +22,7 @@ var (
 	seed  = flag.Uint64("seed", 0, "seed of everything random; 0 = another one each time")
 )
 
-// patience is how long a test waits for something that takes a small part of a second.
+// patience is the longest time that a test waits for events that take a small part of a second.
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// machine is what outlives the agents besides VPP: their disk.
+// machine is the disk of the agents. Besides VPP, only the disk outlives them.
 type machine struct {
 	*testing.T
 	vpp       string // API socket
@@ -80,7 +80,7 @@ func (p *process) stop() {
 	}
 }
 
-// ready reports whether the agent says that the node serves what it should, and what it says.
+// ready reports whether the agent is ready, with its answer.
 func (p *process) ready() (bool, string) {
 	client := http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -100,8 +100,8 @@ func (p *process) ready() (bool, string) {
 	return answer.StatusCode == http.StatusOK, string(text)
 }
 
-// live waits until the agent is ready. The control socket is that of the agent before until this
-// one listens, and has no listener meanwhile.
+// live waits until the agent is ready. Until this agent listens, the control socket belongs to the
+// previous agent and has no listener.
 func (p *process) live() {
 	p.Helper()
 	deadline := time.After(patience)

@@ -14,7 +14,7 @@ import (
 
 // written is one change that VPP was asked for.
 type written struct {
-	// "address:port/protocol" of a row, that of a route, "" where it is about something else
+	// "address:port/protocol" of a row, the key of a route, "" for other changes
 	key  string
 	what string
 }
@@ -72,7 +72,7 @@ func (w *witness) take() []written {
 	return log
 }
 
-// total is how many changes VPP was asked for.
+// total is the number of changes that VPP was asked for.
 func (w *witness) total() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // Agent is a server of a Troupe on real sockets.
 type Agent struct {
 	*Troupe
-	// Address is that of its read-only listener.
+	// Address is the address of its read-only listener.
 	Address string
 	// Socket is the path of its control socket.
 	Socket string

@@ -27,7 +27,8 @@ var described = sync.OnceValue(func() (document object) {
 })
 
 // Described compares an answer with the OpenAPI document: its status, its type of content and its
-// body, where a field without a description is an error. It returns the path of the operation.
+// body. A field of the body without a description is an error. It returns the path of the
+// operation.
 func Described(method, target string, code int, contentType string, body []byte) (path string, err error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -98,7 +99,7 @@ func resolve(o object) object {
 	return at
 }
 
-// conforms returns what of a value is not as its schema says. It knows the keywords that the
+// conforms returns the parts of a value that differ from its schema. It knows the keywords that the
 // document uses.
 func conforms(at string, value any, schema object) (errs []error) {
 	schema = resolve(schema)

@@ -15,13 +15,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// Began is when everything in a Troupe began; each of its events is a second later than the one
-// before.
+// Began is the start time of everything in a Troupe; each of its events is a second later than the
+// one before.
 var Began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 // Troupe is a semantic Backend: actors that can be suspended and killed, a journal that grows with
-// what is done, services whose numbers fit. Its interfaces are not known, because its VPP is not
-// connected, until Uplink is set.
+// each operation, services with matching numbers. Its VPP is not connected and its interfaces are
+// unknown until Uplink is set.
 type Troupe struct {
 	// Hooks change how it answers; set them before the first request.
 	Hooks Hooks
@@ -301,7 +301,7 @@ func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 	return nil
 }
 
-// External satisfies api.Reader: what was applied is in VPP.
+// External satisfies api.Reader: an applied layer is in VPP.
 func (t *Troupe) External(context.Context) (*api.External, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -389,7 +389,7 @@ func (t *Troupe) ServiceSessions(ctx context.Context, key string) (*api.ServiceS
 	}}, nil
 }
 
-// Asked counts how often VPP was asked for sessions.
+// Asked is the number of times that VPP was asked for sessions.
 func (t *Troupe) Asked() int { return int(t.asked.Load()) }
 
 // Traffic satisfies api.Reader.
