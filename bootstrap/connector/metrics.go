@@ -28,8 +28,9 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("troupe_connector_"+name, help, labels, nil)
 }
 
-// Describe satisfies prometheus.Collector.
-func (m metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+// Describe satisfies prometheus.Collector. It sends nothing, because which metrics there are depends
+// on the sources.
+func (metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect satisfies prometheus.Collector.
 func (m metrics) Collect(ch chan<- prometheus.Metric) {
