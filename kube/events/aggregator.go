@@ -30,7 +30,7 @@ type series struct {
 	found       int       // 1 = a Standing state, for an event that the API server lacks
 	waiting     bool      // in the queue
 	due         time.Time // when it may be written
-	wrote       time.Time // last
+	wrote       time.Time // last write
 }
 
 // unknown says that the API server has the event, with a count that has not been read.

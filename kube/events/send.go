@@ -16,7 +16,7 @@ type result struct {
 	pause   time.Duration // requested by the server; 0 = none
 	// count at the API server now, whatever the verdict; 0 = none, or not known to this run
 	known   int
-	written int  // number of pending observations in that count
+	written int  // pending observations that were written
 	adopted bool // the API server had the event, and nothing was written
 }
 
