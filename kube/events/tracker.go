@@ -19,7 +19,7 @@ func (t *Tracker) Observe(status *messages.ServiceStatus) []Event {
 		return nil
 	}
 	if status.GetView() == nil {
-		return nil // no renderer has finished yet
+		return nil // the service has no view yet
 	}
 	events := Diff(t.last[status.GetKey()], status)
 	t.last[status.GetKey()] = Settled(t.last[status.GetKey()], status)
