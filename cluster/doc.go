@@ -7,11 +7,11 @@
 // A store has three keys for each node. Values are the JSON of the messages, so that etcdctl and
 // kubectl show them.
 //
-//	key in etcd                      Lease, annotation                     value
-//	<prefix>/nodes/id/<id>           troupe-id-<id>, troupe.dev/record     record: holder of the ID
-//	<prefix>/nodes/name/<name>       <name>, troupe.dev/record             record: ID of the node
-//	<prefix>/nodes/addresses/<name>  <name>, troupe.dev/vpp-addresses      VPP addresses of the node
-//	<prefix>/probe                   -                                     never written
+//	key in etcd                      Lease, annotation                  value
+//	<prefix>/nodes/id/<id>           troupe-id-<id>, troupe.dev/record  record: holder of the ID
+//	<prefix>/nodes/name/<name>       <name>, troupe.dev/record          record: ID of the node
+//	<prefix>/nodes/addresses/<name>  <name>, troupe.dev/vpp-addresses   VPP addresses of the node
+//	<prefix>/probe                   -                                  never written
 //
 // A record is a messages.NodeRecord, the addresses are messages.NodeAddresses. A request for the
 // probe key checks whether etcd answers.
