@@ -59,7 +59,7 @@
 // # Leases
 //
 // The API server has no transactions over several objects. An ID is unique because it is the name
-// of an object: the creation of the Lease troupe-id-7 is the claim to ID 7, and all other nodes get
+// of an object. The creation of the Lease troupe-id-7 is the claim to ID 7; all other nodes get
 // AlreadyExists. A single object with all IDs would need no second Lease, but 5,000 nodes do not
 // fit into annotations (256 KiB), and each change would send the whole object to every node.
 // transactLeases documents the writes of an operation, their order, and why the operation may end

@@ -271,7 +271,7 @@ func (s *Store) deleteSlice(key string) {
 }
 
 // find returns the position of a slice by its key. All slices of a service are in its namespace, so
-// the order of keys is that of names.
+// keys and names have the same order.
 func (e *entry) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(e.slices, key, func(slice *messages.EndpointSlice, key string) int {
 		_, name, _ := strings.Cut(key, "/")

@@ -9,10 +9,10 @@
 //
 // # Callers
 //
-// The actor that sees every messages.ServiceStatus owns a Tracker and passes the events to a
-// Recorder; the callers that watch health checks, quarantines and the start add HealthCheck,
-// Quarantined, Released and Started. Recorder.Record takes a lock for a moment and returns; any
-// goroutine may call it. One goroutine runs Writer.Run, which does the I/O, one request at a time.
+// The actor that gets every messages.ServiceStatus owns a Tracker and passes the events to a
+// Recorder. Other callers add HealthCheck, Quarantined, Released and Started. Recorder.Record takes
+// a lock for a moment and returns; any goroutine may call it. One goroutine runs Writer.Run, which
+// does the I/O, one request at a time.
 //
 // # The recorder of client-go
 //

@@ -12,17 +12,17 @@
 //
 // # Callers
 //
-// The actor that has the views of all services calls Servers.Set with the complete list of checks
-// whenever a check has changed (Checks returns the checks of a view). Set takes a lock for a moment
-// and returns; any goroutine may call it. The latest list wins, and a list in between may be
-// skipped. Only the goroutine of Servers.Run opens and closes listeners and calls Config.OnProblem.
-// Another goroutine runs NodeServer.Run.
+// The actor that has the views of all services calls Servers.Set with all checks whenever a check
+// has changed. Checks returns the checks of a view. Set takes a lock for a moment and returns; any
+// goroutine may call it. The latest list wins, and a list in between may be skipped. Only the
+// goroutine of Servers.Run opens and closes listeners and calls Config.OnProblem. Another goroutine
+// runs NodeServer.Run.
 //
 // # Addresses
 //
-// There is one listener per listen address ("ip:port"), which one service owns: the oldest service
-// that claims it, then the one with the smallest key, as everywhere in Troupe. The other services
-// are reported, and one of them takes over without a gap when the owner gives the address up. If
+// There is one listener per listen address ("ip:port"), and one service owns it: the oldest that
+// claims it, then the one with the smallest key, as everywhere in Troupe. The other services are
+// reported, and one of them takes over without a gap when the owner gives the address up. If
 // listening fails, Servers tries again with growing delays, until it works or no service wants the
 // address any more; other addresses are not affected. kube-proxy tries again only at its next sync,
 // and gives up all addresses of a service together.

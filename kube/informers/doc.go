@@ -26,14 +26,14 @@
 // While the API server does not answer, or refuses the credentials, the gate repeats one request
 // and lets the others wait, so that no reflector backs off. Each request is sent once, and
 // kube/apiserver classifies its outcome. client-go would repeat it for up to two minutes and then
-// return an empty watch without an error. sight decides when a resource counts as watched, observed
-// finds the error that ended a watch; HTTP/2 pings end a watch that has become silent. diagnose
+// return an empty watch without an error. sight decides when a resource counts as watched. observed
+// finds the error that ended a watch. HTTP/2 pings end a watch that has become silent. diagnose
 // explains an error to an operator, health joins the explanations of all kinds, outageLog logs each
 // outage once.
 //
 // # Filtering
 //
-// The API server filters by the selectors. The worker filters again (normalize.Selected*), because
-// the event that delivers an object may also be the one with which it stops matching, and because
-// not every server implements every selector.
+// The API server filters by the selectors. The worker filters again (normalize.Selected*): an
+// object may stop matching with the very event that delivers it, and not every server implements
+// every selector.
 package informers

@@ -103,8 +103,8 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
 		}
-		// The checker of the handler, unlike that of the informer, is done only after the handler
-		// has seen the whole list.
+		// The handler's checker is done only after the handler has seen the whole list; the
+		// informer's checker is done earlier.
 		handler, err := informer.AddEventHandler(s.handler(r.kind))
 		if err != nil {
 			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)

@@ -28,8 +28,7 @@
 // Source saves a moment after the first of several changes, and when the real source ends. Two
 // states do not simply replace the mirror. If the state belongs to another cluster, the old mirror
 // is renamed first. A state without any service replaces a mirror with services only after the
-// source has been healthy and empty for some time, because a source that has lost its data looks
-// the same.
+// source was healthy and empty for some time. A source that has lost its data looks the same.
 //
 // # Which cluster
 //

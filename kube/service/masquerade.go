@@ -21,8 +21,9 @@ const (
 // cluster IP masquerades every client that the detector does not recognise as a pod of this node;
 // without a detector it masquerades no client. An external frontend with the Cluster policy
 // masquerades every client, so that answers come back here. With the Local policy the address of a
-// remote client is never changed. Of the clients on this node only host processes are masqueraded,
-// because their endpoint may be on any node; the answer to a pod finds its way back without it.
+// remote client is never changed. Clients on this node are masqueraded only if they are host
+// processes, because their endpoint may be on any node. Answers to a pod find their way back
+// without it.
 func masqueradeFrom(policy rowPolicy, detector, masqueradeAll bool) []string {
 	switch policy {
 	case policyInternal:

@@ -14,8 +14,8 @@ import (
 // as its source.
 //
 // A range that cannot be read admits no client. If the family has no other range, the result is
-// closed: no client is admitted. kube-proxy ignores such a range and admits every client, but the
-// list was written to keep clients out.
+// closed: no client is admitted. kube-proxy ignores such a range and admits every client, although
+// the list was written to keep clients out.
 func allowSources(ranges []string, family messages.IPFamily, loadBalancer []address, node *messages.NodeContext) (allow []string, closed bool) {
 	var prefixes []netip.Prefix
 	for _, text := range ranges {

@@ -14,8 +14,8 @@ var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_
 // Resolve returns the view of one service: the frontends that this node must serve. It is pure and
 // total: every input gives a view, and no input causes a panic. Equal inputs give equal views,
 // whatever the order of slices and endpoints. A nil input, a nil node (nothing is local, no node
-// ports) and the zero Config are allowed. An unusable part of the input (an invalid address, a port
-// of an unknown protocol) is left out and reported in the errors of the view; the rest is served. A
+// ports) and the zero Config are allowed. An unusable part of the input, such as an invalid address
+// or an unknown protocol, is left out and reported in the errors of the view. The rest is served. A
 // service above a limit of the Config is not served: its view has no frontends and says why.
 //
 // The arguments are not modified. The view shares strings and problems with them, and its rows

@@ -48,7 +48,7 @@ const (
 )
 
 // choose picks the two sets (CategorizeEndpoints of kube-proxy). A set without a ready endpoint
-// falls back to endpoints that terminate but still serve, independently of the other set: the Local
+// falls back to endpoints that terminate but still serve. The sets do so independently: the Local
 // set uses a local terminating endpoint even if other nodes have ready ones.
 func choose(endpoints []*endpoint, wanted need, at place) selection {
 	var s selection

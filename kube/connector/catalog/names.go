@@ -14,8 +14,8 @@ const (
 )
 
 // Label returns the name of the Service for a name of a source: prefix and name unchanged if they
-// are a DNS-1035 label. Otherwise it is in lower case, shortened, with "-" for other characters and
-// with the hash of the name at the end, so that "a_b" and "a.b" stay distinct. The same arguments
+// are a DNS-1035 label. Otherwise it is in lower case, shortened, and has "-" for other characters.
+// It ends with the hash of the name, so that "a_b" and "a.b" stay distinct. The same arguments
 // always give the same label. The prefix must be a valid beginning of a label, or empty.
 func Label(prefix, name string) string {
 	if exact := prefix + name; isLabel(exact) {
@@ -70,10 +70,10 @@ type Sourced struct {
 	Services []Service
 }
 
-// Assign gives each service its label. If several services have the same label, one gets it: the
-// service of the earlier source; within a source the service whose name needed no change, then the
-// smaller name. The others become problems. The result is ordered by label and does not depend on
-// the order of the services.
+// Assign gives each service its label. If several services have the same label, the earlier source
+// gets it. Within a source the service whose name needed no change gets it, then the smaller name.
+// The others become problems. The result is ordered by label and does not depend on the order of
+// the services.
 func Assign(prefix string, sources []Sourced) ([]Named, []Problem) {
 	type candidate struct {
 		Named

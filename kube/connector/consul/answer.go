@@ -17,8 +17,8 @@ const (
 )
 
 // answer reads the decompressed body of an answer as it arrives. It limits the bytes of the answer
-// and of one element. An answer that is not small waits for a turn, so that all answers under way
-// share one memory budget: small bytes for each connection, and more only for answers with a turn.
+// and of one element. An answer that is not small waits for a turn. So all answers under way share
+// one memory budget: each connection has "small" bytes, and only an answer with a turn has more.
 type answer struct {
 	ctx   context.Context
 	in    io.Reader

@@ -1,6 +1,6 @@
-// Package dnssource is the source that reads one service from the domain name system: the SRV
-// records of _port._tcp.name and the addresses of their targets, or the addresses of a name with a
-// fixed port. The service has the first label of the name as its name.
+// Package dnssource is the source that reads one service from the domain name system. It reads the
+// SRV records of _port._tcp.name and the addresses of their targets, or the addresses of a name
+// with a fixed port. The service has the first label of the name as its name.
 //
 // The servers are given by address and asked in their order, over UDP, and over TCP if an answer is
 // truncated. Each query has a random ID and a socket of its own; a message that does not answer its

@@ -3,8 +3,8 @@
 //
 //   - nothing is deleted before the first complete snapshot of this process;
 //   - an incomplete snapshot adds and changes services and deletes nothing;
-//   - if more than a percentage of the services in the cluster vanish, or all of them, nothing is
-//     deleted until two more queries of the source give the same answer, or an operator confirms;
+//   - if all services in the cluster vanish, or more than a percentage, nothing is deleted until
+//     two more queries of the source give the same answer or an operator confirms;
 //   - while a source fails, the last good state stays;
 //   - a service without healthy instances has not vanished: it stays, with its instances.
 //

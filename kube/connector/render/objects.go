@@ -207,7 +207,7 @@ func (r *renderer) slice(name string, g group, endpoints []endpoint) *discoveryv
 	return out
 }
 
-// compareEndpoints orders endpoints by address; of two with the same address the serving one comes
+// compareEndpoints orders endpoints by address. At the same address the serving endpoint comes
 // first.
 func compareEndpoints(a, b endpoint) int {
 	return cmp.Or(a.address.Compare(b.address), cmp.Compare(a.state, b.state), cmp.Compare(a.zone, b.zone))

@@ -1,10 +1,10 @@
 // Package connlimit limits the connections of an HTTP server, and no client can lock out the
 // others.
 //
-// A server that stops accepting at its limit, or refuses new connections, can be blocked by a few
-// hundred idle connections: the probes of a load balancer or the kubelet get no answer. Here a new
-// connection replaces the connection that has been idle for the longest time. A connection whose
-// request is being answered is never closed. If all connections are busy, the new one is closed.
+// If a server stops accepting at its limit, a few hundred idle connections block it: the probes of
+// a load balancer or the kubelet get no answer. Here a new connection replaces the connection that
+// has been idle for the longest time. A connection whose request is being answered is never closed.
+// If all connections are busy, the new one is closed.
 //
 // All methods of the listener are safe for concurrent use. The limit starts no goroutine.
 package connlimit
