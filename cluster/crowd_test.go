@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestCrowdJoinsAtOnce lets 300 nodes claim their first ID at the same moment: all get one, all
-// different, with no hole (N19, times 15).
+// TestCrowdJoinsAtOnce: 300 nodes claim their first ID at the same moment. All get different IDs,
+// without a gap (N19, times 15).
 func TestCrowdJoinsAtOnce(t *testing.T) { everywhere(t, testCrowdJoinsAtOnce) }
 
 func testCrowdJoinsAtOnce(t *testing.T, p place) {
