@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestDraining: which endpoints of the slices keep their connections although no new one reaches
-// them.
+// TestDraining: the endpoints of the slices that keep their connections and get no new ones.
 func TestDraining(t *testing.T) {
 	sticky := func(s *messages.Service) { s.AffinitySeconds = 60 }
 	overUDP := func(s *messages.Service) { s.Ports[0].Protocol = messages.Protocol_UDP }

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestUses: what becomes of each endpoint on node n1 in zone a: how many frontends forward to it,
-// and why not all.
+// TestUses: for each endpoint the number of frontends on node n1 in zone a that forward to it, and
+// the reason why not all do.
 func TestUses(t *testing.T) {
 	both := func(s *messages.Service) { internalLocal(s); nodePort(30080)(s); externalLocal(s) }
 	for _, test := range []struct {
@@ -134,7 +134,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// usesOf are the uses on the node of the tables, as lines.
+// usesOf returns the uses on the node of the tables, as lines.
 func usesOf(in *messages.ServiceInput) (lines []string) {
 	for _, u := range service.Uses(in, nodeN1(), service.Resolve(in, nodeN1(), detect())) {
 		text := fmt.Sprintf("%s %d/%d", u.Endpoint.GetAddress(), u.Forwards, u.Frontends)

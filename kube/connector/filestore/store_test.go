@@ -100,8 +100,8 @@ func (s *stage) clusterIPs() map[string]string {
 	return out
 }
 
-// TestA25ClusterIPs: each Service gets an address of each family and keeps it over a restart. Used
-// addresses are not given out again, addresses of deleted Services are.
+// TestA25ClusterIPs: each Service gets an address of each family and keeps it over a restart. No
+// two Services have the same address.
 func TestA25ClusterIPs(t *testing.T) {
 	dir := t.TempDir()
 	foreign := "apiVersion: v1\nkind: Service\nmetadata: {name: mine, namespace: other}\nspec: {clusterIP: 10.96.0.1}\n"
