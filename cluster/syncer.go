@@ -53,7 +53,7 @@ func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) erro
 		return err
 	}
 	if s.traits.layout.parse(s.traits.layout.name(s.cfg.NodeName)).kind != kindName {
-		return fmt.Errorf("%w: NodeName %q is the name of something else in the node store", ErrConfig, s.cfg.NodeName)
+		return fmt.Errorf("%w: NodeName %q is a reserved name in the node store", ErrConfig, s.cfg.NodeName)
 	}
 	if s.ran.Swap(true) {
 		return ErrRunning

@@ -17,7 +17,7 @@
 //
 // # Flow
 //
-//	API server / files -> normalize -> Store.Set.. -> Store.Commit -> mirror -> relay -> watch actor
+//	API server / files -> normalize -> Store.Set, Commit -> mirror -> relay -> watch actor
 //
 // Files and informers each have one goroutine that normalises, changes the Store, commits and calls
 // the Sink; callbacks of informers and file events only wake it. The Store is safe for concurrent

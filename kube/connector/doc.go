@@ -13,7 +13,8 @@
 //
 // # Flow
 //
-//	Source -> catalog.Clean -> Gate.Offer ; Gate.Wanted -> render.Render -> render.Diff -> writes to the Store
+//	Source -> catalog.Clean -> Gate.Offer
+//	Gate.Wanted -> render.Render -> render.Diff -> writes to the Store
 //
 // Everything is level-triggered: a snapshot, a change of an object and a retry all trigger the
 // Coalescer, whose pass compares everything anew. A pass begins only after the objects of the

@@ -16,7 +16,7 @@ const mostBytes = 1 << 30
 
 // ErrUnreadable says that a path leads to a directory, a pipe, or a huge file, none of which is
 // read.
-var ErrUnreadable = errors.New("not a file to be read")
+var ErrUnreadable = errors.New("not a readable file")
 
 // FS are the operations on files that this package needs. Names are paths. The effect of an
 // operation survives the death of the process at once. It survives the death of the machine only

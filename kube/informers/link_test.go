@@ -75,7 +75,7 @@ func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	case closes:
 		go func() {
-			_, _ = front.Read(make([]byte, 64<<10)) // of the handshake: the kernel accepts the bytes
+			_, _ = front.Read(make([]byte, 64<<10)) // the handshake, which the kernel accepts
 			_ = front.Close()
 		}()
 		return near, nil

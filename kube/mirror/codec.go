@@ -35,7 +35,7 @@ var (
 	// ErrDamaged says that the bytes differ from the bytes that were written.
 	ErrDamaged = errors.New("the file is damaged")
 	// ErrVersion says that the file has another version of the format, or holds another message.
-	ErrVersion = errors.New("the file is of another version")
+	ErrVersion = errors.New("the file has another version")
 )
 
 // encode makes the bytes of a file. The same message gives the same bytes.
@@ -59,7 +59,7 @@ func decode(data []byte, k kind, into proto.Message) error {
 	case len(data) < headerSize+sha256.Size:
 		return fmt.Errorf("%w: it has only %d bytes", ErrDamaged, len(data))
 	case string(data[:len(magic)]) != magic:
-		return fmt.Errorf("%w: it does not begin as a mirror does", ErrDamaged)
+		return fmt.Errorf("%w: it does not begin like a mirror", ErrDamaged)
 	}
 	// The version is checked before the checksum, because a newer format may have another checksum.
 	if version := binary.BigEndian.Uint32(data[8:]); version != FormatVersion {
@@ -73,7 +73,7 @@ func decode(data []byte, k kind, into proto.Message) error {
 		return fmt.Errorf("%w: the checksum does not fit", ErrDamaged)
 	}
 	if got := kind(binary.BigEndian.Uint32(data[12:])); got != k {
-		return fmt.Errorf("%w: it holds something of kind %d, expected %d", ErrVersion, got, k)
+		return fmt.Errorf("%w: it holds a message of kind %d, expected %d", ErrVersion, got, k)
 	}
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body[headerSize:], into); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)

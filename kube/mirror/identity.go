@@ -70,7 +70,7 @@ func (id *identity) usable(node string) error {
 	// The pods and node addresses belong to one node. A disk that was moved must not serve them on
 	// another node.
 	if id.node != node {
-		return fmt.Errorf("it is of node %q", id.node)
+		return fmt.Errorf("it belongs to node %q", id.node)
 	}
 	return nil
 }

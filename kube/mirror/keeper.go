@@ -206,7 +206,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 		if err != nil {
 			return retry * s.cfg.Delay, "failed", err
 		}
-		text := fmt.Sprintf("the local mirror of %s was of another cluster (%s, this one is %s); it is kept as %s",
+		text := fmt.Sprintf("the local mirror of %s belonged to another cluster (%s, this one is %s); it is kept as %s",
 			savedAt(have.saved), called(have), called(now), path)
 		s.log.Error(text)
 		s.locked(func() {
@@ -227,7 +227,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 	if left <= 0 {
 		return 0, "", nil
 	}
-	return left, "empty", fmt.Errorf("the source has no service at all, so none is served: the copy of %s on disk keeps its %d until that has lasted %s",
+	return left, "empty", fmt.Errorf("the source has no service, so none is served; the copy of %s on disk keeps its %d services until the source has been empty for %s",
 		savedAt(have.saved), have.services, s.cfg.ConfirmEmpty)
 }
 

@@ -437,7 +437,7 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 		p.knows(true)
 		p.passes(3 * time.Second)
 		p.holds("shop/api", "shop/web")
-		p.health(true, "the source has no service at all, so none is served: the copy of 2026-01-02T03:04:05Z on disk keeps its 2 until that has lasted 10m0s")
+		p.health(true, "the source has no service, so none is served; the copy of 2026-01-02T03:04:05Z on disk keeps its 2 services until the source has been empty for 10m0s")
 		p.passes(5 * time.Minute)
 	})
 	withSource(t, disk, func(p *run) { // not at the end either, and the time starts again
@@ -492,7 +492,7 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 		p.delivers(cluster("b", service("other", 1)))
 		p.knows(true, "shop/other")
 		p.passes(3 * time.Second)
-		p.health(true, "was of another cluster")
+		p.health(true, "belonged to another cluster")
 		p.health(true, "it is kept as d/snapshot.foreign")
 		if m := p.holds("shop/other"); m.GetRevision() != 1 {
 			p.Errorf("revision %d", m.GetRevision())
@@ -514,7 +514,7 @@ func TestAnEmptyForeignClusterIsForeign(t *testing.T) {
 		p.delivers(cluster("b"))
 		p.passes(3 * time.Second)
 		p.holds()
-		p.health(true, "was of another cluster")
+		p.health(true, "belonged to another cluster")
 	})
 	if disk.Content("d/snapshot.foreign") == nil {
 		t.Error("it is not kept")
@@ -531,7 +531,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 		file string // final path
 	}{
 		"damaged":         {[]byte("garbage"), "d/snapshot: the file is damaged: it has only 7 bytes; it is kept as d/snapshot.damaged", "d/snapshot.damaged"},
-		"of another node": {ofNode("n2"), `local mirror not used: it is of node "n2"`, ""},
+		"of another node": {ofNode("n2"), `local mirror not used: it belongs to node "n2"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := durabletest.New()

@@ -80,7 +80,7 @@ func load[M any](s *Store, name string, decode func([]byte) (M, error)) (M, erro
 	}
 	kept, aside := s.putAside(name, damagedSuffix)
 	if aside != nil {
-		return none, fmt.Errorf("read local mirror %s: %w; it stays there: %w", path, err, aside)
+		return none, fmt.Errorf("read local mirror %s: %w; it cannot be renamed: %w", path, err, aside)
 	}
 	return none, fmt.Errorf("read local mirror %s: %w; it is kept as %s", path, err, kept)
 }

@@ -17,7 +17,7 @@ func (r *report) sourceRanges(in []string) []string {
 		if prefix, err := ParsePrefix(text); err == nil {
 			canonical = prefix.String()
 		} else {
-			r.add(at("spec.loadBalancerSourceRanges", i), "%v; it admits no client, and load balancer addresses without another range admit none at all", err)
+			r.add(at("spec.loadBalancerSourceRanges", i), "%v; it admits no client, and load balancer addresses without another range admit no client", err)
 		}
 		if !slices.Contains(out, canonical) {
 			out = append(out, canonical)

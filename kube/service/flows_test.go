@@ -32,7 +32,7 @@ func flow(frontend, backend string) service.Flow {
 func TestStaleFlows(t *testing.T) {
 	all := []service.Flow{
 		flow("10.96.0.10:53", "10.0.0.1:5353"),     // serving, here
-		flow("10.96.0.10:53", "10.0.0.2:5353"),     // serving on another node: policies do not matter
+		flow("10.96.0.10:53", "10.0.0.2:5353"),     // serving, other node: no policies
 		flow("10.96.0.10:53", "10.0.0.3:5353"),     // terminating, still serving
 		flow("10.96.0.10:53", "10.0.0.4:5353"),     // no longer serving
 		flow("10.96.0.10:53", "10.0.0.1:53"),       // old port of a serving endpoint

@@ -238,7 +238,7 @@ func (r *resolver) allowed(all []address) []address {
 	return slices.DeleteFunc(all, func(a address) bool {
 		refused := !slices.ContainsFunc(r.cfg.ExternalIPs, func(p netip.Prefix) bool { return p.Contains(a.ip) })
 		if refused {
-			r.report(externalIPs, fmt.Sprintf("%s is not served: it is in no network that external IPs may be of", a.text))
+			r.report(externalIPs, fmt.Sprintf("%s is not served: it is in no network of allowed external IPs", a.text))
 		}
 		return refused
 	})

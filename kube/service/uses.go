@@ -92,7 +92,7 @@ func (u *usage) fault(slice *messages.EndpointSlice) string {
 	case u.view.GetNotServed()+u.view.GetRefused() != "":
 		return "the service is not served: " + u.view.GetNotServed() + u.view.GetRefused()
 	case slice.GetHeadless():
-		return "the slice is labelled as that of a headless service"
+		return "the slice has the label of a headless service"
 	case slice.GetFamily() == messages.IPFamily_FAMILY_UNSPECIFIED:
 		return "the slice has host names"
 	case !slices.ContainsFunc(u.service.GetClusterIps(), clusterIP):
@@ -114,9 +114,9 @@ func (u *usage) why(slice *messages.EndpointSlice, use *Use) string {
 	case !ok || a.family() != slice.GetFamily():
 		return fmt.Sprintf("not an address of %s that can be used", familyWord(slice.GetFamily()))
 	case !e.GetReady() && use.Forwards > 0 && e.GetTerminating() && e.GetServing():
-		return "terminating, and used for want of ready ones"
+		return "terminating, and used because no other endpoint is ready"
 	case !e.GetReady() && use.Forwards > 0:
-		return "not ready; it is ready in another slice, which counts"
+		return "not ready in this slice; the slice in which it is ready counts"
 	case !e.GetReady() && e.GetTerminating() && e.GetServing():
 		return "terminating, while other endpoints are ready"
 	case !e.GetReady() && e.GetTerminating():

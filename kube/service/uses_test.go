@@ -33,7 +33,7 @@ func TestUses(t *testing.T) {
 		{
 			"of terminating ones those that serve are used for want of others", nil,
 			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1@n1 notready serving terminating")},
-			[]string{"10.0.0.1 1/1: terminating, and used for want of ready ones"},
+			[]string{"10.0.0.1 1/1: terminating, and used because no other endpoint is ready"},
 		},
 		{
 			"where the policy is Local those of other nodes are not used", internalLocal,
@@ -66,7 +66,7 @@ func TestUses(t *testing.T) {
 		{
 			"in two slices the ready one counts", nil,
 			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1@n1 notready"), sliceOf("t", "10.0.0.1@n1")},
-			[]string{"10.0.0.1 1/1: not ready; it is ready in another slice, which counts", "10.0.0.1 1/1"},
+			[]string{"10.0.0.1 1/1: not ready in this slice; the slice in which it is ready counts", "10.0.0.1 1/1"},
 		},
 		{
 			"addresses that are none", nil,
@@ -87,7 +87,7 @@ func TestUses(t *testing.T) {
 		{
 			"a slice of a headless service", nil,
 			[]*messages.EndpointSlice{{Namespace: "default", Service: "web", Family: v4, Headless: true, Endpoints: []*messages.Endpoint{ep("10.0.0.1")}}},
-			[]string{"10.0.0.1 0/0: the slice is labelled as that of a headless service"},
+			[]string{"10.0.0.1 0/0: the slice has the label of a headless service"},
 		},
 		{
 			"host names", nil,

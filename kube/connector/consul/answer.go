@@ -104,7 +104,7 @@ func (*answer) end(d *json.Decoder) error {
 	_, err := d.Token()
 	switch {
 	case err == nil:
-		return own("more follows behind the answer")
+		return own("more follows after the answer")
 	case errors.Is(err, io.EOF):
 		return nil
 	}

@@ -25,12 +25,12 @@ func decode(answer []byte, id uint16, q dnsmessage.Question) (m message, mine bo
 		return m, false, fmt.Errorf("decode the answer: %w", err)
 	}
 	if h.ID != id || !h.Response || h.OpCode != 0 {
-		return m, false, errors.New("the answer is none to this query")
+		return m, false, errors.New("the answer belongs to another query")
 	}
 	questions, err := p.AllQuestions()
 	if err != nil || len(questions) != 1 || questions[0].Type != q.Type || questions[0].Class != q.Class ||
 		!strings.EqualFold(questions[0].Name.String(), q.Name.String()) {
-		return m, false, errors.New("the answer is none to this question")
+		return m, false, errors.New("the answer belongs to another question")
 	}
 	switch {
 	case h.Truncated:

@@ -125,7 +125,7 @@ func (d *differ) service(w Want) bool {
 		}
 		return w.Service != nil
 	case !d.owns(have):
-		d.report(w, catalog.ReasonForeign, "Service %s/%s is not the connector's and is not touched", have.Namespace, have.Name)
+		d.report(w, catalog.ReasonForeign, "Service %s/%s does not belong to the connector and is not changed", have.Namespace, have.Name)
 		return false
 	case have.DeletionTimestamp != nil:
 		return false // Kubernetes is deleting it; a later pass creates it again
@@ -161,7 +161,7 @@ func merged(have, want *corev1.Service) *corev1.Service {
 func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
 	have, service := d.slices[want.Name], d.services[w.Name]
 	if have != nil && !d.owns(have) {
-		d.report(w, catalog.ReasonForeign, "EndpointSlice %s/%s is not the connector's and is not touched", have.Namespace, have.Name)
+		d.report(w, catalog.ReasonForeign, "EndpointSlice %s/%s does not belong to the connector and is not changed", have.Namespace, have.Name)
 		return
 	}
 	if have != nil && have.DeletionTimestamp != nil {

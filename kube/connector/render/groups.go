@@ -81,7 +81,7 @@ func (r *renderer) listening(i admitted, ports []port) []port {
 		}
 	}
 	if served < len(i.Ports) {
-		r.report(cmp.Or(i.ID, i.Address), catalog.ReasonPort, "%d of its ports are none of the service", len(i.Ports)-served)
+		r.report(cmp.Or(i.ID, i.Address), catalog.ReasonPort, "the service does not have %d of its ports", len(i.Ports)-served)
 	}
 	return out
 }

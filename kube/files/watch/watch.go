@@ -53,7 +53,7 @@ func Run(ctx context.Context, dir string, pace Pace, log *slog.Logger, look func
 				failures = nil
 				continue
 			}
-			log.Warn("file events", "file", dir, "err", err)
+			log.Warn("watching for file events failed", "file", dir, "err", err)
 		case <-settled.C:
 			since = time.Time{}
 			w.follow()
