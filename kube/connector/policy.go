@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// AddNode adds the addresses of a Node and its pod networks to a policy, so that instances must not
-// have them.
+// AddNode adds the addresses of a node and of its pods to a policy: instances must not have them.
 func AddNode(p *catalog.Policy, n *corev1.Node) {
 	for _, a := range n.Status.Addresses {
 		if addr, err := netip.ParseAddr(a.Address); err == nil { // others are names

@@ -102,8 +102,8 @@ func TestLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestQuietAPIServer: without changes and bookmarks the watches stay healthy for hours. An API
-// server sends bookmarks only after a change since its start.
+// TestQuietAPIServer: watches without changes and without bookmarks are well for hours. An API
+// server sends bookmarks only of kinds that have changed since its start.
 func TestQuietAPIServer(t *testing.T) {
 	balanced(t, func(t *testing.T, lb *link, api *apiServer, r *running) {
 		dialed := lb.connections()

@@ -98,8 +98,8 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if config.UserAgent != "" {
 		rc.UserAgent = config.UserAgent
 	}
-	// A short timeout finds a dead address soon, so that the next one is tried, and so that the API
-	// server is found soon after its return.
+	// A short time limit shows a dead address soon. The client then tries the next address, and
+	// finds the API server soon after its return.
 	rc.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	rereadToken(rc)
 	return rc, nil

@@ -90,7 +90,7 @@ func (s *stage) pass(names ...string) (writes []string) {
 	return nil
 }
 
-// clusterIPs are those of the Services by name.
+// clusterIPs returns the cluster IPs of the Services, by name.
 func (s *stage) clusterIPs() map[string]string {
 	out := map[string]string{}
 	seen, _, _ := s.store.Observe()

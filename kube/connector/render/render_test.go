@@ -125,7 +125,7 @@ func TestA4AllUnhealthy(t *testing.T) {
 	if len(c.slices) != 0 || c.services["web"].Spec.ClusterIP != ip {
 		t.Errorf("%d slices, Service %+v", len(c.slices), c.services["web"])
 	}
-	// The same where the ports are those of the instances.
+	// The same for ports that come from the instances.
 	c.reconcile(options, catalog.Service{Name: "web"})
 	equal(t, "ports", c.ports("web"), "http=80/TCP")
 }
