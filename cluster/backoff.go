@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// errorFactor stretches the back-off after errors: a store that does not answer needs longer pauses
-// than one with conflicts.
+// errorFactor makes the back-off after errors longer than after conflicts, because a store that
+// does not answer needs longer pauses.
 const errorFactor = 16
 
 // delays is an exponential back-off with full jitter, so that nodes that failed together do not
-// retry together. It never gives up, and draws from an injected source of randomness, so that tests
-// in virtual time are deterministic. It belongs to one goroutine.
+// retry together. It never gives up. Its source of randomness is injected, so that tests in virtual
+// time are deterministic. It belongs to one goroutine.
 type delays struct {
 	min, max time.Duration
 	rand     *rand.Rand

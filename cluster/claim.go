@@ -9,12 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// identity is the name of this node and the IDs that it has had. The loop keeps it; decisions only
-// read it.
+// identity holds the name of this node and its earlier IDs. The loop keeps it; decisions only read
+// it.
 type identity struct {
 	name string
-	// held is the ID that this process has held, 0 = none so far, and heldUID the UID under which
-	// it did.
+	// held is the ID that this process has held, 0 = none so far. heldUID is the UID under which it
+	// held the ID.
 	held    uint32
 	heldUID string
 	// lastID and lastUID come from the local mirror, which an earlier process has written.
@@ -24,8 +24,8 @@ type identity struct {
 	confirmed bool
 }
 
-// remembered is the ID that this node has used, in this process or in an earlier one, unless its
-// Node object has been recreated since.
+// remembered returns the ID that this node has used, in this process or in an earlier one. It
+// returns 0 if the Node object has been created again since then.
 func (s identity) remembered(uid string) uint32 {
 	if s.held != 0 {
 		return s.held
@@ -41,7 +41,7 @@ func (s identity) remembered(uid string) uint32 {
 type claim struct {
 	state  messages.ClaimState
 	id     uint32
-	uid    string // under which it is held
+	uid    string // UID under which the ID is held
 	reason string
 	op     *operation
 }
@@ -72,9 +72,9 @@ func decideClaim(in input) claim {
 	}
 }
 
-// target is the ID that this node should have, so that it never changes while pod and tunnel
-// addresses derive from it: the one it holds, otherwise the one in the store under its name,
-// otherwise the remembered one.
+// target returns the ID that this node should have: the ID that it holds, otherwise the ID in the
+// store under its name, otherwise the remembered ID. The ID must not change while pod and tunnel
+// addresses derive from it.
 func (in input) target(remembered uint32) uint32 {
 	if in.self.held != 0 {
 		return in.self.held
@@ -93,8 +93,8 @@ func (in input) target(remembered uint32) uint32 {
 	}
 }
 
-// holderOf names the holder of an ID unless it is this node. An undecodable record belongs to this
-// node only if the name record of this node has the ID.
+// holderOf names the holder of an ID; "" if this node holds it. An undecodable record belongs to
+// this node only if the name record of this node has the ID.
 func (in input) holderOf(id uint32) string {
 	e := in.keys.ids[id]
 	switch {
@@ -116,8 +116,8 @@ func (in input) claimFree(uid string) claim {
 	case name.err != nil:
 		return pending(0, "the name record of %s cannot be decoded and no other key has its ID; delete %s to let it join as a new node",
 			self, in.keys.layout.name(self))
-	// Without Kubernetes the node may be one that was removed, whose ID collectors would release
-	// again.
+	// Without Kubernetes this node may be one that was removed. Collectors would then release its
+	// ID again.
 	case !in.view.known:
 		return pending(0, "waiting for Kubernetes to report node %s", self)
 	case in.view.without(self):
@@ -130,12 +130,12 @@ func (in input) claimFree(uid string) claim {
 	return claim{state: messages.ClaimState_CLAIM_PENDING, reason: "claiming an ID", op: op}
 }
 
-// claimAgain claims an ID that this node has used and that is free.
+// claimAgain claims a free ID that this node has used.
 func (in input) claimAgain(id uint32, uid string) claim {
 	if in.view.without(in.self.name) {
 		return pending(id, "node %s is not in Kubernetes and its ID %d has been released", in.self.name, id)
 	}
-	// The UID may be unknown while Kubernetes is away; the last known one keeps the record
+	// The UID may be unknown while Kubernetes is away. The last known UID keeps the record
 	// comparable.
 	uid = or(uid, or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
 	op, err := in.keys.take(verbClaim, &messages.NodeRecord{Id: id, Name: in.self.name, Uid: uid})
@@ -145,13 +145,13 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("claiming ID %d again", id), op: op}
 }
 
-// adopt holds an ID that the store has under the name of this node. This process must have written
-// the record at least once: the write tells collectors that the node is alive.
+// adopt holds an ID that the store has under the name of this node. This process must write the
+// record at least once, because the write tells collectors that the node is alive.
 func (in input) adopt(id uint32, uid string) claim {
 	k, self := in.keys, in.self
 	idEntry, nameEntry := k.ids[id], k.names[self.name]
 	stored := idEntry.value.GetUid()
-	// An undecodable id record has no UID; the name record of the pair has the same one.
+	// An undecodable id record has no UID. The name record of the pair has the same UID.
 	if !idEntry.known {
 		stored = nameEntry.value.GetUid()
 	}
@@ -173,8 +173,8 @@ func (in input) adopt(id uint32, uid string) claim {
 		return pending(id, "%v", err)
 	}
 	if self.held == id && idEntry.known {
-		// The ID is undisputed, the record is only out of date. Until it is written, the ID is held
-		// under the UID that it has.
+		// The ID is undisputed, and only the record is out of date. Until the record is written,
+		// the ID is held under its old UID.
 		held.op, held.uid = op, or(stored, held.uid)
 		return held
 	}

@@ -12,20 +12,20 @@ import (
 
 var testLayout = etcdLayout{prefix: DefaultPrefix}
 
-// claimCase is a keyspace, an observer and what becomes of its claim. Every case is decided,
-// carried out and decided again until nothing is left to write.
+// claimCase is a keyspace, an observer and the expected outcome of its claim. The test decides and
+// carries out each case until there is nothing left to write.
 type claimCase struct {
 	name  string
 	store func(*model)
 	self  identity // name is "me" unless set
 	nodes *messages.NodeInput
-	// first and last are the states before anything was written and at the end.
+	// first is the state before any write, last the state at the end.
 	first, last messages.ClaimState
 	id          uint32
 	reason      string // part of the last reason
 	// verbs are the operations on the way.
 	verbs []verb
-	// stored are the records in the end: "id name uid".
+	// stored are the records at the end: "id name uid".
 	stored []string
 }
 
@@ -255,7 +255,7 @@ func TestDecideClaim(t *testing.T) {
 	}
 }
 
-// learn is what the loop makes of a transaction that was carried out.
+// learn applies a transaction that was carried out, like the loop.
 func learn(in input, d decision, m *model) input {
 	if d.op.verb == verbClaim || d.op.verb == verbAdopt {
 		in.self.confirmed = true
@@ -267,7 +267,7 @@ func learn(in input, d decision, m *model) input {
 	return in
 }
 
-// storedRecords lists the id records that can be understood: "id name uid".
+// storedRecords lists the decodable id records: "id name uid".
 func storedRecords(k *keyspace) []string {
 	var list []string
 	for id := uint32(1); id < 20; id++ {
@@ -278,8 +278,8 @@ func storedRecords(k *keyspace) []string {
 	return list
 }
 
-// TestLastGoodRecordKeepsTheClaim damages both records of a node that runs: it goes on with what it
-// knew and repairs them.
+// TestLastGoodRecordKeepsTheClaim damages both records of a running node: the node keeps the last
+// good records and repairs the damaged ones.
 func TestLastGoodRecordKeepsTheClaim(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 4, "me", "u")
@@ -301,7 +301,7 @@ func TestLastGoodRecordKeepsTheClaim(t *testing.T) {
 	}
 }
 
-// TestFenceIsLifted lets the other node give the disputed ID up.
+// TestFenceIsLifted: the fence ends when the other node gives the disputed ID up.
 func TestFenceIsLifted(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 4, "b", "x")
@@ -345,8 +345,8 @@ func TestRivalsForOneID(t *testing.T) {
 	}
 }
 
-// TestNewUIDThatCannotBeWritten re-creates the Node of a running agent while its write of the new
-// UID fails: the node is no rival of itself.
+// TestNewUIDThatCannotBeWritten creates the Node of a running agent again while the agent's write
+// of the new UID fails: the node does not fence itself.
 func TestNewUIDThatCannotBeWritten(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 1, "n1", "old")

@@ -40,9 +40,9 @@ type ClientConfig struct {
 	Logger *slog.Logger
 }
 
-// NewClient makes a client of etcd v3. It does not connect yet, so that an etcd that is down is no
-// error: the Syncer retries without limit. It fails if the endpoints or the TLS files are unusable.
-// The caller closes the client after every Syncer that uses it has returned.
+// NewClient makes a client of etcd v3. It does not connect, so it does not fail while etcd is down;
+// the Syncer retries without limit. It fails if the endpoints or the TLS files are unusable. The
+// caller closes the client after every Syncer that uses it has returned.
 func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
 	tlsConfig, err := cfg.tls()
 	if err != nil {

@@ -85,8 +85,8 @@ func (a *authority) issue(t *testing.T, name string, serial int64) {
 	a.write(t, name+".key", "PRIVATE KEY", raw)
 }
 
-// serveTLS puts a door in front of an etcd that only opens to a certificate of the authority, and
-// tells which one it was.
+// serveTLS puts a TLS server in front of an etcd. It accepts only clients with a certificate of the
+// authority, and reports their certificates.
 func serveTLS(t *testing.T, a *authority, etcd *Embedded, asked chan<- string) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.file("server.pem"), a.file("server.key"))
@@ -144,7 +144,7 @@ func pass(t *testing.T, client net.Conn, etcd *Embedded) {
 	ends.Wait()
 }
 
-// TestClientTLS talks to a server that checks certificates, and again, without a new client, after
+// TestClientTLS connects to a server that checks certificates, and again with the same client after
 // the certificate was replaced.
 func TestClientTLS(t *testing.T) {
 	a := newAuthority(t)

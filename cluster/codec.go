@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxRecord bounds a NodeRecord: a name, a UID and a number, with room for fields that a later
-	// version adds.
+	// maxRecord bounds a NodeRecord: a name, a UID and a number, with room for fields of later
+	// versions.
 	maxRecord = 4 << 10
 	// maxAddresses bounds NodeAddresses: some hundred prefixes.
 	maxAddresses = 64 << 10
-	// maxUID bounds metadata.uid, which the API server limits to less.
+	// maxUID bounds metadata.uid; the limit of the API server is lower.
 	maxUID = 256
 )
 
@@ -39,15 +39,15 @@ func encodeRecord(r *messages.NodeRecord) (string, error) { return encode(r, max
 
 func encodeAddresses(a *messages.NodeAddresses) (string, error) { return encode(a, maxAddresses) }
 
-// decode is the inverse of encode. It ignores unknown fields: an agent of a later version may write
-// more of them.
+// decode is the inverse of encode. It ignores unknown fields, because an agent of a later version
+// may write new ones.
 func decode(value []byte, m proto.Message, limit int) error {
 	if len(value) > limit {
 		return fmt.Errorf("%w: %w: %d of %d bytes", ErrUndecodable, ErrTooLarge, len(value), limit)
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(value, m); err != nil {
-		// protojson varies its error texts between builds on purpose; the reason must not change as
-		// long as the value does not.
+		// protojson varies its error texts between builds on purpose. The reason must stay the same
+		// as long as the value does, so it does not contain them.
 		return fmt.Errorf("%w: not the JSON of a %s", ErrUndecodable, m.ProtoReflect().Descriptor().Name())
 	}
 	return nil
@@ -88,8 +88,8 @@ func decodeAddresses(key parsedKey, value []byte) (*messages.NodeAddresses, erro
 }
 
 // canonicalAddresses returns the distinct addresses "ip/len" in canonical form and order, and the
-// invalid ones. It keeps the host part, and the length matters: 10.0.0.1/24 and 10.0.0.1/16 are
-// different addresses.
+// invalid texts. It keeps the host part and the length: 10.0.0.1/24 and 10.0.0.1/16 are different
+// addresses.
 func canonicalAddresses(texts []string) (canonical, invalid []string) {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {
@@ -112,7 +112,7 @@ func canonicalAddresses(texts []string) (canonical, invalid []string) {
 	return canonical, invalid
 }
 
-// unmappedBits is the prefix length of an address after ::ffff:0:0/96 has been taken off.
+// unmappedBits returns the prefix length of an address without the prefix ::ffff:0:0/96.
 func unmappedBits(p netip.Prefix) int {
 	if p.Addr().Is4In6() {
 		return max(p.Bits()-96, 0)

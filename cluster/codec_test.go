@@ -54,7 +54,7 @@ func TestDecodeRecordRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeNewerRecord reads what a later version may write.
+// TestDecodeNewerRecord reads a record with fields of a later version.
 func TestDecodeNewerRecord(t *testing.T) {
 	got, err := decodeRecord(parsedKey{kind: kindID, id: 3}, []byte(`{"id":3,"name":"n1","rack":{"row":7}}`))
 	if err != nil || got.GetId() != 3 {
@@ -102,8 +102,8 @@ func TestEncodeTooLarge(t *testing.T) {
 	}
 }
 
-// FuzzDecode throws bytes at every decoder: none panics, and what one accepts survives being
-// written and read again.
+// FuzzDecode gives arbitrary bytes to every decoder: no decoder panics, and an accepted value is
+// the same after it was written and read again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"id":3,"name":"n1","uid":"u"}`))
 	f.Add([]byte(`{"name":"n1","vppAddresses":["10.0.0.1/24","2001:db8::1/64"]}`))
@@ -123,8 +123,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// again writes and reads a value; the canonical form may be a little longer than what was accepted,
-// so too large is no failure.
+// again writes and reads a value. "Too large" is no failure, because the canonical form may be a
+// little longer than the accepted bytes.
 func again[T proto.Message](t *testing.T, value T, encode func(T) (string, error), decode func([]byte) (T, error)) {
 	t.Helper()
 	text, err := encode(value)

@@ -2,17 +2,17 @@ package cluster
 
 import "time"
 
-// absence is the time since which this observer has missed a node in Kubernetes without
-// interruption, and the last write to that node's keys: a node that writes is alive, so its grace
+// absence holds the time since which this observer has missed a node in Kubernetes without
+// interruption, and the last write to that node's keys. A node that writes is alive, so its grace
 // period starts again.
 type absence struct {
 	since time.Time
 	mod   int64
 }
 
-// observeAbsence returns the absences of the nodes of the keyspace that are missing in Kubernetes;
-// seen are the earlier ones. An incomplete view resets all grace periods, because it does not prove
-// the absence of a node.
+// observeAbsence returns the absences of nodes that are in the keyspace and missing in Kubernetes;
+// seen holds the earlier absences. An incomplete view resets all grace periods, because it does not
+// prove the absence of a node.
 func observeAbsence(seen map[string]absence, k *keyspace, v view, self string, now time.Time) map[string]absence {
 	if !v.complete(self) {
 		return nil
@@ -30,8 +30,8 @@ func observeAbsence(seen map[string]absence, k *keyspace, v view, self string, n
 	return absent
 }
 
-// observeTouched updates seen after a change of the keys of some nodes. It costs as much as has
-// changed, not as much as there is.
+// observeTouched updates seen after a change of the keys of some nodes. Its cost depends on the
+// number of changed nodes, not on the size of the cluster.
 func observeTouched(seen map[string]absence, names []string, k *keyspace, v view, self string, now time.Time) {
 	if !v.complete(self) {
 		return
@@ -41,19 +41,20 @@ func observeTouched(seen map[string]absence, names []string, k *keyspace, v view
 	}
 }
 
-// observe updates absent for one node, with its start from seen if the node has not written since.
+// observe updates absent for one node. The start comes from seen if the node has not written since
+// then.
 func observe(absent, seen map[string]absence, name string, k *keyspace, v view, self string, now time.Time) {
 	if v.nodes[name] != nil || name == self {
 		delete(absent, name)
 		return
 	}
 	mod := k.lastWrite(name)
-	// No key is left to delete, or one that must not be deleted.
+	// There is no key to delete, or an undecodable key that must not be deleted.
 	if mod == 0 || k.doubtful(name) {
 		delete(absent, name)
 		return
 	}
-	// The same last write: the node has been silent since, and its grace period continues.
+	// The last write is the same, so the node has been silent and its grace period continues.
 	if old, ok := seen[name]; ok && old.mod == mod {
 		absent[name] = old
 		return
@@ -75,7 +76,7 @@ func (k *keyspace) doubtful(name string) bool {
 	return k.names[name].err != nil || k.addresses[name].err != nil
 }
 
-// lastWrite is the revision of the last write to any key of a node.
+// lastWrite returns the revision of the last write to any key of a node.
 func (k *keyspace) lastWrite(name string) int64 {
 	mod := max(k.names[name].mod, k.addresses[name].mod)
 	for _, id := range k.owners[name] {
@@ -84,9 +85,9 @@ func (k *keyspace) lastWrite(name string) int64 {
 	return mod
 }
 
-// decideCollect returns the transaction that collects one node whose grace period is over,
-// otherwise the time at which the next one ends. Of several nodes it takes the one that is due
-// first, by name among equals.
+// decideCollect returns the transaction that collects a node whose grace period is over, otherwise
+// the time at which the next grace period ends. If several nodes are due, it takes the earliest, by
+// name among equals.
 func decideCollect(in input) (*operation, time.Time) {
 	if !in.connected || !in.view.complete(in.self.name) {
 		return nil, time.Time{}

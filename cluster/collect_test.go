@@ -112,7 +112,8 @@ func TestNothingIsCollected(t *testing.T) {
 	}
 }
 
-// TestClockNeedsUninterruptedAbsence lets the node, or the view, come back for a moment.
+// TestClockNeedsUninterruptedAbsence: the node is back for a moment, or the view is incomplete for
+// a moment; the grace period starts again.
 func TestClockNeedsUninterruptedAbsence(t *testing.T) {
 	for name, interruption := range map[string]view{
 		"node seen":   view{}.next(nodesOf("me", node("me", "u"), node("b", "ub"))),
@@ -134,7 +135,7 @@ func TestClockNeedsUninterruptedAbsence(t *testing.T) {
 	}
 }
 
-// TestHalvesAreCollected finds what is left of a node when parts are missing already.
+// TestHalvesAreCollected: a node is collected although some of its keys are missing already.
 func TestHalvesAreCollected(t *testing.T) {
 	for name, lose := range map[string][]string{
 		"addresses only": {testLayout.id(2), testLayout.name("b")},

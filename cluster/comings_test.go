@@ -17,14 +17,14 @@ import (
 
 var members = flag.Int("members", 40, "number of nodes in TestComingsAndGoings")
 
-// crowd is many nodes on one store, of which some come, go, crash and start again.
+// crowd is many nodes on one store. Some of them come, go, crash and start again.
 type crowd struct {
 	*testing.T
 	place
 	clock *testClock
 	rand  *rand.Rand
 	nodes map[string]*messages.Node
-	// running are the agents, and had the IDs that their nodes have had.
+	// running are the agents, had the earlier IDs of their nodes.
 	running map[string]*agent
 	had     map[string]uint32
 	made    int
@@ -34,7 +34,7 @@ type crowd struct {
 	wrong   []string
 }
 
-// hear notes who holds an ID, and whether another agent does at the same time.
+// hear notes which agent holds an ID, and whether another agent holds it at the same time.
 func (c *crowd) hear(name string, s *messages.ClusterState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *crowd) start(names []string) {
 	c.tell()
 }
 
-// kill ends agents without a word.
+// kill ends agents without a clean stop.
 func (c *crowd) kill(names []string) {
 	for _, name := range names {
 		c.running[name].stop()
@@ -85,7 +85,7 @@ func (c *crowd) kill(names []string) {
 	}
 }
 
-// tell gives every agent the present Nodes.
+// tell gives every agent the current Nodes.
 func (c *crowd) tell() {
 	nodes := maps.Clone(c.nodes)
 	for name, a := range c.running {
@@ -93,7 +93,7 @@ func (c *crowd) tell() {
 	}
 }
 
-// settle waits until every agent holds an ID; that of a node that has had one is the same.
+// settle waits until every agent holds an ID. A node that had an ID must hold the same one.
 func (c *crowd) settle(what string) {
 	c.Helper()
 	begun := time.Now()
@@ -134,9 +134,9 @@ func (c *crowd) collect(names []string) {
 	}
 }
 
-// TestComingsAndGoings lets nodes join at once, crash and start again, leave for ever and be
-// replaced. No two running agents hold the same ID at any time, a node keeps its ID, and the IDs
-// are dense at the end.
+// TestComingsAndGoings: nodes join at once, crash and start again, leave for ever and are replaced.
+// No two running agents hold the same ID at any time, a node keeps its ID, and the IDs are dense at
+// the end.
 func TestComingsAndGoings(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		c := &crowd{

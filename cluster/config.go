@@ -18,29 +18,29 @@ const (
 // maxNodeName is the longest name of a Kubernetes Node (RFC 1123 subdomain).
 const maxNodeName = 253
 
-// Config configures a Syncer. The zero value of every field but NodeName means its default.
+// Config configures a Syncer. The zero value of a field means its default, except for NodeName.
 type Config struct {
-	// NodeName is the name of this node in Kubernetes. Required; a name that Kubernetes would
-	// accept, at most 253 bytes.
+	// NodeName is the name of this node in Kubernetes. Required. Kubernetes must accept the name;
+	// it has at most 253 bytes.
 	NodeName string
 	// GracePeriod is the time for which this observer must miss a node in Kubernetes without
-	// interruption before it releases the node's ID. Every observer adds up to a tenth of it at
-	// random, so that not all of them collect at once. Default DefaultGracePeriod.
+	// interruption before it releases the node's ID. Every observer adds a random time of up to a
+	// tenth, so that the observers do not collect all at once. Default DefaultGracePeriod.
 	GracePeriod time.Duration
 	// LastID is the ID that an earlier process of this node has held, from the local mirror; 0 =
-	// unknown. A record in the store under this node's name takes precedence; without one (the
-	// store lost its data) the node claims it again, and if another node holds it the claim is
-	// fenced.
+	// unknown. A record in the store under this node's name takes precedence. Without such a record
+	// (the store lost its data) the node claims LastID again. If another node holds LastID, the
+	// claim is fenced.
 	LastID uint32
-	// LastUID is the UID of the Kubernetes Node when LastID was stored; "" = unknown. If Kubernetes
-	// reports another UID, the Node has been recreated, and the Syncer ignores LastID.
+	// LastUID is the UID that the Kubernetes Node had when LastID was stored; "" = unknown. If
+	// Kubernetes reports another UID, the Node has been created again, and the Syncer ignores
+	// LastID.
 	LastUID string
 	// RequestTimeout limits one list or transaction. Default DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// ProbeInterval is the interval of requests that check whether etcd answers and has the
-	// revision that the watch has seen. It bounds the time until the Syncer detects a lost
-	// connection, or an etcd that has lost its data. Other stores are not probed. Default
-	// DefaultProbeInterval.
+	// ProbeInterval is the interval of requests that check whether etcd answers and still has the
+	// revision of the watch. It bounds the time until the Syncer detects a lost connection, or the
+	// loss of etcd's data. Other stores are not probed. Default DefaultProbeInterval.
 	ProbeInterval time.Duration
 	// RelistInterval is the interval of complete lists, in case a watch has missed changes without
 	// an error. Default: 10 minutes with etcd, an hour with Leases.
@@ -50,7 +50,8 @@ type Config struct {
 	// that range after an error, BackoffMax included. Defaults DefaultBackoffMin and
 	// DefaultBackoffMax.
 	BackoffMin, BackoffMax time.Duration
-	// Now is the clock of the grace period, in any goroutine of the Syncer. Default time.Now.
+	// Now is the clock of the grace period. Any goroutine of the Syncer may call it. Default
+	// time.Now.
 	Now func() time.Time
 	// Rand is the source of every random delay; it is used by one goroutine only. Default: seeded
 	// at random.
@@ -87,7 +88,7 @@ func (c Config) validate() error {
 }
 
 // validNodeName reports whether the name can be the last element of a key. It allows more than RFC
-// 1123: it only has to keep a name from being part of the key of another node.
+// 1123, because it only checks that the key of one node cannot be part of the key of another.
 func validNodeName(name string) bool {
 	if name == "" || len(name) > maxNodeName {
 		return false

@@ -16,8 +16,8 @@ import (
 // crowdSize is how many nodes join at once.
 var crowdSize = flag.Int("crowd", 60, "how many nodes claim their first ID at the same moment; CI plays 300")
 
-// TestCrowdJoinsAtOnce lets a crowd of nodes claim their first ID at the same moment: all get one,
-// all different, with no hole (N19, times 15).
+// TestCrowdJoinsAtOnce: many nodes claim their first ID at the same moment. All get different IDs,
+// without a gap (N19, times 15).
 func TestCrowdJoinsAtOnce(t *testing.T) { everywhere(t, testCrowdJoinsAtOnce) }
 
 func testCrowdJoinsAtOnce(t *testing.T, p place) {

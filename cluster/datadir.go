@@ -45,8 +45,8 @@ func lockDir(dir string) (*dirLock, error) {
 
 func (l *dirLock) release() error { return l.file.Close() }
 
-// tryLock takes an exclusive flock(2), as bbolt does on its file, so that it conflicts with any
-// etcd that has the database open.
+// tryLock takes an exclusive flock(2), like bbolt on its file, so that it fails while any etcd has
+// the database open.
 func tryLock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -58,9 +58,9 @@ func tryLock(file *os.File) error {
 	return nil
 }
 
-// checkData checks the data of an earlier process before etcd reads them: etcd waits without limit
-// for a database that another etcd has open, and panics in a goroutine of its own, where no recover
-// of ours runs, when it cannot read it.
+// checkData checks the data of an earlier process before etcd reads them. etcd itself waits without
+// limit for a database that another etcd has open. If it cannot read the database, it panics in a
+// goroutine of its own, in which we cannot recover.
 func checkData(data string, log *zap.Logger) (err error) {
 	member := filepath.Join(data, "member")
 	entries, err := os.ReadDir(member)
@@ -87,10 +87,10 @@ func checkData(data string, log *zap.Logger) (err error) {
 	return nil
 }
 
-// readData reads the database and the log as etcd does, and panics where etcd would. It is etcd's
-// own verification without two of its rules, which hold after an orderly stop only: etcd syncs the
-// entries of its log but not the commit index, so after a kill the database may be ahead of that
-// index. etcd accepts this; a stricter check would keep a killed agent from starting.
+// readData reads the database and the log like etcd, and panics in the same cases. It is etcd's own
+// verification without two of its rules, which are true only after an orderly stop. etcd syncs the
+// entries of its log but not the commit index, so the database may be ahead of that index after a
+// kill. etcd accepts this; a stricter check would keep a killed agent from starting.
 func readData(data string, log *zap.Logger) error {
 	db := backend.NewDefaultBackend(log, datadir.ToBackendFileName(data))
 	defer db.Close() //nolint:errcheck // opened for reading

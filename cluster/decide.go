@@ -19,7 +19,7 @@ const shownProblems = 3
 
 // input is everything that a decision depends on. Decisions do not modify it.
 type input struct {
-	// store is its name, for reasons.
+	// store is the name of the store, for reasons.
 	store string
 	// keys is the keyspace at one revision; nil before the first list.
 	keys *keyspace
@@ -31,8 +31,7 @@ type input struct {
 	// grace is GracePeriod with the jitter of this observer.
 	grace time.Duration
 	now   time.Time
-	// connected reports whether the store answered the latest request; failure is the error if it
-	// did not.
+	// connected is true if the store answered the latest request. Otherwise failure is the error.
 	connected bool
 	failure   string
 	// candidates is the number of IDs to offer for a new ID.
@@ -53,8 +52,8 @@ type decision struct {
 }
 
 // decide is the whole logic of node sync as a pure function: the ID first, then the addresses, then
-// the IDs of other nodes. Its transaction is guarded by the revisions of all keys that the decision
-// depends on, so that a decision on an old snapshot fails and does no harm.
+// the IDs of other nodes. The revisions of all keys on which the decision depends guard its
+// transaction. A decision on an old snapshot fails and does no harm.
 func decide(in input) decision {
 	if in.keys == nil {
 		id := in.self.remembered(in.view.nodes[in.self.name].GetUid())
@@ -76,9 +75,9 @@ func decide(in input) decision {
 	return d
 }
 
-// Unconfirmed is the reason of a claim until the store has answered this process for the first
-// time. It begins with the ID of an earlier process, if there is one: the node keeps using that ID
-// and claims no other.
+// Unconfirmed returns the reason of a claim until the store has answered this process for the first
+// time. It begins with the ID of an earlier process, if there is one, because the node keeps this
+// ID and claims no other.
 func Unconfirmed(id uint32, reason string) string {
 	if id == 0 {
 		return reason
@@ -110,8 +109,8 @@ func reasons(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// candidatesAfter is the number of IDs to offer after a number of conflicts. It starts with one and
-// quadruples, so that a crowd that joins at once needs few rounds.
+// candidatesAfter returns the number of IDs to offer after a number of conflicts. It starts with
+// one and quadruples, so that many nodes that join at once need few rounds.
 func candidatesAfter(conflicts int) int {
 	return min(maxCandidates, 1<<(2*min(conflicts, 8)))
 }

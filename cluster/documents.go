@@ -16,12 +16,12 @@ const (
 	documentsRetry   = time.Second
 )
 
-// Documents follows the keys under a prefix, which ends with "/", until ctx ends. It calls out from
-// its own goroutine with all values, by the rest of their keys, whenever something may have
-// changed, or with the error of a read, which it retries without limit.
+// Documents follows the keys under a prefix, which ends with "/", until ctx ends. Whenever a
+// document may have changed, it calls out from its own goroutine with all values, by the rest of
+// their keys. A failed read calls out with the error, and is retried without limit.
 //
-// After each change it reads all documents again instead of applying the change: they are few and
-// change seldom.
+// After each change it reads all documents again instead of applying the change, because they are
+// few and change seldom.
 func Documents(ctx context.Context, client *clientv3.Client, prefix string, out func(documents map[string][]byte, err error)) {
 	for ctx.Err() == nil {
 		revision, err := listDocuments(ctx, client, prefix, out)

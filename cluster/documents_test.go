@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestDocuments: everything is told at the beginning and after each change; keys beside the prefix
-// are not looked at; an etcd that goes away is told once in a while, and when it is back everything
-// is told again.
+// TestDocuments: all documents are delivered at the start and after each change. Keys outside of
+// the prefix are ignored. While etcd is away, errors are delivered at intervals; when it is back,
+// all documents are delivered again.
 func TestDocuments(t *testing.T) {
 	etcd := startEtcd(t)
 	client := etcd.Client()
@@ -63,8 +63,8 @@ func TestDocuments(t *testing.T) {
 	expect("one is gone", map[string]string{"n1/web": "2"})
 }
 
-// TestDocumentsOfADeadEtcd: what cannot be read is an error that names the prefix, and Documents
-// ends with its context.
+// TestDocumentsOfADeadEtcd: a failed read is an error that names the prefix, and Documents ends
+// with its context.
 func TestDocumentsOfADeadEtcd(t *testing.T) {
 	client, err := NewClient(ClientConfig{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 100 * time.Millisecond})
 	if err != nil {

@@ -23,15 +23,15 @@ const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCloseTimeout = 15 * time.Second
 	embeddedName        = "troupe"
-	// A single member never connects to itself: etcd opens no port for this address, but it must
-	// not change.
+	// A single member never connects to itself, so etcd opens no port for this address. The address
+	// must not change.
 	embeddedPeerURL = "http://127.0.0.1:2380"
 	socketName      = "etcd.sock"
 	// maxSocketPath is the longest path that fits into sun_path of sockaddr_un (unix(7)) with its
 	// NUL.
 	maxSocketPath = 107
-	// A single member waits for no heartbeat of others, so its election timeout can be short:
-	// etcd's default of 1 s is most of its start.
+	// A single member waits for no heartbeat, so its election timeout can be short. The default of
+	// 1 s would be most of its start.
 	embeddedTick, embeddedElection = 20, 100 // milliseconds; etcd wants at least five ticks
 )
 
@@ -41,14 +41,14 @@ type EmbeddedConfig struct {
 	// Dir is the directory of the data, a lock and, by default, the socket. It is created with mode
 	// 0700 if it is missing. Required.
 	Dir string
-	// Listen is the address for clients: "host:port" (port 0 = any free one; no TLS, so a loopback
-	// address), or the absolute path of a unix socket. Default: a socket in Dir, or, where that
-	// path would be too long for a socket, one in a private temporary directory.
+	// Listen is the address for clients: "host:port" (port 0 = any free port; a loopback address,
+	// because there is no TLS), or the absolute path of a unix socket. Default: a socket in Dir, or
+	// in a private temporary directory if the path in Dir is too long for a socket.
 	Listen string
-	// NoSync disables fsync. This is faster, but a power failure may damage the data: for demos and
-	// tests.
+	// NoSync disables fsync, for demos and tests. This is faster, but a power failure may damage
+	// the data.
 	NoSync bool
-	// StartTimeout limits the wait for a server that answers. Default 30 s.
+	// StartTimeout limits the wait until the server answers. Default 30 s.
 	StartTimeout time.Duration
 	// CloseTimeout limits Close. Default 15 s.
 	CloseTimeout time.Duration
@@ -84,7 +84,7 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 
 // OpenEmbedded locks the data directory and checks its contents; it does not start etcd. It fails
 // with ErrLocked if another process has the directory, and with ErrDamaged if the data are
-// unusable: etcd itself would wait without limit or end the process.
+// unusable. etcd itself would wait without limit, or end the process.
 func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	cfg.StartTimeout = or(cfg.StartTimeout, defaultStartTimeout)
 	cfg.CloseTimeout = or(cfg.CloseTimeout, defaultCloseTimeout)
@@ -101,7 +101,7 @@ func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 }
 
 // Start starts etcd and waits until it serves, StartTimeout is over or ctx ends. It must be called
-// once, and Close after it has returned. Client, Endpoints and Err have values only after a
+// once, and Close only after Start has returned. Client, Endpoints and Err have values only after a
 // successful start.
 func (e *Embedded) Start(ctx context.Context) error {
 	if err := e.start(ctx); err != nil {
@@ -120,12 +120,12 @@ func (e *Embedded) Client() *clientv3.Client { return e.client }
 func (e *Embedded) Endpoints() []string { return []string{e.endpoint} }
 
 // Err delivers the error of a listener that failed, and is closed at the end of etcd. An etcd that
-// cannot write its log panics instead: it has acknowledged writes that it could not keep.
+// cannot write its log panics instead, because it has acknowledged writes that it cannot keep.
 func (e *Embedded) Err() <-chan error { return e.server.Err() }
 
-// Close stops etcd within CloseTimeout: requests and watches of other clients end, the data are on
+// Close stops etcd within CloseTimeout. Requests and watches of other clients end, the data are on
 // disk, and the directory is unlocked. After ErrCloseTimeout the server continues to stop, and
-// unlocks the directory at its end. Further calls return the same error.
+// unlocks the directory when it has stopped. Further calls return the same error.
 func (e *Embedded) Close() error {
 	e.closeOnce.Do(func() { e.closeErr = e.close() })
 	return e.closeErr
@@ -149,8 +149,8 @@ func (e *Embedded) start(ctx context.Context) error {
 	}
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = embeddedName + "=" + embeddedPeerURL
-	// A new data directory gets a new cluster ID, so that clients can tell an etcd that has lost
-	// its data from a restarted one.
+	// A new data directory gets a new cluster ID, so that clients can distinguish an etcd without
+	// its old data from a restarted one.
 	cfg.InitialClusterToken = fmt.Sprintf("troupe-%d", time.Now().UnixNano())
 	// Without compaction the database of a long-running agent would grow without limit.
 	cfg.AutoCompactionRetention = "1h"
@@ -211,8 +211,8 @@ func (e *Embedded) close() error {
 	return errors.Join(append(errs, stopServer(e.server, e.cfg.CloseTimeout, e.leave))...)
 }
 
-// leave unlocks the directory, after the end of the server: another process must not open the
-// database before.
+// leave unlocks the directory after the end of the server, because another process must not open
+// the database earlier.
 func (e *Embedded) leave() error {
 	var err error
 	if e.cleanup != "" {
@@ -221,8 +221,8 @@ func (e *Embedded) leave() error {
 	return errors.Join(err, e.lock.release())
 }
 
-// startServer starts etcd and waits until it serves. It returns ErrDamaged where etcd panics or
-// would end the process.
+// startServer starts etcd and waits until it serves. It returns ErrDamaged if etcd panics or wants
+// to end the process.
 func startServer(ctx context.Context, cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -77,7 +77,7 @@ func TestEmbeddedLocked(t *testing.T) {
 	mustPut(t, etcd.Client(), "/k", "v") // the first one does not mind
 	closeEtcd(t, etcd)
 
-	// An etcd that is not ours has the database open, but does not know our lock.
+	// Another etcd has the database open and does not use our lock.
 	file, err := os.Open(filepath.Join(dir, dataDirName, "member", "snap", "db"))
 	if err != nil {
 		t.Fatal(err)
@@ -92,14 +92,14 @@ func TestEmbeddedLocked(t *testing.T) {
 	startEtcdIn(t, dir)
 }
 
-// TestEmbeddedAfterKill starts on what a killed etcd leaves: the files as they are while it runs,
-// at moments when its log says less of what is committed than its database.
+// TestEmbeddedAfterKill starts with the files of a killed etcd. They are copied while etcd runs, at
+// moments at which the database is ahead of the commit index in the log.
 func TestEmbeddedAfterKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	etcd := startEtcdIn(t, dir)
 	for i := range 5 {
 		mustPut(t, etcd.Client(), fmt.Sprintf("/k%d", i), "v")
-		if i%2 == 0 { // the database is ahead of the log for certain
+		if i%2 == 0 { // now the database is ahead of the log
 			etcd.server.Server.Backend().ForceCommit()
 		}
 		killed := filepath.Join(t.TempDir(), "etcd")
@@ -118,7 +118,8 @@ func TestEmbeddedAfterKill(t *testing.T) {
 	}
 }
 
-// TestEmbeddedStopsWhileStarting ends starts at all moments; the directory is free afterwards.
+// TestEmbeddedStopsWhileStarting interrupts starts at various moments; the directory is free
+// afterwards.
 func TestEmbeddedStopsWhileStarting(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	for _, after := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 60 * time.Millisecond} {
@@ -217,7 +218,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 	}
 }
 
-// TestEmbeddedCloseEndsWatches closes an etcd under a watch of a client that does not leave.
+// TestEmbeddedCloseEndsWatches closes an etcd while another client watches and does not close.
 func TestEmbeddedCloseEndsWatches(t *testing.T) {
 	etcd := startEtcd(t)
 	client := newTestClient(t, etcd.Endpoints())
@@ -232,8 +233,8 @@ func TestEmbeddedCloseEndsWatches(t *testing.T) {
 	}
 }
 
-// TestEmbeddedCloseTimeout gives up the wait; the directory is free only when the server is done
-// with it.
+// TestEmbeddedCloseTimeout: after the timeout the directory stays locked until the server has
+// stopped.
 func TestEmbeddedCloseTimeout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	etcd, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
@@ -260,7 +261,7 @@ func TestEmbeddedCloseTimeout(t *testing.T) {
 	}
 }
 
-// TestNewClusterEveryTime shows that an etcd without its data is another cluster.
+// TestNewClusterEveryTime: an etcd without its old data has another cluster ID.
 func TestNewClusterEveryTime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	cluster := func(etcd *Embedded) uint64 {

@@ -14,13 +14,13 @@ import (
 const DefaultPrefix = "/troupe/v1"
 
 // etcdStore keeps the records in etcd. A watch of etcd is silent when nothing changes, but also
-// after a lost connection, and after etcd came back without its data, when it waits for a revision
-// that etcd will reach much later; hence the probe.
+// after a lost connection. It is silent too after etcd has lost its data, because it waits for a
+// revision that etcd reaches much later. The probe finds both cases.
 type etcdStore struct {
 	client *clientv3.Client
 	keys   etcdLayout
-	// seen and cluster are the highest revision passed on and the ID of its etcd cluster; the probe
-	// compares them with etcd.
+	// seen is the highest revision passed on, cluster the ID of its etcd cluster. The probe
+	// compares both with etcd.
 	seen    atomic.Int64
 	cluster atomic.Uint64
 }
@@ -28,8 +28,9 @@ type etcdStore struct {
 var _ prober = (*etcdStore)(nil)
 
 // NewEtcdStore makes a store in etcd, with all keys under a prefix; "" = DefaultPrefix. Clusters
-// that share an etcd need different prefixes: under one prefix the nodes of either would collect
-// the IDs of the other. The caller closes the client after every Syncer that uses it has returned.
+// that share an etcd need different prefixes. Under one prefix the nodes of each cluster would
+// collect the IDs of the other. The caller closes the client after every Syncer that uses it has
+// returned.
 func NewEtcdStore(client *clientv3.Client, prefix string) Store {
 	return &etcdStore{client: client, keys: etcdLayout{or(strings.TrimRight(prefix, "/"), DefaultPrefix)}}
 }
@@ -56,7 +57,8 @@ func (s *etcdStore) list(ctx context.Context) (listed, error) {
 }
 
 // watch satisfies Store. A goroutine opens the watch, because the client blocks while etcd is down.
-// It always asks for a list afterwards: the client itself resumes watches that can be resumed.
+// When the watch ends, watch always asks for a list: the client itself resumes watches that can be
+// resumed.
 func (s *etcdStore) watch(ctx context.Context, after int64, out func([]change)) (int64, error) {
 	// Without this option the watch of a member without a leader is silent instead of broken.
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -103,7 +105,7 @@ func watchError(resp clientv3.WatchResponse, ok bool) error {
 	}
 }
 
-// pass passes on one response.
+// pass passes the changes of one response on.
 func (s *etcdStore) pass(resp clientv3.WatchResponse, out func([]change)) {
 	changes := make([]change, len(resp.Events))
 	for i, e := range resp.Events {

@@ -25,8 +25,8 @@ func comparisons(guards []guard) []clientv3.Cmp {
 	return cmps
 }
 
-// branchOps nests the branches: a transaction for the first one, with that for the rest as its else
-// part.
+// branchOps nests the branches: a transaction for the first branch has the transaction for the rest
+// as its else part.
 func branchOps(branches []branch) []clientv3.Op {
 	if len(branches) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestModelIsEtcd carries the same operations out on the model and on a real etcd: both say the
-// same and hold the same keys. This is what makes the tests on the model worth something.
+// TestModelIsEtcd carries the same operations out on the model and on a real etcd: both give the
+// same results and hold the same keys. So tests on the model are valid for etcd.
 func TestModelIsEtcd(t *testing.T) {
 	client := startEtcd(t).Client()
 	store := NewEtcdStore(client, "")

@@ -14,16 +14,16 @@ type (
 		revision int64
 		pairs    []pair
 	}
-	// changed are later changes, complete revisions in order. Without changes it means that the
+	// changed holds later changes: complete revisions, in order. Without changes it means that the
 	// store answers.
 	changed struct{ changes []change }
 	// probed is the result of a request that checks whether the store answers.
 	probed struct{ err error }
 )
 
-// follower keeps the keyspace of the loop current: it lists, then watches from there; when the
-// watch breaks, it watches again if the store can continue, and lists again if not. It never gives
-// up.
+// follower keeps the keyspace of the loop current. It lists, then watches from the revision of the
+// list. When the watch breaks, it watches again if the store can continue, otherwise it lists
+// again. It never gives up.
 type follower struct {
 	store   Store
 	timeout time.Duration
@@ -31,7 +31,7 @@ type follower struct {
 	backoff delays
 	log     *slog.Logger
 	send    func(any)
-	// relist holds a token while a new list is requested.
+	// relist holds a token while a request for a new list is pending.
 	relist chan struct{}
 }
 
@@ -46,7 +46,7 @@ func (f *follower) askRelist() {
 
 // run follows the store until ctx ends.
 func (f *follower) run(ctx context.Context) {
-	at := int64(0) // the revision from which to watch, 0 = list first
+	at := int64(0) // the watch starts at this revision; 0 = list first
 	for ctx.Err() == nil {
 		var err error
 		if at == 0 {
@@ -79,8 +79,8 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 	return list.revision, nil
 }
 
-// watch sends changes to the loop until the watch ends, or until a new list is requested or due (0
-// and nil).
+// watch sends changes to the loop until the watch ends. When a new list is requested or due, it
+// returns 0 and nil.
 func (f *follower) watch(ctx context.Context, after int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.every)
 	stopped := make(chan struct{})

@@ -24,7 +24,7 @@ type layout interface {
 	parse(key string) parsedKey
 }
 
-// etcdLayout has the keys in etcd, under one prefix.
+// etcdLayout is the layout of etcd: all keys are under one prefix.
 type etcdLayout struct{ prefix string }
 
 // root is the prefix of all keys that the store reads.
@@ -38,17 +38,17 @@ func (l etcdLayout) name(name string) string { return l.root() + "name/" + name 
 
 func (l etcdLayout) addresses(name string) string { return l.root() + "addresses/" + name }
 
-// probe is a key that does not exist; a request for it checks whether etcd answers.
+// probe returns a key that does not exist. A request for it checks whether etcd answers.
 func (l etcdLayout) probe() string { return l.prefix + "/probe" }
 
-// parsedKey is the information in a key about its value.
+// parsedKey is the information in a key: kind, ID or name.
 type parsedKey struct {
 	kind kind
 	id   uint32 // kindID
 	name string // kindName, kindAddresses
 }
 
-// parse satisfies layout: "07" is not 7.
+// parse satisfies layout. It refuses other spellings of an ID, such as "07".
 func (l etcdLayout) parse(key string) parsedKey {
 	family, rest, ok := strings.Cut(strings.TrimPrefix(key, l.root()), "/")
 	if !ok || !strings.HasPrefix(key, l.root()) {

@@ -2,8 +2,7 @@ package cluster
 
 import "testing"
 
-// FuzzKey: a key that is understood is exactly the one that we would write; everything else is
-// unknown.
+// FuzzKey: a parsed key is exactly the key that the layout builds; every other key is unknown.
 func FuzzKey(f *testing.F) {
 	l := etcdLayout{prefix: "/troupe/v1"}
 	for _, key := range []string{l.id(1), l.id(4294967295), l.name("n1"), l.addresses("a.b-c"), l.root() + "id/01", l.root() + "name/a/b", l.root(), "/other/nodes/id/1"} {

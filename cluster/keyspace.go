@@ -25,12 +25,12 @@ type change struct {
 
 // entry is the state of one key.
 type entry[T proto.Message] struct {
-	// value is the last good one; zero if none could be decoded so far.
+	// value is the last good value; zero if no value could be decoded so far.
 	value T
 	known bool
 	// mod is the revision of the last write, decodable or not.
 	mod int64
-	// err is the reason why the present value is undecodable.
+	// err is the reason why the current value is undecodable.
 	err error
 }
 
@@ -47,7 +47,7 @@ type keyspace struct {
 	ids       map[uint32]recordEntry
 	names     map[string]recordEntry
 	addresses map[string]addressEntry
-	// owners lists, by node name, the IDs whose record carries that name, ascending.
+	// owners lists, by node name, the IDs whose record has that name, ascending.
 	owners map[string][]uint32
 	// problems are the errors of undecodable keys, by key.
 	problems map[string]error
@@ -127,7 +127,7 @@ func (k *keyspace) apply(changes []change) []string {
 	return slices.Sorted(maps.Keys(touched))
 }
 
-// updated returns the entry of a key after a write: the new value, or the last good one with the
+// updated returns the entry of a key after a write: the new value, or the last good value with the
 // error.
 func updated[T proto.Message](k *keyspace, p pair, last entry[T], value T, err error) entry[T] {
 	if err != nil {
@@ -179,14 +179,14 @@ func (k *keyspace) setAddresses(key parsedKey, p pair, last addressEntry) {
 	k.addresses[key.name] = updated(k, p, last, stored, err)
 }
 
-// setUnknown records a key of an unknown layout as undecodable: a later version may have written
-// it.
+// setUnknown records a key of an unknown layout as undecodable, because a later version may have
+// written it.
 func (k *keyspace) setUnknown(p pair) {
 	k.problems[p.key] = fmt.Errorf("%w: no such key in this version", ErrUndecodable)
 }
 
-// idOf returns the ID of a node: the one on which its name record and an id record agree, otherwise
-// the lowest with its name, otherwise 0.
+// idOf returns the ID of a node: the ID on which its name record and an id record agree, otherwise
+// the lowest ID with its name, otherwise 0.
 func (k *keyspace) idOf(name string) uint32 {
 	owned := k.owners[name]
 	if id := k.names[name].value.GetId(); id != 0 && slices.Contains(owned, id) {
@@ -201,7 +201,7 @@ func (k *keyspace) idOf(name string) uint32 {
 // uidOf returns the UID under which a node holds its ID.
 func (k *keyspace) uidOf(name string) string { return k.ids[k.idOf(name)].value.GetUid() }
 
-// free returns the n lowest free IDs, ascending: the lowest keep the IDs dense. The ID of an
+// free returns the n lowest free IDs, ascending, so that the IDs in use stay dense. The ID of an
 // undecodable record is not free.
 func (k *keyspace) free(n int) []uint32 {
 	found := make([]uint32, 0, n)

@@ -51,7 +51,7 @@ func TestUndecodableKeepsLastGood(t *testing.T) {
 	}
 }
 
-// TestListKeepsLastGood shows the same over a new list, which is what a gap in the watch leads to.
+// TestListKeepsLastGood does the same with a new list, which follows a gap in the watch.
 func TestListKeepsLastGood(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 3, "a", "u")
@@ -70,7 +70,7 @@ func TestListKeepsLastGood(t *testing.T) {
 	}
 }
 
-// TestUnknownKeys notes keys of a later version, and forgets them with their deletion.
+// TestUnknownKeys: keys of a later version are noted, and forgotten when they are deleted.
 func TestUnknownKeys(t *testing.T) {
 	k := newKeyspace(testLayout)
 	odd := pair{key: testLayout.root() + "colour/a", value: []byte("blue"), mod: 2}
@@ -92,7 +92,7 @@ func TestTroubleIsShort(t *testing.T) {
 	}
 }
 
-// TestApplyEqualsList checks that following changes one by one leads where a list leads.
+// TestApplyEqualsList: applying changes one by one gives the same keyspace as a list.
 func TestApplyEqualsList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, followed := newModel(), newKeyspace(testLayout)

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// leaseLabel marks the Leases of the node store, so that lists and watches leave out the others
-	// of the namespace.
+	// leaseLabel marks the Leases of the node store, so that lists and watches leave out other
+	// Leases of the namespace.
 	leaseLabel = "troupe.dev/node-store"
-	// leaseIDPrefix begins the name of a Lease that stands for an ID. No node may have such a name.
+	// leaseIDPrefix is the prefix of the name of an ID's Lease. No node may have such a name.
 	leaseIDPrefix = "troupe-id-"
 	// Annotations of a Lease: the JSON of a NodeRecord, and of NodeAddresses.
 	recordAnnotation    = "troupe.dev/record"
 	addressesAnnotation = "troupe.dev/vpp-addresses"
 )
 
-// leaseLayout has the keys of a namespace with Leases. A key is an annotation of a Lease: "lease
+// leaseLayout is the layout of the Leases in a namespace. A key is an annotation of a Lease: "lease
 // NAMESPACE/NAME" its record, "lease NAMESPACE/NAME addresses" its addresses. Both keys of one
 // Lease have one revision, its resource version.
 type leaseLayout struct{ namespace string }
@@ -52,8 +52,8 @@ func (l leaseLayout) parse(key string) parsedKey {
 	return parsedKey{kind: kindID, id: uint32(id)}
 }
 
-// split returns the name of the Lease and the annotation of a key; "" if the key is none of this
-// layout.
+// split returns the name of the Lease and the annotation of a key; "" if the key does not belong to
+// this layout.
 func (l leaseLayout) split(key string) (lease, annotation string) {
 	rest, ok := strings.CutPrefix(key, l.root())
 	if !ok {
@@ -65,8 +65,8 @@ func (l leaseLayout) split(key string) (lease, annotation string) {
 	return rest, recordAnnotation
 }
 
-// changes returns what a Lease, or its deletion, means for its keys. A Lease without a record
-// counts as one with an undecodable record.
+// changes returns the changes of keys that a Lease, or its deletion, means. A Lease without a
+// record counts as a Lease with an undecodable record.
 func (l leaseLayout) changes(lease *coordinationv1.Lease, mod int64, deleted bool) []change {
 	all := []change{{pair: pair{key: l.name(lease.Name), value: []byte(lease.Annotations[recordAnnotation]), mod: mod}, deleted: deleted}}
 	if strings.HasPrefix(lease.Name, leaseIDPrefix) {

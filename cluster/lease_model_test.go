@@ -13,13 +13,13 @@ import (
 // errCrash ends an operation between two of its writes.
 var errCrash = errors.New("the agent has died")
 
-// leaseModel is the API server as far as a leaseWriter can see it. An operation is a sequence of
-// writes; between two of them anything may happen.
+// leaseModel is a model of the API server for a leaseWriter. An operation is a sequence of writes;
+// between two writes anything may happen.
 type leaseModel struct {
 	revision int64
 	leases   map[string]*coordinationv1.Lease
 	mods     map[string]int64
-	// between is called before each write but the first of an operation; its error ends the
+	// between is called before each write of an operation, except the first. Its error ends the
 	// operation there.
 	between func() error
 }
@@ -56,7 +56,7 @@ func (m *leaseModel) write(_ context.Context, w leaseWrite) (int64, error) {
 	return m.revision, nil
 }
 
-// apply carries out an operation, as far as it gets.
+// apply carries out an operation, until it is interrupted.
 func (m *leaseModel) apply(op *operation) bool {
 	first := true
 	return transactLeases(context.Background(), func(ctx context.Context, w leaseWrite) (int64, error) {
@@ -93,8 +93,8 @@ func (m *leaseModel) keyspace(before *keyspace) *keyspace {
 	return before.replaced(m.revision, pairs)
 }
 
-// check satisfies townStore: what is stored is readable at every moment, an ID has one name because
-// it has one Lease, and nodes that settled have one ID each, on which both of their Leases agree.
+// check satisfies townStore. The stored records are decodable at every moment. An ID has one name,
+// because it has one Lease. A settled node has one ID, on which both of its Leases agree.
 func (m *leaseModel) check(settled ...string) error {
 	k := m.keyspace(nil)
 	if len(k.problems) > 0 {

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// shortest is the time that a watch must last so that its end is in the normal course.
+// shortest is the least duration of a watch whose end counts as normal.
 const shortest = time.Second
 
-// Leases reads and writes the Leases of a namespace, as the typed client of client-go does.
+// Leases reads and writes the Leases of a namespace, like the typed client of client-go.
 type Leases interface {
 	Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error)
 	Patch(
@@ -35,15 +35,15 @@ type leaseStore struct {
 	keys   leaseLayout
 }
 
-// NewLeaseStore makes a store in the Leases of a namespace. The client should limit its requests to
-// not less than 5 per second: a node that joins a crowd needs up to 8 at once.
+// NewLeaseStore makes a store in the Leases of a namespace. The client should allow at least 5
+// requests per second, because a node that joins together with many others sends up to 8 at once.
 func NewLeaseStore(leases Leases, namespace string) Store {
 	return &leaseStore{leases: leases, keys: leaseLayout{namespace}}
 }
 
-// traits satisfies Store. A list of 5,000 nodes has 10,000 Leases, so it is rare. After the first
-// conflict a crowd of any size makes about 25 claims per second, of which each node gets two events
-// of its watch.
+// traits satisfies Store. A list of 5,000 nodes has 10,000 Leases, so lists are rare. After the
+// first conflict, nodes that join together make about 25 claims per second, whatever their number.
+// Each claim sends two watch events to each node.
 func (s *leaseStore) traits() traits {
 	return traits{name: "the API server", layout: s.keys, relist: time.Hour, turn: 40 * time.Millisecond, maxTurn: 4 * time.Minute}
 }
@@ -72,7 +72,7 @@ func (s *leaseStore) list(ctx context.Context) (listed, error) {
 	return out, nil
 }
 
-// watch satisfies Store. Bookmarks keep the revision from which it continues young.
+// watch satisfies Store. Bookmarks keep the revision current from which the next watch continues.
 func (s *leaseStore) watch(ctx context.Context, after int64, out func([]change)) (int64, error) {
 	begun := time.Now()
 	w, err := s.leases.Watch(ctx, metav1.ListOptions{
@@ -85,7 +85,7 @@ func (s *leaseStore) watch(ctx context.Context, after int64, out func([]change))
 	events := w.ResultChan()
 	select {
 	case event, ok := <-events:
-		// A connection that ends before the answer makes a watch that is closed, and no error.
+		// If the connection ends before the answer, client-go returns a closed watch and no error.
 		if !ok {
 			return s.ended(after, errWatchEnded)
 		}
@@ -106,7 +106,7 @@ func (s *leaseStore) watch(ctx context.Context, after int64, out func([]change))
 	return after, nil
 }
 
-// pass passes on one event and returns what watch returns.
+// pass passes one event on. Its results are results of watch.
 func (s *leaseStore) pass(after int64, event watch.Event, out func([]change)) (int64, error) {
 	if event.Type == watch.Error {
 		return s.ended(after, apierrors.FromObject(event.Object))
@@ -131,7 +131,7 @@ func (s *leaseStore) pass(after int64, event watch.Event, out func([]change)) (i
 	return mod, nil
 }
 
-// ended returns from where to continue after a watch was refused or broken off.
+// ended returns the revision at which to continue after a watch was refused or broke.
 func (s *leaseStore) ended(after int64, err error) (int64, error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 		return 0, fmt.Errorf("%w: %w", errGap, err)
@@ -144,8 +144,8 @@ func (s *leaseStore) transact(ctx context.Context, op *operation) wrote {
 	return transactLeases(ctx, s.write, s.keys, op)
 }
 
-// write is a leaseWriter. Every change sets spec.renewTime, so that it has a new resource version
-// even if it repeats a record.
+// write is a leaseWriter. Every change sets spec.renewTime, so that the Lease gets a new resource
+// version even if the change repeats a record.
 func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
 	var lease *coordinationv1.Lease
 	var err error
@@ -171,8 +171,9 @@ func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
 	return revisionOf(lease.ResourceVersion)
 }
 
-// taken says why the Lease of a node could not be created: errGuard if another agent of that name
-// has, otherwise that the Lease is foreign, which no list or watch of the store shows.
+// taken returns the reason why the Lease of a node could not be created: errGuard if another agent
+// of that name has created it, otherwise ErrForeign. No list or watch of the store shows a foreign
+// Lease.
 func (s *leaseStore) taken(ctx context.Context, name string) error {
 	list, err := s.leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
@@ -191,7 +192,7 @@ func (s *leaseStore) taken(ctx context.Context, name string) error {
 	return errGuard
 }
 
-// patch changes a Lease of a resource version.
+// patch changes a Lease if it has the given resource version.
 func (s *leaseStore) patch(ctx context.Context, w leaseWrite, version string) (*coordinationv1.Lease, error) {
 	metadata := map[string]any{"resourceVersion": version, "annotations": w.annotations}
 	spec := map[string]any{"renewTime": metav1.NowMicro()}
@@ -206,7 +207,7 @@ func (s *leaseStore) patch(ctx context.Context, w leaseWrite, version string) (*
 	return s.leases.Patch(ctx, w.lease, types.MergePatchType, body, metav1.PatchOptions{})
 }
 
-// object is the Lease that a write creates.
+// object returns the Lease that a write creates.
 func (w leaseWrite) object(now metav1.MicroTime) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Name: w.lease, Labels: map[string]string{leaseLabel: "v1"}, Annotations: map[string]string{}, OwnerReferences: w.owners(),
@@ -221,8 +222,9 @@ func (w leaseWrite) object(now metav1.MicroTime) *coordinationv1.Lease {
 	return lease
 }
 
-// owners makes the Node own the Lease that is named after it, so that the garbage collector deletes
-// it with the Node. The Lease of an ID has no owner: it outlasts the Node by the grace period.
+// owners makes the Node the owner of the Lease that is named after it, so that the garbage
+// collector deletes the Lease with the Node. The Lease of an ID has no owner, because it outlasts
+// the Node by the grace period.
 func (w leaseWrite) owners() []metav1.OwnerReference {
 	if w.record.GetUid() == "" || w.lease != w.record.GetName() {
 		return nil
@@ -230,8 +232,8 @@ func (w leaseWrite) owners() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: w.record.GetName(), UID: types.UID(w.record.GetUid())}}
 }
 
-// revisionOf reads a resource version, which is a number that grows (Kubernetes 1.35 promises it,
-// earlier API servers keep to it).
+// revisionOf reads a resource version, which is a growing number. Kubernetes 1.35 promises this,
+// and earlier API servers behave so.
 func revisionOf(version string) (int64, error) {
 	revision, err := strconv.ParseInt(version, 10, 64)
 	if err != nil {

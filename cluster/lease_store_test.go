@@ -19,8 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestLeaseHangUp has a proxy that closes every connection: a watch that never began does not count
-// as an answer.
+// TestLeaseHangUp: a proxy closes every connection. A watch that never began does not count as an
+// answer.
 func TestLeaseHangUp(t *testing.T) {
 	p := newLeasePlace(t)
 	a := startAgent(t, p, testConfig("n1"))
@@ -44,8 +44,8 @@ func TestLeaseHangUp(t *testing.T) {
 	a.waitFor(t, "the connection", (*messages.ClusterState).GetConnected)
 }
 
-// TestLeaseObjects shows what is stored: a Lease of the node, which belongs to the Node, and one of
-// its ID, which outlasts it.
+// TestLeaseObjects checks the stored objects: a Lease of the node, which its Node owns, and a Lease
+// of its ID, which outlasts the Node.
 func TestLeaseObjects(t *testing.T) {
 	p := newLeasePlace(t)
 	a := startAgent(t, p, testConfig("n1"))
@@ -79,8 +79,8 @@ func TestLeaseObjects(t *testing.T) {
 	}
 }
 
-// TestForeignLease has a Lease of another owner with the name of the node: it is left alone, the
-// reason and the log name it and its holder, and the node goes on when it is gone.
+// TestForeignLease: a foreign Lease has the name of the node. It is not changed, the reason and the
+// log name it and its holder, and the node goes on when it is gone.
 func TestForeignLease(t *testing.T) {
 	p := newLeasePlace(t)
 	leases, holder := p.server.Client().CoordinationV1().Leases(leasetest.Namespace), "another-controller"
@@ -107,7 +107,7 @@ func TestForeignLease(t *testing.T) {
 	a.waitHeld(t)
 }
 
-// written is a log that can be read meanwhile.
+// written is a log that can be read while it is written.
 type written struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -125,8 +125,8 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// TestLeasesAtRest counts requests: a node that holds its ID makes none, however many bookmarks
-// arrive, and resumes its watch without a list.
+// TestLeasesAtRest counts requests: a node that holds its ID sends no request, however many
+// bookmarks arrive, and resumes its watch without a list.
 func TestLeasesAtRest(t *testing.T) {
 	p := newLeasePlace(t)
 	a := startAgent(t, p, testConfig("n1"))
@@ -151,7 +151,7 @@ func TestLeasesAtRest(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	// not of the store
+	// does not belong to the store
 	p.server.Change("other", func(l *coordinationv1.Lease) { l.Labels = map[string]string{"other": ""} })
 	p.put(t, leaseKeys.id(2), mustEncode(t, 2, "n2", "u2"))
 	s := a.waitFor(t, "a peer", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
@@ -160,7 +160,7 @@ func TestLeasesAtRest(t *testing.T) {
 	}
 }
 
-// TestLeaseErrors tells refusals of the API server that mean a conflict from those that do not.
+// TestLeaseErrors: only some refusals of the API server mean a conflict.
 func TestLeaseErrors(t *testing.T) {
 	server := leasetest.New(t)
 	store := func(namespace string) *leaseStore {

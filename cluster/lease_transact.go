@@ -9,11 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// mostRequests is the number of candidates that a store with Leases tries, because each is a
-// request.
+// mostRequests is the largest number of candidates that a store with Leases tries, because each
+// candidate is a request.
 const mostRequests = 8
 
-// errGuard is the refusal of a write because its Lease has changed, exists or does not.
+// errGuard refuses a write because the Lease has changed, exists already, or does not exist.
 var errGuard = errors.New("the lease has changed")
 
 // leaseWrite is one request: the creation, change or deletion of one Lease.
@@ -32,17 +32,17 @@ type leaseWrite struct {
 // if the Lease has another version.
 type leaseWriter func(context.Context, leaseWrite) (int64, error)
 
-// transactLeases carries out an operation as a sequence of writes, each of one Lease and guarded by
-// its resource version. What cannot be had is all or nothing, so the order is such that every
-// beginning of the sequence is a state from which decide comes to the same end:
+// transactLeases carries out an operation as a sequence of writes, each to one Lease and guarded by
+// its resource version. The sequence is not atomic. Its order ensures that decide reaches the same
+// final state from every point at which the sequence may stop:
 //
-//  1. the Lease of the ID: its creation is the claim, of which the API server lets one succeed;
+//  1. the Lease of the ID: its creation is the claim, and only one creation succeeds;
 //  2. the Lease of the node, changed or deleted;
 //  3. deletions of IDs.
 //
 // An ID without the Lease of its node stays taken, and its node adopts it. A Lease of a node never
 // names an ID that another node could have taken. If the second write is refused, another agent
-// acts for this node; the creation of the first is undone.
+// acts for this node, and the creation in the first step is undone.
 func transactLeases(ctx context.Context, write leaseWriter, l leaseLayout, op *operation) wrote {
 	for _, b := range op.branches[:min(len(op.branches), mostRequests)] {
 		writes, err := l.writes(op, b)
@@ -62,8 +62,8 @@ func transactLeases(ctx context.Context, write leaseWriter, l leaseLayout, op *o
 	return wrote{op: op}
 }
 
-// carryOut writes in order until a write fails. It returns the highest resource version, and the
-// number of writes that were done.
+// carryOut writes in order until a write fails. It returns the highest resource version and the
+// number of successful writes.
 func carryOut(ctx context.Context, write leaseWriter, writes []leaseWrite) (revision int64, done int, err error) {
 	for i, w := range writes {
 		mod, err := write(ctx, w)
@@ -86,7 +86,7 @@ func (l leaseLayout) writes(op *operation, b branch) ([]leaseWrite, error) {
 	for _, guards := range [][]guard{op.guards, b.guards} {
 		for _, g := range guards {
 			lease, _ := l.split(g.key)
-			// a key that does not exist may be one of a Lease that does
+			// A missing key may belong to an existing Lease.
 			mods[lease] = max(mods[lease], g.mod)
 		}
 	}
@@ -113,7 +113,7 @@ func (l leaseLayout) writes(op *operation, b branch) ([]leaseWrite, error) {
 			deletions = append(deletions, leaseWrite{lease: lease, mod: mods[lease], deletes: true})
 		case annotation == recordAnnotation:
 			nodes = []leaseWrite{{lease: lease, mod: mods[lease], deletes: true}}
-		case len(nodes) == 0: // the addresses alone; with the record they go with the Lease
+		case len(nodes) == 0: // only the addresses; otherwise they are deleted with the Lease
 			nodes = []leaseWrite{{lease: lease, mod: mods[lease], annotations: map[string]*string{annotation: nil}}}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTwoAgentsOfOneNode interleaves the first claims of two agents under one name: one of them
+// TestTwoAgentsOfOneNode interleaves the first claims of two agents with the same name: one agent
 // gets an ID, the other leaves nothing behind.
 func TestTwoAgentsOfOneNode(t *testing.T) {
 	m := newLeaseModel()
@@ -34,7 +34,7 @@ func TestTwoAgentsOfOneNode(t *testing.T) {
 }
 
 // TestInterruptedOperations ends each operation after its first write: no other node can take the
-// ID of the node that it is about, and the node has it in the end.
+// ID of the operation, and the node has it at the end.
 func TestInterruptedOperations(t *testing.T) {
 	claim := func(t *testing.T, m *leaseModel, name string, id uint32) {
 		t.Helper()

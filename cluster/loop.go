@@ -9,13 +9,13 @@ import (
 )
 
 // conflictsBeforeRelist is the number of consecutive conflicts after which the loop requests a new
-// list: its keyspace may be wrong.
+// list, because its keyspace may be wrong.
 const conflictsBeforeRelist = 8
 
 const (
 	// longest is the time that the loop waits if nothing is due.
 	longest = time.Hour
-	// emitDistance is the shortest time between two states that differ in peers only.
+	// emitDistance is the shortest time between two states that differ only in peers.
 	emitDistance = 20 * time.Millisecond
 )
 
@@ -46,7 +46,7 @@ type loop struct {
 
 	writing bool
 	// awaited is the revision of our last write. The next transaction waits until the watch has
-	// delivered it, because a decision without it would be wrong, or until awaitedUntil.
+	// delivered it, or until awaitedUntil, because a decision without this write would be wrong.
 	awaited      int64
 	awaitedUntil time.Time
 	// notBefore is the end of the back-off, on the clock of the machine.
@@ -69,8 +69,8 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 	}
 }
 
-// run runs the loop until ctx ends. Every wake-up leads to a new decision, whatever its cause:
-// decisions depend on the state only.
+// run runs the loop until ctx ends. Every wake-up leads to a new decision, whatever its cause,
+// because decisions depend only on the state.
 func (l *loop) run(ctx context.Context, inbox <-chan any) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -89,7 +89,7 @@ func (l *loop) run(ctx context.Context, inbox <-chan any) {
 	}
 }
 
-// drain receives all queued messages, so that a burst costs one decision.
+// drain receives all queued messages, so that a burst leads to one decision.
 func (l *loop) drain(inbox <-chan any) {
 	for range cap(inbox) {
 		select {
@@ -111,7 +111,7 @@ func (l *loop) takeRequests() {
 	}
 	l.in.view, l.lookAnew = v, true
 	if touched := before.touched(v); len(touched) > 0 {
-		// Only the touched nodes are joined again, because a cluster may have thousands.
+		// Only the touched nodes are joined again, because a cluster may have thousands of nodes.
 		l.stale = l.roster.refresh(touched, l.in.keys, v) || l.stale
 	}
 }
@@ -137,8 +137,8 @@ func (l *loop) take(m any) {
 	}
 }
 
-// takeList replaces the keyspace. An older revision means that the store has lost its data; then no
-// earlier write can still arrive.
+// takeList replaces the keyspace. An older revision means that the store has lost its data, so that
+// no earlier write can arrive any more.
 func (l *loop) takeList(m listed) {
 	old := l.in.keys
 	if old == nil {
@@ -153,7 +153,7 @@ func (l *loop) takeList(m listed) {
 	l.probed(nil)
 }
 
-// probed records whether the store answers. It logs changes only, because the prober calls it at
+// probed records whether the store answers. It logs only changes, because the prober calls it at
 // every interval.
 func (l *loop) probed(err error) {
 	connected := err == nil
@@ -186,17 +186,17 @@ func (l *loop) takeOutcome(m wrote) {
 		l.failures.reset()
 		l.awaited, l.awaitedUntil = m.revision, time.Now().Add(l.syncer.cfg.RequestTimeout)
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
-			// Only a write of this process proves that it holds the ID; a record in the store may
-			// be that of an earlier process.
+			// Only a write of this process proves that it holds the ID, because an earlier process
+			// may have written the record in the store.
 			l.in.self.confirmed = true
 		}
 		l.log.Info("transaction of the node store committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
 	}
 }
 
-// turn is the delay after a conflict that lets the nodes without an ID, which know each other from
-// Kubernetes, go one after the other by name. It starts again at maxTurn, because nodes that never
-// start would prolong it.
+// turn returns the delay after a conflict. It lets nodes without an ID claim one after the other,
+// by name; they know each other from Kubernetes. It starts again at maxTurn, because nodes that
+// never start would prolong the delay.
 func (l *loop) turn() time.Duration {
 	if l.in.self.held != 0 || l.in.keys == nil {
 		return 0
@@ -218,7 +218,7 @@ func (l *loop) step() time.Duration {
 	l.lookForAbsent()
 	d := l.decide()
 	if d.op == nil && !l.writing && l.writeError != "" {
-		// the transaction was committed although its answer was lost, or is no longer needed
+		// The transaction was committed although its answer was lost, or it is no longer needed.
 		l.writeError = ""
 		d = l.decide()
 	}
@@ -233,8 +233,8 @@ func (l *loop) decide() decision {
 	return decide(l.in)
 }
 
-// carryOut starts the transaction of a decision, unless another one runs or the back-off has not
-// ended; it returns the time until then.
+// carryOut starts the transaction of a decision, unless another transaction runs or the back-off
+// has not ended. It returns the time until it may start.
 func (l *loop) carryOut(d decision) time.Duration {
 	switch {
 	case d.op == nil && d.wake.IsZero():
@@ -247,7 +247,7 @@ func (l *loop) carryOut(d decision) time.Duration {
 	if left := time.Until(l.holdUntil()); left > 0 {
 		return left
 	}
-	// The watch has not delivered our last write in time. The operation is guarded, so trying it
+	// The watch has not delivered our last write in time. The operation is guarded, so an attempt
 	// does no harm, and a new list ends the wait.
 	if l.in.keys.revision < l.awaited {
 		l.awaited = 0
@@ -258,7 +258,7 @@ func (l *loop) carryOut(d decision) time.Duration {
 	return longest
 }
 
-// lookForAbsent updates the absent nodes, at the cost of what has changed.
+// lookForAbsent updates the absent nodes. It looks at all nodes only if lookAnew is set.
 func (l *loop) lookForAbsent() {
 	switch in := &l.in; {
 	case in.keys == nil:
@@ -276,7 +276,7 @@ func (l *loop) mayWrite() bool {
 	return l.in.keys != nil && l.in.connected && !l.writing && time.Until(l.holdUntil()) <= 0
 }
 
-// holdUntil is the time at which the next transaction may start without further messages.
+// holdUntil returns the time at which the next transaction may start without further messages.
 func (l *loop) holdUntil() time.Time {
 	if l.in.keys.revision < l.awaited && l.awaitedUntil.After(l.notBefore) {
 		return l.awaitedUntil
@@ -284,9 +284,9 @@ func (l *loop) holdUntil() time.Time {
 	return l.notBefore
 }
 
-// emit calls out with the state if it differs from the last one. States that differ in peers only
-// keep emitDistance, so that a crowd that joins does not cost a state each; it returns the time
-// until the next one.
+// emit calls out with the state if it differs from the last one. States that differ only in peers
+// keep emitDistance, so that many joining nodes do not cause one state each. It returns the time
+// until the next state.
 func (l *loop) emit(d decision) time.Duration {
 	state := &messages.ClusterState{
 		Claim: d.claim, Id: d.id, Reason: d.reason, Connected: l.in.connected, Published: d.published, Self: l.in.self.name,
@@ -297,7 +297,7 @@ func (l *loop) emit(d decision) time.Duration {
 		if !l.stale {
 			return longest
 		}
-		// Changes of this node's own claim are never delayed; only those of peers are.
+		// Changes of peers are delayed; changes of this node's own claim never are.
 		if left := emitDistance - time.Since(l.emitted); left > 0 {
 			return left
 		}

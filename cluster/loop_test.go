@@ -47,7 +47,7 @@ func (b *bench) started() *operation {
 	return b.ops[len(b.ops)-1]
 }
 
-// mustStart is started for when there must be one; virtual time passes until it is.
+// mustStart lets virtual time pass until a transaction is started, and returns it.
 func (b *bench) mustStart() *operation {
 	b.t.Helper()
 	for range 100 {
@@ -62,8 +62,8 @@ func (b *bench) mustStart() *operation {
 	return nil
 }
 
-// carry carries a transaction out on the model and tells the loop, which does not see the change
-// yet.
+// carry carries a transaction out on the model and reports the outcome to the loop. The watch does
+// not deliver the change yet.
 func (b *bench) carry(op *operation) {
 	b.take(wrote{op: op, ok: b.model.apply(op), revision: b.model.revision})
 }
@@ -79,8 +79,8 @@ func (b *bench) asksForList() bool {
 	}
 }
 
-// TestLoopWaitsForItsOwnWrite shows that nothing is decided on a picture that lacks the last write,
-// and that the picture is renewed if the watch never delivers it.
+// TestLoopWaitsForItsOwnWrite: the loop does not decide on a keyspace without its last write. It
+// asks for a new list if the watch never delivers the write.
 func TestLoopWaitsForItsOwnWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -103,7 +103,7 @@ func TestLoopWaitsForItsOwnWrite(t *testing.T) {
 	})
 }
 
-// TestLoopOneTransactionAtATime steps on while a transaction runs.
+// TestLoopOneTransactionAtATime: steps during a transaction start no other one.
 func TestLoopOneTransactionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -115,8 +115,8 @@ func TestLoopOneTransactionAtATime(t *testing.T) {
 	})
 }
 
-// TestLoopBacksOff loses one race after the other: it goes on for ever, offers more candidates, and
-// asks for a new picture now and then.
+// TestLoopBacksOff: after one conflict after the other the loop still retries, offers more
+// candidates, and sometimes asks for a new list.
 func TestLoopBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -142,8 +142,8 @@ func TestLoopBacksOff(t *testing.T) {
 	})
 }
 
-// TestLoopLostAnswer loses the answer to a transaction that was carried out: the error goes as soon
-// as the picture shows it.
+// TestLoopLostAnswer: the answer to a committed transaction is lost. The error ends as soon as the
+// keyspace shows the transaction.
 func TestLoopLostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -165,7 +165,7 @@ func TestLoopLostAnswer(t *testing.T) {
 	})
 }
 
-// TestLoopPacesPeers changes peers quickly: few states come out, and the last one is right.
+// TestLoopPacesPeers changes peers quickly: the loop emits few states, and the last one is right.
 func TestLoopPacesPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -188,7 +188,8 @@ func TestLoopPacesPeers(t *testing.T) {
 	})
 }
 
-// TestLoopDisconnected starts nothing while etcd does not answer, and goes on as soon as it does.
+// TestLoopDisconnected: the loop starts no transaction while etcd does not answer, and goes on when
+// etcd answers.
 func TestLoopDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen; nothing is asserted about how soon it
-// does.
+// patience is the longest time that a test waits for an expected event. No test asserts how soon it
+// happens.
 const patience = 60 * time.Second
 
 // startEtcd runs an etcd for one test.
@@ -42,7 +42,7 @@ func startEtcdIn(t testing.TB, dir string) *Embedded {
 	return etcd
 }
 
-// newTestClient makes a client of its own, that survives the etcd.
+// newTestClient makes a separate client, which outlives the etcd.
 func newTestClient(t testing.TB, endpoints []string) *clientv3.Client {
 	t.Helper()
 	client, err := NewClient(ClientConfig{Endpoints: endpoints})
@@ -73,12 +73,12 @@ func (c *testClock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// agent is a running Syncer with everything that it said.
+// agent is a running Syncer with all states that it emitted.
 type agent struct {
 	*Syncer
 	name string
 	stop func()
-	// forgets keeps the last state only.
+	// forgets is true if only the last state is kept.
 	forgets bool
 
 	mu     sync.Mutex
@@ -86,7 +86,7 @@ type agent struct {
 	more   chan struct{}
 }
 
-// testConfig makes a Syncer quick to notice.
+// testConfig returns a configuration with short intervals.
 func testConfig(name string) Config {
 	return Config{
 		NodeName: name, ProbeInterval: 50 * time.Millisecond, RequestTimeout: time.Second,
@@ -100,8 +100,8 @@ func startAgent(t testing.TB, p place, cfg Config) *agent {
 	return runAgent(t, p.store(t), cfg, false)
 }
 
-// runAgent is startAgent for many agents, which had better forget what they said; others may hear
-// it.
+// runAgent is startAgent for many agents: they keep only the last state. The test may get each
+// state through a callback.
 func runAgent(t testing.TB, store Store, cfg Config, forgets bool, hear ...func(*messages.ClusterState)) *agent {
 	t.Helper()
 	return runSyncer(t, New(store, cfg, nil), forgets, hear...)
@@ -144,7 +144,7 @@ func (a *agent) take(state *messages.ClusterState) {
 	}
 }
 
-// state returns what the agent said last.
+// state returns the last state of the agent.
 func (a *agent) state() *messages.ClusterState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +154,7 @@ func (a *agent) state() *messages.ClusterState {
 	return a.states[len(a.states)-1]
 }
 
-// history returns everything the agent said.
+// history returns all states of the agent.
 func (a *agent) history() []*messages.ClusterState {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// model is etcd as far as an operation can see it: keys with revisions, and transactions.
-// transact_test.go holds it against the real one.
+// model is a model of etcd for operations: keys with revisions, and transactions.
+// etcd_transact_test.go compares it with a real etcd.
 type model struct {
 	revision int64
 	pairs    map[string]pair
@@ -82,7 +82,7 @@ func (m *model) record(l layout, id uint32, name, uid string) {
 	}
 }
 
-// keyspace returns what an observer makes of a list.
+// keyspace returns the keyspace of an observer after a list.
 func (m *model) keyspace(l layout, before *keyspace) *keyspace {
 	if before == nil {
 		before = newKeyspace(l)
@@ -90,7 +90,7 @@ func (m *model) keyspace(l layout, before *keyspace) *keyspace {
 	return before.replaced(m.revision, m.list())
 }
 
-// check returns what is wrong with the records: every ID has one name and every name one ID.
+// check returns the errors in the records: every ID must have one name, and every name one ID.
 func (m *model) check(l layout) error {
 	k := m.keyspace(l, nil)
 	if len(k.problems) > 0 {

@@ -10,10 +10,10 @@ import (
 type verb string
 
 const (
-	// verbClaim takes an ID: the lowest free one, or the one that this node has lost.
+	// verbClaim takes an ID: the lowest free ID, or the ID that this node has lost.
 	verbClaim verb = "claim"
 	// verbAdopt writes the record of an ID that this node has already: once per process, after a
-	// change of the UID, and to repair it.
+	// change of the UID, and to repair the record.
 	verbAdopt verb = "adopt"
 	// verbRelease deletes surplus IDs with the name of this node.
 	verbRelease verb = "release"
@@ -22,8 +22,8 @@ const (
 	verbCollect verb = "collect"
 )
 
-// guard is a condition of a transaction: the key was last written at this revision, or, with 0,
-// does not exist.
+// guard is a condition of a transaction: the key was last written at this revision. Revision 0
+// means that the key does not exist.
 type guard struct {
 	key string
 	mod int64
@@ -39,10 +39,10 @@ type branch struct {
 	deletes []string
 }
 
-// operation is one transaction as a value: if the guards hold, the store executes the first branch
-// whose own guards hold, all of it or nothing. Branches are alternatives: the store takes the first
-// candidate that is free when it applies the transaction, so that many nodes that join at once get
-// the lowest IDs with few conflicts.
+// operation is one transaction as a value. If its guards are true, the store executes the first
+// branch whose own guards are true, completely or not at all. Branches are alternatives: the store
+// takes the first candidate that is free when it applies the transaction. So many nodes that join
+// at once get the lowest IDs with few conflicts.
 type operation struct {
 	verb verb
 	// about is the object of the operation, for the log.
@@ -60,8 +60,8 @@ func (k *keyspace) guardAddresses(name string) guard {
 	return guard{k.layout.addresses(name), k.addresses[name].mod}
 }
 
-// putRecord returns both writes of a record, so that there is no ID without its name and no name
-// without its ID.
+// putRecord returns both writes of a record, so that the ID and the name are always written
+// together.
 func (k *keyspace) putRecord(r *messages.NodeRecord) ([]put, error) {
 	value, err := encodeRecord(r)
 	if err != nil {
@@ -109,8 +109,8 @@ func (k *keyspace) takeFree(candidates []uint32, name, uid string) (*operation, 
 	return op, nil
 }
 
-// dropIDs builds the transaction that deletes IDs of a name, provided that neither they nor the
-// name record have changed.
+// dropIDs builds the transaction that deletes IDs of a name, provided that the IDs and the name
+// record have not changed.
 func (k *keyspace) dropIDs(name string, ids []uint32) *operation {
 	op := &operation{
 		verb: verbRelease, about: fmt.Sprintf("surplus IDs %v of %s", ids, name),
@@ -125,9 +125,9 @@ func (k *keyspace) dropIDs(name string, ids []uint32) *operation {
 	return op
 }
 
-// dropNode builds the transaction that deletes all keys of a node, provided that none has changed:
-// a node that comes back writes its record first, so that an observer that has not seen it yet
-// cannot delete it.
+// dropNode builds the transaction that deletes all keys of a node, provided that no key has
+// changed. A node that comes back writes its record first, so an observer with an old view cannot
+// delete it.
 func (k *keyspace) dropNode(name string) *operation {
 	op := k.dropIDs(name, k.owners[name])
 	op.verb, op.about = verbCollect, fmt.Sprintf("IDs %v of %s, which left Kubernetes", k.owners[name], name)

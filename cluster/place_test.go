@@ -14,8 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/cluster/leasetest"
 )
 
-// place is a node store of any kind, seen from outside: a test changes it behind the back of the
-// Syncers.
+// place is a node store of any kind. A test changes its content without the Syncers.
 type place interface {
 	// store makes the store of one Syncer.
 	store(t testing.TB) Store
@@ -24,8 +23,8 @@ type place interface {
 	keys(t testing.TB) map[string]string
 	put(t testing.TB, key, value string)
 	remove(t testing.TB, keys ...string)
-	// stop takes the store away and start brings it back; lose empties it meanwhile, miss makes
-	// changes that no watch will deliver.
+	// stop takes the store away, start brings it back, and lose empties it in between. miss makes
+	// changes that no watch delivers.
 	stop(t testing.TB)
 	start(t testing.TB)
 	lose(t testing.TB)
@@ -51,7 +50,7 @@ type etcdPlace struct {
 	dir    string
 	etcd   *Embedded
 	client *clientv3.Client
-	// clients are shared by the Syncers, in turns.
+	// The Syncers share the clients in turns.
 	clients []*clientv3.Client
 	made    int
 }
@@ -166,7 +165,8 @@ func (p *leasePlace) miss(t testing.TB, pairs map[string]string) {
 	p.server.Compact()
 }
 
-// hookedStore calls a function before every transaction, whose error is the outcome.
+// hookedStore calls a function before every transaction. Its error is the outcome of the
+// transaction.
 type hookedStore struct {
 	Store
 	before func() error

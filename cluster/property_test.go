@@ -14,7 +14,7 @@ import (
 // actor is one node of the simulated cluster: its Kubernetes object, and the agent on it.
 type actor struct {
 	name    string
-	uid     string // of the Kubernetes object; "" = there is none
+	uid     string // UID of the Kubernetes object; "" = none
 	running bool
 	in      input
 	// held is the ID that this process of the agent has held.
@@ -27,10 +27,9 @@ type townStore interface {
 	// apply carries out an operation and reports whether it succeeded.
 	apply(op *operation) bool
 	pairs() map[string]pair
-	// check returns what is wrong with the records. No operation of the nodes that settled is
-	// interrupted.
+	// check returns the errors in the records. Operations of the settled nodes are not interrupted.
 	check(settled ...string) error
-	// garbage deletes what Kubernetes deletes once only these UIDs of Nodes exist.
+	// garbage deletes the objects that Kubernetes deletes when only these UIDs of Nodes exist.
 	garbage(uids map[string]bool)
 	wipe()
 	backup() (restore func())
@@ -65,8 +64,8 @@ var towns = map[string]func() townStore{
 	"leases": func() townStore { return newLeaseModel() },
 }
 
-// town is a cluster of agents on one model of a store. Agents decide on what they last saw, which
-// may be old.
+// town is a cluster of agents on one model of a store. Agents decide on the state that they saw
+// last, which may be old.
 type town struct {
 	model      townStore
 	actors     []*actor
@@ -96,7 +95,8 @@ func (w *town) look(a *actor, kubernetes bool) {
 	}
 }
 
-// act lets an agent decide on what it last saw, and carries the decision out if its guards hold.
+// act lets an agent decide on the state that it saw last, and carries the decision out if its
+// guards are true.
 func (w *town) act(t *rapid.T, a *actor) (wrote bool) {
 	a.in.now, a.in.connected, a.in.grace, a.in.candidates = w.now, true, time.Minute, w.maxOffered
 	if a.in.keys == nil {
@@ -126,7 +126,7 @@ func (w *town) act(t *rapid.T, a *actor) (wrote bool) {
 	return true
 }
 
-// checkCollected fails if something was collected that had been written after the collector looked.
+// checkCollected fails if a collected key was written after the collector had looked.
 func (w *town) checkCollected(t *rapid.T, a *actor, before *keyspace) {
 	for key, p := range before.mods() {
 		if _, left := w.model.pairs()[key]; !left && p > a.in.keys.revision {
@@ -135,7 +135,7 @@ func (w *town) checkCollected(t *rapid.T, a *actor, before *keyspace) {
 	}
 }
 
-// happenings are what can happen; those that matter more are listed more often.
+// happenings are the possible steps. More important steps are listed more often.
 var happenings = []string{
 	"look", "look", "glance", "act", "act", "act", "join", "leave", "start", "stop", "time", "wipe", "restore", "drop", "garbage",
 }
@@ -187,7 +187,7 @@ func (w *town) step(t *rapid.T) {
 	}
 }
 
-// settle steps every agent until none writes any more.
+// settle steps every agent until no agent writes any more.
 func (w *town) settle(t *rapid.T) {
 	for range 20 * len(w.actors) {
 		busy := false
@@ -205,8 +205,8 @@ func (w *town) settle(t *rapid.T) {
 	t.Fatalf("the cluster does not come to rest")
 }
 
-// collected tells whether nothing is left of nodes outside Kubernetes, if there is an observer to
-// collect it.
+// collected reports whether all keys of nodes outside of Kubernetes are gone, provided that an
+// observer can collect them.
 func (w *town) collected() bool {
 	k, collectors := w.model.keyspace(nil), 0
 	for _, a := range w.actors {
@@ -222,12 +222,12 @@ func (w *town) collected() bool {
 	return true
 }
 
-// TestAnyInterleaving lets nodes join, leave, restart, look away, act on old knowledge and lose
-// their store or get an old backup of it, in any order; with Leases also between two writes of an
-// operation, which may end there. After every step each ID has one name and, with etcd, each name
-// one ID, and no process of an agent ever holds two IDs. When every agent has had the time to
-// observe, every node of Kubernetes with a running agent has an ID of its own or is fenced because
-// another node has it.
+// TestAnyInterleaving: nodes join, leave, restart, miss changes and act on old state. Their store
+// loses its data or returns to an old backup. All this happens in any order; with Leases also
+// between two writes of an operation, which may end there. After every step each ID has one name
+// and, with etcd, each name one ID. No process of an agent ever holds two IDs. After enough time
+// every node of Kubernetes with a running agent has an ID of its own, or is fenced because another
+// node has its ID.
 func TestAnyInterleaving(t *testing.T) {
 	for kind, newStore := range towns {
 		t.Run(kind, func(t *testing.T) {
@@ -269,15 +269,15 @@ func anyInterleaving(t *rapid.T, store townStore) {
 			holders[d.id] = a.name
 		case d.claim == fence && (w.wiped || w.stale):
 		case d.claim == fence && a.held != 0:
-			// it was out of Kubernetes long enough to be collected, and ran on
+			// it was missing in Kubernetes long enough to be collected, and kept running
 		default:
 			t.Fatalf("%s ends as %s: %s", a.name, d.claim, d.reason)
 		}
 	}
 }
 
-// interrupt lets something happen between two writes of an operation: another agent acts, or the
-// one that writes gets no answer any more.
+// interrupt does a random step between two writes of an operation: another agent acts, or the
+// writing agent gets no answers any more.
 func (w *town) interrupt(t *rapid.T, leases *leaseModel) error {
 	between := leases.between
 	leases.between = func() error { return nil } // the operations within are not interrupted

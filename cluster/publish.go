@@ -21,9 +21,9 @@ func want(addresses []string) wanted {
 	return wanted{asked: true, addresses: canonical, invalid: invalid}
 }
 
-// decidePublish compares the stored addresses with the wanted ones. It returns whether they are
-// equal, the invalid ones as a reason, and the transaction that makes them equal. The name record
-// is guarded too, so that a node that has lost its ID does not publish.
+// decidePublish compares the stored addresses with the wanted addresses. It returns whether they
+// are equal, a reason that names the invalid addresses, and the transaction that makes them equal.
+// The name record is guarded too, so that a node without its ID does not publish.
 func decidePublish(in input) (published bool, reason string, op *operation) {
 	if !in.want.asked {
 		return false, "", nil

@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// roster joins the three parts of each node: its ID, its VPP addresses, and its Kubernetes object,
-// each of which may be missing. It belongs to one goroutine; the nodes in it are immutable and are
-// replaced by changed ones.
+// roster joins the three parts of each node: its ID, its VPP addresses, and its Kubernetes object.
+// Each part may be missing. The roster belongs to one goroutine. Its nodes are immutable: a change
+// replaces the node.
 type roster struct {
 	nodes map[string]*messages.ClusterNode
 }
@@ -59,7 +59,7 @@ func collect[T any](into map[string]bool, from map[string]T) {
 // snapshot returns a copy of the map.
 func (r *roster) snapshot() map[string]*messages.ClusterNode { return maps.Clone(r.nodes) }
 
-// joined returns a node with all of its parts, nil if it has none.
+// joined returns a node with all its parts; nil if it has no part.
 func joined(name string, k *keyspace, v view) *messages.ClusterNode {
 	object := v.nodes[name]
 	node := &messages.ClusterNode{

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestRosterHalves lets every half of a node come and go alone.
+// TestRosterHalves: every part of a node comes and goes without the others.
 func TestRosterHalves(t *testing.T) {
 	m, v := newModel(), view{}
 	r := roster{nodes: map[string]*messages.ClusterNode{}}

@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Syncer keeps this node's ID and VPP addresses in the node store and watches those of its peers.
-// Make one with New, call Run once; SetNodes and Publish may be called at any time, from any
-// goroutine, before Run too.
+// Syncer keeps this node's ID and VPP addresses in the node store and watches the records of its
+// peers. New makes a Syncer; Run is called once. SetNodes and Publish may be called at any time,
+// also before Run, from any goroutine.
 type Syncer struct {
 	store  Store
 	traits traits
@@ -28,7 +28,8 @@ type Syncer struct {
 	fresh chan struct{} // holds a token while the loop has not taken them
 }
 
-// New makes a Syncer for one node on a store of its own. Run validates the configuration.
+// New makes a Syncer for one node. No other Syncer may use its store. Run validates the
+// configuration.
 func New(store Store, cfg Config, log *slog.Logger) *Syncer {
 	traits := store.traits()
 	cfg.RelistInterval = or(cfg.RelistInterval, traits.relist)
@@ -40,19 +41,19 @@ func New(store Store, cfg Config, log *slog.Logger) *Syncer {
 }
 
 // Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it
-// waits for its goroutines and returns nil. A store that does not answer does not end it. It fails
-// at once with ErrConfig, and with ErrRunning at a second call.
+// waits for its goroutines and returns nil. It keeps trying while the store does not answer. It
+// fails at once with ErrConfig, and with ErrRunning at a second call.
 //
 // It calls out from one goroutine with a complete, immutable state: one at the start, then one
 // after each change. It may skip states that follow each other quickly, but never the latest. out
-// must not block. Run releases nothing at its end: the ID belongs to the node and not to the
-// process.
+// must not block. Run releases nothing at its end, because the ID belongs to the node and not to
+// the process.
 func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	if err := s.cfg.validate(); err != nil {
 		return err
 	}
 	if s.traits.layout.parse(s.traits.layout.name(s.cfg.NodeName)).kind != kindName {
-		return fmt.Errorf("%w: NodeName %q is the name of something else in the node store", ErrConfig, s.cfg.NodeName)
+		return fmt.Errorf("%w: NodeName %q is a reserved name in the node store", ErrConfig, s.cfg.NodeName)
 	}
 	if s.ran.Swap(true) {
 		return ErrRunning
@@ -99,9 +100,9 @@ func (s *Syncer) newFollower(send func(any)) *follower {
 	}
 }
 
-// SetNodes sets the nodes of Kubernetes: the UID of this one, the addresses of all, and which have
-// left. It does not block; of several values the latest wins. The value must be complete; it is
-// shared, not copied.
+// SetNodes sets the complete list of Kubernetes nodes. The Syncer takes from it the UID of this
+// node, the addresses of all nodes, and the nodes that have left. It does not block; the latest
+// value wins. The value is shared, not copied.
 //
 // nil means that the last value may be out of date. It stays in use, but the Syncer collects no
 // node until the next value, and restarts all grace periods.
@@ -113,9 +114,9 @@ func (s *Syncer) SetNodes(nodes *messages.NodeInput) {
 }
 
 // Publish sets the VPP addresses of this node, each "ip/len". The Syncer stores them once it holds
-// the ID, and again whenever the store has other ones; ClusterState.published reports success. An
-// empty list deletes them. ClusterState.reason names invalid entries, which are left out. It does
-// not block; of several values the latest wins.
+// the ID, and again whenever the store has other addresses; ClusterState.published reports success.
+// An empty list deletes them. Invalid entries are left out, and ClusterState.reason names them.
+// Publish does not block; the latest value wins.
 func (s *Syncer) Publish(addresses []string) {
 	w := want(addresses)
 	s.mu.Lock()

@@ -116,8 +116,8 @@ func testRunOnce(t *testing.T, p place) {
 	}
 }
 
-// TestDataLoss deletes the whole prefix under two running nodes: both take their IDs again and
-// publish again (N18).
+// TestDataLoss deletes the whole prefix while two nodes run: both claim their IDs again and publish
+// again (N18).
 func TestDataLoss(t *testing.T) { everywhere(t, testDataLoss) }
 
 func testDataLoss(t *testing.T, p place) {
@@ -152,8 +152,8 @@ func testDataLoss(t *testing.T, p place) {
 	}
 }
 
-// TestStoreComesBackEmpty takes the store away, and brings it back empty at the same address:
-// revisions begin anew, and a watch alone would wait for the future.
+// TestStoreComesBackEmpty takes the store away and brings it back empty at the same address.
+// Revisions start again, so a watch alone would wait for an old, higher revision.
 func TestStoreComesBackEmpty(t *testing.T) { everywhere(t, testStoreComesBackEmpty) }
 
 func testStoreComesBackEmpty(t *testing.T, p place) {
@@ -206,8 +206,8 @@ func testFence(t *testing.T, p place) {
 	}
 }
 
-// TestTakeover re-creates a node under its name on another machine: the new agent gets the ID; the
-// old one, which still runs with the old UID, is fenced and does not fight.
+// TestTakeover creates a node again under its name on another machine. The new agent gets the ID.
+// The old agent still runs with the old UID; it is fenced and does not take the ID back.
 func TestTakeover(t *testing.T) { everywhere(t, testTakeover) }
 
 func testTakeover(t *testing.T, p place) {
@@ -223,7 +223,7 @@ func testTakeover(t *testing.T, p place) {
 	if !strings.Contains(s.GetReason(), "taken over by another agent") {
 		t.Errorf("reason %q", s.GetReason())
 	}
-	// The node is re-created once more while its agent runs: same agent, new UID.
+	// The Node is created once more while its agent runs: same agent, new UID.
 	next.SetNodes(nodesOf("n1", node("n1", "newer")))
 	next.waitFor(t, "the new UID", func(s *messages.ClusterState) bool {
 		return s.GetClaim() == holds && strings.Contains(p.keys(t)[p.layout().id(1)], "newer")
@@ -259,8 +259,8 @@ func testTwoRaceForOneID(t *testing.T, p place) {
 	}
 }
 
-// TestCollection removes a node from Kubernetes. No observer touches its ID before the grace period
-// is over; then the first one does, and the next newcomer gets it.
+// TestCollection removes a node from Kubernetes. No observer releases its ID before the grace
+// period is over. Then an observer does, and the next new node gets the ID.
 func TestCollection(t *testing.T) { everywhere(t, testCollection) }
 
 func testCollection(t *testing.T, p place) {
@@ -278,8 +278,8 @@ func testCollection(t *testing.T, p place) {
 	gone.Publish([]string{"10.0.0.3/24"})
 	lost := gone.waitFor(t, "its addresses published", published).GetId()
 	gone.stop()
-	// The view without n3 has arrived when a state without its management address comes; until then
-	// the clock must not start.
+	// A state without n3's management address shows that the view without n3 has arrived. Until
+	// then the clock must not start.
 	for _, x := range []*agent{a, b} {
 		view := named(x.name, 2)
 		view.Nodes["n1"].Addresses = []string{"192.0.2.1"}
@@ -333,8 +333,8 @@ func testPublishWhileAway(t *testing.T, p place) {
 	}
 }
 
-// TestWriteFails lets transactions fail for a while although the store answers: the reason shows
-// it, and the last value is published at last.
+// TestWriteFails: transactions fail for a while although the store answers. The reason shows it,
+// and the last value is published in the end.
 func TestWriteFails(t *testing.T) { everywhere(t, testWriteFails) }
 
 func testWriteFails(t *testing.T, p place) {
@@ -356,8 +356,7 @@ func testWriteFails(t *testing.T, p place) {
 	a.waitFor(t, "its addresses published", func(s *messages.ClusterState) bool { return s.GetPublished() && s.GetReason() == "" })
 }
 
-// TestCompaction compacts everything while the store is away, so that the watch cannot go on where
-// it was.
+// TestCompaction compacts everything while the store is away, so that the watch cannot resume.
 func TestCompaction(t *testing.T) { everywhere(t, testCompaction) }
 
 func testCompaction(t *testing.T, p place) {
@@ -378,7 +377,7 @@ func testCompaction(t *testing.T, p place) {
 }
 
 // TestUndecodablePeer damages a record of a peer: the last good value stays and the reason names
-// the key; a deletion is a deletion.
+// the key. A deletion still counts as a deletion.
 func TestUndecodablePeer(t *testing.T) { everywhere(t, testUndecodablePeer) }
 
 func testUndecodablePeer(t *testing.T, p place) {
@@ -401,8 +400,8 @@ func testUndecodablePeer(t *testing.T, p place) {
 	})
 }
 
-// TestStoreAppearsLate starts a node before its store: it says so, with the ID of its mirror, and
-// joins when the store is there.
+// TestStoreAppearsLate starts a node before its store: the reason says so, with the ID of its
+// mirror, and the node joins when the store is there.
 func TestStoreAppearsLate(t *testing.T) { everywhere(t, testStoreAppearsLate) }
 
 func testStoreAppearsLate(t *testing.T, p place) {

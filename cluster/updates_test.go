@@ -38,7 +38,7 @@ func stateOf(peers ...string) *messages.ClusterState {
 	return s
 }
 
-// saying renders updates: "+name" joined, "-name" left, "~name" changed.
+// saying returns updates as text: "+name" joined, "-name" left, "~name" changed.
 func saying(updates []*messages.NodeUpdate) string {
 	var words []string
 	for _, u := range updates {
@@ -137,8 +137,8 @@ func TestUpdatesStory(t *testing.T) {
 	step("+a")
 }
 
-// TestUpdatesCompose applies the updates of a random walk to a set of members: it always ends as
-// the last state has it.
+// TestUpdatesCompose applies the updates of a random walk to a set of members: the result always
+// equals the last state.
 func TestUpdatesCompose(t *testing.T) {
 	word := rapid.SampledFrom([]string{"-", "x", "y"})
 	drawState := func(t *rapid.T) *messages.ClusterState {

@@ -12,9 +12,9 @@ import (
 type view struct {
 	// serial counts the views.
 	serial uint64
-	// known is true after the first one.
+	// known is true after the first call of SetNodes.
 	known bool
-	// current is false while it may be out of date.
+	// current is false while the view may be out of date.
 	current bool
 	// whole is false if a Node object could not be read.
 	whole bool
@@ -42,13 +42,13 @@ func (v view) next(in *messages.NodeInput) view {
 	return next
 }
 
-// complete reports whether a node that is missing here has left Kubernetes: the list is current,
-// without unreadable nodes, and plausible, because it contains this node.
+// complete reports whether a node that is missing in the view has left Kubernetes. It is true if
+// the view is current, without unreadable nodes, and plausible, because it contains this node.
 func (v view) complete(self string) bool {
 	return v.known && v.current && v.whole && v.nodes[self] != nil
 }
 
-// without reports whether Kubernetes has nodes, but not this one. A view without any node proves
+// without reports whether Kubernetes has nodes, but not this node. A view without any node proves
 // nothing.
 func (v view) without(self string) bool {
 	return v.known && v.whole && len(v.nodes) > 0 && v.nodes[self] == nil
@@ -70,7 +70,7 @@ func (v view) touched(next view) []string {
 	return names
 }
 
-// ahead counts the nodes of Kubernetes that have no ID and come before this one, by name.
+// ahead counts the nodes of Kubernetes that have no ID and come before this node, by name.
 func (v view) ahead(k *keyspace, self string) int {
 	count := 0
 	for name := range v.nodes {

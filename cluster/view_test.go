@@ -23,8 +23,8 @@ func TestViewTouched(t *testing.T) {
 	}
 }
 
-// TestViewTakesSelf uses the node's own object where the list has not got it, without touching what
-// the caller shares.
+// TestViewTakesSelf: the view uses the node's own object if the list lacks it, and does not change
+// the caller's value.
 func TestViewTakesSelf(t *testing.T) {
 	in := nodesOf("", node("a", "1"))
 	in.Self = node("me", "u")

@@ -10,11 +10,10 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newZapLogger returns the zap logger that etcd needs, which writes to slog. Every line is one
-// level lower than in etcd, because relevant failures also return as errors. Where etcd would end
-// the process it panics instead, so that the caller can turn that into an error. While closing is
-// set (nil = never), all lines have the level debug: etcd logs the close of its listeners as
-// errors.
+// newZapLogger returns the zap logger that etcd needs; it writes to slog. Every line is one level
+// lower than in etcd, because etcd also returns relevant failures as errors. It panics when etcd
+// wants to end the process, so that the caller can make an error of it. While closing is set (nil =
+// never), all lines have the level debug, because etcd logs the close of its listeners as errors.
 func newZapLogger(log *slog.Logger, closing *atomic.Bool) *zap.Logger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -80,7 +79,7 @@ func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 // Sync satisfies zapcore.Core.
 func (slogCore) Sync() error { return nil }
 
-// slogAttrs encodes fields with their own methods, so that it supports every type of zap field.
+// slogAttrs encodes fields with zap's own methods, so that it supports every type of zap field.
 func slogAttrs(fields []zapcore.Field) []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(fields))
 	for _, f := range fields {

@@ -32,8 +32,7 @@ func backends(service string, version int) *messages.EndpointSlice {
 	return eps(service+"-1", service, addresses...)
 }
 
-// BenchmarkUpdateOfOneSlice is the path of every endpoint change: one slice of one of 10,000
-// services.
+// BenchmarkUpdateOfOneSlice measures an endpoint change: one slice of one of 10,000 services.
 func BenchmarkUpdateOfOneSlice(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("services=%d", n), func(b *testing.B) {
@@ -56,7 +55,7 @@ func BenchmarkUpdateOfOneSlice(b *testing.B) {
 	}
 }
 
-// BenchmarkUnchangedUpdate is an update of metadata only.
+// BenchmarkUnchangedUpdate measures an update that changes only metadata.
 func BenchmarkUnchangedUpdate(b *testing.B) {
 	s := kube.NewStore("node-000")
 	s.Replace(cluster(10_000), nil)
@@ -72,7 +71,7 @@ func BenchmarkUnchangedUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkRelist is a complete list of 10,000 services in which nothing changed.
+// BenchmarkRelist measures an unchanged, complete list of 10,000 services.
 func BenchmarkRelist(b *testing.B) {
 	s := kube.NewStore("node-000")
 	objects, again := cluster(10_000), cluster(10_000)

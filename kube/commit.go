@@ -9,11 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Changes are the values that a commit gave out.
+// Changes are the new values of one commit.
 type Changes struct {
 	// Services holds the new values, ordered by key and by generation.
 	Services []*messages.ServiceInput
-	// Node holds the new surroundings, nil if they did not change.
+	// Node holds the new surroundings of the services (nodes, pods, ServiceCIDRs); nil if they did
+	// not change.
 	Node *messages.NodeInput
 }
 
@@ -30,20 +31,21 @@ func (c Changes) Deliver(sink Sink) {
 	}
 }
 
-// Commit makes new values of everything recorded since the last commit and returns those that
-// differ from what was given out last. Each gets the next generation.
+// Commit makes new values of everything recorded since the last commit. It publishes and returns
+// the values that differ from the ones published last; each gets the next generation.
 func (s *Store) Commit() Changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var changes Changes
-	// In the order of keys, so that the same history gives the same generations and a simulation
-	// can be repeated.
+	// The keys are taken in order, so that the same history gives the same generations and a
+	// simulation can be repeated.
 	for _, key := range sortedKeys(s.dirty) {
 		if input := s.commitService(key); input != nil {
 			changes.Services = append(changes.Services, input)
 		}
 	}
-	// not cleared: after a list of everything that would cost as much with every commit
+	// A new map, because clear() walks the whole old one, which is large after a list of
+	// everything.
 	s.dirty = map[string]struct{}{}
 	if s.changed.surroundings {
 		changes.Node = s.commitSurroundings()
@@ -52,9 +54,10 @@ func (s *Store) Commit() Changes {
 	return changes
 }
 
-// commitService returns the new value of a service, or nil if it means the same as the last one.
+// commitService returns the new value of a service, or nil if it means the same as the published
+// one.
 func (s *Store) commitService(key string) *messages.ServiceInput {
-	// An entry without Service and slices is a service that is gone, or was never complete.
+	// A service without a Service object and without slices is deleted, or was never complete.
 	e := s.services[key]
 	if e.service == nil && len(e.slices) == 0 {
 		return s.commitGone(key, e)
@@ -64,7 +67,7 @@ func (s *Store) commitService(key string) *messages.ServiceInput {
 		s.changed.surroundings = true // its problems move from the surroundings to the service
 	}
 	if e.published != nil {
-		// Compared before the slices are copied: most updates of metadata end here.
+		// The comparison comes before the copy of the slices: most updates of metadata end here.
 		input.Slices = e.slices
 		if equalInput(e.published, input) {
 			return nil
@@ -77,8 +80,8 @@ func (s *Store) commitService(key string) *messages.ServiceInput {
 	return input
 }
 
-// commitGone forgets a service without content; the returned value says that it is gone, nil if it
-// was never given out.
+// commitGone forgets a service without content. The returned value says that the service is gone;
+// it is nil if the service was never published.
 func (s *Store) commitGone(key string, e *entry) *messages.ServiceInput {
 	delete(s.services, key)
 	if len(s.problems) > 0 {
@@ -103,14 +106,14 @@ func (s *Store) serviceProblems(key string, e *entry) []*messages.ObjectError {
 	return sorted(out)
 }
 
-// commitSurroundings returns the new NodeInput, or nil if it means the same as the last one. The
-// map of nodes is shared between values as long as no node changes: pods come and go much more
-// often, and there may be thousands of nodes.
+// commitSurroundings returns the new NodeInput, or nil if it means the same as the published one.
+// Values share the map of nodes as long as no node changes: pods come and go much more often, and
+// there may be thousands of nodes.
 func (s *Store) commitSurroundings() *messages.NodeInput {
 	last := s.surround
 	input := &messages.NodeInput{Nodes: last.Nodes, Errors: s.otherProblems()}
-	// The kubelet updates the status of each Node every few minutes, mostly without changing what
-	// is normalised from it.
+	// The kubelet updates the status of each Node every few minutes. Most of these updates change
+	// no field that the normalised Node has.
 	if s.changed.nodes && !maps.EqualFunc(s.nodes, last.Nodes, equalMessage) {
 		input.Nodes = maps.Clone(s.nodes)
 	}
@@ -161,8 +164,8 @@ func sorted(problems []*messages.ObjectError) []*messages.ObjectError {
 	return problems
 }
 
-// Snapshot returns everything that the commits gave out and that still exists, marked as complete
-// and ordered by key. What was recorded since the last commit is not in it.
+// Snapshot returns all published values that still exist, marked as complete and ordered by key. It
+// does not contain changes recorded since the last commit.
 func (s *Store) Snapshot() *messages.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package kube is the room of what Kubernetes says and wants. Its root holds what all sources
-// share: the interfaces Source, Sink and Feed, and the Store, which joins normalised objects into
-// the values the troupe works with.
+// Package kube reads Kubernetes. Its root holds the parts that all sources share: the interfaces
+// Source, Sink and Feed, and the Store, which joins normalised objects into the messages for the
+// actors.
 //
 //	kube/normalize    API objects -> messages, pure
 //	kube/files        the source that reads YAML and JSON files of a watched directory
@@ -17,16 +17,17 @@
 //
 // # Flow
 //
-//	API server / files -> normalize -> Store.Set.. -> Store.Commit -> mirror -> relay -> watch actor
+//	API server / files -> normalize -> Store.Set, Commit -> mirror -> relay -> watch actor
 //
 // Files and informers each have one goroutine that normalises, changes the Store, commits and calls
 // the Sink; callbacks of informers and file events only wake it. The Store is safe for concurrent
 // use. The order, the generations and the end of a source are in the contract of Source.
 //
-// Several changes between two commits coalesce; a change that is taken back in between is not seen
-// at all.
+// Several changes between two commits coalesce. A change that is reverted before the commit is
+// never delivered.
 //
 // # Ownership
 //
-// A message that was handed to a Sink is immutable and shared: the Store never changes it again.
+// A message that the Store has handed to a Sink is immutable and shared: the Store never changes it
+// again.
 package kube

@@ -52,9 +52,9 @@ func equalMessage[M interface {
 	return a == b || proto.Equal(a, b)
 }
 
-// equalDisputes compares the generations of slices after all where they mean something: they decide
-// between two slices of a service that contain the same address. a and b hold the same slices
-// otherwise.
+// equalDisputes compares the generations of slices that share an address with another slice,
+// because there the generation decides which slice counts. Apart from generations and times, a and
+// b hold the same slices.
 func equalDisputes(a, b *messages.ServiceInput) bool {
 	for i := range a.Slices {
 		if a.Slices[i].Generation != b.Slices[i].Generation && disputed(a.Slices, i) {

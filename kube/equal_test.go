@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestEqualSeesEveryField sets each field of the messages that are compared by hand, also those
-// that will be added some day.
+// TestEqualSeesEveryField sets each field of the messages that equal.go compares by hand, so that
+// it also finds fields that are added later.
 func TestEqualSeesEveryField(t *testing.T) {
 	for _, c := range []struct {
 		empty   proto.Message
@@ -49,7 +49,7 @@ func TestEqualSeesEveryField(t *testing.T) {
 	}
 }
 
-// set gives a field some value that is not its zero value.
+// set gives a field a value other than its zero value.
 func set(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 	scalars := map[protoreflect.Kind]protoreflect.Value{
 		protoreflect.StringKind: protoreflect.ValueOfString("x"), protoreflect.BoolKind: protoreflect.ValueOfBool(true),

@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// model is what a Store was told, as plain as it can be held.
+// model holds the objects of a Store in the simplest form.
 type model struct {
 	services map[string]*messages.Service
 	slices   map[string]*messages.EndpointSlice
@@ -44,7 +44,7 @@ func (m *model) list() (*normalize.Objects, []*messages.ObjectError) {
 	}, slices.Concat(slices.Collect(maps.Values(m.problems))...)
 }
 
-// change draws one change and makes it in the model and in the store.
+// change draws one change and applies it to the model and the store.
 func change(t *rapid.T, m *model, s *kube.Store) {
 	kind := rapid.SampledFrom([]string{"Service", "EndpointSlice", "EndpointSlice", "Node", "Pod"}).Draw(t, "kind")
 	name := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "name")
@@ -94,8 +94,9 @@ func change(t *rapid.T, m *model, s *kube.Store) {
 	}
 }
 
-// meaning leaves out what a Store may keep from an earlier update of the same content: when a slice
-// was triggered, and its generation where no other slice of the service disputes an address.
+// meaning leaves out values that a Store may keep from an earlier update with the same content: the
+// trigger time of a slice, and its generation if no other slice of the service has the same
+// address.
 func meaning(in *messages.Snapshot) *messages.Snapshot {
 	out := kubetest.Meaning(in)
 	for _, input := range out.GetServices() {
@@ -116,9 +117,9 @@ func meaning(in *messages.Snapshot) *messages.Snapshot {
 	return out
 }
 
-// TestIncrementalEqualsFromScratch: whatever happened, in whatever order and however it was cut
-// into commits, the Store holds what a new one makes of the same objects, and so does a receiver
-// that heard only of the changes.
+// TestIncrementalEqualsFromScratch: after any changes, in any order and any commits, the Store
+// holds the same values as a new Store with the same objects. A receiver that got only the changes
+// holds the same values too.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, s, mirror := newModel(), kube.NewStore("x"), kubetest.NewMirror()

@@ -10,10 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Store joins normalised objects into the values that are delivered: each Service with its slices,
-// the nodes with the pods of this node. Set and Delete record what the API objects are now; Commit
-// turns everything recorded into new values, compares them with those given out last and gives
-// generations to those that differ. All methods are safe for concurrent use.
+// Store joins normalised objects into the values that a source delivers: each Service with its
+// slices, and the nodes with the pods of this node. Set and Delete record the present API objects.
+// Commit turns everything recorded into new values, compares them with the values published last,
+// and publishes each different one with a new generation. All methods are safe for concurrent use.
 //
 // The objects may come in any order: slices before their Service, and slices that stay after it.
 type Store struct {
@@ -21,29 +21,29 @@ type Store struct {
 
 	mu sync.Mutex // guards everything below; never held across I/O
 
-	// by service key; never without content, dirt or a published value
+	// By service key. Every entry has content, is dirty or has a published value.
 	services map[string]*entry
 	owners   map[string]string               // slice key -> service key
 	nodes    map[string]*messages.Node       // by name
 	pods     map[string]*messages.Pod        // by pod key
 	cidrs    map[string][]string             // networks of each ServiceCIDR, by name
-	problems map[ref][]*messages.ObjectError // of the object, never empty
-	dirty    map[string]struct{}             // service keys to look at in the next commit
-	// what of the NodeInput to look at in the next commit
+	problems map[ref][]*messages.ObjectError // by object, lists never empty
+	dirty    map[string]struct{}             // service keys that the next commit makes anew
+	// parts of the NodeInput that the next commit makes anew
 	changed struct{ nodes, surroundings bool }
 
-	generation uint64 // last one given out
+	generation uint64 // last published one
 	surround   *messages.NodeInput
 }
 
-// entry is what is known of one service.
+// entry is one service with its slices.
 type entry struct {
 	service   *messages.Service
 	slices    []*messages.EndpointSlice // ordered by name
-	published *messages.ServiceInput    // last given out; nil before that
+	published *messages.ServiceInput    // value of the last commit; nil before the first
 }
 
-// ref names an object in the way of ObjectError.
+// ref names an object with the fields kind and object of ObjectError.
 type ref struct{ kind, object string }
 
 // NewStore returns an empty Store for the node of this name.
@@ -69,8 +69,8 @@ func (s *Store) SetService(service *messages.Service, problems []*messages.Objec
 	s.setProblems(ref{normalize.KindService, normalize.ServiceKey(service)}, problems)
 }
 
-// DeleteService records that the Service of this key does not exist (any more), or that this node
-// is not to see it.
+// DeleteService records that the Service of this key does not exist (any more), or is not meant for
+// this node.
 func (s *Store) DeleteService(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,8 @@ func (s *Store) DeleteService(key string) {
 	s.setProblems(ref{normalize.KindService, key}, nil)
 }
 
-// SetSlice records the current value of a slice and the problems found in it. A slice that was
-// known under another service leaves that.
+// SetSlice records the current value of a slice and the problems found in it. A slice that belonged
+// to another service leaves that service.
 func (s *Store) SetSlice(slice *messages.EndpointSlice, problems []*messages.ObjectError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +87,8 @@ func (s *Store) SetSlice(slice *messages.EndpointSlice, problems []*messages.Obj
 	s.setProblems(ref{normalize.KindEndpointSlice, normalize.SliceKey(slice)}, problems)
 }
 
-// DeleteSlice records that the slice of this key does not exist (any more), or that this node is
-// not to see it.
+// DeleteSlice records that the slice of this key does not exist (any more), or is not meant for
+// this node.
 func (s *Store) DeleteSlice(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func (s *Store) SliceTriggered(key string) int64 {
 	return 0
 }
 
-// Replace records a complete list of everything: what is not in it does not exist. The problems may
-// belong to any object, also to such that are not in the list, or to none.
+// Replace records a complete list of all objects: an object missing from the list does not exist.
+// The problems may belong to an object in the list, to another object, or to no object.
 func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectE
 	}
 }
 
-// clear forgets all objects, but not what was given out.
+// clear forgets all objects and keeps the published values.
 func (s *Store) clear() {
 	for key, e := range s.services {
 		e.service, e.slices = nil, nil
@@ -196,7 +196,7 @@ func (s *Store) clear() {
 	s.changed.nodes, s.changed.surroundings = true, true
 }
 
-// touch returns the entry of a service and has it looked at in the next commit.
+// touch returns the entry of a service and marks it dirty, so that the next commit makes it anew.
 func (s *Store) touch(key string) *entry {
 	e := s.services[key]
 	if e == nil {
@@ -207,8 +207,8 @@ func (s *Store) touch(key string) *entry {
 	return e
 }
 
-// setService keeps the old message where the new one is equal: two copies would stay in memory
-// otherwise.
+// setService keeps the old message if the new one is equal. Otherwise two copies would stay in
+// memory, one here and one in the published value.
 func (s *Store) setService(service *messages.Service) {
 	e := s.touch(normalize.ServiceKey(service))
 	// A relist decodes every object anew; most are equal to those in memory.
@@ -249,16 +249,15 @@ func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	}
 }
 
-// moved notes that the problems of an object, if it has any, belong to another service or to none
-// from now on.
+// moved notes that the problems of an object now belong to another service or to none.
 func (s *Store) moved(r ref) {
 	if len(s.problems[r]) > 0 {
 		s.changed.surroundings = true
 	}
 }
 
-// deleteSlice takes a slice away from its service. Published values have their own list, so this
-// one may be changed in place.
+// deleteSlice takes a slice away from its service. Published values have their own list, so the
+// list of the entry may be changed in place.
 func (s *Store) deleteSlice(key string) {
 	owner, known := s.owners[key]
 	if !known {
@@ -272,7 +271,7 @@ func (s *Store) deleteSlice(key string) {
 }
 
 // find returns the position of a slice by its key. All slices of a service are in its namespace, so
-// the order of keys is that of names.
+// keys and names have the same order.
 func (e *entry) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(e.slices, key, func(slice *messages.EndpointSlice, key string) int {
 		_, name, _ := strings.Cut(key, "/")
@@ -280,8 +279,8 @@ func (e *entry) find(key string) (int, bool) {
 	})
 }
 
-// setProblems records the problems of one object. They are delivered with the service of the
-// object, or with the surroundings.
+// setProblems records the problems of one object. They are delivered with the object's service, or
+// with the surroundings if it has none.
 func (s *Store) setProblems(r ref, problems []*messages.ObjectError) {
 	// An unchanged problem is no change: a broken object that is updated every second must not make
 	// commits.
@@ -299,8 +298,8 @@ func (s *Store) setProblems(r ref, problems []*messages.ObjectError) {
 	}
 }
 
-// ownerOf returns the key of the service an object belongs to, "" if it belongs to none that is
-// known.
+// ownerOf returns the key of the service to which an object belongs; "" if the Store knows no such
+// service.
 func (s *Store) ownerOf(r ref) string {
 	switch r.kind {
 	case normalize.KindService:
@@ -311,8 +310,8 @@ func (s *Store) ownerOf(r ref) string {
 	return ""
 }
 
-// Collect joins a complete list into a Snapshot for the node of this name: everything a Store would
-// deliver, at once.
+// Collect joins a complete list into the Snapshot that a Store for the node of this name would
+// deliver.
 func Collect(node string, objects *normalize.Objects, problems []*messages.ObjectError) *messages.Snapshot {
 	store := NewStore(node)
 	store.Replace(objects, problems)

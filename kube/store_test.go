@@ -29,7 +29,7 @@ func problem(kind, object, field string) *messages.ObjectError {
 	return &messages.ObjectError{Source: "test", Kind: kind, Object: object, Field: field, Message: "bad"}
 }
 
-// describe says in one line what a value contains.
+// describe returns the content of a value in one line.
 func describe(in *messages.ServiceInput) string {
 	out := in.GetKey() + ":"
 	if in.GetService() != nil {
@@ -50,7 +50,7 @@ func describe(in *messages.ServiceInput) string {
 	return out
 }
 
-// wantChanges commits and compares what changed; "node" stands for the surroundings.
+// wantChanges commits and compares the changes; "node" stands for the surroundings.
 func wantChanges(t *testing.T, s *kube.Store, want ...string) kube.Changes {
 	t.Helper()
 	changes := s.Commit()
@@ -114,7 +114,7 @@ func TestOnlyContentCounts(t *testing.T) {
 	if got := s.SliceTriggered("a/web-1"); got != 5 {
 		t.Errorf("trigger time %d, want that of the last update", got)
 	}
-	s.SetService(svc("web", "10.96.0.9"), nil) // there and back within one commit
+	s.SetService(svc("web", "10.96.0.9"), nil) // changed and reverted within one commit
 	s.SetService(svc("web", "10.96.0.1"), nil)
 	wantChanges(t, s)
 	s.SetService(svc("new"), nil)
@@ -133,8 +133,8 @@ func TestOnlyContentCounts(t *testing.T) {
 	}
 }
 
-// TestGenerationsOfDisputedSlices: which of two slices is newer matters only while both contain an
-// address.
+// TestGenerationsOfDisputedSlices: the generations of two slices matter only while both contain the
+// same address.
 func TestGenerationsOfDisputedSlices(t *testing.T) {
 	s := kube.NewStore("n1")
 	newer := func(slice *messages.EndpointSlice, generation int64) *messages.EndpointSlice {
@@ -252,8 +252,8 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// TestProblems: a problem comes with the service it belongs to, or with the surroundings when there
-// is none, and never twice.
+// TestProblems: a problem is delivered with its service, or with the surroundings if it has none,
+// and never twice.
 func TestProblems(t *testing.T) {
 	s := kube.NewStore("n1")
 	bad := []*messages.ObjectError{problem("Service", "a/web", "spec.ports[0]")}
@@ -298,7 +298,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenOutNeverChanges changes everything after a snapshot and compares the snapshot
+// TestWhatWasGivenOutNeverChanges changes all objects after a snapshot and compares the snapshot
 // with its copy.
 func TestWhatWasGivenOutNeverChanges(t *testing.T) {
 	s := kube.NewStore("n1")

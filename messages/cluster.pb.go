@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: cluster.proto
 
-// What the nodes agree on through the node store: etcd, or Leases of the API server.
+// The records that nodes share through the node store: etcd, or Leases of the API server.
 
 package messages
 
@@ -29,7 +29,8 @@ type ClaimState int32
 const (
 	ClaimState_CLAIM_PENDING ClaimState = 0
 	ClaimState_CLAIM_HELD    ClaimState = 1
-	// Another node holds the ID that this node has used: not ready until an operator or the other node gives it up.
+	// Another node holds the ID that this node has used. This node is not ready until the other node
+	// or an operator releases the ID.
 	ClaimState_CLAIM_FENCED ClaimState = 2
 )
 
@@ -74,13 +75,15 @@ func (ClaimState) EnumDescriptor() ([]byte, []int) {
 	return file_cluster_proto_rawDescGZIP(), []int{0}
 }
 
-// Stored under the key of an ID: the node that holds it. Written only by its node, together with the key of its name.
+// Stored under the key of an ID: the node that holds the ID. Only this node writes it, together
+// with the key of its name.
 type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Positive, cluster-wide unique, the lowest that was free.
+	// Positive, unique in the cluster, the lowest ID that was free.
 	Id   uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// metadata.uid of the Kubernetes Node; a node re-created under its old name has another one.
+	// metadata.uid of the Kubernetes Node; a node that was created again under its old name has
+	// another UID.
 	Uid           string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -137,7 +140,7 @@ func (x *NodeRecord) GetUid() string {
 	return ""
 }
 
-// Stored under the addresses key of a node: its addresses on the side of VPP, unknown to Kubernetes.
+// Stored under the addresses key of a node: its addresses in VPP, which Kubernetes does not know.
 type NodeAddresses struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -191,7 +194,8 @@ func (x *NodeAddresses) GetVppAddresses() []string {
 	return nil
 }
 
-// A node of the cluster as its peers see it. The halves come and go independently.
+// A node of the cluster as its peers see it. The parts from the node store and from Kubernetes come
+// and go independently.
 type ClusterNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -279,7 +283,7 @@ func (x *ClusterNode) GetUid() string {
 	return ""
 }
 
-// A peer changed, for the journal: previous unset = it joined, current unset = it left.
+// Change of a peer, for the journal: previous unset = it joined, current unset = it left.
 type NodeUpdate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -340,22 +344,22 @@ func (x *NodeUpdate) GetCurrent() *ClusterNode {
 	return nil
 }
 
-// cluster -> nodes actor: everything known of this node's claim and of its peers; always complete.
+// cluster -> nodes actor: the complete state of this node's claim and of its peers.
 type ClusterState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Claim ClaimState             `protobuf:"varint,1,opt,name=claim,proto3,enum=troupe.ClaimState" json:"claim,omitempty"`
-	// The ID that is held; while none is held, the one that this node used last. 0 = none so far.
+	// The ID that this node holds, otherwise the ID that it used last; 0 = none so far.
 	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	// Why the claim is not held, or the last error of the store; "" = none.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// By name, this node included; nodes without an ID included with id 0.
+	// All nodes by name, including this node and nodes without an ID (id 0).
 	Nodes map[string]*ClusterNode `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The store answers.
 	Connected bool `protobuf:"varint,5,opt,name=connected,proto3" json:"connected,omitempty"`
-	// The VPP addresses that were last asked for are stored.
+	// The store has the VPP addresses of the last Publish.
 	Published  bool   `protobuf:"varint,6,opt,name=published,proto3" json:"published,omitempty"`
 	Generation uint64 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Name of this node: which entry of nodes is our own.
+	// Name of this node, the key of its entry in nodes.
 	Self          string `protobuf:"bytes,8,opt,name=self,proto3" json:"self,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,11 +1,11 @@
 package messages
 
 // Coalescer is a level-triggered message: in a mailbox it supersedes a pending message of the same
-// key, because only the latest value matters. It goes to the end, so it does not overtake what was
-// sent before it. Commands (do this once) must not implement it.
+// key, because only the latest value matters. It goes to the end, so it does not overtake earlier
+// messages. Commands, which are carried out once each, must not implement it.
 type Coalescer interface {
-	// CoalesceKey names what the message is the latest value of; it is unique over all message
-	// types of one mailbox.
+	// CoalesceKey names the value whose latest state the message carries. The key is unique over
+	// all message types of one mailbox.
 	CoalesceKey() string
 }
 
@@ -73,7 +73,8 @@ func (*RollCall) CoalesceKey() string { return "roll-call" }
 // CoalesceKey satisfies Coalescer. Two pulls of one service are answered once.
 func (m *PullSpec) CoalesceKey() string { return "pull-spec/" + m.GetKey() }
 
-// CoalesceKey satisfies Coalescer. Of a later generation it says the same of all earlier ones.
+// CoalesceKey satisfies Coalescer. A Retired of a later generation includes all earlier
+// generations.
 func (m *Retired) CoalesceKey() string { return "retired/" + m.GetKey() }
 
 // CoalesceKey satisfies Coalescer.

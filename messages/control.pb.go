@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: control.proto
 
-// How the troupe keeps itself together: readiness, resync, faults.
+// Supervision, readiness, resync, faults and events.
 
 package messages
 
@@ -23,17 +23,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How far something that is wrong reaches, and so how much has to be done about it.
+// The extent of a fault, which decides how much the healer does about it.
 type Reach int32
 
 const (
-	// Nothing is wrong, or nothing inside of this process can mend it: VPP, Kubernetes or etcd is away, or has not spoken yet.
+	// There is no fault, or nothing inside this process can repair it: VPP, Kubernetes or etcd is
+	// away or has not answered yet.
 	Reach_REACH_NONE Reach = 0
-	// Single objects, which the component that sent them retries.
+	// Single objects, which the sending component retries.
 	Reach_REACH_OBJECT Reach = 1
-	// What a part knows of VPP, or what VPP makes of it as a whole.
+	// The part's knowledge of VPP, or VPP's state as a whole.
 	Reach_REACH_DOWNSTREAM Reach = 2
-	// What a part knows of what is wanted.
+	// The part's knowledge of the desired state.
 	Reach_REACH_UPSTREAM Reach = 3
 )
 
@@ -80,16 +81,16 @@ func (Reach) EnumDescriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{0}
 }
 
-// How much an event has looked at and changed.
+// How much of the state an event has read and changed.
 type Method int32
 
 const (
 	Method_METHOD_NONE Method = 0
-	// One change is carried through.
+	// One change was carried out.
 	Method_METHOD_UPDATE Method = 1
-	// What is wanted was read and worked out again; what VPP holds is known.
+	// The desired state was read and computed again. The state of VPP is known.
 	Method_METHOD_UPSTREAM_RESYNC Method = 2
-	// What VPP holds was read again and compared with what is wanted.
+	// The state of VPP was read again and compared with the desired state.
 	Method_METHOD_DOWNSTREAM_RESYNC Method = 3
 	// Both.
 	Method_METHOD_FULL_RESYNC Method = 4
@@ -140,7 +141,7 @@ func (Method) EnumDescriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{1}
 }
 
-// child -> ordered supervisor: this incarnation is able to work; the next sibling may go on.
+// child -> ordered supervisor: this incarnation can work; the supervisor may open the next sibling.
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation   uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
@@ -185,7 +186,8 @@ func (x *Ready) GetIncarnation() uint64 {
 	return 0
 }
 
-// ordered supervisor -> child whose reaction is resync: an earlier sibling has a new incarnation, ask it again.
+// ordered supervisor -> child whose reaction is resync: an earlier sibling has a new incarnation,
+// so ask it again.
 type Resync struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sibling       string                 `protobuf:"bytes,1,opt,name=sibling,proto3" json:"sibling,omitempty"`
@@ -238,17 +240,19 @@ func (x *Resync) GetIncarnation() uint64 {
 	return 0
 }
 
-// registry -> service: the current input and the node it is for. Repeated until Have comes.
+// registry -> service: the current input and the node that serves it. Repeated until Have comes.
 type ServiceSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Input *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	Node  *NodeContext           `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Of the registry, strictly growing over everything a service can see; the service's Render carries it.
+	// Generation of the registry. It grows with every change that a service can see, and the
+	// service's Render carries it.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The journal has a record of the change that led to this generation, and what follows from it is worth one, too. Not set where many change
-	// at once, as at the start.
+	// The journal has an event for the change that led to this generation, so its effects get events
+	// too. Not set when many services change at once, as at the start.
 	Traced bool `protobuf:"varint,5,opt,name=traced,proto3" json:"traced,omitempty"`
-	// Why the service is not served although it is within the limits of a service: its namespace has none left for it; "" = it may be.
+	// Why the service is not served although it is within the limits of one service: the limit of its
+	// namespace is used up. "" = it may be served.
 	Refused       string `protobuf:"bytes,6,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -319,7 +323,7 @@ func (x *ServiceSpec) GetRefused() string {
 	return ""
 }
 
-// service -> registry: the spec of this generation was taken.
+// service -> registry: the service actor has the spec of this generation.
 type Have struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -425,7 +429,7 @@ func (x *PullSpec) GetIncarnation() uint64 {
 	return 0
 }
 
-// service -> registry: the service is gone everywhere and its actor can stop.
+// service -> registry: no renderer has the service any more, and its actor can stop.
 type Retired struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -478,14 +482,15 @@ func (x *Retired) GetGeneration() uint64 {
 	return 0
 }
 
-// registry -> services: these actors must exist (all of them, or one). registry -> introspection: these services exist.
+// registry -> services: these actors must exist. registry -> introspection: these services exist.
 type Ensure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Distinct.
 	Keys []string `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
-	// True: keys is the complete set, stop or forget the others.
+	// keys is the complete set: stop or forget all other services.
 	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
-	// The registry's generation: of a service that is not in a complete set, a status that is not newer comes late.
+	// Generation of the registry. A status of a missing service that is not newer than a complete set
+	// is outdated.
 	Generation    uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -542,9 +547,10 @@ func (x *Ensure) GetGeneration() uint64 {
 	return 0
 }
 
-// registry -> every part, at an interval: the roll call. Each actor repeats what it last told the others. It repairs whatever else may be wrong inside
-// the process; no other protocol looks for lost messages. Renderers get it in Begin and services from them, as repeated acknowledgements; they get
-// this one when introspection has been restarted.
+// registry -> every part, at an interval: the roll call. Each actor repeats its last messages to
+// the others. This repairs every loss of a message inside the process; no other protocol looks for
+// lost messages. Renderers get the roll call in Begin, and services get it as repeated
+// acknowledgements. Services get this message only when introspection has been restarted.
 type RollCall struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -581,8 +587,8 @@ func (*RollCall) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{7}
 }
 
-// registry -> services: this actor does not answer although it was given this generation; if it is in quarantine because of an
-// earlier one, let it try again.
+// registry -> services: this actor has not answered this generation. If an earlier generation put
+// it in quarantine, let it try again.
 type Nudge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -725,27 +731,32 @@ func (x *RenderUp) GetRenderer() string {
 	return ""
 }
 
-// registry -> renderer: the services that exist and the generation of each. Nothing that an earlier run put into VPP may be deleted before each
-// of them has rendered that generation (the barrier). The renderer asks those that have not with a Replay. A later Begin renews the list and
-// the node.
+// registry -> renderer: the services that exist, each with its generation. The renderer must not
+// delete objects of an earlier run from VPP before each of these services has rendered its
+// generation (the barrier). It sends a Replay to each service that has not. A later Begin renews
+// the list and the node.
 type Begin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered.
 	Keys []string     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
 	Node *NodeContext `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Of the registry at that time, never 0. A service that is not in keys and renders a smaller generation is gone.
+	// Generation of the registry at that time, never 0. A service that is not in keys and renders a
+	// smaller generation is gone.
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The source has not delivered yet; these are the services of the local mirror. They are programmed, but the barrier stays closed.
+	// The source has not delivered yet, and the services come from the local mirror. They are
+	// programmed, but the barrier stays closed.
 	Provisional bool `protobuf:"varint,5,opt,name=provisional,proto3" json:"provisional,omitempty"`
-	// Addresses of all nodes of the cluster, for Kubernetes and in VPP, ordered: no renderer may make one of them unreachable, whatever a service says.
+	// Addresses of all nodes of the cluster, in Kubernetes and in VPP, ordered. No renderer may make
+	// one of them unreachable, whatever a service asks for.
 	NodeAddresses []string `protobuf:"bytes,6,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
-	// Of each key, in their order, the generation of its spec.
+	// The generation of the spec of each key, in the order of keys.
 	Generations []uint64 `protobuf:"varint,7,rep,packed,name=generations,proto3" json:"generations,omitempty"`
-	// It is part of a roll call: the renderer repeats its acknowledgements.
+	// The message is part of a roll call: the renderer repeats its acknowledgements.
 	RollCall bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
-	// Pod networks of all nodes of the cluster, "ip/len", ordered: no service may claim an address in one of them.
+	// Pod networks of all nodes of the cluster, "ip/len", ordered: no service may claim an address in
+	// one of them.
 	PodNetworks []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
-	// Networks of the cluster IPs as the cluster has them, "ip/len", ordered.
+	// Networks of the cluster IPs, as the API server has them, "ip/len", ordered.
 	ServiceCidrs  []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -889,28 +900,34 @@ func (x *Replay) GetRenderer() string {
 	return ""
 }
 
-// renderer, registry, watch, nodes -> healer: the state of a part, whenever it changes and now and then.
+// renderer, registry, watch, nodes -> healer: the state of a part, at every change and at
+// intervals.
 type Health struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the part, for example "nat44".
 	Part string `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
 	Ok   bool   `protobuf:"varint,2,opt,name=ok,proto3" json:"ok,omitempty"`
-	// Why it is not ok; one line.
+	// Why the part is not ok; one line.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	Epoch  uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Generation of the interface set: of the interfaces actor the one it is sure of, of a renderer the one whose roles are in VPP.
+	// Generation of the interface set. The interfaces actor reports the last set that it has
+	// confirmed, a renderer the set whose roles are in VPP.
 	Interfaces uint64 `protobuf:"varint,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"`
-	// How far that what is wrong reaches; it decides whether the healer does something about it.
+	// Extent of the fault; it decides whether the healer acts.
 	Reach Reach `protobuf:"varint,6,opt,name=reach,proto3,enum=troupe.Reach" json:"reach,omitempty"`
-	// Why VPP refused the roles of an interface set; "" = it did not, or they are in VPP.
+	// Why VPP refused the roles of an interface set; "" = it has not refused them, or they are in
+	// VPP.
 	RolesRefused string `protobuf:"bytes,7,opt,name=roles_refused,json=rolesRefused,proto3" json:"roles_refused,omitempty"`
 	// Generation of that set.
 	RefusedSet uint64 `protobuf:"varint,8,opt,name=refused_set,json=refusedSet,proto3" json:"refused_set,omitempty"`
-	// Of a renderer: Unix nanoseconds since when the object waits that has waited the longest for an answer of VPP about what is wanted; 0 = none does.
+	// From a renderer: the time since which the oldest pending object waits for an answer of VPP, in
+	// Unix nanoseconds; 0 = none waits.
 	Waiting int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// It is not ok because of single objects only: those that VPP refused, those that wait, services that have not rendered. All else is served.
+	// The part is not ok because of single objects only: objects that VPP refused, objects that wait,
+	// services that have not rendered. Everything else is served.
 	Partial bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
-	// Of the watch: Unix nanoseconds at which what it has delivered was current, while the source does not see changes; 0 = it sees them.
+	// From the watch, while the source sees no changes: the time at which the delivered state was
+	// current, in Unix nanoseconds. 0 = the source sees changes.
 	AsOf          int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1023,7 +1040,8 @@ func (x *Health) GetAsOf() int64 {
 	return 0
 }
 
-// healer -> any actor: begin a new incarnation, with all children; your supervisor does it as after a failure.
+// healer -> any actor: begin a new incarnation, with all children. The supervisor restarts the
+// actor as after a failure.
 type Restart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1075,9 +1093,9 @@ type Fault struct {
 	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Reason      string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	Stack       string                 `protobuf:"bytes,4,opt,name=stack,proto3" json:"stack,omitempty"`
-	// What was done: "restart", "quarantine", "escalate".
+	// Decision of the supervisor: "restart", "quarantine", "escalate".
 	Decision string `protobuf:"bytes,5,opt,name=decision,proto3" json:"decision,omitempty"`
-	// Type of the message it happened with.
+	// Type of the message that the actor was handling.
 	Message       string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1155,7 +1173,7 @@ func (x *Fault) GetMessage() string {
 	return ""
 }
 
-// introspection -> actor: describe yourself.
+// introspection -> actor: send your State.
 type Inspect struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1237,11 +1255,11 @@ func (x *State) GetJson() string {
 	return ""
 }
 
-// healer, audit, API -> renderer: read VPP again and repair what differs.
+// healer, audit, API -> renderer: read VPP again and repair the differences.
 type Verify struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// A drift check: it waits until nothing else is to be done.
+	// A drift check, which waits until the renderer has no other work.
 	Routine       bool `protobuf:"varint,2,opt,name=routine,proto3" json:"routine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1300,7 +1318,7 @@ type Verified struct {
 	Differences uint32 `protobuf:"varint,3,opt,name=differences,proto3" json:"differences,omitempty"`
 	Operations  uint32 `protobuf:"varint,4,opt,name=operations,proto3" json:"operations,omitempty"`
 	Error       string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	// How long the reading took, in nanoseconds.
+	// Duration of the reading, in nanoseconds.
 	Took          int64 `protobuf:"varint,6,opt,name=took,proto3" json:"took,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1378,30 +1396,32 @@ func (x *Verified) GetTook() int64 {
 	return 0
 }
 
-// anybody -> journal: something worth remembering happened.
+// any actor -> journal: an event for the operator.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Given by the journal: 1, 2, 3 ... within one run of the agent.
+	// Number given by the journal: 1, 2, 3 ... within one run of the agent.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// Unix nanoseconds.
 	Time int64 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
-	// What kind: "service", "render", "resync", "link", "interfaces", "node", "fault", "drill".
+	// Kind of the event: "service", "render", "resync", "link", "interfaces", "node", "fault",
+	// "drill".
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Actor that reports it.
+	// Actor that reports the event.
 	Actor string `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Object it is about: a service key, an interface, a node; "" = none.
+	// Object of the event: a service key, an interface, a node; "" = none.
 	Object string `protobuf:"bytes,5,opt,name=object,proto3" json:"object,omitempty"`
 	// One line for an operator.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
-	// Id of what it follows from, 0 = none: a change of the input (its generation in the registry) or a command. It ties them to the operations in VPP.
+	// Number of the cause, 0 = none: a change of the input (its generation in the registry) or a
+	// command. It connects the change with its operations in VPP.
 	Cause uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Operations on VPP, each as one line; at most 32, then a count.
 	Operations []string `protobuf:"bytes,8,rep,name=operations,proto3" json:"operations,omitempty"`
-	// "" = it went well.
+	// "" = success.
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
-	// How much was looked at.
+	// Extent of the work.
 	Method Method `protobuf:"varint,10,opt,name=method,proto3,enum=troupe.Method" json:"method,omitempty"`
-	// Of operations, those that were carried out, where these are not all of them; at most 32, then a count.
+	// The operations that were carried out, if not all of them were; at most 32, then a count.
 	Executed      []string `protobuf:"bytes,11,rep,name=executed,proto3" json:"executed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1514,7 +1534,7 @@ func (x *Event) GetExecuted() []string {
 	return nil
 }
 
-// service -> introspection: everything an operator may want to know of one service. Always complete.
+// service -> introspection: the complete state of one service for an operator.
 type ServiceStatus struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Key        string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1523,15 +1543,16 @@ type ServiceStatus struct {
 	View *ServiceView `protobuf:"bytes,3,opt,name=view,proto3" json:"view,omitempty"`
 	// One per renderer.
 	Renders []*RenderAck `protobuf:"bytes,4,rep,name=renders,proto3" json:"renders,omitempty"`
-	// Problems of the input and of serving it.
+	// Problems with the input, and with serving it.
 	Errors []*ObjectError `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
 	// Unix nanoseconds of the last change of this status.
 	Changed int64 `protobuf:"varint,6,opt,name=changed,proto3" json:"changed,omitempty"`
 	// The service is gone from the cluster and from VPP.
 	Gone bool `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
-	// Unix nanoseconds since when a change waits that a renderer has not answered, neither it nor a later one; 0 = none does.
+	// Time since which a renderer owes an answer to a change or to a later one, in Unix nanoseconds;
+	// 0 = no renderer does.
 	Unanswered int64 `protobuf:"varint,8,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
-	// What the view was made of.
+	// Input of the view.
 	Spec          *ServiceSpec `protobuf:"bytes,9,opt,name=spec,proto3" json:"spec,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: dataplane.proto
 
-// What VPP should do, and what it does.
+// The desired state of VPP, and its actual state.
 
 package messages
 
@@ -31,7 +31,7 @@ const (
 	// VPP holds every row that the renderer can express.
 	RenderState_RENDER_IN_SYNC RenderState = 1
 	RenderState_RENDER_FAILED  RenderState = 2
-	// Gone from VPP.
+	// VPP has nothing of the service any more.
 	RenderState_RENDER_RETIRED RenderState = 3
 )
 
@@ -78,7 +78,7 @@ func (RenderState) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_proto_rawDescGZIP(), []int{0}
 }
 
-// What an interface of VPP is for.
+// Purpose of an interface of VPP.
 type InterfaceKind int32
 
 const (
@@ -87,7 +87,7 @@ const (
 	InterfaceKind_INTERFACE_POD InterfaceKind = 1
 	// Carries the default route.
 	InterfaceKind_INTERFACE_UPLINK InterfaceKind = 2
-	// VPP's own: local0, loopbacks without a pod.
+	// Belongs to VPP itself: local0, loopbacks without a pod.
 	InterfaceKind_INTERFACE_INTERNAL InterfaceKind = 3
 )
 
@@ -138,11 +138,11 @@ func (InterfaceKind) EnumDescriptor() ([]byte, []int) {
 type Render struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Of the service; a renderer never goes back to a smaller one.
+	// Generation of the service. A renderer never goes back to a smaller one.
 	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Unset: the service is gone, remove its rows.
 	View *ServiceView `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
-	// Hash of the view; equal hash and known rows = nothing to do.
+	// Hash of the view. A renderer with the same hash and known rows has nothing to do.
 	Hash          uint64 `protobuf:"varint,5,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -206,8 +206,8 @@ func (x *Render) GetHash() uint64 {
 	return 0
 }
 
-// renderer -> service: what became of a Render. Also sent later without being asked when the state changes, for example when a
-// contested address becomes free.
+// renderer -> service: the outcome of a Render. The renderer sends it again whenever the state
+// changes, for example when another service gives up a contested address.
 type RenderAck struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Key        string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -221,8 +221,8 @@ type RenderAck struct {
 	Conflicts      []*Conflict      `protobuf:"bytes,8,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
 	// Last error; "" = none.
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
-	// Parts of the service that the renderer has no means for: IPv6, SCTP, what is too much for it. The source is the renderer. Error names the
-	// first.
+	// Parts of the service that the renderer cannot serve: IPv6, SCTP, parts above its limits. Their
+	// source is the renderer. The field error names the first.
 	Unrendered    []*ObjectError `protobuf:"bytes,10,rep,name=unrendered,proto3" json:"unrendered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -328,8 +328,8 @@ func (x *RenderAck) GetUnrendered() []*ObjectError {
 	return nil
 }
 
-// One row in VPP. In a RenderAck it has no flags, locals and affinity: each backend of each row would
-// be kept once more. A renderer answers a query for them.
+// One row in VPP. In a RenderAck it has no flags, locals and affinity, because each backend of each
+// row would be in memory once more. A renderer answers a query for them.
 type RowState struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
@@ -338,7 +338,7 @@ type RowState struct {
 	Flags           []string    `protobuf:"bytes,3,rep,name=flags,proto3" json:"flags,omitempty"`
 	Locals          []*RowLocal `protobuf:"bytes,4,rep,name=locals,proto3" json:"locals,omitempty"`
 	AffinitySeconds uint32      `protobuf:"varint,5,opt,name=affinity_seconds,json=affinitySeconds,proto3" json:"affinity_seconds,omitempty"`
-	// What VPP was last seen or made to hold equals this.
+	// VPP holds this row, as far as the renderer has last read or written it.
 	InSync bool   `protobuf:"varint,6,opt,name=in_sync,json=inSync,proto3" json:"in_sync,omitempty"`
 	Error  string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	// Backends that keep their connections and get no new ones; only in rows that VPP holds.
@@ -437,9 +437,9 @@ func (x *RowState) GetDraining() []*DrainingBackend {
 type DrainingBackend struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// Since when this run of the agent knows it, Unix nanoseconds.
+	// Time since which this run of the agent knows that the backend drains, Unix nanoseconds.
 	Since int64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
-	// Connections through the row; unset: VPP has not been asked yet.
+	// Connections through the row; unset = not counted yet.
 	Connections   *uint32 `protobuf:"varint,3,opt,name=connections,proto3,oneof" json:"connections,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -496,10 +496,10 @@ func (x *DrainingBackend) GetConnections() uint32 {
 	return 0
 }
 
-// nat44 -> sessions: the backends that drain. Always complete.
+// nat44 -> sessions: the complete list of backends that drain.
 type Draining struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts changes; the answer names it.
+	// Number of changes of the list; the answer repeats it.
 	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	// "ip:port", ordered.
 	Endpoints     []string `protobuf:"bytes,2,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
@@ -551,11 +551,12 @@ func (x *Draining) GetEndpoints() []string {
 	return nil
 }
 
-// sessions -> nat44: the sessions that VPP has to backends that drain; also without any count, so that
-// limits of time are looked at.
+// sessions -> nat44: VPP's sessions to backends that drain. It is sent without counts too, so that
+// nat44 checks its time limits.
 type DrainingSessions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the list that VPP was asked about; 0: there is none, and it is wanted.
+	// Generation of the list for which the sessions were counted. 0 = sessions has no list and asks
+	// for one.
 	Generation    uint64           `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	Counts        []*DrainingCount `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -611,7 +612,7 @@ type DrainingCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ip:port".
 	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
-	// By the frontend that clients send to, "ip:port/PROTO"; empty: there are none.
+	// Number of sessions by frontend, "ip:port/PROTO"; empty = no sessions.
 	Sessions      map[string]uint32 `protobuf:"bytes,2,rep,name=sessions,proto3" json:"sessions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -661,7 +662,7 @@ func (x *DrainingCount) GetSessions() map[string]uint32 {
 	return nil
 }
 
-// One backend of a row with its weight (probability of VPP).
+// One backend of a row with its weight (VPP's "probability").
 type RowLocal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
@@ -714,7 +715,7 @@ func (x *RowLocal) GetWeight() uint32 {
 	return 0
 }
 
-// A place where the renderer cannot express exactly what Kubernetes asks for.
+// A request of Kubernetes that the renderer can express only approximately.
 type Approximation struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Service  string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
@@ -722,8 +723,8 @@ type Approximation struct {
 	Wanted   string                 `protobuf:"bytes,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	Rendered string                 `protobuf:"bytes,4,opt,name=rendered,proto3" json:"rendered,omitempty"`
 	Why      string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
-	// Only services that ask for something special have it, and on every node alike: an Event is made of it. Otherwise it is so for the renderer or
-	// for the node.
+	// True if the service asks for something special, so that every node has the same approximation:
+	// it becomes an Event. Otherwise the approximation is a property of the renderer or of the node.
 	Particular    bool `protobuf:"varint,6,opt,name=particular,proto3" json:"particular,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -805,7 +806,7 @@ func (x *Approximation) GetParticular() bool {
 type Conflict struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Frontend string                 `protobuf:"bytes,1,opt,name=frontend,proto3" json:"frontend,omitempty"`
-	// Service that is served: the older one, then the smaller key.
+	// Service that is served: the older service, then the smaller key.
 	Owner         string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -869,11 +870,12 @@ type Interface struct {
 	Pods []string `protobuf:"bytes,7,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Clients may enter here.
 	Frontend bool `protobuf:"varint,8,opt,name=frontend,proto3" json:"frontend,omitempty"`
-	// A local endpoint of some service is behind it.
+	// A local endpoint of a service is behind it.
 	Backend bool `protobuf:"varint,9,opt,name=backend,proto3" json:"backend,omitempty"`
-	// Only pods and processes of this node are behind it, as far as is known: clients that enter here are local.
+	// As far as the agent knows, only pods and processes of this node are behind it: clients that
+	// enter here are local.
 	Local bool `protobuf:"varint,10,opt,name=local,proto3" json:"local,omitempty"`
-	// It was that of a pod, and a command has taken that back: the roles that it was given have to go.
+	// A command has detached it from its pod, so its roles must be removed.
 	Detached      bool `protobuf:"varint,11,opt,name=detached,proto3" json:"detached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -986,7 +988,7 @@ func (x *Interface) GetDetached() bool {
 	return false
 }
 
-// A client of the control socket has said that this interface of VPP is that of a pod.
+// A client of the control socket has assigned this interface of VPP to a pod.
 type Attachment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "namespace/name".
@@ -1041,7 +1043,7 @@ func (x *Attachment) GetInterface() string {
 	return ""
 }
 
-// All that is known of it, ordered by pod.
+// All known attachments, ordered by pod.
 type Attachments struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Items         []*Attachment          `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
@@ -1086,7 +1088,7 @@ func (x *Attachments) GetItems() []*Attachment {
 	return nil
 }
 
-// interfaces -> renderers, nodes: the interfaces of VPP and what they are for; always complete.
+// interfaces -> renderers, nodes: all interfaces of VPP with their purpose.
 type InterfaceSet struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Generation uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
@@ -1096,13 +1098,15 @@ type InterfaceSet struct {
 	Uplink *uint32 `protobuf:"varint,3,opt,name=uplink,proto3,oneof" json:"uplink,omitempty"`
 	// Addresses of the uplink, "ip/len": the node's VPP addresses.
 	NodeAddresses []string `protobuf:"bytes,4,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
-	// Incarnation of VPP it was read from.
+	// Incarnation of the VPP that has these interfaces.
 	Boot string `protobuf:"bytes,5,opt,name=boot,proto3" json:"boot,omitempty"`
-	// Kubernetes has said which pods, endpoints and addresses this node has. Before that "local" may still change from false to true.
+	// The pods, endpoints and addresses of this node are known from Kubernetes. Before that "local"
+	// may still change from false to true.
 	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
-	// Command that led to this generation, as the journal has it; 0 = none did.
+	// Number of the command that led to this generation, as in the journal; 0 = no command.
 	Cause uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
-	// Where pods of other nodes are reached, ordered by node and network. Only with SNAT, which needs it.
+	// Routes to the pods of other nodes, ordered by node and network. Only with SNAT, which needs
+	// them.
 	Peers []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
 	// Ports on which processes of the node listen, "number/PROTO", ordered.
 	Listening     []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
@@ -1207,10 +1211,10 @@ func (x *InterfaceSet) GetListening() []string {
 type PeerNetwork struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// A pod network of the node; "" = the node has told none.
+	// A pod network of the node; "" = none is known.
 	Network string `protobuf:"bytes,2,opt,name=network,proto3" json:"network,omitempty"`
-	// Names of the interfaces that the best route leads to, ordered; that of a tunnel or of the bridge of an overlay means that packets are
-	// encapsulated. Empty: no route.
+	// Names of the interfaces of the best route, ordered. The interface of a tunnel, or of the bridge
+	// of an overlay, means that packets are encapsulated. Empty = no route.
 	Interfaces    []string `protobuf:"bytes,3,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1267,18 +1271,19 @@ func (x *PeerNetwork) GetInterfaces() []string {
 	return nil
 }
 
-// link -> the other actors of the dataplane: the connection to VPP.
+// link -> the other actors of the dataplane: the state of the connection to VPP.
 type LinkState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Up    bool                   `protobuf:"varint,1,opt,name=up,proto3" json:"up,omitempty"`
 	// Changes with every start of VPP.
 	Boot    string `protobuf:"bytes,2,opt,name=boot,proto3" json:"boot,omitempty"`
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	// Why it is down; "" when up.
+	// Why the connection is down; "" when it is up.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Counts connections of this agent run; results of an earlier one are unknown.
+	// Number of the connection in this agent run. Results of requests on an earlier connection are
+	// unknown.
 	Session uint64 `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
-	// What this VPP can do, in the order of presentation; empty when down.
+	// Features of this VPP, in the order of presentation; empty when the connection is down.
 	Features      []*VPPFeature `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1356,17 +1361,17 @@ func (x *LinkState) GetFeatures() []*VPPFeature {
 	return nil
 }
 
-// What the agent does with VPP, and whether this VPP has the messages for it.
+// A task of the agent in VPP, and whether this VPP has the messages for it.
 type VPPFeature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The renderer that needs it; "" = every agent does.
+	// The renderer that needs the feature; "" = every agent needs it.
 	Renderer string `protobuf:"bytes,2,opt,name=renderer,proto3" json:"renderer,omitempty"`
-	// What the agent does not do without it.
+	// The task that the agent does not do without the feature.
 	Without string `protobuf:"bytes,3,opt,name=without,proto3" json:"without,omitempty"`
-	// Kubernetes does not ask for it.
+	// Kubernetes does not require the feature.
 	Optional bool `protobuf:"varint,4,opt,name=optional,proto3" json:"optional,omitempty"`
-	// What VPP lacks; empty = nothing, the agent can do it.
+	// Messages that VPP lacks; empty = the feature works.
 	Missing       []*VPPMissing `protobuf:"bytes,5,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1545,11 +1550,12 @@ func (x *LocalEndpoints) GetGeneration() uint64 {
 	return 0
 }
 
-// nodes, registry -> services, renderers: what this node is, as far as serving depends on it.
+// nodes, registry -> services, renderers: the properties of this node on which serving depends.
 type NodeContext struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// All addresses of this node on which node ports may be served: of the Kubernetes object, then of VPP, without duplicates.
+	// All addresses of this node on which node ports may be served: the addresses of its Kubernetes
+	// object, then the addresses of VPP, without duplicates.
 	Addresses     []string `protobuf:"bytes,2,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	Generation    uint64   `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -4,7 +4,8 @@
 // 	protoc        (unknown)
 // source: mirror.proto
 
-// What a node keeps on its own disk, to start with when neither the API server nor the node store answers (kube/mirror).
+// Files on a node's own disk, with which it starts when neither the API server nor the node store
+// answers (kube/mirror).
 
 package messages
 
@@ -26,18 +27,19 @@ const (
 // The last complete state of the source that this node has seen.
 type Mirror struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts the times that the mirror of this directory was saved.
+	// Number of saves of the mirror in this directory.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When it was saved, in Unix nanoseconds.
 	Saved int64 `protobuf:"varint,2,opt,name=saved,proto3" json:"saved,omitempty"`
-	// Name of the node that it was saved on.
+	// Name of the node that saved it.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Where the source read: "kubernetes", or "files:" and a directory.
+	// Place that the source has read: "kubernetes", or "files:" and a directory.
 	Source string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
-	// UID of the Service default/kubernetes, which the API server makes once in the life of a cluster; "" = the source had none. For people:
-	// whether two states are of one cluster is decided by the UIDs in them.
+	// UID of the Service default/kubernetes, which the API server makes once in the life of a
+	// cluster; "" = the source had no such Service. It is for people: the UIDs in the snapshot decide
+	// whether two states belong to one cluster.
 	Cluster string `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Everything, as the source delivered it; the generations mean nothing to another run.
+	// The whole state as the source delivered it. Its generations have no meaning in another run.
 	Snapshot      *Snapshot `protobuf:"bytes,6,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -115,14 +117,15 @@ func (x *Mirror) GetSnapshot() *Snapshot {
 	return nil
 }
 
-// The last claim to a node ID that was confirmed by the node store.
+// The last claim to a node ID that the node store has confirmed.
 type MirroredClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name and metadata.uid of the node that held it; the UID is "" where the source gives none.
+	// Name and metadata.uid of the node that held the ID. The UID is "" if the source has none.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	Uid  string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The node store, by the prefix of its keys in etcd or its namespace: IDs of different stores have nothing to do with each other.
+	// The node store, named by the prefix of its keys in etcd or by its namespace, because IDs of
+	// different stores are unrelated.
 	Prefix string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// When it was saved, in Unix nanoseconds.
 	Saved         int64 `protobuf:"varint,5,opt,name=saved,proto3" json:"saved,omitempty"`

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: view.proto
 
-// What THIS node serves: the result of applying the Kubernetes service rules to one service (kube/service.Resolve). It knows nothing
-// of VPP; renderers translate it.
+// The view: how THIS node serves one service, by the rules of Kubernetes (kube/service.Resolve). It
+// is independent of VPP; renderers translate it.
 
 package messages
 
@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where the clients of a frontend are.
+// Place of the clients of a frontend.
 type Scope int32
 
 const (
@@ -74,7 +74,7 @@ func (Scope) EnumDescriptor() ([]byte, []int) {
 	return file_view_proto_rawDescGZIP(), []int{0}
 }
 
-// Which field of the Service made a frontend.
+// Field of the Service from which a frontend comes.
 type FrontendKind int32
 
 const (
@@ -127,7 +127,7 @@ func (FrontendKind) EnumDescriptor() ([]byte, []int) {
 	return file_view_proto_rawDescGZIP(), []int{1}
 }
 
-// Which clients a row of a frontend is for.
+// Clients to which a row of a frontend applies.
 type ClientClass int32
 
 const (
@@ -180,7 +180,7 @@ func (ClientClass) EnumDescriptor() ([]byte, []int) {
 	return file_view_proto_rawDescGZIP(), []int{2}
 }
 
-// What happens to a packet.
+// Treatment of a packet.
 type Action int32
 
 const (
@@ -294,7 +294,8 @@ func (x *Backend) GetLocal() bool {
 	return false
 }
 
-// One row: clients that send to this address and port are treated like this. (address, port, protocol, from) is unique within a view.
+// One row: the treatment of clients that send to this address and port. (address, port, protocol,
+// from) is unique within a view.
 type Frontend struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Address  string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
@@ -310,15 +311,16 @@ type Frontend struct {
 	Backends []*Backend `protobuf:"bytes,9,rep,name=backends,proto3" json:"backends,omitempty"`
 	// ClientIP affinity, shared by all frontends of the service port; 0 = none.
 	AffinitySeconds uint32 `protobuf:"varint,10,opt,name=affinity_seconds,json=affinitySeconds,proto3" json:"affinity_seconds,omitempty"`
-	// Client classes whose source address is replaced by a node address: pod, node, remote (ServiceView documents hairpin).
+	// Client classes whose source address is replaced by a node address: pod, node, remote.
+	// ServiceView documents hairpin packets.
 	MasqueradeFrom []string `protobuf:"bytes,11,rep,name=masquerade_from,json=masqueradeFrom,proto3" json:"masquerade_from,omitempty"`
-	// If not empty: sources outside are dropped before anything else.
+	// If not empty, packets from other sources are dropped before any other rule.
 	AllowSources []string `protobuf:"bytes,12,rep,name=allow_sources,json=allowSources,proto3" json:"allow_sources,omitempty"`
-	// Connections are spread by consistent hashing: alike on every node, and where backends come and go few other ones move.
+	// Connections are spread by consistent hashing: every node chooses the same backend, and a change
+	// of the backends moves few other connections.
 	Maglev bool `protobuf:"varint,13,opt,name=maglev,proto3" json:"maglev,omitempty"`
-	// Endpoints of the port that get no new connections, although they are in the slices: they keep
-	// those that they have. Where a client is bound to its endpoint, and with UDP, only endpoints that
-	// still serve. Ordered as backends.
+	// Endpoints of the port that are in the slices and get no new connections; they keep the existing
+	// ones. With affinity or UDP the list has only endpoints that still serve. Ordered like backends.
 	Draining      []*Backend `protobuf:"bytes,14,rep,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -513,7 +515,8 @@ func (x *HealthCheck) GetListenAddresses() []string {
 	return nil
 }
 
-// A service port whose traffic is dropped for want of local endpoints (metric no_local_endpoints).
+// Number of service ports whose traffic is dropped because there is no local endpoint (metric
+// no_local_endpoints).
 type NoLocalEndpoints struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Internal      uint32                 `protobuf:"varint,1,opt,name=internal,proto3" json:"internal,omitempty"`
@@ -566,27 +569,31 @@ func (x *NoLocalEndpoints) GetExternal() uint32 {
 	return 0
 }
 
-// What this node must serve of one service. Besides what the rows say, a packet whose chosen backend is its own source (hairpin) is
-// always masqueraded.
+// The treatment of one service by this node. In addition to the rows, a packet whose chosen backend
+// is its own source (hairpin) is always masqueraded.
 type ServiceView struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "namespace/name".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Creation time of the Service, Unix seconds: the older one owns a contested address, then the smaller key.
+	// Creation time of the Service, Unix seconds. The older service owns a contested address, then
+	// the smaller key.
 	Created int64 `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
 	// Ordered by address, port, protocol, from.
 	Frontends    []*Frontend    `protobuf:"bytes,4,rep,name=frontends,proto3" json:"frontends,omitempty"`
 	HealthChecks []*HealthCheck `protobuf:"bytes,5,rep,name=health_checks,json=healthChecks,proto3" json:"health_checks,omitempty"`
-	// Problems of this service that Kubernetes input caused: unparsable addresses, unsupported protocols.
+	// Problems with the input of this service: unparsable addresses, unsupported protocols.
 	Errors      []*ObjectError    `protobuf:"bytes,6,rep,name=errors,proto3" json:"errors,omitempty"`
 	NoLocalIpv4 *NoLocalEndpoints `protobuf:"bytes,7,opt,name=no_local_ipv4,json=noLocalIpv4,proto3" json:"no_local_ipv4,omitempty"`
 	NoLocalIpv6 *NoLocalEndpoints `protobuf:"bytes,8,opt,name=no_local_ipv6,json=noLocalIpv6,proto3" json:"no_local_ipv6,omitempty"`
-	// Serving endpoints of UDP ports, "ip:port": a UDP flow of a frontend to any other endpoint is stale.
+	// Serving endpoints of UDP ports, "ip:port". A UDP flow of a frontend to any other endpoint is
+	// stale.
 	ServingUdp []string `protobuf:"bytes,9,rep,name=serving_udp,json=servingUdp,proto3" json:"serving_udp,omitempty"`
-	// Why the service has no frontends, for example "headless", "ExternalName", "served by another proxy"; "" otherwise.
+	// Why the service has no frontends, for example "headless", "ExternalName", "served by another
+	// proxy"; "" otherwise.
 	NotServed string `protobuf:"bytes,10,opt,name=not_served,json=notServed,proto3" json:"not_served,omitempty"`
-	// Why this node serves nothing of a service that Kubernetes wants to be served: a limit of the agent; "" otherwise. It is among errors, too.
+	// Why a limit of the agent keeps this node from serving the service; "" otherwise. errors has the
+	// reason too.
 	Refused       string `protobuf:"bytes,11,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

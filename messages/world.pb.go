@@ -4,9 +4,10 @@
 // 	protoc        (unknown)
 // source: world.proto
 
-// What Kubernetes says, normalised: what the API server delivered or a YAML file contained, reduced to the fields that matter for
-// serving. Addresses are in canonical text form (RFC 5952 for IPv6, no leading zeros); objects that cannot be normalised become
-// ObjectErrors and never reach an actor in part.
+// The normalised objects of Kubernetes: the content of the API server or of YAML files, reduced to
+// the fields that matter for serving. Addresses are in canonical text form (RFC 5952 for IPv6, no
+// leading zeros). A part that cannot be normalised becomes an ObjectError and never reaches an
+// actor.
 
 package messages
 
@@ -228,29 +229,32 @@ func (IPFamily) EnumDescriptor() ([]byte, []int) {
 	return file_world_proto_rawDescGZIP(), []int{3}
 }
 
-// A Service as the API server delivers it (core/v1). Services that another proxy serves or that have no cluster IP at all are
-// delivered too, with the field that says so: the decision belongs to kube/service.
+// A Service as the API server delivers it (core/v1). Services of another proxy and Services without
+// a cluster IP are delivered too, with a field that says so, because kube/service decides what is
+// served.
 type Service struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Uid       string                 `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.creationTimestamp in Unix seconds; decides which service owns a contested address.
+	// metadata.creationTimestamp in Unix seconds. It decides which service owns a contested address.
 	Created int64       `protobuf:"varint,4,opt,name=created,proto3" json:"created,omitempty"`
 	Type    ServiceType `protobuf:"varint,5,opt,name=type,proto3,enum=troupe.ServiceType" json:"type,omitempty"`
-	// spec.clusterIPs, or spec.clusterIP alone where the list is missing; empty for a headless service.
+	// spec.clusterIPs, or spec.clusterIP alone if the list is missing; empty for a headless service.
 	ClusterIps []string `protobuf:"bytes,6,rep,name=cluster_ips,json=clusterIps,proto3" json:"cluster_ips,omitempty"`
 	// spec.ipFamilies; empty means the family of the first cluster IP.
 	IpFamilies  []IPFamily     `protobuf:"varint,7,rep,packed,name=ip_families,json=ipFamilies,proto3,enum=troupe.IPFamily" json:"ip_families,omitempty"`
 	Ports       []*ServicePort `protobuf:"bytes,8,rep,name=ports,proto3" json:"ports,omitempty"`
 	ExternalIps []string       `protobuf:"bytes,9,rep,name=external_ips,json=externalIps,proto3" json:"external_ips,omitempty"`
-	// status.loadBalancer.ingress entries with an IP; entries with a host name only are left out.
+	// Entries of status.loadBalancer.ingress that have an IP.
 	LoadBalancer []*LoadBalancerIngress `protobuf:"bytes,10,rep,name=load_balancer,json=loadBalancer,proto3" json:"load_balancer,omitempty"`
-	// spec.loadBalancerSourceRanges, trimmed, host bits cleared; "" stands for ranges that cannot be read and admit no client.
+	// spec.loadBalancerSourceRanges, trimmed, host bits cleared. "" stands for ranges that cannot be
+	// read; it admits no client.
 	SourceRanges   []string      `protobuf:"bytes,11,rep,name=source_ranges,json=sourceRanges,proto3" json:"source_ranges,omitempty"`
 	InternalPolicy TrafficPolicy `protobuf:"varint,12,opt,name=internal_policy,json=internalPolicy,proto3,enum=troupe.TrafficPolicy" json:"internal_policy,omitempty"`
 	ExternalPolicy TrafficPolicy `protobuf:"varint,13,opt,name=external_policy,json=externalPolicy,proto3,enum=troupe.TrafficPolicy" json:"external_policy,omitempty"`
-	// spec.sessionAffinityConfig.clientIP.timeoutSeconds where sessionAffinity is ClientIP; 0 = no affinity.
+	// spec.sessionAffinityConfig.clientIP.timeoutSeconds if sessionAffinity is ClientIP; 0 = no
+	// affinity.
 	AffinitySeconds     uint32 `protobuf:"varint,14,opt,name=affinity_seconds,json=affinitySeconds,proto3" json:"affinity_seconds,omitempty"`
 	HealthCheckNodePort uint32 `protobuf:"varint,15,opt,name=health_check_node_port,json=healthCheckNodePort,proto3" json:"health_check_node_port,omitempty"`
 	// spec.clusterIP is "None".
@@ -489,7 +493,7 @@ func (x *ServicePort) GetNodePort() uint32 {
 	return 0
 }
 
-// One address a load balancer announced in status.loadBalancer.ingress.
+// One address that a load balancer announces in status.loadBalancer.ingress.
 type LoadBalancerIngress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ip    string                 `protobuf:"bytes,1,opt,name=ip,proto3" json:"ip,omitempty"`
@@ -543,22 +547,23 @@ func (x *LoadBalancerIngress) GetProxy() bool {
 	return false
 }
 
-// An EndpointSlice (discovery/v1) that belongs to a service by its label kubernetes.io/service-name.
+// An EndpointSlice (discovery/v1) that belongs to a service by its label
+// kubernetes.io/service-name.
 type EndpointSlice struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Label kubernetes.io/service-name.
 	Service string `protobuf:"bytes,3,opt,name=service,proto3" json:"service,omitempty"`
-	// FAMILY_UNSPECIFIED for FQDN slices, which give no endpoints.
+	// FAMILY_UNSPECIFIED for FQDN slices, whose endpoints are not used.
 	Family    IPFamily        `protobuf:"varint,4,opt,name=family,proto3,enum=troupe.IPFamily" json:"family,omitempty"`
 	Endpoints []*Endpoint     `protobuf:"bytes,5,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	Ports     []*EndpointPort `protobuf:"bytes,6,rep,name=ports,proto3" json:"ports,omitempty"`
-	// Label service.kubernetes.io/headless is present: the slice gives no endpoints.
+	// Label service.kubernetes.io/headless is present: the endpoints of the slice are not used.
 	Headless bool `protobuf:"varint,7,opt,name=headless,proto3" json:"headless,omitempty"`
 	// Annotation endpoints.kubernetes.io/last-change-trigger-time in Unix nanoseconds; 0 = unknown.
 	Triggered int64 `protobuf:"varint,8,opt,name=triggered,proto3" json:"triggered,omitempty"`
-	// metadata.generation; decides between two slices that disagree about one endpoint.
+	// metadata.generation. If two slices disagree about an endpoint, the higher generation counts.
 	Generation    int64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -661,7 +666,8 @@ func (x *EndpointSlice) GetGeneration() int64 {
 type Endpoint struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// Conditions with nil resolved as the API documents it: ready nil = true, serving nil = true, terminating nil = false.
+	// Conditions, with the defaults of the API for nil: ready = true, serving = true, terminating =
+	// false.
 	Ready       bool `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	Serving     bool `protobuf:"varint,3,opt,name=serving,proto3" json:"serving,omitempty"`
 	Terminating bool `protobuf:"varint,4,opt,name=terminating,proto3" json:"terminating,omitempty"`
@@ -670,7 +676,7 @@ type Endpoint struct {
 	// hints.forZones and hints.forNodes.
 	ZoneHints []string `protobuf:"bytes,6,rep,name=zone_hints,json=zoneHints,proto3" json:"zone_hints,omitempty"`
 	NodeHints []string `protobuf:"bytes,7,rep,name=node_hints,json=nodeHints,proto3" json:"node_hints,omitempty"`
-	// "namespace/name" of the pod behind the endpoint where targetRef says so.
+	// "namespace/name" of the pod behind the endpoint, if targetRef names one.
 	Pod           string `protobuf:"bytes,8,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -762,7 +768,7 @@ func (x *Endpoint) GetPod() string {
 	return ""
 }
 
-// One port of a slice. Ports without a name pointer or a number are left out when the slice is normalised.
+// One port of a slice. A port without a name or a number in the API object is left out.
 type EndpointPort struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -833,7 +839,8 @@ type Node struct {
 	// status.addresses of type InternalIP, then ExternalIP, each in the object's order.
 	Addresses []string `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	PodCidrs  []string `protobuf:"bytes,5,rep,name=pod_cidrs,json=podCidrs,proto3" json:"pod_cidrs,omitempty"`
-	// metadata.deletionTimestamp is set or the taint ToBeDeletedByClusterAutoscaler is present: not eligible for new connections.
+	// The node should get no new connections: metadata.deletionTimestamp is set, or the taint
+	// ToBeDeletedByClusterAutoscaler is present.
 	Leaving       bool `protobuf:"varint,6,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -996,19 +1003,20 @@ func (x *Pod) GetHostNetwork() bool {
 	return false
 }
 
-// A part of the input that could not be used. Nothing else is lost with it.
+// A part of the input that cannot be used. All other parts are used.
 type ObjectError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where it came from: a file name, "kubernetes", "etcd".
+	// Origin of the object: a file name, "kubernetes", "etcd".
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// Kind of the object, for example "Service".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// "namespace/name", or what is known of it.
+	// "namespace/name", or the known part of it.
 	Object string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	// Path of the field, for example "spec.ports[0].port".
 	Field   string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
 	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
-	// Why it is so for every such object on this node; "" = it is particular to this one, and an Event is made of it.
+	// Why every such object on this node has this problem; "" = only this object has it, so it
+	// becomes an Event.
 	General       string `protobuf:"bytes,6,opt,name=general,proto3" json:"general,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1086,17 +1094,18 @@ func (x *ObjectError) GetGeneral() string {
 	return ""
 }
 
-// Everything one service needs from Kubernetes, as one value: the Service and its slices.
+// Everything of one service in Kubernetes, as one value: the Service and its slices.
 type ServiceInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "namespace/name".
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Unset when only slices are there, or when the Service was deleted.
+	// Unset when there are only slices, or when the Service was deleted.
 	Service *Service `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
 	// Ordered by name.
 	Slices []*EndpointSlice `protobuf:"bytes,3,rep,name=slices,proto3" json:"slices,omitempty"`
 	Errors []*ObjectError   `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Grows with every change of this value in the life of the source; never reused for other content. 0 = from an earlier process.
+	// Grows with every change of this value as long as the source lives, and is never reused for
+	// another value. 0 = the value comes from an earlier process.
 	Generation    uint64 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1167,7 +1176,7 @@ func (x *ServiceInput) GetGeneration() uint64 {
 	return 0
 }
 
-// What the whole node needs from Kubernetes.
+// Everything in Kubernetes that concerns the whole node.
 type NodeInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// This node; unset until it is known.
@@ -1178,7 +1187,8 @@ type NodeInput struct {
 	Pods       []*Pod         `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	Errors     []*ObjectError `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
 	Generation uint64         `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Networks of the cluster IPs, "ip/len", ordered: the union of all ServiceCIDR objects; empty where the API has none.
+	// Networks of the cluster IPs, "ip/len", ordered: the union of all ServiceCIDR objects; empty if
+	// there are none.
 	ServiceCidrs  []string `protobuf:"bytes,6,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1256,7 +1266,8 @@ func (x *NodeInput) GetServiceCidrs() []string {
 	return nil
 }
 
-// watch -> registry: the value of one service changed. A ServiceInput without a Service and without slices means: it is gone.
+// watch -> registry: the value of one service changed. A ServiceInput without a Service and without
+// slices means that the service is gone.
 type ServiceChanged struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Input         *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
@@ -1346,15 +1357,17 @@ func (x *NodeChanged) GetInput() *NodeInput {
 	return nil
 }
 
-// watch -> registry: everything, after a start, a relist or a Pull. Keys that are not in it are gone.
+// watch -> registry: the whole state, after a start, a relist or a Pull. Services that are missing
+// from a complete Snapshot are gone.
 type Snapshot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Services []*ServiceInput        `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
 	Node     *NodeInput             `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// True from the first complete list of the source on. Before that a snapshot says what was known in an earlier run, from the local mirror:
-	// it is programmed, but a service that is not in it may exist, and nothing is removed.
+	// True for every Snapshot of the source itself. A Snapshot of the local mirror has the state of
+	// an earlier run: it is programmed, but nothing is removed, because services that it lacks may
+	// exist.
 	Complete bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
-	// Highest generation given out so far.
+	// Highest generation of any value so far.
 	Generation    uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -19,20 +19,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Namespace is the only one that exists.
+// Namespace is the only namespace that exists.
 const Namespace = "troupe-system"
 
-// ErrHangUp is the error of Before that closes the connection without an answer.
+// ErrHangUp, returned by the function of Before, closes the connection without an answer.
 var ErrHangUp = errors.New("hang up")
 
-// bookmarkInterval is the time between two bookmarks of a watch; a real API server takes about a
-// minute.
+// bookmarkInterval is the time between two bookmarks line of the event in a watch; a real API
+// server takes about a minute.
 const bookmarkInterval = 100 * time.Millisecond
 
 // event is one entry of the history.
 type event struct {
 	revision int64
-	lease    *coordinationv1.Lease // as it was before a deletion
+	lease    *coordinationv1.Lease // for a deletion, the last state
 	line     []byte                // of a watch
 }
 
@@ -105,8 +105,8 @@ func (s *Server) Client() kubernetes.Interface {
 	return client
 }
 
-// Before sets a function that is called before each request, outside of all locks, with its verb
-// (create, patch, delete, list, watch). Its error is the answer.
+// Before sets a function that is called before each request, without any lock, with the verb of the
+// request (create, patch, delete, list, watch). If it returns an error, this error is the answer.
 func (s *Server) Before(f func(verb string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +167,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list returns all Leases with the label, or the one that a field selector names.
+// list returns all Leases with the label, or the Lease that a field selector names.
 func (s *Server) list(label, field string) *coordinationv1.LeaseList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,8 +232,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// since returns the events after a version, the present version, and a channel that the next change
-// closes; gone = they were compacted.
+// since returns the events after a version, the current version, and a channel that the next change
+// closes. gone means that the events were compacted.
 func (s *Server) since(from int64) (events []event, now int64, gone bool, changed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

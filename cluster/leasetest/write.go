@@ -32,7 +32,7 @@ func (s *Server) Leases() map[string]*coordinationv1.Lease {
 	return all
 }
 
-// Change changes or creates a Lease without conditions.
+// Change changes or creates a Lease unconditionally.
 func (s *Server) Change(name string, with func(*coordinationv1.Lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *Server) Change(name string, with func(*coordinationv1.Lease)) {
 	s.store(lease)
 }
 
-// Delete deletes a Lease without conditions.
+// Delete deletes a Lease unconditionally.
 func (s *Server) Delete(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *Server) Delete(name string) {
 	}
 }
 
-// CollectGarbage deletes the Leases whose owners do not exist, as the garbage collector of
-// Kubernetes does. It is given the UIDs that do.
+// CollectGarbage deletes the Leases whose owners do not exist, like the garbage collector of
+// Kubernetes. Its arguments are the UIDs of existing objects.
 func (s *Server) CollectGarbage(exist ...types.UID) {
 	alive := map[types.UID]bool{}
 	for _, uid := range exist {
@@ -74,8 +74,8 @@ func (s *Server) Compact() {
 	s.history, s.compacted = nil, s.revision
 }
 
-// Lose makes the server one that has no objects and a low resource version, as after its etcd was
-// replaced. It must be stopped.
+// Lose removes all objects and lowers the resource version, as if the etcd of the server was
+// replaced. The server must be stopped.
 func (s *Server) Lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *Server) delete(name string, body []byte) error {
 	return nil
 }
 
-// store writes a Lease and returns what is stored. The lock must be held.
+// store writes a Lease and returns the stored object. The lock must be held.
 func (s *Server) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	verb := "ADDED"
 	if s.leases[lease.Name] != nil {

@@ -27,7 +27,7 @@ import (
 // concurrent use.
 type Client struct {
 	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all
-	// namespaces. Their watches are of the type Watch.
+	// namespaces. Their watches have the type *Watch.
 	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
 	// Version returns the version of the API server.
 	Version func(ctx context.Context) (*version.Info, error)
@@ -58,9 +58,9 @@ type Leases interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// New makes a client of the API server at rc.Host, and at other addresses in the same form with the
-// same credentials: it stays at one that works, and goes to the next one when that fails. New does
-// not connect.
+// New makes a client of the API server at rc.Host and at the other addresses, which have the same
+// form and use the same credentials. The client stays at an address that works, and takes the next
+// one when a request to it fails. New does not connect.
 func New(rc *rest.Config, others ...string) (*Client, error) {
 	groups, err := newGroups(rc, others...)
 	if err != nil {

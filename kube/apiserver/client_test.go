@@ -23,15 +23,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
-// recorder is an API server that writes down what it is asked, and answers each request with an
-// object of the kind that it is about.
+// recorder is an API server that records its requests, and answers each with an object of the
+// requested kind.
 type recorder struct{ requests []string }
 
 // ServeHTTP satisfies http.Handler.
 func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	query := request.URL.Query()
-	query.Del("timeout") // of the client, which the clientset sends as well
+	query.Del("timeout") // request of the client, which the clientset sends as well
 	h := request.Header
 	r.requests = append(r.requests, fmt.Sprintf("%s %s?%s agent=%s token=%s type=%s accept=%s %q %v", request.Method, request.URL.Path, query.Encode(),
 		h.Get("User-Agent"), h.Get("Authorization"), h.Get("Content-Type"), h.Get("Accept"), body, err))
@@ -59,7 +59,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// use makes every request of a client and returns the answers.
+// use sends every request of a client and returns the answers.
 func use(t *testing.T, client *apiserver.Client) (answers []any) {
 	t.Helper()
 	answer := func(object any, err error) {
@@ -102,8 +102,8 @@ func use(t *testing.T, client *apiserver.Client) (answers []any) {
 	return answers
 }
 
-// TestSameRequestsAsTheClientset: same method, path, parameters, headers and body, and the answers
-// are understood alike.
+// TestSameRequestsAsTheClientset: method, path, parameters, headers and body are the same, and the
+// answers are decoded alike.
 func TestSameRequestsAsTheClientset(t *testing.T) {
 	api := &recorder{}
 	server := httptest.NewServer(api)

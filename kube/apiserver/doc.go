@@ -1,11 +1,11 @@
-// Package apiserver has the requests that the agent and the connector make to the API server, and
-// no others: it lists and watches what kube/informers needs, writes events (kube/events), keeps
-// Leases (cluster), and keeps Services and EndpointSlices of a namespace (kube/connector). The
-// clientset of client-go would bring the types of every API group: 12 MB of binary and 7 MB of
+// Package apiserver has exactly the requests that the agent and the connector send to the API
+// server. It lists and watches objects (kube/informers), writes events (kube/events), keeps Leases
+// (cluster), and keeps the Services and EndpointSlices of a namespace (kube/connector). The
+// clientset of client-go would add the types of every API group: 12 MB of binary and 7 MB of
 // memory.
 //
-// New makes a Client, which package bootstrap hands to those who use it. All parts of a Client
-// share connections, rate limit and transport, which judges each request and goes to another
-// address of the API server when one fails. The Client holds no other state and starts no
-// goroutine; the context of a request ends it.
+// New makes a Client, which package bootstrap hands to its users. All parts of a Client share
+// connections, rate limit and transport. The transport classifies the outcome of each request, and
+// takes another address of the API server when one fails. The Client holds no other state and
+// starts no goroutine; the context of a request ends the request.
 package apiserver

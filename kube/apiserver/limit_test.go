@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestOneRateLimit: the limit is that of all requests, whatever their API group.
+// TestOneRateLimit: the requests of all API groups share one rate limit.
 func TestOneRateLimit(t *testing.T) {
 	groups, err := newGroups(&rest.Config{Host: "https://192.0.2.1", QPS: 5, Burst: 10})
 	if err != nil {

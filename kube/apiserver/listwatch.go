@@ -16,12 +16,13 @@ type Watch struct {
 	outcome *outcome
 }
 
-// Broken returns what the watch broke off with on its way; nil while it lasts and where the API
-// server has ended it. When the result channel is closed, or has brought an error, it is known.
+// Broken returns the error with which the connection of the watch broke. It is nil while the watch
+// lasts, and nil if the API server ended it. The answer is final once the result channel is closed
+// or has delivered an error.
 func (w *Watch) Broken() error { return w.outcome.failure() }
 
 // listWatch lists and watches a resource, in all namespaces if namespace is "". Each request is
-// made once: the caller decides when to repeat it. A watch without an answer is an error, where
+// sent once: the caller decides when to repeat it. A watch without an answer is an error here;
 // client-go returns an empty watch.
 func listWatch(client rest.Interface, namespace, plural string) cache.ListerWatcherWithContext {
 	get := func(options *metav1.ListOptions) *rest.Request {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Namespace makes requests about one namespace, those of the connector. It is safe for concurrent
-// use.
+// Namespace sends the connector's requests, which are about one namespace. It is safe for
+// concurrent use.
 type Namespace struct {
 	// ServiceList and SliceList list and watch all Services and EndpointSlices of the namespace.
 	ServiceList, SliceList cache.ListerWatcherWithContext

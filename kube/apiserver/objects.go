@@ -19,7 +19,7 @@ type Objects[P any] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// objects does so as the typed clients of client-go do.
+// objects implements Objects like the typed clients of client-go.
 type objects[T any, P interface {
 	*T
 	runtime.Object
@@ -53,7 +53,7 @@ func (o objects[T, P]) Delete(ctx context.Context, name string, options metav1.D
 	return o.client.Delete().Namespace(o.namespace).Resource(o.plural).Name(name).Body(&options).Do(ctx).Error()
 }
 
-// Patch returns the object as it is then.
+// Patch returns the object after the patch.
 func (o objects[T, P]) Patch(
 	ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
 ) (P, error) {
@@ -62,7 +62,7 @@ func (o objects[T, P]) Patch(
 		VersionedParams(&options, metav1.ParameterCodec).Body(patch).Do(ctx).Into(changed)
 }
 
-// leases lists and watches them as well.
+// leases adds List and Watch to the Objects of Leases.
 type leases struct {
 	objects[coordinationv1.Lease, *coordinationv1.Lease]
 }

@@ -14,17 +14,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// transport judges every request where it is made: the API server answered, or the request failed
-// on its way. It sends requests to one of several addresses of the API server, and to the next one
-// when that fails.
+// transport sends requests to one of several addresses of the API server, and to the next address
+// when that one fails. It tells, for every request, whether the API server answered or the request
+// failed on its way.
 type transport struct {
 	next    http.RoundTripper
-	servers []*url.URL // at least one; the first is that of the requests
+	servers []*url.URL // at least one; requests are made for the first
 	current atomic.Int64
 }
 
-// through has the requests of a client judged, and sent to rc.Host or to one of the others, which
-// have the same form.
+// through puts a transport into the client configuration, for rc.Host and the other addresses,
+// which have the same form.
 func through(rc *rest.Config, others []string) error {
 	t := &transport{}
 	for _, host := range append([]string{rc.Host}, others...) {
@@ -42,8 +42,8 @@ func through(rc *rest.Config, others []string) error {
 	return nil
 }
 
-// RoundTrip satisfies http.RoundTripper. A request that only reads fails after each address has
-// failed, any other with the first.
+// RoundTrip satisfies http.RoundTripper. A request that only reads fails when all addresses have
+// failed. Any other request fails with the first address, because it may have been carried out.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	var failure error
 	for range t.servers {
@@ -72,7 +72,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper satisfies net.RoundTripperWrapper of client-go.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// to returns the request to an address.
+// to returns a copy of the request for one address.
 func (t *transport) to(request *http.Request, at int64) *http.Request {
 	if at == 0 {
 		return request
@@ -85,12 +85,12 @@ func (t *transport) to(request *http.Request, at int64) *http.Request {
 	return &out
 }
 
-// leave makes the next address the current one, unless it is no longer this one.
+// leave makes the next address the current one, unless another request has already left this one.
 func (t *transport) leave(at int64) {
 	t.current.CompareAndSwap(at, (at+1)%int64(len(t.servers)))
 }
 
-// join adds the failure of an address, which is named where there are several.
+// join adds the failure of an address. It names the address if there are several.
 func (t *transport) join(before error, at int64, err error) error {
 	if len(t.servers) > 1 {
 		err = fmt.Errorf("%s: %w", t.servers[at].Host, err)
@@ -118,7 +118,8 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outcome is how a request failed on its way; its methods take nil, for a request that has none.
+// outcome holds the error with which a request failed on its way. Its methods accept nil, for a
+// request without an outcome.
 type outcome struct {
 	mu  sync.Mutex
 	err error

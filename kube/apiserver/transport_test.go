@@ -73,7 +73,7 @@ func TestWatchWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestBrokenWatch: a watch says whether the API server has ended it, or what broke it off.
+// TestBrokenWatch: a watch says whether the API server ended it, or which error broke it.
 func TestBrokenWatch(t *testing.T) {
 	end := make(chan func(http.ResponseWriter))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -114,14 +114,14 @@ func TestBrokenWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Stop() // by the reader: neither
+	w.Stop() // a watch that the reader stops has no error
 	if broken := w.(*apiserver.Watch).Broken(); broken != nil {
 		t.Errorf("broken by %v", broken)
 	}
 	end <- func(http.ResponseWriter) {}
 }
 
-// member is an API server of several.
+// member is one of several API servers.
 type member struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -157,14 +157,14 @@ func newMember(t *testing.T, tls bool) *member {
 	return m
 }
 
-// TestSeveralAddresses: a client stays with an address that works and goes to the next one when it
-// fails; what only reads does not notice that.
+// TestSeveralAddresses: a client stays with an address that works and takes the next one when it
+// fails. Requests that only read succeed all the same.
 func TestSeveralAddresses(t *testing.T) {
 	a, b, c := newMember(t, true), newMember(t, true), newMember(t, true)
 	rc := &rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw}),
 	}}
-	// the last one without a scheme, as --kube-api-server takes it
+	// the last address has no scheme, as --kube-api-server allows
 	client, err := apiserver.New(rc, b.URL, strings.TrimPrefix(c.URL, "https://"))
 	if err != nil {
 		t.Fatal(err)
@@ -209,8 +209,8 @@ func TestSeveralAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesWithPaths: what changes between two addresses is the scheme, the host and the path
-// in front of that of the API.
+// TestAddressesWithPaths: the scheme, the host and the path prefix change between two addresses,
+// and the path of the API does not.
 func TestAddressesWithPaths(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,14 +7,14 @@ import (
 
 // The times of NewCoalescer.
 const (
-	// QuietPeriod is how long no trigger must come before a pass.
+	// QuietPeriod is the time without a trigger before a pass begins.
 	QuietPeriod = time.Second
-	// LongestWait is how long a pass waits for that.
+	// LongestWait is the longest wait of a pass for the quiet period.
 	LongestWait = 5 * time.Second
 )
 
-// Coalescer makes few passes of many triggers: each trigger is followed by a pass that begins after
-// it, QuietPeriod after the last trigger of a burst, at most LongestWait after the first.
+// Coalescer turns many triggers into few passes. Each trigger is followed by a pass that begins
+// QuietPeriod after the last trigger of a burst, at most LongestWait after the first.
 type Coalescer struct {
 	pending chan struct{} // holds one trigger
 }
@@ -22,7 +22,7 @@ type Coalescer struct {
 // NewCoalescer returns a coalescer without a trigger.
 func NewCoalescer() *Coalescer { return &Coalescer{pending: make(chan struct{}, 1)} }
 
-// Trigger asks for a pass. It never blocks and may be called by any goroutine, before Run as well.
+// Trigger asks for a pass. It never blocks and may be called by any goroutine, also before Run.
 func (c *Coalescer) Trigger() {
 	select {
 	case c.pending <- struct{}{}:
@@ -45,7 +45,7 @@ func (c *Coalescer) Run(ctx context.Context, pass func(context.Context)) {
 	}
 }
 
-// settle waits until no trigger came for the quiet period. It reports false when ctx ended.
+// settle waits until no trigger has come for the quiet period. It reports false if ctx has ended.
 func (c *Coalescer) settle(ctx context.Context) bool {
 	latest := time.NewTimer(LongestWait)
 	defer latest.Stop()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// passes runs a coalescer while triggers come, and returns when its passes began, counted from the
-// start.
+// passes runs a coalescer with triggers, and returns the times from the start at which its passes
+// began.
 func passes(t *testing.T, pass time.Duration, triggers func(c *Coalescer)) []time.Duration {
 	t.Helper()
 	var out []time.Duration
@@ -77,7 +77,7 @@ func TestA20Coalescer(t *testing.T) {
 	})
 }
 
-// TestCoalescerBeforeRun: a trigger is not lost, many are one.
+// TestCoalescerBeforeRun: a trigger before Run is not lost, and many triggers lead to one pass.
 func TestCoalescerBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewCoalescer()
@@ -99,7 +99,7 @@ func TestCoalescerBeforeRun(t *testing.T) {
 	})
 }
 
-// TestCoalescerEnds while it waits for quiet, without a pass.
+// TestCoalescerEnds: it ends while it waits for the quiet period, without a pass.
 func TestCoalescerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewCoalescer()

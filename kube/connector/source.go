@@ -8,10 +8,10 @@ import (
 
 // Source is a catalog outside of Kubernetes.
 type Source interface {
-	// Run publishes what the source knows until ctx ends, and returns nil then; an error is one
-	// that no retry helps. It publishes after each change, and without one at least every minute,
-	// since one that is repeated confirms the one before. What it could not read makes a snapshot
-	// incomplete and is a problem in it. publish is called by one goroutine at a time, may be
-	// called until Run returns, and does not block long.
+	// Run publishes snapshots of the source until ctx ends, and returns nil then. An error means
+	// that no retry can help. Run publishes after each change, and at least every minute, because a
+	// repeated snapshot confirms the one before. An unreadable part makes a snapshot incomplete and
+	// is a problem in it. One goroutine at a time calls publish, until Run returns; publish does
+	// not block long.
 	Run(ctx context.Context, publish func(catalog.Snapshot)) error
 }

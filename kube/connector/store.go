@@ -16,20 +16,22 @@ type Store interface {
 	// complete list and after each change, by any goroutine; it must not block.
 	Run(ctx context.Context, changed func()) error
 	// Observe returns the objects in the namespace, which are only read, and the policy for
-	// addresses. ok is false before all of it was listed once.
+	// addresses. ok is false until everything has been listed once.
 	Observe() (seen render.Observed, policy catalog.Policy, ok bool)
-	// Trouble is why it does not see the objects; "" = it does, or has not begun.
+	// Trouble returns the reason why the store does not see the objects; "" if it sees them or has
+	// not begun.
 	Trouble() string
-	// Write makes one write, and returns the Service that it wrote, if it was one: its UID is in
-	// the owner reference of the slices. The error is a *WriteError where the store gave an answer.
+	// Write carries out one write. It returns the written Service, whose UID goes into the owner
+	// reference of the slices; nil if it wrote a slice. The error is a *WriteError if the store
+	// gave an answer.
 	Write(ctx context.Context, w render.Write) (*corev1.Service, error)
 }
 
 // WriteError is a write that the store refused.
 type WriteError struct {
-	// Reason is what follows from it.
+	// Reason is the class of the refusal, which decides what to do next.
 	Reason WriteReason
-	// Err is the answer.
+	// Err is the answer of the store.
 	Err error
 }
 
@@ -38,12 +40,12 @@ type WriteReason string
 
 // The reasons.
 const (
-	// an object has the name that was not observed: observe, and compare anew
+	// An unobserved object has the name: observe and compare again.
 	WriteExists WriteReason = "exists"
-	// the object has changed or is gone: observe, and compare anew
+	// The object has changed or is gone: observe and compare again.
 	WriteConflict    WriteReason = "conflict"
 	WriteInvalid     WriteReason = "invalid"     // the same object will be refused again
-	WriteForbidden   WriteReason = "forbidden"   // a right is missing
+	WriteForbidden   WriteReason = "forbidden"   // the connector lacks a permission
 	WriteUnavailable WriteReason = "unavailable" // no answer, or too many requests: try again
 )
 

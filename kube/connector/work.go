@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 )
 
-// Do makes the writes of one service, in their order, and stops at the first that fails, or when
-// ctx ends. It returns how many were made. Slices of a Service that is created here get it as their
+// Do carries out the writes of one service in order. It stops at the first failure, or when ctx
+// ends, and returns the number of writes. Slices of a Service that is created here get it as their
 // owner.
 func Do(ctx context.Context, store Store, work render.Work) (made int, err error) {
 	var created *corev1.Service

@@ -9,8 +9,8 @@ import (
 // Unfinished ends the name of a file while it is written.
 const Unfinished = ".tmp"
 
-// Replace gives a file new content, and makes its directory if there is none. After an error the
-// old content is still there, or the new one if only the directory could not be synced.
+// Replace gives a file new content, and makes its directory if it is missing. After an error the
+// file has the old content, or the new content if only the sync of the directory failed.
 func Replace(files FS, path string, content []byte) error {
 	dir := filepath.Dir(path)
 	if err := files.MkdirAll(dir); err != nil {
@@ -46,8 +46,8 @@ func Remove(files FS, path string) error {
 	return files.SyncDir(filepath.Dir(path))
 }
 
-// Clean removes what interrupted calls of Replace left in a directory, of files whose names begin
-// so.
+// Clean removes the unfinished files that interrupted calls of Replace left in a directory, if
+// their names begin with the prefix.
 func Clean(files FS, dir, prefix string) error {
 	names, err := files.Find(dir, prefix, Unfinished)
 	for _, name := range names {

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 )
 
-// contents are the files of a directory with what they hold.
+// contents returns the files of a directory with their contents.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -45,7 +45,7 @@ func TestReplaceAndRemove(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("others may %v it", info.Mode())
 	}
-	for range 2 { // the second time there is nothing to take away
+	for range 2 { // the second time there is no file to remove
 		if err := durable.Remove(durable.Disk{}, path); err != nil {
 			t.Fatal(err)
 		}

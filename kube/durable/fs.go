@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// mostBytes is the largest file that is read: a cluster of a hundred thousand services has a tenth
-// of it.
+// mostBytes is the size of the largest file that is read. The state of a hundred thousand services
+// needs a tenth of it.
 const mostBytes = 1 << 30
 
-// ErrUnreadable says that a path leads to something that is not read: a directory, a pipe, or a
-// huge file.
-var ErrUnreadable = errors.New("not a file to be read")
+// ErrUnreadable says that a path leads to a directory, a pipe, or a huge file, none of which is
+// read.
+var ErrUnreadable = errors.New("not a readable file")
 
 // FS are the operations on files that this package needs. Names are paths. The effect of an
-// operation survives the death of the process, but that of the machine only after Sync of the file
-// and SyncDir of its directory.
+// operation survives the death of the process at once. It survives the death of the machine only
+// after Sync of the file and SyncDir of its directory.
 type FS interface {
-	// MkdirAll makes a directory with its parents, for its owner alone.
+	// MkdirAll makes a directory with its parents; only the owner may access it.
 	MkdirAll(dir string) error
 	// ReadFile reads a whole file. The error is fs.ErrNotExist if there is none, and ErrUnreadable
 	// if it will never be readable.
 	ReadFile(name string) ([]byte, error)
-	// Create makes a new file in a directory, for its owner alone, under an unused name: prefix,
-	// something, suffix.
+	// Create makes a new file in a directory, which only the owner may access. Its name is unused:
+	// prefix, random characters, suffix.
 	Create(dir, prefix, suffix string) (File, error)
-	// Find lists the files of a directory whose names begin and end so, as paths. A missing
-	// directory has none.
+	// Find lists the paths of the files in a directory whose names have the prefix and the suffix.
+	// A missing directory has no files.
 	Find(dir, prefix, suffix string) ([]string, error)
-	// Rename gives a file another name, in place of a file that has it.
+	// Rename gives a file another name, and replaces a file that has this name.
 	Rename(from, to string) error
 	// Remove removes a file.
 	Remove(name string) error
@@ -44,11 +44,11 @@ type FS interface {
 // File is a file that is being written.
 type File interface {
 	io.Writer
-	// Name is its path.
+	// Name is the path of the file.
 	Name() string
-	// Sync makes what was written durable.
+	// Sync makes the written bytes durable.
 	Sync() error
-	// Close ends the writing.
+	// Close closes the file.
 	Close() error
 }
 

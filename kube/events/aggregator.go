@@ -8,14 +8,15 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// identity is what makes two events the same one.
+// identity holds the fields in which two observations of the same event agree.
 type identity struct {
 	object                     Object
 	kind, reason, action, note string
 	shared                     bool
 }
 
-// identityOf leaves out Standing: a state that was found and its next occurrence are one event.
+// identityOf leaves out Standing: a state found at the start and its next occurrence are the same
+// event.
 func identityOf(e *Event) identity {
 	return identity{object: e.Object, kind: e.Type, reason: e.Reason, action: e.Action, note: e.Note, shared: e.Shared}
 }
@@ -24,27 +25,27 @@ func identityOf(e *Event) identity {
 type series struct {
 	id          identity
 	first, last time.Time // observed
-	known       int       // count that the API server has; 0 = it has none yet
+	known       int       // count at the API server; 0 = it does not have the event yet
 	pending     int       // observations that are not in known
-	found       int       // 1 = a state that counts only if the API server does not have it yet
+	found       int       // 1 = a Standing state, for an event that the API server lacks
 	waiting     bool      // in the queue
 	due         time.Time // when it may be written
-	wrote       time.Time // last
+	wrote       time.Time // last write
 }
 
 // unknown says that the API server has the event, with a count that has not been read.
 const unknown = -1
 
-// aggregator joins equal events into series and says which is to be written next. It does no I/O;
-// the Writer guards it.
+// aggregator joins equal events into series and says which series is to be written next. It does no
+// I/O; the Writer guards it with its lock.
 type aggregator struct {
 	cfg     Config
 	series  map[identity]*series
-	queue   []*series // those that wait, in order
+	queue   []*series // series to be written, in order
 	objects map[Object]flowcontrol.PassiveRateLimiter
-	forgot  time.Time // last call of forget that looked
+	forgot  time.Time // last time that forget looked
 	stats   Stats
-	refusal string // last one of the API server
+	refusal string // last refusal by the API server
 }
 
 // newAggregator returns an aggregator without events; the configuration has its defaults.
@@ -52,8 +53,9 @@ func newAggregator(cfg Config) *aggregator {
 	return &aggregator{cfg: cfg, series: map[identity]*series{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
 }
 
-// record takes an observation. A repeated event that is Standing or Shared does not keep its series
-// alive: after Window, when the API server has removed the event, it is written again.
+// record takes an observation. A repetition of a Standing or Shared event does not keep its series
+// alive. After Window the API server has removed the event, and the next observation writes it
+// again.
 func (a *aggregator) record(e *Event, now time.Time) {
 	a.stats.Recorded++
 	s := a.series[identityOf(e)]
@@ -96,8 +98,8 @@ func (a *aggregator) begin(e *Event, now time.Time) {
 	a.enqueue(s, now)
 }
 
-// evict forgets the series that has been quiet for the longest time; it fails if all wait to be
-// written. If the event comes again, the API server still has it.
+// evict forgets the series that has been quiet for the longest time. It fails if all series wait to
+// be written. If the forgotten event occurs again, the API server still has it.
 func (a *aggregator) evict() bool {
 	var oldest *series
 	for _, s := range a.series {
@@ -115,7 +117,8 @@ func (a *aggregator) evict() bool {
 	return true
 }
 
-// enqueue adds a series to the end of the queue; one that waits keeps its place and its time.
+// enqueue adds a series to the end of the queue. A series that is in the queue keeps its place and
+// its time.
 func (a *aggregator) enqueue(s *series, due time.Time) {
 	if !s.waiting {
 		s.waiting, s.due = true, due
@@ -129,7 +132,7 @@ func (a *aggregator) dequeue(s *series) {
 	a.queue = slices.DeleteFunc(a.queue, func(other *series) bool { return other == s })
 }
 
-// next returns a copy of the series to be written now, or how long there is none.
+// next returns a copy of the series to be written now, or the time until one is due.
 func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
 	a.forget(now)
 	wait = a.cfg.Window
@@ -146,7 +149,7 @@ func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
 }
 
 // forget drops series that were not observed within the window, written or not, and the limits of
-// objects without series. It looks now and then.
+// objects without series. It does not look at every call, because it visits all series.
 func (a *aggregator) forget(now time.Time) {
 	if now.Sub(a.forgot) < a.cfg.Window/60 {
 		return
@@ -167,7 +170,7 @@ func (a *aggregator) forget(now time.Time) {
 	maps.DeleteFunc(a.objects, func(o Object, _ flowcontrol.PassiveRateLimiter) bool { return !remembered[o] })
 }
 
-// finish enters the result of writing a series.
+// finish records the result of writing a series.
 func (a *aggregator) finish(id identity, r *result, now time.Time) {
 	s := a.series[id] // present: a series in the queue is not forgotten while it is written
 	a.dequeue(s)
@@ -190,7 +193,7 @@ func (a *aggregator) finish(id identity, r *result, now time.Time) {
 			a.enqueue(s, now.Add(a.cfg.SeriesInterval))
 		}
 	case later:
-		a.enqueue(s, now) // behind the others: the API server may take them
+		a.enqueue(s, now) // behind the other series: the API server may accept them
 	default:
 		a.stats.Refused++
 		a.refusal, s.wrote = r.err.Error(), now

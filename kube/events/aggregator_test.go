@@ -14,8 +14,7 @@ import (
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// machine drives an aggregator with a server step by step, without Run and without a clock: time is
-// what it says.
+// machine drives an aggregator with a server step by step, without Run. It has its own time.
 type machine struct {
 	*rapid.T
 	server *apiServer
@@ -24,7 +23,7 @@ type machine struct {
 	total  map[string]int // observations that must be counted, by note
 }
 
-// newMachine takes a server over, empty: making one takes longer than what is done with it.
+// newMachine empties a server and uses it again, because making a server takes longer than a test.
 func newMachine(t *rapid.T, server *apiServer) *machine {
 	server.answer(nil, nil)
 	server.expire(t)
@@ -39,14 +38,14 @@ func (m *machine) restart() {
 	m.writer = New(apiservertest.Client(m.server), Config{NodeName: "n1", ObjectBurst: 1000, Window: 24 * time.Hour}, slog.New(slog.DiscardHandler))
 }
 
-// observe records something that happened.
+// observe records an occurrence.
 func (m *machine) observe(note string) {
 	e := event(note)
 	m.writer.events.record(&e, m.now)
 	m.total[note]++
 }
 
-// find records a state that was found: it counts only if it is the first that is heard of it.
+// find records a Standing state, which counts only if it is the first observation.
 func (m *machine) find(note string) {
 	e := event(note)
 	e.Standing = true
@@ -56,7 +55,7 @@ func (m *machine) find(note string) {
 	}
 }
 
-// write does what is due, if anything is.
+// write writes the series that is due, if there is one.
 func (m *machine) write() bool {
 	s, _ := m.writer.events.next(m.now)
 	if s == nil {
@@ -81,7 +80,7 @@ func (m *machine) flush() {
 	m.Fatal("it does not come to an end")
 }
 
-// check looks at what must always be true.
+// check checks the invariants.
 func (m *machine) check() {
 	b, waiting := m.writer.events, 0
 	for id, s := range b.series {
@@ -102,8 +101,8 @@ func (m *machine) check() {
 	}
 }
 
-// TestEveryObservationIsCountedOnce, whatever the server does and however often the agent restarts
-// in quiet times.
+// TestEveryObservationIsCountedOnce: every observation is counted once, for any answers of the
+// server and any restarts of the agent in quiet times.
 func TestEveryObservationIsCountedOnce(t *testing.T) {
 	server := newAPIServer()
 	rapid.Check(t, func(t *rapid.T) {
@@ -204,9 +203,9 @@ func TestTheQuietestMakesRoom(t *testing.T) {
 	write()
 	put("young", 1)
 	write()
-	put("new", 62) // takes the place of old
+	put("new", 62) // replaces the old series
 	put("newer", 63)
-	put("newest", 64) // no place: the others wait
+	put("newest", 64) // no room: the other series wait
 	for name, want := range map[string]bool{"old": false, "young": false, "new": true, "newer": true, "newest": false} {
 		e := on(name, "boom")
 		if got := b.series[identityOf(&e)] != nil; got != want {

@@ -7,28 +7,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Config of a Writer. The zero value of a field but NodeName means its default.
+// Config of a Writer. The zero value of a field means its default, except for NodeName.
 type Config struct {
 	// NodeName is the name of this node: "troupe-<name>" is the reporting instance. Required.
 	NodeName string
-	// Interval and Burst bound the requests to the API server: one per interval, and a burst after
-	// quiet times. Default 1 s and 25.
+	// Interval and Burst bound the requests to the API server: one per Interval, and up to Burst at
+	// once after a quiet time. Default 1 s and 25.
 	Interval time.Duration
 	Burst    int
-	// ObjectInterval and ObjectBurst bound the new events on one object. Default 5 min and 10.
+	// ObjectInterval and ObjectBurst bound the new events about one object. Default 5 min and 10.
 	ObjectInterval time.Duration
 	ObjectBurst    int
 	// SeriesInterval is the least time between two writes of the count of one event. Default 1 min.
 	SeriesInterval time.Duration
-	// Window is how long an event is remembered after it was last observed, and how old it may get
-	// before it is written. It should be the time to live of events in the API server
-	// (--event-ttl). Default 1 h.
+	// Window is the time for which an event is remembered after its last observation, and the
+	// largest age at which it is written. It should equal the time to live of events in the API
+	// server (--event-ttl). Default 1 h.
 	Window time.Duration
-	// MaxSeries bounds the events that are remembered, and with them those that wait. Default 1000.
+	// MaxSeries bounds the number of remembered events, those that wait to be written included.
+	// Default 1000.
 	MaxSeries int
 	// Timeout bounds one request. Default 10 s.
 	Timeout time.Duration
-	// BackoffMin and BackoffMax bound the delay while the API server takes nothing; it doubles.
+	// BackoffMin and BackoffMax bound the delay while the API server accepts no events; it doubles.
 	// Default 1 s and 1 min.
 	BackoffMin, BackoffMax time.Duration
 }

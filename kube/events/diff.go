@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Bounds of what one status is worth: the status itself, which the agent shows, has everything.
+// Bounds of the events of one status. The status itself, which the agent shows, has everything.
 const (
 	mostPerReason = 5 // events
 	mostListed    = 8 // frontends in one note
@@ -21,19 +21,19 @@ const (
 // troupe (messages.Conflict of package nat44).
 const foreignOwner = "VPP: "
 
-// Diff returns the events that a status of a service is worth after the previous one: what is new
-// in it, and what is over. A nil previous status, or one without this renderer, means that nothing
-// is known of the time before; what is wrong in the current one is Standing then. A service that is
-// gone, or has no object, is worth nothing.
+// Diff returns the events between the previous and the current status of a service: the problems
+// that are new, and the problems that are over. A nil previous status, or one without this
+// renderer, means that the earlier state is unknown; the problems of the current status are
+// Standing then. A service that is gone, or has no object, has no events.
 //
-// What a renderer has not finished (no ack, or a pending one) is taken for unknown and worth
-// nothing. Therefore the previous status should be what Settled returns, not the last one that was
-// seen; a Tracker takes care of that.
+// The state of a renderer that has not finished (no ack, or a pending one) counts as unknown and
+// gives no event. Therefore the previous status should be the result of Settled, not the last
+// status that was seen; a Tracker takes care of that.
 func Diff(previous, current *messages.ServiceStatus) []Event {
 	if current.GetGone() || current.GetView() == nil {
 		return nil
 	}
-	// kubectl describe shows the events of a UID: a new object must have its own.
+	// kubectl describe shows the events of a UID, so a new object needs events of its own.
 	if previous.GetGone() || previous.GetView().GetUid() != current.GetView().GetUid() {
 		previous = nil // another object of the same name
 	}
@@ -59,7 +59,7 @@ type differ struct {
 	events   []Event
 }
 
-// warn adds something that is not served.
+// warn adds a part of the service that is not served.
 func (d *differ) warn(reason, action, note string, shared bool) {
 	d.add(Warning, reason, action, note, shared)
 }
@@ -71,12 +71,12 @@ func (d *differ) add(kind, reason, action, note string, shared bool) {
 	})
 }
 
-// inform adds something that is right again.
+// inform adds the end of a problem.
 func (d *differ) inform(reason, action, note string) {
 	d.events = append(d.events, Event{Object: d.object, Type: Normal, Reason: reason, Action: action, Note: note})
 }
 
-// addEach adds an event per note, but not too many of one reason.
+// addEach adds one event per note, up to mostPerReason events; the last one counts the rest.
 func (d *differ) addEach(kind, reason, action string, notes []string, shared bool) {
 	for i, note := range notes {
 		if rest := len(notes) - i; i == mostPerReason-1 && rest > 1 {
@@ -104,8 +104,8 @@ func (d *differ) input(previous, current []*messages.ObjectError) {
 	d.addEach(Warning, ReasonInvalidInput, actionResolve, notes, true)
 }
 
-// problemText names the field of a problem, and its object where that is not the object of the
-// event.
+// problemText names the field of a problem. It names the object as well if the event is about
+// another object.
 func problemText(e *messages.ObjectError, about Object) string {
 	var b strings.Builder
 	if e.GetKind() != about.Kind || e.GetObject() != about.Namespace+"/"+about.Name {
@@ -124,8 +124,8 @@ func (d *differ) render(previous, current *messages.RenderAck) {
 	d.approximations(current.GetRenderer(), previous.GetApproximations(), current.GetApproximations())
 }
 
-// state adds errors and their end. A state that is not failed can have parts that the renderer has
-// no means for (SCTP), on every node alike.
+// state adds errors and their end. A service in a state other than failed can have parts that the
+// renderer cannot serve on any node (SCTP).
 func (d *differ) state(previous, current *messages.RenderAck) {
 	before, text := unserved(previous), unserved(current)
 	failed := current.GetState() == messages.RenderState_RENDER_FAILED
@@ -137,12 +137,12 @@ func (d *differ) state(previous, current *messages.RenderAck) {
 	}
 }
 
-// frontendName begins the message of each frontend that is not rendered, behind the field. That of
-// a node port is another one on each node.
+// frontendName matches the start of the message, after the field, of each frontend that is not
+// rendered. It is removed from notes, because a node port has another frontend on each node.
 var frontendName = regexp.MustCompile(`^: frontend \S+`)
 
-// unserved says what a renderer does not serve of a service, apart from what it serves of none; ""
-// = nothing.
+// unserved describes the parts of a service that a renderer does not serve, without parts that it
+// serves for no service; "" = none.
 func unserved(ack *messages.RenderAck) string {
 	if ack.GetState() == messages.RenderState_RENDER_FAILED {
 		return cmp.Or(ack.GetError(), "the reason is not known")
@@ -165,8 +165,8 @@ func unserved(ack *messages.RenderAck) string {
 	}
 }
 
-// conflicts adds frontends that another service owns, one event per owner, and those that are won
-// back.
+// conflicts adds frontends that another service owns, one event per owner, and frontends that this
+// service has won back.
 func (d *differ) conflicts(previous, current []*messages.Conflict) {
 	before, now := byOwner(previous), byOwner(current)
 	var services, foreign []string
@@ -222,12 +222,12 @@ func ownersOf(conflicts []*messages.Conflict) []string {
 	return slices.Compact(owners)
 }
 
-// without returns what is in the first list only.
+// without returns the texts of the first list that are not in the second.
 func without(all, taken []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(taken, s) })
 }
 
-// list joins frontends, not too many of them.
+// list joins up to mostListed frontends and counts the rest.
 func list(frontends []string) string {
 	if n := len(frontends); n > mostListed {
 		return fmt.Sprintf("%s and %d more", strings.Join(frontends[:mostListed], ", "), n-mostListed)
@@ -235,9 +235,9 @@ func list(frontends []string) string {
 	return strings.Join(frontends, ", ")
 }
 
-// approximations adds what the service does not get exactly because it asks for something special,
-// each once, however many frontends have it: every node writes the same. Everything is served, so
-// they only inform.
+// approximations adds the special requests of the service that are not served exactly. Each is one
+// event, however many frontends it concerns, so that every node writes the same. Everything is
+// served, so the events are Normal.
 func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
 	known := map[string]bool{}
 	for _, a := range previous {
@@ -253,11 +253,11 @@ func (d *differ) approximations(renderer string, previous, current []*messages.A
 	d.addEach(Normal, ReasonApproximated, actionRender, notes, true)
 }
 
-// endpointCount is how many endpoints there are, which changes all the time.
+// endpointCount matches the number of endpoints, which changes all the time.
 var endpointCount = regexp.MustCompile(`\b[0-9]+ endpoints?\b`)
 
-// approximationText describes an approximation without the number of endpoints: one more endpoint
-// is no news, and texts that differ in a number would not be the same event.
+// approximationText describes an approximation without the number of endpoints. One more endpoint
+// is no news, and texts with different numbers would be different events.
 func approximationText(a *messages.Approximation) string {
 	wanted := endpointCount.ReplaceAllString(a.GetWanted(), "all its endpoints")
 	text := fmt.Sprintf("%s instead of %s", endpointCount.ReplaceAllString(a.GetRendered(), "some endpoints"), wanted)

@@ -47,7 +47,7 @@ func wrong(kind, object, field, message string) option {
 	}
 }
 
-// ack adds what a renderer says.
+// ack adds the acknowledgement of a renderer.
 func ack(renderer string, state messages.RenderState, options ...func(*messages.RenderAck)) option {
 	return func(s *messages.ServiceStatus) {
 		a := &messages.RenderAck{Key: s.GetKey(), Renderer: renderer, State: state}
@@ -76,7 +76,7 @@ func approximated(frontend, wanted, rendered, why string) func(*messages.RenderA
 	}
 }
 
-// ofTheRenderer makes everything that is not exact a matter of the renderer.
+// ofTheRenderer makes every approximation a property of the renderer.
 func ofTheRenderer(a *messages.RenderAck) {
 	for _, one := range a.GetApproximations() {
 		one.Particular = false
@@ -86,7 +86,7 @@ func ofTheRenderer(a *messages.RenderAck) {
 	}
 }
 
-// unrendered adds a frontend without a row, as nat44 does.
+// unrendered adds a frontend without a row, like nat44.
 func unrendered(frontend, field, why string) func(*messages.RenderAck) {
 	return func(a *messages.RenderAck) {
 		message := "frontend " + frontend + " is not served: " + why

@@ -1,54 +1,55 @@
-// Package events tells the users of a cluster, in its own terms, the state of their services:
-// Kubernetes Events (events.k8s.io/v1) on Services and on the Node, which `kubectl describe
-// service` and `kubectl events` show.
+// Package events reports the state of services to the users of a cluster as Kubernetes Events
+// (events.k8s.io/v1) about Services and the Node. `kubectl describe service` and `kubectl events`
+// show them.
 //
-//	Tracker, Diff   ServiceStatus -> the events it is worth; pure
+//	Tracker, Diff   ServiceStatus -> its events; pure
 //	aggregator      joins repetitions into series, limits them, and orders the writes; no I/O
 //	Writer          the Recorder that writes to the API server
 //	Log             the Recorder of an agent without an API server
 //
 // # Callers
 //
-// The actor that sees every messages.ServiceStatus owns a Tracker and passes the events to a
-// Recorder; the callers that watch health checks, quarantines and the start add HealthCheck,
-// Quarantined, Released and Started. Recorder.Record takes a lock for a moment and returns; any
-// goroutine may call it. One goroutine runs Writer.Run, which does the I/O, one request at a time.
+// The actor that gets every messages.ServiceStatus owns a Tracker and passes the events to a
+// Recorder. Other callers add HealthCheck, Quarantined, Released and Started. Recorder.Record takes
+// a lock for a moment and returns; any goroutine may call it. One goroutine runs Writer.Run, which
+// does the I/O, one request at a time.
 //
 // # The recorder of client-go
 //
-// client-go's tools/events names each event at random, so that a restarted agent would write all
-// standing problems again; it compares repetitions without their note, so that of two conflicts on
-// one Service only the first would be seen; and it has no limit per object. Its REST client, token
-// buckets, back-off and conventions are used here.
+// The recorder of client-go (tools/events) does not fit. It names each event at random, so a
+// restarted agent would write all standing problems again. It compares repetitions without their
+// note, so a user would see only the first of two conflicts of one Service. It has no limit per
+// object. This package uses client-go's REST client, token buckets, back-off and conventions.
 //
 // # Series, names, restarts
 //
 // A repeated event (same object, type, reason, action and note) raises series.count, at most once
 // per SeriesInterval. The name of an event follows from its content, so that a restarted agent
-// finds its own event: the API server answers "already exists". For a state that was found
-// (Event.Standing) that is the end; for a new occurrence the count continues. An event that every
-// node would write alike (Event.Shared: a conflict, a field that cannot be used) has one name in
-// the whole cluster: the node that comes first writes it, for the others it exists already. No node
-// is chosen, so none that is down is missed; an event costs each other node one refused request.
-// There is no storm after a restart, neither of one agent nor of all, because nothing is an event
-// that the renderer does with every service (Approximation.particular, ObjectError.general).
+// finds its own event: the API server answers "already exists". A state found at the start
+// (Event.Standing) needs no further write; a new occurrence raises the count. An event that is the
+// same on every node (Event.Shared: a conflict, a field that cannot be used) has one name in the
+// whole cluster. The first node writes it, and each other node gets one refused request. This needs
+// no chosen node, which could be down. Neither a restart of one agent nor of all agents causes a
+// storm, because properties of every service are no events (Approximation.particular,
+// ObjectError.general).
 //
 // # Limits
 //
-// A token bucket per object bounds new events (more are dropped), a global one bounds requests
-// (they wait). At most MaxSeries events are remembered; when all of them wait, new ones are
-// dropped. Drops are counted (Writer.Stats) and logged, once a minute at most. A note with a part
-// that changes all the time makes a new event each time, within the bucket of its object.
+// A token bucket per object bounds new events; more events are dropped. A global token bucket
+// bounds requests; more requests wait. At most MaxSeries events are remembered; when all of them
+// wait, new events are dropped. Drops are counted (Writer.Stats) and logged at most once a minute.
+// A note with a part that changes all the time makes a new event each time, within the bucket of
+// its object.
 //
 // # Outages
 //
-// When the API server does not answer, or answers 401, 429 or 5xx, Run waits with growing delays,
-// or as long as the server says, and tries again. An event that was not written within Window is
-// dropped: it is no news any more. A request that the server refuses for good (403, 422 ...) is
+// When the API server does not answer, or answers 401, 429 or 5xx, Run waits and tries again. The
+// delays grow, unless the server names one. An event that was not written within Window is dropped,
+// because it is no news any more. A request that the server refuses for good (403, 422 ...) is
 // dropped at once.
 //
 // # Shutdown
 //
-// Run returns when its context ends; waiting events are lost. They follow from states that are
-// found again at the next start.
+// Run returns when its context ends; waiting events are lost. The next start finds their states
+// again.
 package events

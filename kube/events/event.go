@@ -15,44 +15,43 @@ const (
 	Warning = corev1.EventTypeWarning
 )
 
-// Reasons of events. They are part of what users depend on: alerts and scripts select by them.
+// Reasons of events. They must not change: alerts and scripts select events by their reason.
 const (
-	// ReasonFailedToRender means that VPP does not hold what the service needs, or that no renderer
-	// has the means for a part of it that others do not ask for.
+	// ReasonFailedToRender means that VPP does not hold everything that the service needs, or that
+	// no renderer can serve a special part of it.
 	ReasonFailedToRender = "FailedToRender"
-	// ReasonRendered means that VPP holds what the service needs, after it did not.
+	// ReasonRendered means that VPP holds everything that the service needs, after a failure.
 	ReasonRendered = "Rendered"
-	// ReasonApproximated means that VPP serves the service, but not something special that it asks
-	// for exactly. Such an event is Normal.
+	// ReasonApproximated means that VPP serves the service, and serves a special request of it only
+	// approximately. Such an event is Normal.
 	ReasonApproximated = "Approximated"
-	// ReasonConflictingExternalIP means that another service owns an address and port that this one
-	// wants as well.
+	// ReasonConflictingExternalIP means that another service owns an address and port that this
+	// service wants as well.
 	ReasonConflictingExternalIP = "ConflictingExternalIP"
 	// ReasonInvalidInput means that a field of the Service, or one of its slices, cannot be used.
 	ReasonInvalidInput = "InvalidInput"
-	// ReasonNameConflict means that the Service has the name that one of the catalog connector
-	// needs, and is not the connector's.
+	// ReasonNameConflict means that the catalog connector needs the name of this Service, which
+	// does not belong to the connector.
 	ReasonNameConflict = "NameConflict"
-	// ReasonQuarantined means that the service made its actor fail again and again, and is in
-	// quarantine.
+	// ReasonQuarantined means that the actor of the service failed again and again, and the service
+	// is in quarantine.
 	ReasonQuarantined = "Quarantined"
-	// ReasonRecovered means that a conflict, a quarantine or something that a failed listener is
-	// over.
+	// ReasonRecovered means that a conflict, a quarantine or the failure of a listener is over.
 	ReasonRecovered = "Recovered"
 	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. kube-proxy has
 	// the same reason.
 	ReasonHealthCheckFailed = "FailedToStartServiceHealthcheck"
-	// ReasonNodeHealthFailed means that the health of the node is not served (port 10256).
+	// ReasonNodeHealthFailed means that the agent cannot serve the health of the node (port 10256).
 	// kube-proxy has the same reason.
 	ReasonNodeHealthFailed = "FailedToStartProxierHealthcheck"
 	// ReasonStarting means that the agent of a node has started. kube-proxy has the same reason.
 	ReasonStarting = "Starting"
 )
 
-// Actions: what was attempted.
+// Actions that the agent attempted.
 const (
 	actionStart   = "StartTroupe"
-	actionResolve = "Resolve" // make a view of the input
+	actionResolve = "Resolve" // compute the view from the input
 	actionRender  = "Render"  // bring the view into VPP
 	actionListen  = "Listen"  // as kube-proxy
 	actionRun     = "Run"     // run the actor of the service
@@ -65,7 +64,7 @@ type Object struct {
 	// Namespace is "" for a Node.
 	Namespace string
 	Name      string
-	// UID is that of the object: kubectl describe shows only events that carry it.
+	// UID is the UID of the object: kubectl describe shows only events that carry it.
 	UID string
 }
 
@@ -75,8 +74,8 @@ func ServiceObject(key, uid string) Object {
 	return Object{Kind: "Service", Namespace: namespace, Name: name, UID: uid}
 }
 
-// NodeObject returns a Node. Its UID in events is its name, as the kubelet and kube-proxy have it;
-// kubectl describe looks for that.
+// NodeObject returns a Node. Its UID in events is its name, as in events of the kubelet and
+// kube-proxy, because kubectl describe looks for the name.
 func NodeObject(name string) Object { return Object{Kind: "Node", Name: name, UID: name} }
 
 // String returns "Kind namespace/name" or "Kind name".
@@ -87,8 +86,8 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Event is a change of an object, or a state it was found in. Two events that are equal but for
-// Standing are the same event again.
+// Event is a change of an object, or a state in which the agent found it. Events that differ only
+// in Standing are the same event.
 type Event struct {
 	// Object is the object that changed.
 	Object Object
@@ -98,12 +97,12 @@ type Event struct {
 	Reason string
 	// Action is what was attempted, CamelCase.
 	Action string
-	// Note is one line for people; what exceeds 1024 bytes is cut off.
+	// Note is one line for people; it is cut off at 1024 bytes.
 	Note string
-	// Standing marks a state that was found, for example after a start, and not a change. It is
+	// Standing marks a state, found for example after a start, that is not a change. The event is
 	// written only if the API server does not have it.
 	Standing bool
-	// Shared marks an event that is the same on every node; one of them writes it. It has no count.
+	// Shared marks an event that is the same on every node. One node writes it, without a count.
 	Shared bool
 }
 
@@ -119,7 +118,7 @@ func Started(node string) Event {
 }
 
 // NodeHealth returns the event of a node whose health cannot be served at an address, with the text
-// of kube-proxy; with nil, that it is served again.
+// of kube-proxy. With a nil error it is the event that the health is served again.
 func NodeHealth(node, address string, err error) Event {
 	e := Event{Object: NodeObject(node), Type: Warning, Reason: ReasonNodeHealthFailed, Action: actionStart}
 	if err == nil {
@@ -130,8 +129,8 @@ func NodeHealth(node, address string, err error) Event {
 	return e
 }
 
-// HealthCheck returns the event of a health-check node port of a service that cannot be served,
-// with the text of kube-proxy; with nil, that it is served again.
+// HealthCheck returns the event of a service whose health-check node port cannot be served, with
+// the text of kube-proxy. With a nil error it is the event that the port is served again.
 func HealthCheck(service Object, node string, port uint32, err error) Event {
 	e := Event{Object: service, Type: Warning, Reason: ReasonHealthCheckFailed, Action: actionListen}
 	key := service.Namespace + "/" + service.Name

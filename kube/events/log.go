@@ -15,8 +15,8 @@ var _ Recorder = Log{}
 // NewLog returns a recorder that only logs.
 func NewLog(log *slog.Logger) Log { return Log{log} }
 
-// Record satisfies Recorder. It logs standing states as well: no API server has them from an
-// earlier run.
+// Record satisfies Recorder. It logs standing states as well, because no API server has them from
+// an earlier run.
 func (l Log) Record(e Event) {
 	level := slog.LevelInfo
 	if e.Type == Warning {

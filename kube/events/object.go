@@ -26,8 +26,8 @@ const (
 	mostName     = 253
 )
 
-// instanceName is the reporting instance of a node. One that is too long ends with a hash of all of
-// it.
+// instanceName is the reporting instance of a node. A name that is too long is cut and ends with a
+// hash of the whole name.
 func instanceName(node string) string {
 	name := controller + "-" + node
 	if len(name) <= mostInstance {
@@ -37,8 +37,8 @@ func instanceName(node string) string {
 	return name[:mostInstance-1-len(hash)] + "-" + hash
 }
 
-// namespaceOf is where an event about an object lives; what has no namespace has its events in
-// "default".
+// namespaceOf returns the namespace of the events about an object; objects without a namespace have
+// their events in "default".
 func namespaceOf(o *Object) string {
 	if o.Namespace == "" {
 		return metav1.NamespaceDefault
@@ -46,8 +46,8 @@ func namespaceOf(o *Object) string {
 	return o.Namespace
 }
 
-// objectName is the name of the API object of an event: that of what it is about, and a hash of its
-// identity. All runs and nodes that write the same event use the same name.
+// objectName returns the name of the API object of an event: the name of its subject and a hash of
+// its identity. All runs and nodes that write the same event use the same name.
 func objectName(id *identity, instance string) string {
 	if id.shared {
 		instance = ""
@@ -66,14 +66,14 @@ func objectName(id *identity, instance string) string {
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {
-		// so that "ab","c" is not "a","bc"
+		// The length keeps "ab","c" apart from "a","bc".
 		_, _ = h.Write(strconv.AppendInt(nil, int64(len(t)), 10))
 		_, _ = h.Write([]byte(":" + t))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// trim makes a note that the API server takes: valid text within the limit.
+// trim makes a note acceptable to the API server: valid UTF-8 within the limit.
 func trim(note string) string {
 	note = strings.ToValidUTF8(note, "?")
 	if len(note) <= mostNote {

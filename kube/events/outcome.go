@@ -13,15 +13,16 @@ import (
 type verdict int
 
 const (
-	// accepted: no error.
+	// accepted means that there was no error.
 	accepted verdict = iota
-	// exists: an object of this name is there.
+	// exists means that there is an object of this name.
 	exists
-	// missing: the object, or its namespace, is not there.
+	// missing means that there is no such object, or no such namespace.
 	missing
-	// refused: the server will never take it.
+	// refused means that the server will never accept the event.
 	refused
-	// later: the server cannot take it now, or did not answer; it may have carried out the request.
+	// later means that the server cannot accept the event now, or did not answer. It may have
+	// carried out the request.
 	later
 )
 

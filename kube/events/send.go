@@ -13,10 +13,10 @@ import (
 type result struct {
 	verdict verdict
 	err     error
-	pause   time.Duration // that the server asks for; 0 = none
-	// count that the API server has now, whatever the verdict; 0 = none, or not known to this run
+	pause   time.Duration // requested by the server; 0 = none
+	// count at the API server now, whatever the verdict; 0 = none, or not known to this run
 	known   int
-	written int  // of the pending observations
+	written int  // pending observations that were written
 	adopted bool // the API server had the event, and nothing was written
 }
 
@@ -27,23 +27,23 @@ func resultOf(err error) result {
 }
 
 // send writes a series: it creates the event, or raises the count of one that exists. A request
-// that got no answer may have been carried out; all of them can be repeated without counting twice,
-// because counts are absolute.
+// without an answer may have been carried out. Every request can be repeated without counting
+// twice, because counts are absolute.
 func (w *Writer) send(ctx context.Context, s *series) result {
 	if s.known == 0 {
 		r := w.create(ctx, s, s.found+s.pending)
 		switch {
 		case r.verdict != exists:
 			return r
-		case s.pending == 0: // a state: it is told already
+		case s.pending == 0: // a Standing state that the API server has already
 			return result{verdict: accepted, known: unknown, adopted: true}
 		}
 		s.known = unknown
 	}
 	written := 0
 	if s.known == unknown {
-		// An empty patch reads the event with no other right than the one to patch, and changes
-		// nothing.
+		// An empty patch reads the event and changes nothing. It needs only the right to patch,
+		// which the agent has anyway.
 		e, r := w.patch(ctx, s, []byte("{}"))
 		switch r.verdict {
 		case accepted:
@@ -54,7 +54,7 @@ func (w *Writer) send(ctx context.Context, s *series) result {
 		}
 		s.known = countOf(e)
 		if e.EventTime.Truncate(time.Microsecond).Equal(s.first.Truncate(time.Microsecond)) {
-			// a creation of this run that got no answer
+			// This run created the event, but got no answer.
 			written = s.known - s.found
 			if s.pending == written {
 				return result{verdict: accepted, known: s.known, written: written}
@@ -63,7 +63,7 @@ func (w *Writer) send(ctx context.Context, s *series) result {
 	}
 	all := s.known + s.pending - written
 	_, r := w.patch(ctx, s, seriesPatch(all, s.last))
-	if r.verdict == missing { // its time to live is over
+	if r.verdict == missing { // its time to live has passed
 		r = w.recreate(ctx, s, all)
 	}
 	if r.verdict == accepted {
@@ -74,7 +74,7 @@ func (w *Writer) send(ctx context.Context, s *series) result {
 	return r
 }
 
-// countOf is the number of observations that an event stands for.
+// countOf returns the number of observations that an event has counted.
 func countOf(e *eventsv1.Event) int {
 	if e.Series == nil {
 		return 1
@@ -98,8 +98,8 @@ func (w *Writer) create(ctx context.Context, s *series, count int) result {
 	return r
 }
 
-// recreate creates an event that was missing a moment ago. If it exists by now, the next try will
-// find it.
+// recreate creates an event that was missing a moment ago. If it exists meanwhile, the next try
+// finds it.
 func (w *Writer) recreate(ctx context.Context, s *series, count int) result {
 	r := w.create(ctx, s, count)
 	if r.verdict == exists {
@@ -108,7 +108,7 @@ func (w *Writer) recreate(ctx context.Context, s *series, count int) result {
 	return r
 }
 
-// patch changes the event of a series and returns it as it is then.
+// patch changes the event of a series and returns the changed event.
 func (w *Writer) patch(ctx context.Context, s *series, patch []byte) (*eventsv1.Event, result) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()

@@ -25,18 +25,18 @@ var (
 	eventKind     = schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}
 )
 
-// apiServer is the fake clientset with what it lacks: the validation of events, namespaces that go,
-// outages, requests that are carried out without an answer.
+// apiServer is the fake clientset with additions: the validation of events, namespaces that are
+// deleted, outages, and requests that are carried out without an answer.
 type apiServer struct {
 	*fake.Clientset
-	// without managed fields, which no test needs and which cost most of the time
+	// without managed fields, which no test needs and which would take most of the time
 	objects clienttesting.ObjectTracker
 
 	mu       sync.Mutex
-	requests []string // "verb name", all that arrived
+	requests []string // "verb name" of all requests
 	missing  map[string]bool
-	// before and after are asked about each request; an error of before keeps it from being carried
-	// out, one of after only its answer from being seen. They may sleep.
+	// before and after are called for each request. After an error of before the request is not
+	// carried out; after an error of after only its answer is lost. Both may sleep.
 	before, after func(verb, name string) error
 }
 
@@ -85,8 +85,7 @@ func (s *apiServer) react(action clienttesting.Action) (bool, runtime.Object, er
 	return handled, object, err
 }
 
-// invalid is what the API server checks when an event is created (ValidateEventCreate of the core
-// API).
+// invalid does the API server's checks of a new event (ValidateEventCreate of the core API).
 func invalid(e *eventsv1.Event, namespace string) (problems []string) {
 	check := func(ok bool, what string) {
 		if !ok {
@@ -106,26 +105,26 @@ func invalid(e *eventsv1.Event, namespace string) (problems []string) {
 	return problems
 }
 
-// fail makes every request fail with this error before it is carried out; nil ends that.
+// fail makes every request fail with this error before it is carried out. nil ends this.
 func (s *apiServer) fail(err error) {
 	s.answer(func(string, string) error { return err }, nil)
 }
 
-// answer sets what is asked about each request.
+// answer sets the functions that are called for each request.
 func (s *apiServer) answer(before, after func(verb, name string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before, s.after = before, after
 }
 
-// count is how many requests arrived.
+// count returns the number of requests.
 func (s *apiServer) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.requests)
 }
 
-// verbs lists the requests that arrived, without the names.
+// verbs lists the requests without the names.
 func (s *apiServer) verbs() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +136,7 @@ func (s *apiServer) verbs() string {
 	return strings.Join(out, " ")
 }
 
-// events returns what the server holds.
+// events returns the events of the server.
 func (s *apiServer) events(t interface{ Fatal(...any) }) []eventsv1.Event {
 	list, err := s.EventsV1().Events("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -146,7 +145,7 @@ func (s *apiServer) events(t interface{ Fatal(...any) }) []eventsv1.Event {
 	return list.Items
 }
 
-// lines renders what the server holds: "namespace/object reason note xCOUNT", ordered.
+// lines returns the events of the server as text, ordered: "namespace/object reason note xCOUNT".
 func (s *apiServer) lines(t interface{ Fatal(...any) }) []string {
 	var out []string
 	for _, e := range s.events(t) {
@@ -156,7 +155,7 @@ func (s *apiServer) lines(t interface{ Fatal(...any) }) []string {
 	return out
 }
 
-// expire removes everything, as the time to live does.
+// expire removes all events, as if their time to live has passed.
 func (s *apiServer) expire(t interface{ Fatal(...any) }) {
 	for _, e := range s.events(t) {
 		if err := s.objects.Delete(eventResource, e.Namespace, e.Name); err != nil {

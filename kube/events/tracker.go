@@ -3,8 +3,8 @@ package events
 import "github.com/troupe-vpp/troupe/messages"
 
 // Tracker remembers the last settled status of each service and finds the events of the next one.
-// It belongs to one goroutine. Its memory is one pointer per service, to messages that others hold
-// as well.
+// It belongs to one goroutine. It needs one pointer of memory per service, because other packages
+// hold the messages anyway.
 type Tracker struct {
 	last map[string]*messages.ServiceStatus
 }
@@ -12,14 +12,14 @@ type Tracker struct {
 // NewTracker returns a tracker without services: the first status of a service is Standing.
 func NewTracker() *Tracker { return &Tracker{last: map[string]*messages.ServiceStatus{}} }
 
-// Observe returns the events that a status is worth. The status must not be modified any more.
+// Observe returns the events of a new status. The status must not be modified any more.
 func (t *Tracker) Observe(status *messages.ServiceStatus) []Event {
 	if status.GetGone() {
 		delete(t.last, status.GetKey())
 		return nil
 	}
 	if status.GetView() == nil {
-		return nil // nothing is known of it yet
+		return nil // the service has no view yet
 	}
 	events := Diff(t.last[status.GetKey()], status)
 	t.last[status.GetKey()] = Settled(t.last[status.GetKey()], status)
@@ -32,10 +32,10 @@ func (t *Tracker) Len() int { return len(t.last) }
 // UID returns the UID of a service that was observed; "" if it was not.
 func (t *Tracker) UID(key string) string { return t.last[key].GetView().GetUid() }
 
-// Settled returns the current status as a later Diff should see it: while a renderer is at work,
-// its last ack stays true. Without this, "failed, pending, failed" would be two failures, and
-// "failed, pending, in sync" no recovery. Neither status is modified; where nothing is pending the
-// current one is returned itself.
+// Settled returns the current status with the last finished ack of each renderer that is at work,
+// as a later Diff should see it. Without this, "failed, pending, failed" would be two failures, and
+// "failed, pending, in sync" no recovery. Neither status is modified. If nothing is pending, the
+// current status itself is returned.
 func Settled(previous, current *messages.ServiceStatus) *messages.ServiceStatus {
 	if previous.GetGone() || previous.GetView().GetUid() != current.GetView().GetUid() {
 		previous = nil

@@ -17,19 +17,20 @@ const dropsInterval = time.Minute
 
 // Stats counts the events of a Writer.
 type Stats struct {
-	// Recorded counts calls of Record; Repeated counts those with an event that is remembered.
+	// Recorded counts calls of Record; Repeated counts the calls among them with a remembered
+	// event.
 	Recorded, Repeated uint64
-	// Written counts creations and updates that the API server took; Adopted counts events that it
-	// had already, from an earlier run or another node.
+	// Written counts creations and updates that the API server accepted. Adopted counts events that
+	// it had already, from an earlier run or another node.
 	Written, Adopted uint64
 	// Limited, Overflowed, Expired and Refused count dropped events: too many of one object, more
 	// than MaxSeries, not written within Window, and refused by the API server for good.
 	Limited, Overflowed, Expired, Refused uint64
-	// Waiting is how many events are to be written.
+	// Waiting is the number of events to be written.
 	Waiting int
 }
 
-// Lost is how many events were dropped, for whatever reason.
+// Lost returns the number of dropped events, for all reasons.
 func (s Stats) Lost() uint64 { return s.Limited + s.Overflowed + s.Expired + s.Refused }
 
 // Writer is the Recorder that writes to the API server.
@@ -48,13 +49,13 @@ type Writer struct {
 	backoff wait.Backoff
 	failing bool
 	logged  time.Time // last line about drops
-	dropped uint64    // that were logged
+	dropped uint64    // drops in that line
 }
 
 var _ Recorder = (*Writer)(nil)
 
-// New returns a recorder that writes through this client when Run does; until then events wait. The
-// client needs to create and patch events of the group events.k8s.io, nothing else.
+// New returns a recorder whose Run writes through this client; before Run, events wait. The client
+// needs the rights to create and patch events of the group events.k8s.io, and no other rights.
 func New(client *apiserver.Client, cfg Config, log *slog.Logger) *Writer {
 	cfg = cfg.withDefaults()
 	return &Writer{
@@ -95,7 +96,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		if w.requests.Wait(ctx) != nil {
 			break // the end
 		}
-		if s, _ = w.next(); s != nil { // with what was observed while it waited
+		if s, _ = w.next(); s != nil { // s with the observations made during the wait
 			w.sleep(ctx, w.write(ctx, s), nil)
 		}
 	}
@@ -111,18 +112,18 @@ func (w *Writer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{
 	}
 }
 
-// next returns the series to be written, or how long there is none.
+// next returns the series to be written, or the time until one is due.
 func (w *Writer) next() (*series, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.events.next(time.Now())
 }
 
-// write writes one series and returns how long the API server should get no request.
+// write writes one series and returns for how long the API server should get no further request.
 func (w *Writer) write(ctx context.Context, s *series) (pause time.Duration) {
 	r := w.send(ctx, s)
 	if ctx.Err() != nil {
-		return 0 // the error is that of the end
+		return 0 // the error comes from the end of the context
 	}
 	failed := r.verdict == later
 	switch {
@@ -143,7 +144,7 @@ func (w *Writer) write(ctx context.Context, s *series) (pause time.Duration) {
 	return pause
 }
 
-// logDrops logs that events were dropped, at most once a minute. It returns when to look again.
+// logDrops logs dropped events at most once a minute. It returns the time of the next look.
 func (w *Writer) logDrops(now time.Time) time.Duration {
 	stats := w.Stats()
 	if stats.Lost() == w.dropped {

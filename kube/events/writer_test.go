@@ -46,7 +46,7 @@ func run(t *testing.T, server *apiServer, cfg Config) *node {
 	return n
 }
 
-// after lets virtual time pass, and everything that is due happen.
+// after lets virtual time pass, and waits until everything due has happened.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -138,8 +138,8 @@ func TestWhatHappensDuringARequestIsCounted(t *testing.T) {
 	})
 }
 
-// TestNotesAreTold: two conflicts on one service are two things to know. The recorder of client-go
-// would tell one of them.
+// TestNotesAreTold: two conflicts of one service are two events. The recorder of client-go would
+// write one of them.
 func TestNotesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
@@ -165,7 +165,7 @@ func TestARestartTellsNothingAgain(t *testing.T) {
 		second := run(t, server, Config{})
 		found := event("boom")
 		found.Standing = true
-		for range 5 { // an actor that restarts as well finds it again and again
+		for range 5 { // a restarting actor finds it again and again
 			second.Record(found)
 			after(time.Minute)
 		}
@@ -175,7 +175,7 @@ func TestARestartTellsNothingAgain(t *testing.T) {
 		if got := second.Stats(); got.Adopted != 1 || got.Written != 0 {
 			t.Errorf("stats %+v", got)
 		}
-		second.Record(event("boom")) // now it happens again
+		second.Record(event("boom")) // now there is a new occurrence
 		after(2 * time.Minute)
 		expect(t, server, "default/web FailedToRender boom x4")
 		second.stop()
@@ -214,7 +214,7 @@ func TestManyNodesTellASharedEventOnce(t *testing.T) {
 			nodes = append(nodes, n)
 		}
 		after(2 * time.Minute)
-		nodes[2].Record(shared) // again: all nodes know it
+		nodes[2].Record(shared) // again: all nodes have found it
 		after(2 * time.Minute)
 		boom := "default/web FailedToRender boom x1"
 		expect(t, server, boom, boom, boom, boom, boom, "default/web FailedToRender conflict x1")
@@ -223,7 +223,7 @@ func TestManyNodesTellASharedEventOnce(t *testing.T) {
 		}
 		server.expire(t)
 		after(time.Hour)
-		nodes[2].Record(shared) // the server has forgotten it
+		nodes[2].Record(shared) // the event has expired at the server
 		after(2 * time.Minute)
 		expect(t, server, "default/web FailedToRender conflict x1")
 	})
@@ -286,7 +286,7 @@ func TestOneObjectCannotFloodTheOthers(t *testing.T) {
 		after(5 * time.Minute)
 		n.Record(event("boom x"))
 		n.Record(event("boom y"))
-		n.Record(event("boom 0")) // known: it is not another one
+		n.Record(event("boom 0")) // known, so it needs no new series
 		after(2 * time.Minute)
 		if got := n.Stats(); got.Written != 13 || got.Limited != 191 {
 			t.Errorf("5 minutes later: stats %+v", got)
@@ -308,7 +308,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 		}
 		server.fail(nil)
 		after(5 * time.Minute)
-		for i := range 10 { // those that are written make room for new ones
+		for i := range 10 { // series that are written make room for new series
 			n.Record(on(fmt.Sprint(100+i), "boom"))
 		}
 		after(time.Minute)
@@ -452,7 +452,7 @@ func TestAnEventThatMakesTheServerFailExpires(t *testing.T) {
 func TestARequestWithoutAnAnswerIsNotCountedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
-		// all is carried out, nothing answered
+		// every request is carried out, and no answer arrives
 		server.answer(nil, func(string, string) error { return errTest })
 		n := run(t, server, Config{})
 		n.Record(event("boom"))

@@ -14,13 +14,13 @@ import (
 )
 
 // Decode reads a stream of YAML documents and JSON values (see the package documentation). name is
-// the source in the errors. It reads on after every error, so it always returns what could be read:
-// objects is never nil, an object that is in it is usable, and an object that could not be decoded
-// is not in it. Of objects that occur twice, the first counts.
+// the source in the errors. It reads on after every error and returns everything that could be
+// read: objects is never nil and holds usable objects only. If an object occurs twice, its first
+// occurrence counts.
 func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*messages.ObjectError) {
 	d := &decoder{source: name, objects: &normalize.Objects{}, seen: map[object]place{}, budget: maxObject}
-	// An error of the stream itself (too large, not readable) belongs to no document; what came
-	// before it counts.
+	// An error of the stream itself (too large, not readable) belongs to no document. The documents
+	// before it count.
 	if err := split(r, d.document); err != nil {
 		d.report("", "", "", "%v", err)
 	}
@@ -30,16 +30,16 @@ func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*m
 	return d.objects, d.problems
 }
 
-// object names an object as ObjectError does.
+// object names an object by the kind and name of ObjectError.
 type object struct{ kind, name string }
 
-// decoder collects what a stream contains.
+// decoder collects the objects and problems of a stream.
 type decoder struct {
 	source   string
 	objects  *normalize.Objects
 	problems []*messages.ObjectError
 	dropped  int              // errors beyond maxErrors
-	seen     map[object]place // of each object
+	seen     map[object]place // place of each object's first occurrence
 	budget   int              // steps left for YAML, see yamlValue
 }
 
@@ -63,7 +63,7 @@ func (p place) String() string {
 // stream turns a line of the document into one of the stream.
 func (p place) stream(line int) int { return p.first + line - 1 }
 
-// report records a problem. Input belongs into it only quoted.
+// report records a problem. Text from the input must be quoted.
 func (d *decoder) report(kind, name, field, format string, args ...any) {
 	if len(d.problems) >= maxErrors {
 		d.dropped++
@@ -81,10 +81,11 @@ func (d *decoder) document(doc document) {
 		d.report("", where.String(), "", "the document is larger than %d MiB", maxDocument>>20)
 		return
 	}
-	// JSON is YAML, but the JSON parser is faster, needs no budget against aliases and gives exact
-	// offsets for errors.
+	// JSON is YAML too, and the JSON parser is faster, needs no budget against aliases and gives
+	// exact offsets for errors.
 	if first := bytes.TrimSpace(doc.text); len(first) > 0 && first[0] == '{' {
-		// YAML in flow style starts like JSON too. It is no JSON from its first value on.
+		// YAML in flow style also starts with a brace. The JSON parser already fails at its first
+		// value.
 		if values, err := parseJSON(doc.text); err == nil || len(values) > 0 || looksLikeJSON(first) {
 			for _, v := range values {
 				d.value(v, where, maxLists)
@@ -95,7 +96,7 @@ func (d *decoder) document(doc document) {
 			return
 		}
 	}
-	// what a hostile document used up is not missing here
+	// max: a hostile document must not use up the budget of this one.
 	d.budget = max(0, d.budget) + maxWork*len(doc.text)
 	v, err := parseYAML(doc.text, &d.budget)
 	if err != nil {
@@ -105,7 +106,7 @@ func (d *decoder) document(doc document) {
 	}
 }
 
-// looksLikeJSON reports whether a text that starts with a brace goes on with a quoted key.
+// looksLikeJSON reports whether a quoted key follows the brace at the start of a text.
 func looksLikeJSON(text []byte) bool {
 	rest := bytes.TrimSpace(text[1:])
 	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '}')
@@ -123,7 +124,7 @@ func (d *decoder) syntax(where place, err error) {
 	if at := (*lineError)(nil); errors.As(err, &at) {
 		where.line = at.line
 	} else if m := yamlLine.FindStringSubmatch(text); m != nil {
-		// digits; a number too large gives a wrong line in an error message
+		// The text has digits only; a number too large gives a wrong line in an error message.
 		where.line, _ = strconv.Atoi(m[1])
 		if yamlGrammar.MatchString(text) {
 			where.line++
@@ -151,27 +152,28 @@ func (d *decoder) value(v value, where place, depth int) {
 	}
 }
 
-// itemKinds are the kinds of the items of typed lists: an API server leaves it out there.
+// itemKinds are the kinds of the items of typed lists. An API server leaves out the kind of such
+// items.
 var itemKinds = map[string]string{
 	"ServiceList": normalize.KindService, "NodeList": normalize.KindNode, "PodList": normalize.KindPod,
 	"EndpointSliceList": normalize.KindEndpointSlice, "List": "",
 }
 
-// versions are the versions of the kinds that are taken; the same kind in another group is
-// something else.
+// versions are the supported API versions of each kind. The same kind in another group is another
+// type.
 var versions = map[string]string{
 	normalize.KindService: "v1", normalize.KindNode: "v1", normalize.KindPod: "v1",
 	normalize.KindEndpointSlice: "discovery.k8s.io/v1",
 }
 
-// isList reports whether the value is a List whose items may be wanted; lists of other kinds count
-// as one object.
+// isList reports whether the value is a List whose items may be needed; a list of another kind
+// counts as one object.
 func isList(apiVersion, kind string) bool {
 	item, known := itemKinds[kind]
 	return known && (item == "" && apiVersion == "v1" || item != "" && apiVersion == versions[item])
 }
 
-// list decodes the items of a List. Those of a typed list may leave out what they are.
+// list decodes the items of a List. The items of a typed list may leave out apiVersion and kind.
 func (d *decoder) list(v value, where place, depth int, kind string) {
 	items, err := v.items()
 	if err != nil {
@@ -181,8 +183,8 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 	if prefix != "" {
 		prefix += "."
 	}
-	// Items are decoded one by one: a bad one costs itself only, and a List of a whole cluster does
-	// not exist twice in memory.
+	// Items are decoded one by one: a bad item does not affect the others, and a List of a whole
+	// cluster is not in memory twice.
 	for i, item := range items {
 		where.item = prefix + "items[" + strconv.Itoa(i) + "]"
 		where.line = item.line()
@@ -199,12 +201,12 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 	}
 }
 
-// object decodes one object of a kind that is wanted; others are counted.
+// object decodes one object of a supported kind and counts objects of other kinds.
 func (d *decoder) object(v value, where place, apiVersion, kind string) {
 	if versions[kind] != apiVersion {
 		if kind == normalize.KindEndpointSlice {
-			// An old EndpointSlice (v1beta1) would otherwise be ignored in silence, and its service
-			// would have no endpoints.
+			// Without this report an old EndpointSlice (v1beta1) would be ignored silently, and its
+			// service would have no endpoints.
 			d.report(kind, where.String(), "apiVersion", "%.64q is not supported, want %s", apiVersion, versions[kind])
 			return
 		}
@@ -220,7 +222,7 @@ func (d *decoder) object(v value, where place, apiVersion, kind string) {
 	}
 }
 
-// undecodable reports an object that cannot be decoded, by its name if it can be read.
+// undecodable reports an object that cannot be decoded, by its name if the name can be read.
 func (d *decoder) undecodable(v value, raw []byte, where place, kind string, err error) {
 	name, field := where.String(), ""
 	// The name lets the source keep the last good value of exactly this object.

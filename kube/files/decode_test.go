@@ -170,8 +170,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeHostile feeds what small input can cost much. Each must end soon, within little memory,
-// with an error.
+// TestDecodeHostile decodes small inputs that could be expensive. Each must end soon, within little
+// memory, with an error.
 func TestDecodeHostile(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c <= 'j'; c++ {

@@ -25,16 +25,16 @@ type directory struct {
 	files   map[string]*file   // by name
 	earlier *normalize.Objects // objects of an earlier run; nil after the first scan
 	last    *content           // of the last scan; nil before the first
-	stale   bool               // a file was read or removed since
+	stale   bool               // a file was read or removed since then
 }
 
-// content is that of a directory, joined.
+// content is the joined content of all files of a directory.
 type content struct {
 	objects  *normalize.Objects
 	problems []*messages.ObjectError
-	// unreadable is why the content of a file is not known; "" = all could be read.
+	// unreadable is the reason why a file could not be read; "" if all files could be read.
 	unreadable string
-	// unchanged says that it is that of the scan before, because no file has changed.
+	// unchanged is true if no file has changed since the previous scan.
 	unchanged bool
 }
 
@@ -44,12 +44,12 @@ type file struct {
 	sum      [sha256.Size]byte
 	objects  *normalize.Objects // last good
 	problems []*messages.ObjectError
-	broken   bool // it could not be read the last time
+	broken   bool // the last attempt to read it failed
 }
 
-// scan reads the directory. Files that look unchanged are not read again unless force is set: an
-// event may be of a change within the resolution of the file time. After an error the content that
-// was read before stays.
+// scan reads the directory. Files that look unchanged are not read again unless force is set. force
+// is needed after an event, because two changes may have the same file time. After an error the
+// previous content stays.
 func (d *directory) scan(force bool) (content, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -73,8 +73,8 @@ func (d *directory) scan(force bool) (content, error) {
 		d.stale = d.read(name, info, err, force) || d.stale
 	}
 	for name := range d.files {
-		// A file that was removed takes its objects with it; only one that exists keeps its last
-		// good state.
+		// The objects of a removed file are gone; only a file that exists keeps its last good
+		// state.
 		if !present[name] {
 			d.stale = true
 			delete(d.files, name)
@@ -91,8 +91,8 @@ func (d *directory) scan(force bool) (content, error) {
 	return last, nil
 }
 
-// remember gives the files that are broken at the first scan their objects of an earlier run. An
-// object that occurs in no file goes to the first one that may hold it.
+// remember gives files that are broken at the first scan their objects of an earlier run. An object
+// that occurs in no file goes to the first broken file that may hold it.
 func (d *directory) remember() {
 	if d.earlier == nil {
 		return
@@ -116,8 +116,8 @@ func (d *directory) remember() {
 	d.earlier = nil
 }
 
-// read brings one file up to date, and reports whether it was read. err is that of the stat that
-// made info.
+// read brings one file up to date, and reports whether it was read. info and err are the result of
+// os.Stat.
 func (d *directory) read(name string, info fs.FileInfo, err error, force bool) bool {
 	f := d.files[name]
 	if f == nil {
@@ -164,7 +164,8 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 	return text, err
 }
 
-// join merges the files in the order of their names. Of objects that occur twice the first counts.
+// join merges the files in the order of their names. If an object occurs twice, its first
+// occurrence counts.
 func (d *directory) join() content {
 	out := content{objects: &normalize.Objects{}}
 	var reasons []string

@@ -92,7 +92,8 @@ func TestDuplicatesInFiles(t *testing.T) {
 	}
 }
 
-// TestLastGood: what cannot be decoded any more keeps its last value; what is gone is gone.
+// TestLastGood: an object that cannot be decoded any more keeps its last value; a removed object is
+// gone.
 func TestLastGood(t *testing.T) {
 	dir := t.TempDir()
 	d := &directory{path: dir, files: map[string]*file{}}
@@ -109,10 +110,10 @@ func TestLastGood(t *testing.T) {
 	}
 	write(t, dir, "f.yaml", broken+nodes("c"))
 	wantContent(t, d, []string{"Service shop/web", "Node a", "Node b", "Node c"}, []string{complaint})
-	// The broken object is known, so a missing one is really gone.
+	// The problem names the broken object, so another missing object is really gone.
 	write(t, dir, "f.yaml", strings.Replace(broken, "name: a", "name: a2", 1))
 	wantContent(t, d, []string{"Service shop/web", "Node a2", "Node b"}, []string{complaint})
-	// The content of a broken document is unknown, so nothing is given up.
+	// The content of a broken document is unknown, so all old objects stay.
 	write(t, dir, "f.yaml", "[\n---\n"+nodes("b"))
 	wantContent(t, d, []string{"Service shop/web", "Node b", "Node a2"}, []string{"f.yaml document 1, line 2: yaml: line 2: did not find expected node content"})
 	write(t, dir, "f.yaml", nodes("b"))
@@ -142,8 +143,8 @@ func TestUnreadableFiles(t *testing.T) {
 	wantContent(t, d, []string{"Node a"}, []string{"null.yaml: is no regular file; its last content stays"})
 }
 
-// TestPollReadsOnlyWhatLooksChanged: without an event the time and the size of a file decide, with
-// one the content does.
+// TestPollReadsOnlyWhatLooksChanged: at a poll the time and the size of a file decide, after an
+// event its content does.
 func TestPollReadsOnlyWhatLooksChanged(t *testing.T) {
 	dir := t.TempDir()
 	d := &directory{path: dir, files: map[string]*file{}}

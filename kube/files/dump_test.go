@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
-// TestRealDump takes what kubectl printed as it is, at every node.
+// TestRealDump reads the unchanged output of kubectl, for every node.
 func TestRealDump(t *testing.T) {
 	dump := kubetest.Dump(t)
 	objects, problems := Decode(bytes.NewReader(dump), "dump")
@@ -32,8 +32,7 @@ func TestRealDump(t *testing.T) {
 	}
 	for _, n := range objects.Nodes {
 		snapshot := kube.Collect(n.GetName(), objects.Select(n.GetName()), problems)
-		// Neither the headless service is delivered, nor its slice, nor the one of type
-		// ExternalName.
+		// The source does not deliver the headless service, its slice, or the ExternalName service.
 		if got := len(snapshot.GetServices()); got != 15 {
 			t.Errorf("%s: %d services", n.GetName(), got)
 		}
@@ -65,8 +64,8 @@ func TestRealDumpInOtherForms(t *testing.T) {
 	}
 }
 
-// TestRealDumpWithMistakes makes one mistake at a time: exactly one error that names it, and
-// nothing else is lost.
+// TestRealDumpWithMistakes makes one mistake at a time. There is exactly one error, which names it,
+// and all other objects are read.
 func TestRealDumpWithMistakes(t *testing.T) {
 	dump := string(kubetest.Dump(t))
 	all, _ := Decode(strings.NewReader(dump), "dump")
@@ -115,8 +114,7 @@ func TestRealDumpWithMistakes(t *testing.T) {
 	}
 }
 
-// TestAcceptanceCasesDecode: every case, as the file source would read it, gives its objects and no
-// error.
+// TestAcceptanceCasesDecode: every case, written as a file, gives its objects and no error.
 func TestAcceptanceCasesDecode(t *testing.T) {
 	for _, c := range kubetest.Cases(t) {
 		for _, objects := range append([]kubetest.Objects{c.Objects}, applied(c)...) {

@@ -19,8 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 )
 
-// FuzzObject: a Service and its EndpointSlice with arbitrary values in them are the same thing in
-// JSON, in YAML and in a List, and each error names one of the two.
+// FuzzObject: a Service and its EndpointSlice with arbitrary values give the same result in JSON,
+// in YAML and in a List. Each error names one of the two objects.
 func FuzzObject(f *testing.F) {
 	f.Add("shop", "web", "10.96.0.10", "203.0.113.5", "192.168.0.0/16", "http", "TCP", int32(80), int32(30080), "10.1.1.3", "n1")
 	f.Add("shop", "web", "fd00::10", "1.2.3", "0.0.0.0/0", "", "SCTP", int32(-1), int32(70000), "fd00:1::3", "")
@@ -28,7 +28,7 @@ func FuzzObject(f *testing.F) {
 	f.Add("shop", "yes", "010.096.000.010", "null", "~", "0x1", "UDP", int32(65535), int32(1), "10.1.1.3\n", "#")
 	f.Fuzz(func(t *testing.T, namespace, name, clusterIP, ingress, sources, port, protocol string, number, nodePort int32, address, node string) {
 		valid := func(text string) string {
-			// what YAML can say: JSON knows control characters that YAML does not
+			// only texts that YAML can hold: JSON allows control characters that YAML does not
 			return strings.Map(func(r rune) rune {
 				if !unicode.IsPrint(r) && r != '\n' && r != '\t' {
 					return '?'

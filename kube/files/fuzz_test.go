@@ -13,9 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzDecode: no input stops the process, every error says what it is about: an object or a place
-// in the input, what comes out can be stored and sent, and twice the same input is twice the same
-// result.
+// FuzzDecode: no input stops the process. Every error names an object or a place in the input. The
+// objects can be stored and sent, and the same input gives the same result again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(web))
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -30,7 +29,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		if nameless > 2 {
-			// what is wrong with the stream as a whole, and how many more errors there are
+			// errors of the stream as a whole, and the number of further errors
 			t.Errorf("%d errors without a place: %v", nameless, problems)
 		}
 		snapshot := kube.Collect("n1", objects, problems)
@@ -47,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkService checks what kube/service relies on.
+// checkService checks the properties on which kube/service relies.
 func checkService(t *testing.T, s *messages.Service) {
 	for i := range min(len(s.GetClusterIps()), len(s.GetIpFamilies())) {
 		isV6 := bytes.ContainsRune([]byte(s.GetClusterIps()[i]), ':')

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHeaderErrorsAreStable: of two wrong fields always the same one is named, so that the same
-// file gives the same problem.
+// TestHeaderErrorsAreStable: if two fields are wrong, the error always names the same one, so that
+// a file always gives the same problem.
 func TestHeaderErrorsAreStable(t *testing.T) {
 	for range 100 {
 		_, problems := Decode(strings.NewReader("apiVersion: 7\nkind: 8\n"), "f")

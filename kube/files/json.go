@@ -17,7 +17,8 @@ type jsonValue struct {
 	start int // line in the document
 }
 
-// lines counts lines along a text; the offsets it is asked for must not fall.
+// lines turns offsets in a text into line numbers; the offsets of successive calls must not
+// decrease.
 type lines struct {
 	text         []byte
 	offset, line int
@@ -31,8 +32,8 @@ func (l *lines) at(offset int) int {
 	return l.line
 }
 
-// parseJSON returns the values of a document that holds one JSON value after the other. It returns
-// those before an error too.
+// parseJSON returns the values of a document that holds one JSON value after the other. With an
+// error it returns the values before the error too.
 func parseJSON(doc []byte) ([]value, error) {
 	var out []value
 	decoder := json.NewDecoder(bytes.NewReader(doc))
@@ -96,13 +97,12 @@ func (v *jsonValue) names() (namespace, name string) {
 			Name      string `json:"name"`
 		} `json:"metadata"`
 	}
-	// what can be read is filled in; the caller reports a better error
+	// json fills in the readable fields; the caller reports a better error.
 	_ = utiljson.Unmarshal(v.raw, &object)
 	return object.Metadata.Namespace, object.Metadata.Name
 }
 
-// items satisfies value. It walks the tokens instead of decoding, because only that gives the
-// position of an element.
+// items satisfies value. It walks the tokens, because only tokens give the position of an element.
 func (v *jsonValue) items() ([]value, error) {
 	decoder := json.NewDecoder(bytes.NewReader(v.raw))
 	if _, err := decoder.Token(); err != nil { // the opening brace, header has seen it
@@ -146,16 +146,16 @@ func (v *jsonValue) elements(decoder *json.Decoder) ([]value, error) {
 	return out, nil
 }
 
-// fieldAt returns the path of the field at which a decoder stopped after so many bytes of an
-// object, for example "spec.ports[0].port".
+// fieldAt returns the path of the field at which a decoder stopped at the offset in an object, for
+// example "spec.ports[0].port".
 func fieldAt(object []byte, offset int64) string {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	path, _ := seek(decoder, "", offset)
 	return path
 }
 
-// seek reads one value and returns the path of the one in it, or of itself, whose text reaches the
-// offset.
+// seek reads one value and returns the path of the value whose text reaches the offset: the value
+// itself or one inside it.
 func seek(decoder *json.Decoder, path string, offset int64) (string, bool) {
 	token, err := decoder.Token()
 	if err != nil {
@@ -165,7 +165,7 @@ func seek(decoder *json.Decoder, path string, offset int64) (string, bool) {
 	if decoder.InputOffset() >= offset {
 		return path, true
 	}
-	// A scalar that ends before the offset is not the one that failed.
+	// A scalar that ends before the offset did not cause the failure.
 	if !isDelim {
 		return "", false
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// lastGood returns the objects of a file after it was decoded again: the new ones, and of the old
-// ones those that are missing because they cannot be decoded any more. If it is not known which
-// object a problem belongs to, no old object is given up for missing.
+// lastGood returns the objects of a file after it was decoded again: the new objects, and the old
+// objects that cannot be decoded any more. If a problem does not name its object, all old objects
+// that are missing stay.
 func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *normalize.Objects {
 	broken, unknown := brokenIn(problems)
 	there := map[object]bool{}
@@ -28,8 +28,8 @@ func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *no
 	return out
 }
 
-// brokenIn returns the objects that problems name, and whether there are problems of which it is
-// not known which object they belong to.
+// brokenIn returns the objects that the problems name. unknown is true if a problem does not name
+// its object.
 func brokenIn(problems []*messages.ObjectError) (broken map[object]bool, unknown bool) {
 	broken = map[object]bool{}
 	for _, p := range problems {
@@ -40,7 +40,7 @@ func brokenIn(problems []*messages.ObjectError) (broken map[object]bool, unknown
 	return broken, unknown
 }
 
-// names reports whether this is a valid name of an object, and not a place in a file.
+// names reports whether id is a valid name of an object. Otherwise it is a place in a file.
 func names(id object) bool {
 	name := id.name
 	if id.kind != normalize.KindNode {
@@ -53,7 +53,7 @@ func names(id object) bool {
 	return versions[id.kind] != "" && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-// merge appends the objects of from to those of into, except those that skip is true for.
+// merge appends the objects of from to into, except objects for which skip is true.
 func merge(into, from *normalize.Objects, skip func(object) bool) {
 	into.Services = appendUnless(into.Services, from.Services, normalize.KindService, normalize.ServiceKey, skip)
 	into.Slices = appendUnless(into.Slices, from.Slices, normalize.KindEndpointSlice, normalize.SliceKey, skip)
@@ -71,6 +71,6 @@ func appendUnless[M any](into, from []M, kind string, key func(M) string, skip f
 	return into
 }
 
-// sortedNames puts the files into the order of their names, which decides between objects that
-// occur twice.
+// sortedNames returns the file names in order. The order decides which file counts if an object
+// occurs twice.
 func sortedNames(files map[string]*file) []string { return slices.Sorted(maps.Keys(files)) }

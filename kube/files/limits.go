@@ -9,8 +9,7 @@ const (
 	maxObject   = 4 << 20   // bytes of one object as JSON; etcd refuses more than 1.5 MiB
 	maxDepth    = 100       // nesting of one object
 	maxLists    = 3         // nesting of Lists
-	maxErrors   = 1000      // errors reported of a stream; the rest is counted
-	// steps for each byte of YAML, beyond those for one object; only aliases need more than one or
-	// two
+	maxErrors   = 1000      // errors reported for one stream; the rest is counted
+	// steps for each byte of YAML; only aliases need more than one or two
 	maxWork = 4
 )

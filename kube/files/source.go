@@ -26,7 +26,7 @@ type Source struct {
 	// Below: only the goroutine of Run.
 	sink     kube.Sink
 	read     *directory
-	listed   bool // the first Snapshot went out
+	listed   bool // the first Snapshot was delivered
 	healthy  health
 	problems []*messages.ObjectError // of the last scan, to log each once
 }
@@ -40,8 +40,8 @@ type health struct {
 var _ kube.Source = (*Source)(nil)
 
 // New returns a source that reads the files of dir for the node of this name. The directory need
-// not exist yet: until it can be read, only bad health is delivered. log gets one line for each
-// problem in the files.
+// not exist yet: until it can be read, the source only reports bad health. log gets one line for
+// each problem in the files.
 func New(dir, nodeName string, log *slog.Logger) *Source {
 	dir = filepath.Clean(dir) // as the watcher of fsnotify names it
 	return &Source{
@@ -53,10 +53,10 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 	}
 }
 
-// Remember hands over the objects of an earlier run in this directory; it must be called before
-// Run. An object that cannot be read or decoded at the start keeps that value: one that a broken
-// file names, and where a file does not even name its objects, each that occurs in no other file.
-// An object that is missing otherwise is gone.
+// Remember hands over the objects that an earlier run has read in this directory; it must be called
+// before Run. An object that cannot be read or decoded at the start keeps this value. If a broken
+// file does not even name its objects, every remembered object that occurs in no other file keeps
+// its value. Other missing objects are gone.
 func (s *Source) Remember(objects *normalize.Objects) { s.read.earlier = objects }
 
 // Refresh satisfies kube.Source.
@@ -83,8 +83,8 @@ func (s *Source) look(force bool) {
 	}
 	s.logNew(now.problems)
 	if !now.unchanged {
-		// The Store finds the differences, so that the source needs no diff of files and one
-		// changed object is one change.
+		// The Store finds the differences: the source needs no diff of files, and one changed
+		// object is one change.
 		s.store.Replace(now.objects.Select(s.node), now.problems)
 		changes := s.store.Commit()
 		if s.listed {
@@ -95,7 +95,7 @@ func (s *Source) look(force bool) {
 		s.listed = true
 		s.snapshot()
 	}
-	// A file that cannot be read may hide changes, so that the health is bad; one that cannot be
+	// A file that cannot be read may hide changes, so the health is bad. A file that cannot be
 	// decoded is a warning.
 	switch {
 	case now.unreadable != "":

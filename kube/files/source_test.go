@@ -38,7 +38,7 @@ func start(t *testing.T, dir string, pace watch.Pace) (*Source, *kubetest.Mirror
 	return s, mirror, log
 }
 
-// events has no poll in time: what is seen was an event.
+// events has a long poll interval, so a change was seen through an event.
 var events = watch.Pace{Quiet: 5 * time.Millisecond, Most: 50 * time.Millisecond, Poll: time.Hour}
 
 // polling has no events in time.
@@ -62,7 +62,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// has says whether exactly these nodes are known.
+// has reports whether the view has exactly these nodes.
 func has(names ...string) func(kubetest.View) bool {
 	return func(v kubetest.View) bool {
 		for _, name := range names {
@@ -103,7 +103,8 @@ func TestSourceFollowsTheDirectory(t *testing.T) {
 	mirror.Wait(t, "the snapshot that was asked for", func(v kubetest.View) bool { return v.Snapshots == 2 })
 }
 
-// TestSourceSelects: a dump of the whole cluster gives what the API server would give to this node.
+// TestSourceSelects: a dump of the whole cluster gives the objects that the API server would give
+// to this node.
 func TestSourceSelects(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.yaml", nodes("n1")+
@@ -117,7 +118,7 @@ func TestSourceSelects(t *testing.T) {
 	}
 }
 
-// TestConfigMapVolume does what the kubelet does with a ConfigMap: a new directory, and a symlink
+// TestConfigMapVolume updates a ConfigMap volume like the kubelet: a new directory, and a symlink
 // that is renamed over the old one.
 func TestConfigMapVolume(t *testing.T) {
 	dir := t.TempDir()
@@ -160,7 +161,7 @@ func TestSourcePolls(t *testing.T) {
 	}
 	write(t, dir, "a.yaml", nodes("n1"))
 	mirror.Wait(t, "the directory that came", func(v kubetest.View) bool { return has("n1")(v) && v.Healthy() })
-	// A directory that is replaced is another one: what was read before is not in it.
+	// A directory that was replaced does not have the old files.
 	if err := os.Rename(dir, filepath.Join(parent, "old")); err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +228,8 @@ func TestSourceKeepsTheLastGood(t *testing.T) {
 	})
 }
 
-// TestSourceRemembersAnEarlierRun: what is broken when the source starts keeps the value of the run
-// before, and nothing else does.
+// TestSourceRemembersAnEarlierRun: an object that is broken at the start keeps the value of the
+// earlier run, and no other object does.
 func TestSourceRemembersAnEarlierRun(t *testing.T) {
 	earlier, problems := Decode(strings.NewReader(web+"\n---\n"+strings.ReplaceAll(web, "web", "gone")), "")
 	if len(problems) > 0 || len(earlier.Services) != 2 {
@@ -236,7 +237,7 @@ func TestSourceRemembersAnEarlierRun(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		file, other string // "" = there is none
-		port        uint32 // of shop/web, 0 = it is not there
+		port        uint32 // of shop/web, 0 = the service is missing
 		gone        bool   // shop/gone is there
 		bad         bool
 	}{
@@ -269,7 +270,8 @@ func TestSourceRemembersAnEarlierRun(t *testing.T) {
 			if bad := view.Healths[0].Reason != ""; port != tt.port || bad != tt.bad || (view.Services["shop/gone"] != nil) != tt.gone || view.Services["shop/new"] != nil {
 				t.Errorf("port %d, services %v, health %v", port, view.Services, view.Healths)
 			}
-			// It is an ordinary last good value: it goes with the object.
+			// The remembered value is an ordinary last good value: it is gone when the object is
+			// removed.
 			remove(t, dir, "web.yaml")
 			if tt.other != "" {
 				remove(t, dir, "more.yaml")
@@ -284,7 +286,7 @@ func TestSourceRemembersAnEarlierRun(t *testing.T) {
 	}
 }
 
-// TestSourceGivesTheAcceptanceCases: what the source delivers is what the objects mean.
+// TestSourceGivesTheAcceptanceCases: the source delivers the normalised objects of every case.
 func TestSourceGivesTheAcceptanceCases(t *testing.T) {
 	for _, c := range kubetest.Cases(t)[:10] {
 		t.Run(c.Name, func(t *testing.T) {

@@ -16,9 +16,9 @@ type document struct {
 	long   bool
 }
 
-// split cuts a stream at the lines that start a YAML document ("---") or end one ("..."). A line in
-// a block scalar or in JSON cannot look like that. Documents without content are left out. The text
-// is valid only during the call of each.
+// split cuts a stream at the lines that start a YAML document ("---") or end one ("..."). No line
+// in a block scalar or in JSON can look like such a line. Documents without content are left out.
+// The text is valid only during the call of each.
 func split(r io.Reader, each func(document)) error {
 	return splitWithin(r, maxStream, maxDocument, each)
 }
@@ -26,8 +26,8 @@ func split(r io.Reader, each func(document)) error {
 // splitWithin is split with other limits for the stream and for a document, in bytes.
 func splitWithin(r io.Reader, stream, document int, each func(document)) error {
 	s := splitter{in: bufio.NewReaderSize(r, 64<<10), each: each, line: 1, stream: stream, document: document}
-	// Editors on Windows write a byte order mark; UTF-16 would otherwise give a thousand misleading
-	// errors.
+	// Editors on Windows write a byte order mark. UTF-16 gets an error of its own, because decoding
+	// it would give a thousand misleading errors.
 	if mark, err := s.in.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		_, _ = s.in.Discard(len(mark)) // the mark was peeked, so discarding it cannot fail
 	} else if len(mark) >= 2 && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff) {
@@ -47,8 +47,8 @@ type splitter struct {
 	stream, document int // limits in bytes
 }
 
-// run reads to the end. A chunk is a line, or a part of one that is longer than the buffer; only
-// the start of a line can separate.
+// run reads to the end. A chunk is a line, or a part of a line longer than the buffer. Only the
+// start of a line can separate documents.
 func (s *splitter) run() error {
 	s.doc.line = 1
 	for start := true; ; {
@@ -90,8 +90,8 @@ func separates(line []byte) bool {
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
 }
 
-// append adds to the document. It drops the rest of one that is too long, so memory stays within
-// the limit.
+// append adds a chunk to the document. It drops the rest of a document that is too long, so memory
+// stays within the limit.
 func (s *splitter) append(chunk []byte) {
 	if len(s.doc.text)+len(chunk) > s.document {
 		s.doc.long = true
@@ -107,7 +107,8 @@ func (s *splitter) flush() {
 		s.doc.number++
 		s.each(s.doc)
 	}
-	// The buffer is used again: a dump of a cluster would otherwise be copied while it grows.
+	// The buffer is reused, so that the dump of a cluster is not copied again and again while it
+	// grows.
 	s.doc.text, s.doc.long, s.doc.line = s.doc.text[:0], false, s.line
 }
 

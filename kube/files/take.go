@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// take decodes and normalises one object of a wanted kind and keeps it, unless it was seen before.
+// take decodes and normalises one object of a supported kind and keeps it, unless it was seen
+// before.
 func (d *decoder) take(raw []byte, where place, kind string) error {
 	o := d.objects
 	switch kind {
@@ -35,8 +36,8 @@ func add[API metav1.Object, M comparable](
 	if err := utiljson.Unmarshal(raw, in); err != nil {
 		return err
 	}
-	// kubectl would apply such an object to the namespace of its context, which is "default" unless
-	// configured.
+	// kubectl would apply an object without a namespace to the namespace of its context, which is
+	// "default" unless configured.
 	if kind != normalize.KindNode && in.GetNamespace() == "" {
 		in.SetNamespace(metav1.NamespaceDefault)
 	}
@@ -50,7 +51,7 @@ func add[API metav1.Object, M comparable](
 	for _, p := range problems {
 		d.report(p.GetKind(), p.GetObject(), p.GetField(), "%s (line %d)", p.GetMessage(), where.stream(where.line))
 	}
-	// An object is kept although parts of it are bad: normalize has left those out.
+	// An object with bad parts is kept: normalize has left the bad parts out.
 	var none M
 	// normalize leaves out finished pods without a problem; they count as ignored.
 	if out == none {
@@ -72,8 +73,7 @@ func keyOf(kind, namespace, name string) string {
 	return normalize.Key(namespace, name)
 }
 
-// nameOf returns the name of an object that cannot be decoded, if it is one that an object could
-// have.
+// nameOf returns the name of an object that cannot be decoded, if the name is valid.
 func nameOf(v value, kind string) (string, bool) {
 	namespace, name := v.names()
 	if namespace == "" {

@@ -4,8 +4,8 @@ import "errors"
 
 // value is an object or a List somewhere in a document, YAML or JSON.
 type value interface {
-	// header returns apiVersion and kind; an error if the value is no mapping or they are no
-	// strings.
+	// header returns apiVersion and kind. The error says that the value is no mapping, or that one
+	// of the two is no string.
 	header() (apiVersion, kind string, err error)
 	// names returns metadata.namespace and metadata.name as far as they can be read, whatever else
 	// is wrong with the value.

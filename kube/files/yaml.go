@@ -13,13 +13,12 @@ import (
 // JSON, within limits: a few bytes of YAML could otherwise expand to gigabytes.
 type yamlValue struct {
 	node   *yaml.Node
-	budget *int // steps that the stream may still cost: nodes visited and bytes of JSON written
+	budget *int // steps left for the stream: nodes visited and bytes of JSON written
 }
 
 // parseYAML parses the only document in text. A nil value is an empty document.
 func parseYAML(text []byte, budget *int) (v value, err error) {
-	// The parser is large and foreign; a bug in it that input can reach must not take the agent
-	// down.
+	// The parser is large code of another project. A bug in it must not let an input end the agent.
 	defer func() {
 		if p := recover(); p != nil {
 			v, err = nil, fmt.Errorf("yaml: parser failed: %v", p)
@@ -29,7 +28,7 @@ func parseYAML(text []byte, budget *int) (v value, err error) {
 	if err := yaml.Unmarshal(text, &node); err != nil {
 		return nil, err
 	}
-	// A document of comments only has no content, and neither has "null".
+	// A document with comments only, or with "null", has no content.
 	if node.Kind != yaml.DocumentNode || len(node.Content) == 0 || node.Content[0].ShortTag() == "!!null" {
 		return nil, nil
 	}
@@ -49,7 +48,7 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 		key  string
 		into *string
 	}{{"apiVersion", &apiVersion}, {"kind", &kind}} {
-		// in this order: the same input gives the same error
+		// A fixed order, so that the same input gives the same error.
 		node := v.member(mapping, field.key)
 		if *v.budget < 0 {
 			return "", "", errTooLarge
@@ -97,7 +96,7 @@ func (v *yamlValue) items() ([]value, error) {
 
 // resolve follows an alias; the parser has checked that its anchor exists.
 func resolve(node *yaml.Node) *yaml.Node {
-	// The parser makes no chains of aliases today; the bound keeps a circle harmless if it ever
+	// The parser makes no chains of aliases today. The bound makes a cycle harmless if it ever
 	// does.
 	for range maxDepth {
 		if node.Kind != yaml.AliasNode {
@@ -108,8 +107,8 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// member returns the value of a key of a mapping, also of a merged one, nil if it is not there or
-// the budget is used up.
+// member returns the value of a key of a mapping, merged mappings included. It returns nil if the
+// key is missing or the budget is used up.
 func (v *yamlValue) member(node *yaml.Node, key string) *yaml.Node {
 	if node == nil {
 		return nil
@@ -151,7 +150,7 @@ func (v *yamlValue) own(node *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// json satisfies value. What it costs is paid from the budget of the stream.
+// json satisfies value. Its steps count against the budget of the stream.
 func (v *yamlValue) json() ([]byte, error) {
 	// One object may use the limit of an object or the rest of the budget, whichever is less:
 	// hostile objects share one budget.
@@ -162,14 +161,14 @@ func (v *yamlValue) json() ([]byte, error) {
 	return w.out, err
 }
 
-// jsonWriter writes a node as JSON. It stops when its budget is used up and at maxDepth, so that
-// aliases can neither explode nor turn in circles.
+// jsonWriter writes a node as JSON. It stops at maxDepth and when its budget is used up, so that
+// aliases can neither expand without bound nor form an endless cycle.
 type jsonWriter struct {
 	out  []byte
 	left int // steps: nodes visited and bytes written
 }
 
-// value writes any node; every node costs one step, so that a circle of empty ones ends too.
+// value writes any node. Every node costs one step, so that a cycle of empty nodes ends too.
 func (w *jsonWriter) value(node *yaml.Node, depth int) error {
 	if node = resolve(node); depth > maxDepth {
 		return w.problem(node, errTooDeep)
@@ -208,9 +207,9 @@ func (w *jsonWriter) sequence(node *yaml.Node, depth int) error {
 	return nil
 }
 
-// mapping writes the members of a mapping, then what is merged into it and not overridden. Merges
-// of merged mappings are not followed: they do not occur in practice, and a chain of them would
-// cost time without bound.
+// mapping writes the members of a mapping, then the merged members that it does not override.
+// Merges of merged mappings are not followed: they do not occur in practice, and a chain of them
+// would cost time without bound.
 func (w *jsonWriter) mapping(node *yaml.Node, depth int) error {
 	w.out = append(w.out, '{')
 	seen := make(map[string]bool, len(node.Content)/2)
@@ -228,8 +227,8 @@ func (w *jsonWriter) mapping(node *yaml.Node, depth int) error {
 	return nil
 }
 
-// members writes the members of a mapping. A key that was seen is an error in the mapping itself,
-// and overridden in a merged one.
+// members writes the members of a mapping. A key that was seen before is an error in the mapping
+// itself; in a merged mapping it is overridden.
 func (w *jsonWriter) members(node *yaml.Node, depth int, seen map[string]bool, merged bool) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key := resolve(node.Content[i])
@@ -261,7 +260,7 @@ func (w *jsonWriter) members(node *yaml.Node, depth int, seen map[string]bool, m
 	return nil
 }
 
-// merge writes what "<<" brings in: a mapping, or several of which the first wins.
+// merge writes the members of the mapping, or mappings, at the key "<<". The first mapping wins.
 func (w *jsonWriter) merge(node *yaml.Node, depth int, seen map[string]bool) error {
 	node = resolve(node)
 	if depth > maxDepth {
@@ -284,7 +283,7 @@ func (w *jsonWriter) merge(node *yaml.Node, depth int, seen map[string]bool) err
 	return w.problem(node, errNoMapping)
 }
 
-// scalar writes a scalar. Dates stay the text they are, as everywhere in Kubernetes.
+// scalar writes a scalar. A date stays the text of the input, as everywhere in Kubernetes.
 func (w *jsonWriter) scalar(node *yaml.Node) error {
 	switch node.ShortTag() {
 	case "!!null":
@@ -295,7 +294,8 @@ func (w *jsonWriter) scalar(node *yaml.Node) error {
 		if err := node.Decode(&number); err != nil {
 			return w.problem(node, err)
 		}
-		// JSON has no form for .nan and .inf, and json.Marshal would fail without the line.
+		// JSON has no form for .nan and .inf. json.Marshal would fail too, but its error would not
+		// have the line.
 		if f, ok := number.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			return w.problem(node, fmt.Errorf("%.64q is not a number of JSON", node.Value))
 		}
@@ -307,8 +307,8 @@ func (w *jsonWriter) scalar(node *yaml.Node) error {
 	return nil
 }
 
-// text writes a string, if it fits: one large string with many aliases is the cheapest way to
-// explode.
+// text writes a string if it fits into the budget, because many aliases of one large string expand
+// fastest.
 func (w *jsonWriter) text(s string) error {
 	if w.left -= len(s); w.left < 0 {
 		return errTooLarge
@@ -318,7 +318,7 @@ func (w *jsonWriter) text(s string) error {
 	return err
 }
 
-// marshal writes a number or a truth value.
+// marshal writes a number or a boolean.
 func (w *jsonWriter) marshal(node *yaml.Node, v any) error {
 	out, err := json.Marshal(v)
 	if err != nil {
@@ -338,5 +338,5 @@ type lineError struct {
 // starts.
 func (e *lineError) Error() string { return e.err.Error() }
 
-// Unwrap returns the problem itself.
+// Unwrap returns the error without the line.
 func (e *lineError) Unwrap() error { return e.err }

@@ -20,8 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestAcceptance runs every case that says anything of health checks, from the API objects to the
-// answer over HTTP.
+// TestAcceptance runs every case with health checks, from the API objects to the answer over HTTP.
 func TestAcceptance(t *testing.T) {
 	cases, expectations, requests := 0, 0, 0
 	for _, c := range casefile.Load(t).Cases {
@@ -122,7 +121,7 @@ func (k *cluster) apply(objects *casefile.Objects) {
 	}
 }
 
-// checks is what the servers are told: those of all services.
+// checks returns the checks of all services, for the servers.
 func (k *cluster) checks() []Check {
 	var want []Check
 	for _, key := range slices.Sorted(maps.Keys(k.services)) {
@@ -137,7 +136,7 @@ func (k *cluster) checks() []Check {
 	return want
 }
 
-// check runs one sync and compares what listens and answers with what the case says.
+// check runs one sync and compares the listeners and their answers with the case.
 func (k *cluster) check(step string, checks []casefile.HealthCheck) {
 	k.Helper()
 	k.set(k.checks()...)

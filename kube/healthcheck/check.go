@@ -8,19 +8,19 @@ import (
 
 // Check is the health check of one service and family.
 type Check struct {
-	// Service is its key, "namespace/name".
+	// Service is the key of the service, "namespace/name".
 	Service string
-	// UID of the Service, handed back in a Problem; may be "".
+	// UID is the UID of the Service; a Problem has the same UID. It may be "".
 	UID string
-	// Created is the creation time of the Service in Unix seconds; it decides which service owns a
-	// contested address.
+	// Created is the creation time of the Service in Unix seconds. It decides which of several
+	// services owns an address.
 	Created int64
-	// Health has the listen addresses and the number of endpoints. It must not be modified once
-	// Servers.Set has it.
+	// Health has the listen addresses and the number of endpoints. It must not be modified after it
+	// was passed to Servers.Set.
 	Health *messages.HealthCheck
 }
 
-// Checks returns the health checks of a service, one per family; none for a nil view. They share
+// Checks returns the health checks of a service, one per family. A nil view has none. They share
 // the messages of the view.
 func Checks(view *messages.ServiceView) []Check {
 	var checks []Check
@@ -30,12 +30,12 @@ func Checks(view *messages.ServiceView) []Check {
 	return checks
 }
 
-// closed returns what a service answers on an address that is being closed: no endpoints here.
+// closed returns the check of an address that is being closed: it answers that there are no
+// endpoints here.
 func (c *Check) closed() *Check { return &Check{Service: c.Service, UID: c.UID} }
 
-// compareClaims orders services that claim one address; the smallest owns it. The rest of the order
-// matters only for a service that claims an address twice, which must not depend on the order of
-// the list either.
+// compareClaims orders services that claim one address; the smallest owns it. The order is total,
+// so that the order of the list never matters, not even if a service claims an address twice.
 func compareClaims(a, b *Check) int {
 	return cmp.Or(
 		cmp.Compare(a.Created, b.Created), cmp.Compare(a.Service, b.Service),

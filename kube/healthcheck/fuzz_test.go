@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzRequest: whatever a client of the open ports sends, the answer is one of those that load
-// balancers know, and JSON.
+// FuzzRequest: for any request the answer is JSON, with a status that load balancers know.
 func FuzzRequest(f *testing.F) {
 	f.Add("GET /healthz HTTP/1.1\r\nHost: n1\r\n\r\n")
 	f.Add("HEAD //livez HTTP/1.0\r\n\r\n")
@@ -51,7 +50,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzParseAddress: a listen address is "ip:port" of one family, and is read again as itself.
+// FuzzParseAddress: a listen address is "ip:port" of one family, and reading its text again gives
+// the same address.
 func FuzzParseAddress(f *testing.F) {
 	for _, text := range []string{"192.168.16.1:31000", "[::ffff:1.2.3.4]:1", "[fe80::1%eth0]:80", ":80", "1.2.3.4:0", "0.0.0.0:65536"} {
 		f.Add(text)

@@ -16,10 +16,10 @@ import (
 )
 
 // host is a machine whose addresses and ports are mapped to real sockets on loopback. Like the
-// operating system it refuses a port that is taken, by another listener or by a stranger.
+// operating system it refuses a port that another listener or another program has.
 type host struct {
 	mu       sync.Mutex
-	real     map[string]net.Addr // of the open listeners, by wanted address
+	real     map[string]net.Addr // open listeners, by wanted address
 	networks map[string]string
 	taken    map[string]error
 	opened   map[string]int
@@ -29,7 +29,7 @@ func newHost() *host {
 	return &host{real: map[string]net.Addr{}, networks: map[string]string{}, taken: map[string]error{}, opened: map[string]int{}}
 }
 
-// listen stands for net.Listen.
+// listen replaces net.Listen.
 func (h *host) listen(network, address string) (net.Listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,7 +48,7 @@ func (h *host) listen(network, address string) (net.Listener, error) {
 	return &hostListener{Listener: l, host: h, address: address}, nil
 }
 
-// hostListener gives its wanted address back when it is closed.
+// hostListener frees its wanted address when it is closed.
 type hostListener struct {
 	net.Listener
 	host    *host
@@ -72,7 +72,7 @@ func (h *host) take(address string, err error) {
 	h.taken[address] = err
 }
 
-// at returns where a wanted address really is; "" = no listener.
+// at returns the real address of a wanted address; "" = no listener.
 func (h *host) at(address string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,7 +82,8 @@ func (h *host) at(address string) string {
 	return ""
 }
 
-// listening lists the wanted addresses with a listener, with how often they were opened.
+// listening lists the wanted addresses that have a listener, with the number of times they were
+// opened.
 func (h *host) listening() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +137,7 @@ func start(t *testing.T, cfg Config) *world {
 	return w
 }
 
-// set tells the servers and waits until it has taken effect.
+// set calls Set of the servers and waits until it has taken effect.
 func (w *world) set(checks ...Check) {
 	w.Helper()
 	w.sets++
@@ -156,7 +157,7 @@ func (w *world) until(what string, condition func(Status) bool) {
 	}
 }
 
-// told returns what OnProblem was told so far, one line each.
+// told returns the calls of OnProblem so far, one line each.
 func (w *world) told() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,14 +172,14 @@ func (w *world) told() []string {
 	return lines
 }
 
-// answer is what a client gets.
+// answer is the answer that a client gets.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// client never keeps a connection, so that every request goes to the present listener.
+// client never keeps a connection, so that every request goes to the current listener.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 
 // ask sends one request to a wanted address.

@@ -35,7 +35,7 @@ func crowd(t *testing.T, address string, count int) (open int) {
 		_ = response.Body.Close()
 		all, readers = append(all, conn), append(readers, in)
 	}
-	// long for those that stay open, short for a test
+	// long enough for open connections, short for a test
 	deadline := time.Now().Add(500 * time.Millisecond)
 	for i, conn := range all {
 		_ = conn.SetReadDeadline(deadline)
@@ -46,8 +46,8 @@ func crowd(t *testing.T, address string, count int) (open int) {
 	return open
 }
 
-// TestConnectionsOfTheNodeAreLimited: idle clients of port 10256 do not add up, and none of them
-// keeps a load balancer out.
+// TestConnectionsOfTheNodeAreLimited: the connections of idle clients of port 10256 are limited,
+// and no such client keeps a load balancer out.
 func TestConnectionsOfTheNodeAreLimited(t *testing.T) {
 	var limited atomic.Int64
 	s, _ := runNode(t, NodeServerConfig{Address: "127.0.0.1:0", MostConnections: 5, OnLimit: func() { limited.Add(1) }})

@@ -8,48 +8,48 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// DefaultNodeTimeout is how long a change may wait before the node counts as unhealthy: twice the
-// sync period of kube-proxy.
+// DefaultNodeTimeout is the time for which a change may wait before the node counts as unhealthy:
+// twice the sync period of kube-proxy.
 const DefaultNodeTimeout = time.Minute
 
 // SyncState is the progress of the renderer of one family.
 type SyncState struct {
-	// QueuedSince is when the oldest change arrived that has not reached VPP yet; zero = none.
+	// QueuedSince is the arrival time of the oldest change that is not in VPP yet; zero = none.
 	QueuedSince time.Time
-	// LastUpdated is when VPP was last brought up to date; zero = never.
+	// LastUpdated is the time of the last complete update of VPP; zero = never.
 	LastUpdated time.Time
 }
 
-// NodeState is what the health of a node depends on.
+// NodeState is the input from which Evaluate derives the health of a node.
 type NodeState struct {
-	// Families are those that this node serves; IPV4 and IPV6 are the only keys.
+	// Families are the families that this node serves; IPV4 and IPV6 are the only keys.
 	Families map[messages.IPFamily]SyncState
-	// Known is false as long as the Node object has not been seen.
+	// Known is true once the Node object has been seen.
 	Known bool
-	// Leaving is true when the Node is being deleted, or is about to be by the cluster autoscaler
-	// (messages.Node).
+	// Leaving is true when the Node is being deleted, or when the cluster autoscaler is about to
+	// delete it (messages.Node).
 	Leaving bool
 }
 
 // FamilyHealth is the health of one family (ProxierHealth of kube-proxy).
 type FamilyHealth struct {
-	// LastUpdated is when the family was last brought up to date.
+	// LastUpdated is the time of the last complete update of the family.
 	LastUpdated time.Time `json:"lastUpdated"`
-	// Healthy is false while a change waits for too long.
+	// Healthy is false while a change waits longer than the timeout.
 	Healthy bool `json:"healthy"`
 }
 
-// ProxyHealth is the body of the answers, field by field that of kube-proxy 1.36.
+// ProxyHealth is the body of the answers, with the same fields as in kube-proxy 1.36.
 type ProxyHealth struct {
 	// LastUpdated is the time of the latest update of any family, or the current time in a good
 	// answer.
 	LastUpdated time.Time `json:"lastUpdated"`
 	// CurrentTime is the time of the request.
 	CurrentTime time.Time `json:"currentTime"`
-	// NodeEligible is true when the node will stay; nil in answers of /livez, where it does not
-	// matter.
+	// NodeEligible is true when the node will stay. It is nil in answers of /livez, for which it
+	// does not matter.
 	NodeEligible *bool `json:"nodeEligible,omitempty"`
-	// Healthy is true when every family is.
+	// Healthy is true when every family is healthy.
 	Healthy bool `json:"healthy"`
 	// Status holds the families by "IPv4" and "IPv6".
 	Status map[string]FamilyHealth `json:"status,omitempty"`
@@ -59,8 +59,8 @@ type ProxyHealth struct {
 var familyNames = map[messages.IPFamily]string{messages.IPFamily_IPV4: "IPv4", messages.IPFamily_IPV6: "IPv6"}
 
 // Evaluate returns the health of a node. A family is healthy unless a change waits for the timeout
-// or longer. For kube-proxy a family is healthy until its first update; here a first update that
-// takes too long is a problem, too, because such a node has never served anything.
+// or longer. For kube-proxy a family is healthy until its first update. Here a family whose first
+// update takes too long is unhealthy, because such a node has never served anything.
 func Evaluate(state NodeState, now time.Time, timeout time.Duration) ProxyHealth {
 	health := ProxyHealth{CurrentTime: now, Healthy: true, Status: map[string]FamilyHealth{}}
 	for family, sync := range state.Families {
@@ -77,13 +77,13 @@ func Evaluate(state NodeState, now time.Time, timeout time.Duration) ProxyHealth
 // Eligible reports whether load balancers should send new connections to the node.
 func (s NodeState) Eligible() bool { return s.Known && !s.Leaving }
 
-// NodeHealthConfig is the configuration of NodeHealth. The zero value of a field but State means
-// its default.
+// NodeHealthConfig is the configuration of NodeHealth. The zero value of a field means its default,
+// except for State.
 type NodeHealthConfig struct {
-	// State returns the present state; it is called for every request, from any goroutine, and must
+	// State returns the current state. It is called for every request, from any goroutine, and must
 	// not block. Required.
 	State func() NodeState
-	// Timeout is how long a change may wait. Default DefaultNodeTimeout.
+	// Timeout is the time for which a change may wait. Default DefaultNodeTimeout.
 	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -92,17 +92,17 @@ type NodeHealthConfig struct {
 	Answered func(endpoint string, status int)
 }
 
-// NodeHealth answers /healthz and /livez as kube-proxy does on its port 10256: any method, 200 or
-// 503, and everything else 404.
+// NodeHealth answers /healthz and /livez as kube-proxy does on its port 10256: 200 or 503 for any
+// method. Other paths get 404.
 //
-// Load balancers ask /healthz: the node is healthy and stays. The kubelet asks /livez: a node that
-// leaves is no reason for a restart.
+// Load balancers ask /healthz, which is 200 if the node is healthy and stays. The kubelet asks
+// /livez, which ignores whether the node leaves, because that is no reason for a restart.
 type NodeHealth struct {
 	cfg NodeHealthConfig
 	mux *http.ServeMux
 }
 
-// NewNodeHealth returns a handler that looks at the state whenever it is asked.
+// NewNodeHealth returns a handler that reads the state for every request.
 func NewNodeHealth(cfg NodeHealthConfig) *NodeHealth {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultNodeTimeout
@@ -124,8 +124,8 @@ var _ http.Handler = (*NodeHealth)(nil)
 // ServeHTTP satisfies http.Handler.
 func (h *NodeHealth) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Healthy reports whether the node keeps up, whether it stays or not: serviceProxyHealthy in the
-// answers of health-check node ports (Config.Healthy).
+// Healthy reports whether the node keeps up with the cluster, even if it leaves. It is
+// serviceProxyHealthy in the answers of health-check node ports (Config.Healthy).
 func (h *NodeHealth) Healthy() bool {
 	return Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout).Healthy
 }
@@ -144,8 +144,8 @@ func (h *NodeHealth) livez(w http.ResponseWriter, _ *http.Request) {
 	h.answer(w, "livez", health, health.Healthy)
 }
 
-// answer writes the verdict. A good answer carries the current time as lastUpdated: clients read an
-// old time as a dead proxy.
+// answer writes the verdict. A good answer has the current time as lastUpdated, because clients
+// take an old time as a sign of a dead proxy.
 func (h *NodeHealth) answer(w http.ResponseWriter, endpoint string, health ProxyHealth, good bool) {
 	status := http.StatusServiceUnavailable
 	if good {

@@ -13,12 +13,12 @@ import (
 	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 )
 
-// NodeServerConfig is the configuration of a NodeServer. The zero value of a field but Address and
-// Handler means its default.
+// NodeServerConfig is the configuration of a NodeServer. The zero value of a field means its
+// default, except for Address and Handler.
 type NodeServerConfig struct {
 	// Address is "host:port". Required.
 	Address string
-	// Handler answers, usually a NodeHealth. Required.
+	// Handler answers the requests; usually it is a NodeHealth. Required.
 	Handler http.Handler
 	// Listen opens the listener. It should not block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
@@ -29,13 +29,13 @@ type NodeServerConfig struct {
 	// RetryMin and RetryMax bound the delay before the address is tried again; it doubles. Default
 	// 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
-	// CloseTimeout is how long requests under way may take at the end. Default 1 s.
+	// CloseTimeout is the time that requests under way get when Run ends. Default 1 s.
 	CloseTimeout time.Duration
 	// MostConnections is the largest number of connections; above it a new connection replaces the
 	// longest idle one. Default 512.
 	MostConnections int
 	// OnLimit is called for each connection that is closed because of MostConnections, from any
-	// goroutine; it must not block. Default: nothing.
+	// goroutine; it must not block. Default: no call.
 	OnLimit func()
 	// Log gets the problems and the listener. Default slog.Default().
 	Log *slog.Logger
@@ -62,9 +62,9 @@ func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	return c
 }
 
-// NodeServer serves what kube-proxy serves at addresses of its own, the health of the node (port
-// 10256) or metrics (10249). It retries an address that is taken, for example by a kube-proxy that
-// still runs, until it is free, and replaces a listener that breaks.
+// NodeServer serves the health of the node (port 10256) or metrics (port 10249) at an address of
+// its own, like kube-proxy. It retries a taken address until it is free; a kube-proxy may still use
+// it. It replaces a listener that breaks.
 type NodeServer struct {
 	cfg     NodeServerConfig
 	httpLog *log.Logger
@@ -81,7 +81,8 @@ func NewNodeServer(cfg NodeServerConfig) *NodeServer {
 	return &NodeServer{cfg: cfg, httpLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug)}
 }
 
-// Address is where the server listens, "ip:port"; "" while it does not. Any goroutine may ask.
+// Address returns the address at which the server listens, "ip:port"; "" while it does not listen.
+// Any goroutine may ask.
 func (s *NodeServer) Address() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,8 @@ func (s *NodeServer) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		// Also after a listener that broke: its address may be taken at once by another process.
+		// The delay is needed after a broken listener too, because another process may have taken
+		// its address.
 		delay := backoff.Step()
 		s.report(err)
 		select {
@@ -130,7 +132,7 @@ func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	case err = <-broken:
 		broken <- err
 	}
-	_ = listener.Close() // the next one may want the address now
+	_ = listener.Close() // the next listener needs the address now
 	deadline, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
 	defer cancel()
 	if server.Shutdown(deadline) != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// runNode runs a node server until the returned function is called, at the latest at the end of the
-// test, and waits for its end.
+// runNode runs a node server until the returned function is called or the test ends, and waits for
+// the end of the server.
 func runNode(t *testing.T, cfg NodeServerConfig) (*NodeServer, func()) {
 	t.Helper()
 	cfg.Log = slog.New(slog.DiscardHandler)
@@ -48,8 +48,8 @@ func listens(t *testing.T, s *NodeServer) string {
 	return ""
 }
 
-// TestNodeServerWaitsForItsAddress: another listener has it first; when that goes, the server
-// answers, and the end of the server frees it again.
+// TestNodeServerWaitsForItsAddress: another listener has the address first. When it closes, the
+// server answers. The end of the server frees the address.
 func TestNodeServerWaitsForItsAddress(t *testing.T) {
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,8 +84,8 @@ func TestNodeServerWaitsForItsAddress(t *testing.T) {
 	_ = again.Close()
 }
 
-// TestNodeServerTriesAgain: with growing delays, telling each reason once, and anew after a
-// listener that worked has broken.
+// TestNodeServerTriesAgain: the server tries again with growing delays and reports each reason
+// once. It starts again with the shortest delay after a working listener broke.
 func TestNodeServerTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Time

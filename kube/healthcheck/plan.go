@@ -5,19 +5,19 @@ import (
 	"net/netip"
 )
 
-// claim is one service at one address.
+// claim is the wish of one service for one address.
 type claim struct {
 	service, address string
 }
 
-// planned is the owner of each listen address.
+// planned holds the owner of each listen address.
 type planned struct {
 	owners map[netip.AddrPort]*Check
 	// refused are the claims that lose or are invalid.
 	refused map[claim]Problem
 }
 
-// plan decides which service owns which address. The result does not depend on the order of the
+// plan decides which service owns each address. The result does not depend on the order of the
 // checks.
 func plan(want []Check) planned {
 	p := planned{owners: map[netip.AddrPort]*Check{}, refused: map[claim]Problem{}}
@@ -27,7 +27,7 @@ func plan(want []Check) planned {
 			p.refused[claim{check.Service, text}] = problemOf(check, text, err)
 			return
 		}
-		// The same rule as for every contested address: the order of the list must not decide.
+		// The rule is the same as for contested frontends: the order of the list must not decide.
 		if owner := p.owners[addr]; owner == nil || compareClaims(check, owner) < 0 {
 			p.owners[addr] = check
 		}
@@ -54,7 +54,7 @@ func each(want []Check, visit func(check *Check, address string)) {
 	}
 }
 
-// parseAddress reads "ip:port". An IPv4 address that is written as an IPv6 one is the IPv4 address.
+// parseAddress reads "ip:port". An IPv4-mapped IPv6 address counts as IPv4.
 func parseAddress(text string) (netip.AddrPort, error) {
 	addr, err := netip.ParseAddrPort(text)
 	if err != nil || addr.Port() == 0 {
@@ -63,8 +63,8 @@ func parseAddress(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()), nil
 }
 
-// network names the family for net.Listen, so that a wildcard of one family never takes the port of
-// the other.
+// network returns the network for net.Listen. It names the family, so that a wildcard address of
+// one family never takes the port of the other.
 func network(addr netip.AddrPort) string {
 	if addr.Addr().Is4() {
 		return "tcp4"

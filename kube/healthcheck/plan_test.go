@@ -115,7 +115,7 @@ func TestPlanDoesNotDependOnTheOrder(t *testing.T) {
 		if diff := cmp.Diff(planText(first), planText(plan(shuffled))); diff != "" {
 			t.Fatalf("another order, another plan (-want +got):\n%s", diff)
 		}
-		// Every claim either owns its address or is refused because another one does.
+		// Every claim either owns its address or is refused because another claim owns it.
 		for i := range want {
 			for _, text := range want[i].Health.GetListenAddresses() {
 				owner := first.owners[netip.MustParseAddrPort(text)]

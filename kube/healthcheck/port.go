@@ -21,8 +21,8 @@ const (
 	requestTimeout = 5 * time.Second
 	idleTimeout    = 60 * time.Second
 	headerBytes    = 8 << 10
-	// One port has the probes of one service, the port of the node those of all services with
-	// externalTrafficPolicy Cluster.
+	// The port of a service gets the probes of that service. The port of the node gets the probes
+	// of all services with externalTrafficPolicy Cluster.
 	portConnections = 128
 	nodeConnections = 512
 )
@@ -40,7 +40,7 @@ func delays(shortest, longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: shortest, Factor: 2, Jitter: 0.2, Steps: 32, Cap: longest}
 }
 
-// port is one listen address. Its fields belong to the goroutine of Run, but for the check that
+// port is one listen address. Its fields belong to the goroutine of Run, except for check, which
 // handlers read.
 type port struct {
 	addr  netip.AddrPort
@@ -68,7 +68,7 @@ func (p *port) handler(healthy func() bool) http.Handler {
 	})
 }
 
-// open begins to listen, or notes why it cannot and when to try again.
+// open begins to listen. If it fails, it notes the reason and the time of the next try.
 func (s *Servers) open(ctx context.Context, p *port) {
 	l, err := s.cfg.Listen(network(p.addr), p.addr.String())
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Servers) failed(p *port, err error) {
 	s.log.Debug("health check cannot listen, retrying", "svc", p.check.Load().Service, "address", p.addr, "err", err, "retry", delay)
 }
 
-// close stops listening at once; requests under way get the answer that the service has no
+// close stops listening at once. Requests under way get the answer that the service has no
 // endpoints here.
 func (s *Servers) close(p *port) {
 	p.check.Store(p.check.Load().closed())
@@ -105,7 +105,7 @@ func (s *Servers) close(p *port) {
 	}
 }
 
-// release closes the listener now, because another listener may need the port in a moment, and the
+// release closes the listener at once, because another listener may need the port, and closes the
 // connections in the background, within the time limit.
 func (s *Servers) release(p *port) {
 	server := p.server

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// Problem is a service without a health check on one of its addresses, or the end of that.
+// Problem says that a service has no health check on one of its addresses, or that this is over.
 type Problem struct {
-	// Service is its key, UID that of the object.
+	// Service is the key of the service, UID is the UID of its object.
 	Service, UID string
 	// Port is spec.healthCheckNodePort.
 	Port uint32
-	// Address is "ip:port", or the text that is not.
+	// Address is "ip:port", or the text that is no such address.
 	Address string
-	// Err is why; errors.Is finds ErrContested, ErrAddress or the error of the listener. nil = it
-	// is over.
+	// Err is the reason: errors.Is finds ErrContested, ErrAddress or the error of the listener. nil
+	// means that the problem is over.
 	Err error
-	// Withdrawn is true when it is over because the service does not want the address any more;
-	// otherwise the address is served now.
+	// Withdrawn is true when the problem is over because the service does not want the address any
+	// more. Otherwise the address is served now.
 	Withdrawn bool
 }
 
@@ -28,7 +28,7 @@ func problemOf(check *Check, address string, err error) Problem {
 	return Problem{Service: check.Service, UID: check.UID, Port: check.Health.GetPort(), Address: address, Err: err}
 }
 
-// report passes on the problems that changed since the last report.
+// report passes problems that changed since the last report to the log and to OnProblem.
 func (s *Servers) report() {
 	now := maps.Clone(s.refused)
 	served := map[claim]bool{}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// attempts are the times of the tries to listen, by address.
+// attempts are the times of the attempts to listen, by address.
 type attempts map[string][]time.Time
 
 // runRetry runs servers in a bubble with a Listen that needs no socket.
@@ -42,12 +42,12 @@ func TestDelaysGrowUpToTheirCap(t *testing.T) {
 		servers, tries := runRetry(t, func(string) (net.Listener, error) { return nil, syscall.EADDRINUSE })
 		servers.Set([]Check{check("a/b", 1, 1, here)})
 		time.Sleep(100 * time.Second)
-		// neither is a reason to try sooner
+		// neither list is a reason to try sooner
 		servers.Set([]Check{check("a/b", 1, 2, here), check("a/c", 1, 1, there)})
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
 		for address, most := range map[string]int{here: 11, there: 8} {
-			// without jitter; with all of it there is one less
+			// without jitter; with full jitter there is one attempt less
 			got, want := tries[address], time.Second
 			for i := 1; i < len(got); i++ {
 				if d := got[i].Sub(got[i-1]); d < want || d > want*6/5+time.Millisecond {

@@ -22,21 +22,21 @@ type Config struct {
 	// answers). It is called for every request, from any goroutine, and must not block. Default:
 	// always true.
 	Healthy func() bool
-	// OnProblem is called when an address of a service is not served, again when the reason
-	// changes, and when that is over. It is called from the goroutine of Run and must not block.
-	// Default: only the log has it.
+	// OnProblem is called when an address of a service is not served, when the reason changes, and
+	// when the problem is over. It is called from the goroutine of Run and must not block. Default:
+	// only the log has it.
 	OnProblem func(Problem)
 	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles. Default 1
 	// s and 30 s.
 	RetryMin, RetryMax time.Duration
-	// CloseTimeout is how long requests under way may take when their listener is closed. Default 1
+	// CloseTimeout is the time that requests under way get when their listener is closed. Default 1
 	// s.
 	CloseTimeout time.Duration
 	// MostConnections is the largest number of connections of one address; above it a new
 	// connection replaces the longest idle one. Default 128.
 	MostConnections int
 	// OnLimit is called for each connection that is closed because of MostConnections, from any
-	// goroutine; it must not block. Default: nothing.
+	// goroutine; it must not block. Default: no call.
 	OnLimit func()
 	// Log gets the problems and the listeners. Default slog.Default().
 	Log *slog.Logger
@@ -78,16 +78,16 @@ type Servers struct {
 	sets   uint64 // calls of Set so far
 	status Status
 
-	// Below: only the goroutine of Run, and those that it starts.
+	// Only the goroutine of Run, and goroutines that it starts, use the fields below.
 	running  sync.WaitGroup
 	ended    chan serverEnd
-	applied  uint64 // calls of Set that ports is made from
+	applied  uint64 // value of sets for which the ports are open
 	ports    map[netip.AddrPort]*port
-	refused  map[claim]Problem // of the present plan
-	reported map[claim]Problem // to OnProblem
+	refused  map[claim]Problem // refused claims of the current plan
+	reported map[claim]Problem // problems that OnProblem knows
 }
 
-// serverEnd is the end of one server.
+// serverEnd is the message that one server has ended.
 type serverEnd struct {
 	port   *port
 	server *http.Server
@@ -103,9 +103,9 @@ func New(cfg Config) *Servers {
 	}
 }
 
-// Set takes the complete list of health checks of this node; others are closed. Their order does
-// not matter, and the same list twice changes nothing. Set never blocks; the latest list wins. The
-// messages in the list must not be modified any more.
+// Set takes the complete list of health checks of this node; listeners of other checks are closed.
+// The order does not matter, and the same list again changes nothing. Set never blocks; the latest
+// list wins. The caller must not modify the messages in the list any more.
 func (s *Servers) Set(want []Check) {
 	want = slices.Clone(want) // handlers read it as long as it is the latest
 	s.mu.Lock()
@@ -145,8 +145,8 @@ func (s *Servers) Run(ctx context.Context) error {
 	}
 }
 
-// apply brings the listeners to the latest list. It closes unwanted ones first, because another
-// service may want the port.
+// apply opens and closes listeners to match the latest list. It closes unwanted listeners first,
+// because another service may want the port.
 func (s *Servers) apply(ctx context.Context) {
 	s.mu.Lock()
 	want := s.want
@@ -160,7 +160,7 @@ func (s *Servers) apply(ctx context.Context) {
 			delete(s.ports, addr)
 		}
 	}
-	// A port that stays open gets its new check without closing: load balancers see no gap.
+	// A port that stays open gets its new check without closing, so that load balancers see no gap.
 	for addr, check := range planned.owners {
 		p := s.ports[addr]
 		if p != nil {
@@ -174,8 +174,8 @@ func (s *Servers) apply(ctx context.Context) {
 	}
 }
 
-// replace schedules a new listener for a server whose own is broken; one that was closed here has
-// none any more.
+// replace schedules a new listener for a server whose listener broke. A server that was closed on
+// purpose is not in ports any more.
 func (s *Servers) replace(end serverEnd) {
 	if end.port.server != end.server {
 		return
@@ -184,7 +184,7 @@ func (s *Servers) replace(end serverEnd) {
 	s.failed(end.port, end.err)
 }
 
-// retry opens what is due.
+// retry opens the ports whose delay is over.
 func (s *Servers) retry(ctx context.Context, now time.Time) {
 	for _, p := range s.ports {
 		// Each address has its own delay: one taken port does not slow the others.
@@ -194,7 +194,7 @@ func (s *Servers) retry(ctx context.Context, now time.Time) {
 	}
 }
 
-// nextRetry returns when something is due.
+// nextRetry returns the earliest time at which a port is due; some is false if no port waits.
 func (s *Servers) nextRetry() (next time.Time, some bool) {
 	for _, p := range s.ports {
 		if p.server == nil && (!some || p.retry.Before(next)) {

@@ -219,7 +219,7 @@ func TestABrokenListenerGetsASuccessor(t *testing.T) {
 	}})
 	broken.set(check("a/b", 1, 1, here))
 	mu.Lock()
-	_ = listeners[0].Close() // behind the back of the servers
+	_ = listeners[0].Close() // without the servers
 	mu.Unlock()
 	broken.until("there is a listener again", func(s Status) bool {
 		return w.host.at(here) != "" && s.Ports[0].Listening && len(s.Problems) == 0
@@ -262,8 +262,8 @@ func TestARequestUnderWayLearnsThatTheServiceIsGone(t *testing.T) {
 	}
 }
 
-// TestAllAddressesBecomeOne needs the real operating system: there a port on all addresses is in
-// the way of the same port on one of them.
+// TestAllAddressesBecomeOne needs the real operating system, in which a port on all addresses
+// conflicts with the same port on one address.
 func TestAllAddressesBecomeOne(t *testing.T) {
 	free, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
@@ -304,7 +304,7 @@ func TestClosingDoesNotWaitForEver(t *testing.T) {
 		result <- err
 	}()
 	<-entered
-	w.set(check("a/b", 1, 1, there)) // not held up by the request under way
+	w.set(check("a/b", 1, 1, there)) // not delayed by the request under way
 	if err := <-result; err == nil {
 		t.Error("the connection was not cut")
 	}

@@ -8,12 +8,13 @@ import (
 
 // Status is the state of the servers at one moment.
 type Status struct {
-	// Applied counts the calls of Set that have taken effect; one that a later call has overtaken
-	// counts with it.
+	// Applied counts the calls of Set that have taken effect. A call that was overtaken counts when
+	// the later call takes effect.
 	Applied uint64
-	// Ports are the addresses that some service owns, ordered.
+	// Ports are the addresses that a service owns, ordered.
 	Ports []PortStatus
-	// Problems are those reported to OnProblem that are not over, ordered by service and address.
+	// Problems are the problems reported to OnProblem that are not over, ordered by service and
+	// address.
 	Problems []Problem
 }
 
@@ -23,20 +24,20 @@ type PortStatus struct {
 	Address netip.AddrPort
 	// Service owns the address.
 	Service string
-	// LocalEndpoints is the number in the answers.
+	// LocalEndpoints is the number of local endpoints in the answers.
 	LocalEndpoints uint32
 	// Listening is false while the address cannot be opened.
 	Listening bool
 }
 
-// Status returns the present state. Any goroutine may ask.
+// Status returns the current state. Any goroutine may ask.
 func (s *Servers) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-// publish makes the present state visible. The slices are never touched again.
+// publish makes the current state visible to Status. The slices are not modified afterwards.
 func (s *Servers) publish() {
 	ports := make([]PortStatus, 0, len(s.ports))
 	for addr, p := range s.ports {

@@ -11,12 +11,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// apply brings the Store up to date with the cache for everything that is in the queue.
+// apply brings the Store up to date with the cache for every object in the queue.
 func (s *Source) apply() {
 	for i, triggered := range s.queue.take() {
-		// The cache has the latest object, perhaps newer than the event; the value in between is
-		// not needed. It has no errors, and what it does not have is a deletion, as is what this
-		// node is not to see.
+		// The cache has the latest object, perhaps newer than the event; the values in between are
+		// not needed. GetByKey never fails here. An object that is missing from the cache is
+		// deleted, and so is an object that is not meant for this node.
 		object, _, _ := s.indexes[i.kind].GetByKey(i.key)
 		h, present := object.(*held)
 		if !present {
@@ -37,8 +37,8 @@ func (s *Source) apply() {
 	}
 }
 
-// applyService records a Service. A server that does not implement the selectors sends objects of
-// other proxies, headless ones and those of type ExternalName.
+// applyService records a Service. A server that does not implement the selectors also sends
+// Services of other proxies, headless Services and ExternalNames.
 func (s *Source) applyService(key string, h *held) {
 	if out, _ := h.value.(*messages.Service); out != nil && normalize.SelectedService(out) {
 		s.store.SetService(out, h.problems)
@@ -47,8 +47,8 @@ func (s *Source) applyService(key string, h *held) {
 	s.store.DeleteService(key)
 }
 
-// applySlice sets the trigger time to that of the first change that was not delivered yet: the
-// changes that coalesced with it have waited shorter.
+// applySlice sets the trigger time to the time of the first change that was not delivered yet,
+// because the changes that coalesced with it have waited shorter.
 func (s *Source) applySlice(key string, h *held, triggered int64) {
 	out, _ := h.value.(*messages.EndpointSlice)
 	if out == nil || !normalize.SelectedSlice(out) {
@@ -71,7 +71,7 @@ func (s *Source) applyNode(key string, h *held) {
 	s.store.DeleteNode(key)
 }
 
-// applyPod records a Pod; one of another node or one that cannot be reached is a deletion.
+// applyPod records a Pod. A Pod of another node, or one that cannot be reached, counts as deleted.
 func (s *Source) applyPod(key string, h *held) {
 	if out, _ := h.value.(*messages.Pod); out != nil && normalize.SelectedPod(out, s.config.NodeName) {
 		s.store.SetPod(out, h.problems)
@@ -80,8 +80,7 @@ func (s *Source) applyPod(key string, h *held) {
 	s.store.DeletePod(key)
 }
 
-// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to
-// its end.
+// applyServiceCIDR records the networks of a ServiceCIDR as long as it exists, like kube-proxy.
 func (s *Source) applyServiceCIDR(key string, h *held) {
 	if networks, present := h.value.([]string); present {
 		s.store.SetServiceCIDR(key, networks)
@@ -93,15 +92,15 @@ func (s *Source) applyServiceCIDR(key string, h *held) {
 // networksOf returns the networks of a ServiceCIDR.
 func networksOf(_ string, in *networkingv1.ServiceCIDR) (networks []string, _ []*messages.ObjectError) {
 	for _, text := range in.Spec.CIDRs {
-		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no other
+		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no invalid text
 			networks = append(networks, p.Masked().String())
 		}
 	}
 	return networks, nil
 }
 
-// sameVersion says whether two objects are the same version of one; servers that give no versions
-// say nothing.
+// sameVersion reports whether two values are the same version of an object. It is false for servers
+// that give no versions.
 func sameVersion(a, b any) bool {
 	first, err := apimeta.Accessor(a)
 	if err != nil {

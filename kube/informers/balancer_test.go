@@ -57,9 +57,9 @@ func balanced(t *testing.T, test func(*testing.T, *link, *apiServer, *running)) 
 	})
 }
 
-// TestLoadBalancer: an API server behind a load balancer that is there and brings nothing. The
-// source says so within a minute and goes on saying so, whatever client-go makes of it, and is
-// current within 5 seconds of its return.
+// TestLoadBalancer: the load balancer in front of the API server accepts connections and passes
+// nothing on. The source reports bad health within a minute and keeps it, whatever client-go does.
+// It is current within 5 seconds after the load balancer works again.
 func TestLoadBalancer(t *testing.T) {
 	for name, mode := range map[string]mode{"closes": closes, "stopped": stopped, "silent, and refuses": refuses} {
 		for _, length := range []time.Duration{time.Minute, 5 * time.Minute, 3 * time.Hour} {
@@ -102,8 +102,8 @@ func TestLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestQuietAPIServer: where nothing changes and no bookmark comes, which an API server sends of
-// what has changed since its start only, the watches are well for hours.
+// TestQuietAPIServer: watches without changes and without bookmarks are well for hours. An API
+// server sends bookmarks only of kinds that have changed since its start.
 func TestQuietAPIServer(t *testing.T) {
 	balanced(t, func(t *testing.T, lb *link, api *apiServer, r *running) {
 		dialed := lb.connections()
@@ -116,8 +116,8 @@ func TestQuietAPIServer(t *testing.T) {
 	})
 }
 
-// TestFlappingLoadBalancer: whatever the rhythm in which a load balancer comes and goes, no
-// reflector backs off: the source is current within 5 seconds.
+// TestFlappingLoadBalancer: a load balancer fails and returns in any rhythm. No reflector backs
+// off, and the source is current within 5 seconds.
 func TestFlappingLoadBalancer(t *testing.T) {
 	for _, rhythm := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 20 * time.Second, 100 * time.Second} {
 		t.Run(rhythm.String(), func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// Limits of a connection. client-go adds that of the TLS handshake, 10 seconds, and pings an HTTP/2
-// connection that has been silent for 30 seconds: 15 seconds without an answer end it.
+// Limits of a connection. client-go limits the TLS handshake to 10 seconds. It pings an HTTP/2
+// connection that has been silent for 30 seconds, and closes it after 15 seconds without an answer.
 const (
 	dialTimeout = 5 * time.Second
 	keepAlive   = 30 * time.Second
@@ -25,7 +25,7 @@ const (
 // Errors of NewClient.
 var (
 	// ErrClusterIP says that the only known address of the API server is a cluster IP. It cannot be
-	// used: what makes cluster IPs reachable on this node is this agent.
+	// used, because this agent itself makes cluster IPs reachable on this node.
 	ErrClusterIP = errors.New("the address of the API server is a cluster IP")
 	// ErrNoServer says that no address of the API server is configured.
 	ErrNoServer = errors.New("no address of the API server")
@@ -33,22 +33,22 @@ var (
 	ErrCleartext = errors.New("the credentials would be sent in the clear")
 )
 
-// ClientConfig is how to reach the API server.
+// ClientConfig says how to reach the API server.
 type ClientConfig struct {
 	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod
 	// (in-cluster).
 	Kubeconfig string
 	// Servers override the address of the API server: URLs, or "host:port" with TLS, of the control
-	// plane endpoint or of the members of the control plane. The client stays at one that works,
-	// and goes to the next one when that fails. Credentials and certificate authority are the same
-	// for all.
+	// plane endpoint or of the members of the control plane. The client stays at an address that
+	// works, and takes the next one when a request to it fails. Credentials and certificate
+	// authority are the same for all.
 	Servers []string
-	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address within is refused
-	// with ErrClusterIP. Without them a cluster IP is recognised by the environment that the
-	// kubelet gives to pods.
+	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address in a range is
+	// refused with ErrClusterIP. Without ranges a cluster IP is recognised by the environment
+	// variables that the kubelet gives to pods.
 	ServiceCIDRs []netip.Prefix
-	// AllowClusterIP accepts a cluster IP as the address of the API server: something else makes it
-	// reachable on this node.
+	// AllowClusterIP accepts a cluster IP as the address of the API server, for nodes on which
+	// another program makes it reachable.
 	AllowClusterIP bool
 	// UserAgent names the client in the logs of the API server. "" = the default of client-go.
 	UserAgent string
@@ -98,14 +98,14 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if config.UserAgent != "" {
 		rc.UserAgent = config.UserAgent
 	}
-	// An address that answers nothing is known to be one soon, so that the next is tried, and so
-	// that the API server is found again soon after its return.
+	// A short time limit shows a dead address soon. The client then tries the next address, and
+	// finds the API server soon after its return.
 	rc.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	rereadToken(rc)
 	return rc, nil
 }
 
-// encrypted refuses an address without TLS for a client that has something to keep secret.
+// encrypted refuses an address without TLS for a client with a token or password.
 func encrypted(rc *rest.Config) error {
 	server, _, err := rest.DefaultServerUrlFor(rc)
 	if err != nil {
@@ -159,9 +159,9 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 	return rc, nil
 }
 
-// isClusterIP says whether the address is that of the Service default/kubernetes. The kubelet gives
-// every pod both KUBERNETES_SERVICE_HOST and KUBERNETES_PORT_<port>_TCP_ADDR with the cluster IP; a
-// pod template that sets the former to the real endpoint leaves the latter.
+// isClusterIP reports whether host is the cluster IP of the Service default/kubernetes. The kubelet
+// gives every pod the cluster IP in KUBERNETES_SERVICE_HOST and in KUBERNETES_PORT_<port>_TCP_ADDR.
+// A pod template that sets the former to the real endpoint does not change the latter.
 func isClusterIP(host, port string, ranges []netip.Prefix) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil {

@@ -55,8 +55,8 @@ func TestClientFromKubeconfig(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreEncrypted: nothing secret goes to an address without TLS. client-go drops what
-// a kubeconfig has of it, but not the service account.
+// TestCredentialsAreEncrypted: no secret goes to an address without TLS. client-go drops the
+// secrets of a kubeconfig in this case, but not the token of a service account.
 func TestCredentialsAreEncrypted(t *testing.T) {
 	for name, c := range map[string]struct {
 		config  rest.Config
@@ -81,8 +81,8 @@ func TestCredentialsAreEncrypted(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfSeveralServersAreEncrypted: an address without TLS is refused also where it is
-// not the first.
+// TestCredentialsOfSeveralServersAreEncrypted: an address without TLS is refused even if it is not
+// the first.
 func TestCredentialsOfSeveralServersAreEncrypted(t *testing.T) {
 	_, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Servers: []string{"https://192.0.2.1", "http://192.0.2.2:8080"}})
 	if !errors.Is(err, ErrCleartext) || !strings.Contains(err.Error(), "192.0.2.2") {
@@ -98,8 +98,8 @@ func TestNoServerIsKnown(t *testing.T) {
 	}
 }
 
-// TestClusterIPIsRefused uses the environment that the kubelet gives to a pod. The service account
-// is not there in a test, so what is accepted fails later than what is refused.
+// TestClusterIPIsRefused uses the environment that the kubelet gives to a pod. A test has no
+// service account, so an accepted address fails later, with another error.
 func TestClusterIPIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, host, port, env string

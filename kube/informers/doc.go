@@ -1,7 +1,7 @@
 // Package informers is the kube.Source that watches the API server, with the informers of
-// client-go: Services that are neither headless nor of type ExternalName and not of another proxy,
-// EndpointSlices that are not of a headless service, all Nodes, the Pods of this node, and, where
-// the API has them, ServiceCIDRs.
+// client-go. It watches all Nodes, the Pods of this node, and ServiceCIDRs if the API has them. It
+// watches all Services except headless ones, ExternalNames and Services of another proxy, and all
+// EndpointSlices except slices of headless services.
 //
 // # Concurrency
 //
@@ -11,28 +11,29 @@
 //	  request   -> gate -> API server
 //	  watch     -> health.set      -> Sink.Health
 //
-// Handlers only note the key of what changed; the worker reads the cache, so many changes of one
-// object cost one look, and a deletion is simply an object that is not there. The worker is the
-// only one that calls the Sink. Everything ends with the context of Run, which waits for it.
+// Handlers only note the key of a changed object. The worker reads the cache, so many changes of
+// one object cost one look, and an object missing from the cache is deleted. Only the worker calls
+// the Sink. All goroutines end with the context of Run, and Run waits for them.
 //
 // # Start, relist, outage
 //
-// Nothing is delivered before all kinds have been listed and their handlers have seen the list, or
-// ServiceCIDRs are known to be missing; then one Snapshot. When a watch expires (410 Gone) or
-// breaks, client-go lists again and calls the handlers for what differs, deletions included; in the
-// meantime the cache and everything delivered stay, and Sink.Health says which kind is not being
-// watched, and why.
+// The source delivers one Snapshot when all kinds have been listed, or ServiceCIDRs are known to be
+// missing, and the handlers have seen the lists. It delivers nothing earlier. When a watch expires
+// (410 Gone) or breaks, client-go lists again and calls the handlers for the differences, deletions
+// included. In the meantime the cache and everything delivered stay, and Sink.Health names the
+// kinds that are not being watched, with the reason.
 //
-// While the API server does not answer, or refuses the credentials, the gate has one request
-// repeated and the others wait, so that no reflector backs off. Each request is made once, and is
-// judged in kube/apiserver, where it is made: client-go would repeat it for up to two minutes and
-// then return an empty watch without an error. sight says from when on a watch counts, observed
-// what it ended with; HTTP/2 pings end one that has become silent. diagnose says what an error
-// means for an operator, health joins that for all kinds, outageLog writes it into the log once.
+// While the API server does not answer, or refuses the credentials, the gate repeats one request
+// and lets the others wait, so that no reflector backs off. Each request is sent once, and
+// kube/apiserver classifies its outcome. client-go would repeat it for up to two minutes and then
+// return an empty watch without an error. sight decides when a resource counts as watched. observed
+// finds the error that ended a watch. HTTP/2 pings end a watch that has become silent. diagnose
+// explains an error to an operator, health joins the explanations of all kinds, outageLog logs each
+// outage once.
 //
 // # Filtering
 //
-// The API server filters by the selectors. The worker filters again (normalize.Selected*), since an
-// object may have stopped to match with the same event that brings it, and not every server
-// implements every selector.
+// The API server filters by the selectors. The worker filters again (normalize.Selected*): an
+// object may stop matching with the very event that delivers it, and not every server implements
+// every selector.
 package informers

@@ -17,8 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// fromFiles returns what the file source delivers for these objects: its Decode, its selection, its
-// Store.
+// fromFiles returns the snapshot of the file source for these objects: Decode, Select and Store.
 func fromFiles(t *testing.T, objects kubetest.Objects) *messages.Snapshot {
 	t.Helper()
 	decoded, problems := files.Decode(bytes.NewReader(objects.List(t)), "cluster")
@@ -28,8 +27,7 @@ func fromFiles(t *testing.T, objects kubetest.Objects) *messages.Snapshot {
 	return kubetest.Meaning(kube.Collect("n1", decoded.Select("n1"), nil))
 }
 
-// local makes every node name that is this node's in the cluster the name of the node of these
-// tests.
+// local replaces the name of this node in the objects by the node name of these tests.
 func local(objects kubetest.Objects, name string) kubetest.Objects {
 	for _, n := range objects.Nodes {
 		if n.Name == name {
@@ -60,8 +58,8 @@ func (r *running) wantSnapshot(want *messages.Snapshot) {
 	}
 }
 
-// TestSourcesAgree: the same objects in files and behind an API server are the same snapshot, at
-// the start and after every step.
+// TestSourcesAgree: the same objects in files and in an API server give the same snapshot, at the
+// start and after every step.
 func TestSourcesAgree(t *testing.T) {
 	for _, c := range kubetest.Cases(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -79,7 +77,8 @@ func TestSourcesAgree(t *testing.T) {
 	}
 }
 
-// TestSourcesAgreeOnTheRealDump does it with a real cluster, at each of its nodes.
+// TestSourcesAgreeOnTheRealDump compares the sources with the dump of a real cluster, for each of
+// its nodes.
 func TestSourcesAgreeOnTheRealDump(t *testing.T) {
 	for _, n := range kubetest.DumpObjects(t).Nodes {
 		t.Run(n.Name, func(t *testing.T) {
@@ -89,7 +88,7 @@ func TestSourcesAgreeOnTheRealDump(t *testing.T) {
 	}
 }
 
-// apply makes the step on the server.
+// apply carries the step out on the server.
 func (r *running) apply(step kubetest.Step) {
 	r.t.Helper()
 	ctx, core, discovery := context.Background(), r.client.CoreV1(), r.client.DiscoveryV1()

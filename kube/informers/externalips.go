@@ -16,30 +16,30 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The minor versions of Kubernetes 1 that deprecate spec.externalIPs, and in which kube-proxy does
-// not serve it by default (KEP-5707).
+// Minor versions of Kubernetes 1: the first that deprecates spec.externalIPs, and the first whose
+// kube-proxy does not serve it by default (KEP-5707).
 const (
 	deprecates = 36
 	leavesOut  = 40
 )
 
-// externalIPs does with spec.externalIPs as the version of the API server does.
+// externalIPs treats spec.externalIPs as kube-proxy of the API server's version does.
 type externalIPs struct {
 	version func(context.Context) (*version.Info, error)
 	log     *slog.Logger
 
 	asked atomic.Bool
 	minor atomic.Int64 // 0 = not known
-	once  sync.Once    // the first service that has them
+	once  sync.Once    // for the warning about the first service with external IPs
 }
 
-// follow has the services of the resource treated so.
+// follow makes the resource ask for the version, and normalise its Services accordingly.
 func (r *resource) follow(e *externalIPs) {
 	r.before, r.hold = e.ask, normalised(e.service)
 }
 
-// ask asks for the version, once. Where the API server keeps it for itself, external IPs are served
-// as before 1.36.
+// ask asks for the version, once. If the API server does not tell its version, external IPs are
+// served as before 1.36.
 func (e *externalIPs) ask(ctx context.Context) error {
 	if e.asked.Load() {
 		return nil
@@ -61,7 +61,7 @@ func (e *externalIPs) ask(ctx context.Context) error {
 	return nil
 }
 
-// service normalises a Service, without its external IPs where Kubernetes does not serve them.
+// service normalises a Service. It leaves out external IPs if Kubernetes does not serve them.
 func (e *externalIPs) service(source string, in *corev1.Service) (*messages.Service, []*messages.ObjectError) {
 	out, problems := normalize.Service(source, in)
 	minor := e.minor.Load()

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// TestExternalIPsFollowTheVersion: served up to 1.39, with one warning from 1.36 on, and left out
-// from 1.40 on, which the service says.
+// TestExternalIPsFollowTheVersion: external IPs are served up to 1.39, with one warning from 1.36
+// on. From 1.40 on they are left out, with a problem in the service.
 func TestExternalIPsFollowTheVersion(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
 	for name, tt := range map[string]struct {

@@ -14,18 +14,18 @@ const (
 	mostPause  = 3 * time.Second
 )
 
-// gate lets requests through while the API server answers. While it does not, or refuses the
-// credentials, one of them is repeated until it gets an answer, and the others wait for that. So a
-// reflector sees no error that makes it back off: it is current again soon after the API server is
-// there, however long that was away.
+// gate lets requests through while the API server answers. While it does not answer, or refuses the
+// credentials, the gate repeats one request until it gets an answer, and the other requests wait.
+// So no reflector sees an error and backs off: each is current again soon after the API server is
+// back, even after a long outage.
 type gate struct {
 	mu     sync.Mutex
 	closed chan struct{} // closed when the gate opens, and when why changes; nil = the gate is open
-	why    trouble       // it is closed for
+	why    trouble       // reason for which it is closed
 }
 
-// pass asks until the API server answers, and returns its answer. away gets the trouble while it
-// does not, again when that changes.
+// pass asks until the API server answers, and returns its answer. While the API server does not
+// answer, away gets the trouble, and gets it again when it changes.
 func (g *gate) pass(ctx context.Context, away func(trouble), ask func() error) error {
 	for {
 		if err := g.wait(ctx, away); err != nil {
@@ -90,8 +90,8 @@ func (g *gate) open() {
 	g.closed = nil
 }
 
-// repeat asks again until there is an answer, and opens the gate. When ctx ends it opens the gate
-// too: another request finds out.
+// repeat asks again until there is an answer, and opens the gate. It opens the gate too when ctx
+// ends, so that another request can try.
 func (g *gate) repeat(ctx context.Context, away func(trouble), ask func() error) error {
 	defer g.open()
 	for {
@@ -112,5 +112,5 @@ func (g *gate) repeat(ctx context.Context, away func(trouble), ask func() error)
 	}
 }
 
-// unanswered reports whether a request had no answer that is about its resource.
+// unanswered reports whether a request failed for a reason that concerns all resources.
 func unanswered(err error) bool { return err != nil && diagnose(err).general() }

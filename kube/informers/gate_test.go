@@ -21,8 +21,8 @@ import (
 
 // outage makes an API server go away: watches end, and requests fail.
 type outage struct {
-	err      error                 // of requests while it is away
-	later    atomic.Pointer[error] // in its place, if it is set
+	err      error                 // requests during the outage
+	later    atomic.Pointer[error] // error of requests during the outage, if it is set
 	away     atomic.Bool
 	requests atomic.Int64 // while it is away
 	expired  atomic.Int64 // watches that get 410 Gone when it is back
@@ -52,7 +52,7 @@ func (o *outage) prepare(r *running) {
 	})
 }
 
-// failure is that of a request while the server is away.
+// failure returns the error of a request while the server is away.
 func (o *outage) failure() error {
 	if later := o.later.Load(); later != nil {
 		return *later
@@ -68,9 +68,9 @@ func (o *outage) fails() bool {
 	return o.away.Load()
 }
 
-// TestBackAtOnce: however long the API server was away, the agent is current again within 5 seconds
-// of virtual time; while it is away one request is made every 1 to 3 seconds, whatever the number
-// of resources; and the outage is one verdict when it begins and one when it ends.
+// TestBackAtOnce: after an outage of any length the agent is current again within 5 seconds of
+// virtual time. During the outage there is one request every 1 to 3 seconds, whatever the number of
+// resources. The outage gives one verdict when it begins and one when it ends.
 func TestBackAtOnce(t *testing.T) {
 	request := func(err error) error {
 		return &url.Error{Op: "Get", URL: "https://10.0.0.1/api/v1/services?limit=500", Err: err}
@@ -127,8 +127,8 @@ func TestBackAtOnce(t *testing.T) {
 	}
 }
 
-// TestReasonOfNow: an outage that begins with one failure and goes on with another gives the one of
-// now as its reason, for all kinds: a connection is reset, then refused, then the token is wrong.
+// TestReasonOfNow: an outage reports the current failure as its reason, for all kinds: a connection
+// is reset, then refused, then the token is wrong.
 func TestReasonOfNow(t *testing.T) {
 	reset := func(port int) error {
 		return &url.Error{Op: "Get", URL: "https://10.0.0.1/", Err: &net.OpError{

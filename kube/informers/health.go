@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// health collects the state of the watches. Reflectors set it; the worker takes what changed.
+// health collects the state of the watches. Reflectors set it; the worker takes the changes.
 type health struct {
 	wake func()
 
@@ -22,11 +22,11 @@ type health struct {
 type verdict struct {
 	ok     bool
 	reason string
-	causes string // the same where only the words of the reason change; for the log
+	causes string // reason without details, so that the log sees only new causes
 }
 
 // maxPending bounds the verdicts that wait for the worker. Short outages are reported too, but not
-// each of a long series.
+// every outage of a long series.
 const maxPending = 8
 
 // newHealth returns the health of resources that are not watched yet.
@@ -38,8 +38,8 @@ func newHealth(wake func(), plurals []string) *health {
 	return h
 }
 
-// set notes that a resource is watched (no trouble) or why it is not. That a resource is not
-// watched yet, without a trouble, is neither good nor bad.
+// set notes that a resource is watched (no trouble), or the trouble because of which it is not. A
+// resource that starts and has no trouble is neither healthy nor unhealthy.
 func (h *health) set(resource string, t trouble) {
 	if h.note(resource, t) {
 		h.wake()
@@ -56,7 +56,8 @@ func (h *health) note(resource string, t trouble) bool {
 	} else {
 		h.troubles[resource] = t
 	}
-	// A source that starts is neither good nor bad until each kind has been watched or has failed.
+	// A source that starts is neither healthy nor unhealthy until each kind has been watched or has
+	// failed.
 	if len(h.troubles) == 0 && len(h.starting) > 0 {
 		return false
 	}
@@ -65,7 +66,7 @@ func (h *health) note(resource string, t trouble) bool {
 		return false
 	}
 	h.last = now
-	// The last verdict always gets a place: it is the one that stays true.
+	// The last verdict always gets a place, because it stays true.
 	if len(h.pending) == maxPending {
 		h.pending = h.pending[:maxPending-1]
 	}
@@ -73,9 +74,9 @@ func (h *health) note(resource string, t trouble) bool {
 	return true
 }
 
-// verdict joins the troubles. What keeps the agent from all resources is said once, so that it
-// stays the same while they lose their watches and get them again, and so is what it may not read.
-// The lock must be held.
+// verdict joins the troubles. A trouble of all resources appears once, so that the verdict stays
+// the same while single resources lose and regain their watches. Missing permissions are joined
+// into one text as well. The lock must be held.
 func (h *health) verdict() verdict {
 	var texts, causes, denied []string
 	var why trouble
@@ -110,7 +111,7 @@ func (h *health) take() []verdict {
 	return out
 }
 
-// state returns the verdict of now.
+// state returns the current verdict.
 func (h *health) state() verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()

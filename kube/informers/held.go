@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// held is what the cache keeps of an object: its normalised form, which the Store shares, and what
-// tells it and its version from others. The object itself is garbage once it was read.
+// held is the form in which the cache keeps an object: the normalised value, which the Store
+// shares, and the name and version of the object. The API object itself is garbage after that.
 type held struct {
 	namespace, name, version string
 	uid                      types.UID
@@ -22,13 +22,13 @@ type held struct {
 var _ metav1.ObjectMetaAccessor = (*held)(nil)
 
 // GetObjectMeta satisfies metav1.ObjectMetaAccessor, through which client-go reads key and version.
-// It is made when asked, so that the cache has no room for its fifteen fields.
+// The result is made for each call, so that the cache needs no memory for its fifteen fields.
 func (h *held) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: h.namespace, Name: h.name, UID: h.uid, ResourceVersion: h.version}
 }
 
-// normalised makes a transform of a function of package normalize. What is no such object (a
-// tombstone, one that was transformed already) passes.
+// normalised makes a cache transform from a function of package normalize. Other values (a
+// tombstone, an object that was transformed already) pass unchanged.
 func normalised[T metav1.Object, M any](normalize func(string, T) (M, []*messages.ObjectError)) cache.TransformFunc {
 	return func(in any) (any, error) {
 		object, ok := in.(T)

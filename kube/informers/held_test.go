@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestTheCacheHoldsNoObjects looks into the caches of a running source: they share what the Store
-// has, and keep nothing else.
+// TestTheCacheHoldsNoObjects looks into the caches of a running source: they share the values of
+// the Store, and hold no API objects.
 func TestTheCacheHoldsNoObjects(t *testing.T) {
 	objects := local(kubetest.DumpObjects(t), "edge-1")
 	run(t, objects.All(), nil, func(r *running) {

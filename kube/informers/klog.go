@@ -7,15 +7,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// BridgeKlog sends what client-go logs to this logger; what it logs below a warning, such as the
-// end of each watch, has the level debug. client-go logs through the global logger of klog, so this
-// is a setting of the process: main calls it once, before the first client is made.
+// BridgeKlog sends the log of client-go to this logger. Records below a warning, such as the end of
+// each watch, get the level debug. client-go logs through the global logger of klog, so this is a
+// setting of the process: main calls it once, before it makes the first client.
 func BridgeKlog(log *slog.Logger) { klog.SetSlogLogger(slog.New(quieter{log.Handler()})) }
 
-// quieter is a handler for which everything below a warning is for debugging.
+// quieter is a handler that gives every record below a warning the level debug.
 type quieter struct{ slog.Handler }
 
-// lowered is the level of a record in the log.
+// lowered returns the level that a record gets in the log.
 func lowered(level slog.Level) slog.Level {
 	if level < slog.LevelWarn {
 		return min(level, slog.LevelDebug)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestBridgeKlog: what client-go says of its work is for debugging, errors are not.
+// TestBridgeKlog: client-go's records about its work have the level debug, errors keep their level.
 func TestBridgeKlog(t *testing.T) {
 	defer klog.ClearLogger()
 	for level, want := range map[slog.Level]int{slog.LevelDebug: 2, slog.LevelInfo: 1} {

@@ -16,17 +16,17 @@ type link struct {
 
 	mu     sync.Mutex
 	mode   mode
-	thawed chan struct{} // closed while bytes pass
+	thawed chan struct{} // closed in the modes that pass bytes
 	conns  []net.Conn
 	dialed int
 }
 
-// mode is what a load balancer does.
+// mode is the behaviour of a load balancer.
 type mode int
 
 const (
 	passes  mode = iota
-	closes       // it accepts connections and closes them; those that there were are closed, too
+	closes       // it closes all connections, old and new
 	stopped      // it accepts in its kernel, and passes no byte on
 	refuses      // it passes no byte on, and refuses new connections
 )
@@ -75,7 +75,7 @@ func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	case closes:
 		go func() {
-			_, _ = front.Read(make([]byte, 64<<10)) // of the handshake, which the kernel takes
+			_, _ = front.Read(make([]byte, 64<<10)) // the handshake, which the kernel accepts
 			_ = front.Close()
 		}()
 		return near, nil
@@ -101,7 +101,7 @@ func (l *link) connections() int {
 	return l.dialed
 }
 
-// carry takes what comes, as the kernel does, and passes it on while the load balancer runs.
+// carry accepts all bytes, like the kernel, and passes them on while the load balancer runs.
 func (l *link) carry(from, to net.Conn) {
 	queue := make(chan []byte, 10000)
 	go func() {

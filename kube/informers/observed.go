@@ -12,23 +12,23 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// brief is the time within which a watch that ends without an event has failed. client-go has the
-// same limit, and backs off after such a watch, for up to a minute.
+// brief is the duration below which a watch that ends without an event has failed. client-go has
+// the same limit, and backs off for up to a minute after such a watch.
 const brief = time.Second
 
-// errBrief is the failure of an API server that answers watches, and ends them.
+// errBrief is the error of an API server that accepts watches and ends them at once.
 var errBrief = errors.New("watches end at once, without an event")
 
-// sight says from when on the watch of a resource counts: from the answer of the API server, which
-// comes at once. The first event may come minutes later, or never, where nothing changes. After a
-// watch that was brief, the next one counts from its first event, or when it is no longer brief. A
+// sight decides when a resource counts as watched. It does so from the API server's answer to the
+// watch request, because the first event may come minutes later, or never if nothing changes. After
+// a brief watch, the next watch counts from its first event, or when it is no longer brief. A
 // second brief watch in a row is a failure.
 type sight struct {
 	counts   func() // the resource is watched
 	doubtful atomic.Bool
 }
 
-// observed is a watch whose end is judged on its way to the reflector, which swallows most errors.
+// observed is a watch that finds the error with which it ends. The reflector swallows most errors.
 type observed struct {
 	watch.Interface
 	sight  *sight
@@ -38,9 +38,9 @@ type observed struct {
 	stop   func()
 }
 
-// observe passes the events of a watch on that was answered just now, until it is stopped or ends;
-// its goroutine ends with it. It calls failed with the error that ends the watch; the API server
-// ends each watch without one every few minutes.
+// observe passes the events of a new watch on until it is stopped or ends; its goroutine ends with
+// it. It calls failed with the error that ends the watch. The API server ends each watch without an
+// error every few minutes.
 func (s *sight) observe(w watch.Interface, failed func(error)) watch.Interface {
 	o := &observed{Interface: w, sight: s, failed: failed, out: make(chan watch.Event), done: make(chan struct{})}
 	o.stop = sync.OnceFunc(func() { close(o.done) })
@@ -66,7 +66,7 @@ func (o *observed) run() {
 				broken = w.Broken()
 			}
 			if !more || broken != nil {
-				// to the reflector an end like any other, after which it goes on where it was
+				// For the reflector this is a normal end: it watches again from the last version.
 				o.end(broken, proved, proof.C)
 				return
 			}
@@ -90,8 +90,8 @@ func (o *observed) run() {
 	}
 }
 
-// end reports the error that ended the watch, and keeps the end of a brief watch from the reflector
-// until that does not back off.
+// end reports the error that ended the watch. It delays the end of a brief watch until brief has
+// passed, so that the reflector does not back off.
 func (o *observed) end(broken error, proved bool, proof <-chan time.Time) {
 	if !proved && o.sight.doubtful.Swap(true) && broken == nil {
 		broken = errBrief
@@ -107,7 +107,7 @@ func (o *observed) end(broken error, proved bool, proof <-chan time.Time) {
 	}
 }
 
-// prove has the resource count as watched, if that was in doubt.
+// prove makes the resource count as watched, if that was in doubt.
 func (s *sight) prove() {
 	if s.doubtful.Swap(false) {
 		s.counts()

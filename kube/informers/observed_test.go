@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestObservedWatch: events pass, errors are seen on the way, and the goroutine ends with the
-// watch, whichever side ends it (goleak checks).
+// TestObservedWatch: events pass, errors are reported, and the goroutine ends with the watch,
+// whichever side ends it (goleak checks this).
 func TestObservedWatch(t *testing.T) {
 	s := &sight{counts: func() {}}
 	failures := make(chan error, 1)
@@ -44,9 +44,9 @@ func TestObservedWatch(t *testing.T) {
 	}
 }
 
-// TestBriefWatch: a watch counts from its answer. The end of one that ends at once without an event
-// reaches the reflector only when that does not back off for it; the next one counts from its first
-// event, or when it has lasted, and is a failure when it ends at once, too.
+// TestBriefWatch: a watch counts from its answer. If it ends at once without an event, the
+// reflector sees the end later, so that it does not back off. The next watch counts from its first
+// event, or when it has lasted; it is a failure if it ends at once too.
 func TestBriefWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string

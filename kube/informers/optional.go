@@ -9,23 +9,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// An optional resource that the API server does not have, or does not let the agent see, is asked
-// for again after a rest that doubles from leastRest to mostRest. It is logged when the rest is
-// longer than loggedRest: an API server that starts refuses much for a moment.
+// The API server may lack an optional resource, or refuse the agent access to it. The agent asks
+// again after a rest that doubles from leastRest to mostRest. A refusal is logged when the rest is
+// longer than loggedRest, because a starting API server refuses many requests for a moment.
 const (
 	leastRest  = time.Second
 	loggedRest = 10 * time.Second
 	mostRest   = 10 * time.Minute
 )
 
-// optional is a resource without which the agent works: of an API server that is too old for it
-// (404), or without the right to see it (403).
+// optional is the state of a resource that the agent can do without: the API server is too old for
+// it (404), or the agent may not read it (403).
 type optional struct {
 	log     *slog.Logger
 	missing chan struct{} // closed at the first such answer
 	once    sync.Once
-	// Only the goroutine of the reflector: no request before until, and how long the last rest was;
-	// 0 = a watch was opened since the last refusal.
+	// Only the goroutine of the reflector uses these: no request is sent before until; rest is the
+	// length of the last rest, 0 = a watch was opened since the last refusal.
 	until time.Time
 	rest  time.Duration
 }
@@ -35,7 +35,7 @@ func newOptional(log *slog.Logger) *optional {
 	return &optional{log: log, missing: make(chan struct{})}
 }
 
-// ask makes a request, after the rest that followed the last refusal. A nil optional never rests.
+// ask sends a request, after the rest that follows the last refusal. A nil optional never rests.
 func (o *optional) ask(ctx context.Context, request func() error) error {
 	if o == nil {
 		return request()
@@ -61,16 +61,16 @@ func (o *optional) ask(ctx context.Context, request func() error) error {
 	return err
 }
 
-// watched ends the rests: the resource is there and can be seen. A list alone does not show that,
-// nor does an API server that cannot stream one.
+// watched ends the rests, because an opened watch shows that the resource exists and can be read. A
+// list alone does not show that.
 func (o *optional) watched() {
 	if o != nil {
 		o.rest = 0
 	}
 }
 
-// settled returns a channel that is closed when the resource is listed, or is known to be missing;
-// ctx ends its goroutine, which group waits for.
+// settled returns a channel that is closed when the resource is listed, or is known to be missing.
+// ctx ends its goroutine; group waits for the goroutine.
 func (o *optional) settled(ctx context.Context, group *sync.WaitGroup, listed <-chan struct{}) <-chan struct{} {
 	if o == nil {
 		return listed

@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
-// withServiceCIDRs makes the source of a test watch ServiceCIDRs.
+// withServiceCIDRs configures the source of a test to watch ServiceCIDRs.
 func withServiceCIDRs(r *running) {
 	r.source.watched = append(r.source.watched, serviceCIDRs(apiservertest.Client(r.client), r.source.log))
 }
@@ -51,8 +51,8 @@ func TestServiceCIDRs(t *testing.T) {
 	})
 }
 
-// TestWithoutServiceCIDRs: an API server without them, or without the right to list or to watch
-// them, keeps nothing back, is asked rarely and logged once; when they come, they are used.
+// TestWithoutServiceCIDRs: missing ServiceCIDRs, or a missing right to list or watch them, delay
+// nothing. The source asks rarely and logs once. When ServiceCIDRs appear, it uses them.
 func TestWithoutServiceCIDRs(t *testing.T) {
 	resource := schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}
 	forbidden := apierrors.NewForbidden(resource, "", errors.New("no role"))

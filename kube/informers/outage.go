@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// settle is how long an outage lasts before it is logged: until then every resource has noticed.
+// settle is the time after which an outage is logged: by then every resource has noticed it.
 const settle = time.Second
 
-// settleAnew is how long another cause lasts before the outage is logged again, and how long
-// watches may do nothing but expire. An API server that starts refuses much for a moment.
+// settleAnew is the time after which an outage with a new cause is logged again. Watches that only
+// expire are logged after the same time. An API server that starts refuses many requests for a
+// moment.
 const settleAnew = 10 * time.Second
 
-// outageLog logs an outage once when it begins, whatever the number of resources, requests and
-// words for it, and once when it ends. Only another cause is worth another line.
+// outageLog logs an outage once when it begins and once when it ends, whatever the number of
+// resources, requests and error texts. Only a new cause gives another line.
 type outageLog struct {
 	log    *slog.Logger
 	timer  *time.Timer
-	since  time.Time       // the outage began; zero = there is none
-	logged map[string]bool // causes in the log
+	since  time.Time       // begin of the outage; zero = there is none
+	logged map[string]bool // causes that are in the log
 	armed  bool            // timer runs
-	well   bool            // it has been logged that the API server is watched
+	well   bool            // "watching the API server" has been logged
 }
 
 // begin starts without an outage.
@@ -50,7 +51,7 @@ func (o *outageLog) reported(v verdict) {
 	}
 }
 
-// lasts logs the outage, which has lasted since the timer was set.
+// lasts logs an outage that has lasted since the timer was set.
 func (o *outageLog) lasts(v verdict) {
 	o.armed = false
 	if !v.ok && v.causes == string(expired) && time.Since(o.since) < settleAnew {

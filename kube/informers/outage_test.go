@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestOutageLog: one line when an outage begins and one when it ends. Watches that expire at its
-// end, and are open again soon, are no outage.
+// TestOutageLog: one line when an outage begins and one when it ends. Watches that expire when it
+// ends, and are open again soon, are no outage.
 func TestOutageLog(t *testing.T) {
 	const (
 		away    = "the API server does not answer"

@@ -8,13 +8,13 @@ type item struct {
 	key  string // "namespace/name", or the name of a node
 }
 
-// queue holds the objects to look at. Handlers add to it and never wait; the worker takes
+// queue holds the names of changed objects. Handlers add to it and never wait; the worker takes
 // everything at once.
 type queue struct {
 	wake chan struct{} // holds one signal that something was added
 
 	mu sync.Mutex
-	// with the trigger time of the first change that is waiting, in Unix nanoseconds; 0 = none
+	// The value is the trigger time of the first waiting change, in Unix nanoseconds; 0 = unknown.
 	items map[item]int64
 }
 
@@ -23,8 +23,8 @@ func newQueue() *queue {
 	return &queue{wake: make(chan struct{}, 1), items: map[item]int64{}}
 }
 
-// add notes that an object changed. Of several changes the first trigger time is kept: the longest
-// waiting change is the one whose latency is measured.
+// add notes that an object changed. It keeps the trigger time of the first change, because latency
+// is measured for the change that waits longest.
 func (q *queue) add(i item, triggered int64) {
 	q.mu.Lock()
 	if first := q.items[i]; first == 0 {
@@ -38,11 +38,11 @@ func (q *queue) add(i item, triggered int64) {
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // it has not woken from the last one yet
+	default: // the worker has not taken the last signal yet
 	}
 }
 
-// take returns what was added since the last call.
+// take returns the items added since the last call.
 func (q *queue) take() map[item]int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// apiServer lists and watches over HTTP, as far as a reflector needs it. It has Services, which
-// only come; of the other kinds there are no objects. It sends no bookmark but that at the end of a
-// list, as an API server where nothing has changed since its start.
+// apiServer lists and watches over HTTP, as a reflector needs it. It has Services, which are only
+// added, and no objects of other kinds. It sends only the bookmark at the end of a list, like an
+// API server without changes since its start.
 type apiServer struct {
 	mu       sync.Mutex
-	services []*corev1.Service // their number is the revision
-	changed  chan struct{}     // closed by the next one
+	services []*corev1.Service // the number of objects is the revision
+	changed  chan struct{}     // closed by the next object
 	asked    []string          // paths and queries
 }
 
@@ -41,8 +41,8 @@ func (s *apiServer) add(service *corev1.Service) {
 	s.changed = make(chan struct{})
 }
 
-// since returns the objects of a kind after a revision, the revision of now, and what the next
-// object closes.
+// since returns the objects of a kind after a revision, the current revision, and a channel that
+// the next object closes.
 func (s *apiServer) since(plural string, revision int) (objects []*corev1.Service, now string, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *apiServer) since(plural string, revision int) (objects []*corev1.Servic
 	return objects, strconv.Itoa(len(s.services)), s.changed
 }
 
-// requests returns what was asked.
+// requests returns the requests so far.
 func (s *apiServer) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// stream answers a watch until its time is over or the client goes.
+// stream answers a watch until its time is over or the client leaves.
 func (s *apiServer) stream(w http.ResponseWriter, r *http.Request, plural string) {
 	query, out := r.URL.Query(), json.NewEncoder(w)
 	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))

@@ -21,11 +21,11 @@ const sourceName = "kubernetes"
 type Config struct {
 	// NodeName is the name of this node: metadata.name of its Node. Required.
 	NodeName string
-	// ServiceCIDRs has the ServiceCIDR objects of the cluster watched.
+	// ServiceCIDRs makes the source watch the ServiceCIDR objects of the cluster.
 	ServiceCIDRs bool
-	// FollowExternalIPs leaves out spec.externalIPs where Kubernetes does in the version of the API
-	// server: from 1.40 on. From 1.36 on, which deprecates the field, its use is logged. The
-	// version is asked once in the life of the source.
+	// FollowExternalIPs leaves out spec.externalIPs if the version of the API server is 1.40 or
+	// later, as Kubernetes does. From 1.36 on, which deprecates the field, its use is logged. The
+	// source asks for the version once.
 	FollowExternalIPs bool
 	// Interval is the least time between two commits; changes in between coalesce by object. The
 	// first change after a quiet time is not delayed. Default 10 ms.
@@ -44,11 +44,11 @@ type Source struct {
 
 	refresh chan struct{} // holds one request
 
-	// Below: only the goroutine of Run.
+	// Only the goroutine of Run uses the fields below.
 	sink     kube.Sink
 	indexes  map[string]cache.Indexer // by kind
-	synced   []<-chan struct{}        // of the kinds that have not been listed yet
-	reported *verdict                 // last one passed to the sink
+	synced   []<-chan struct{}        // closed when listed; only kinds not listed yet
+	reported *verdict                 // last verdict passed to the sink
 	outage   outageLog
 }
 
@@ -87,13 +87,13 @@ func (s *Source) Refresh() {
 	}
 }
 
-// Run satisfies kube.Source. It fails only if the informers cannot be set up, which does not depend
+// Run satisfies kube.Source. It fails only if the informers cannot be set up; this does not depend
 // on the API server.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	s.sink = sink
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	// In this order the informers are cancelled before they are waited for.
+	// The deferred calls run in reverse order: cancel first, then the wait.
 	defer running.Wait()
 	defer cancel()
 	// The kinds are listed in parallel; the first Snapshot waits for the slowest.
@@ -103,8 +103,8 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
 		}
-		// The checker of the handler, unlike that of the informer, is done only after the handler
-		// has seen the whole list.
+		// The handler's checker is done only after the handler has seen the whole list; the
+		// informer's checker is done earlier.
 		handler, err := informer.AddEventHandler(s.handler(r.kind))
 		if err != nil {
 			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)
@@ -117,7 +117,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	return nil
 }
 
-// handler notes the keys of what changed, and nothing more.
+// handler only notes the keys of changed objects.
 func (s *Source) handler(kind string) cache.ResourceEventHandler {
 	note := func(object any) {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
@@ -136,7 +136,7 @@ func (s *Source) handler(kind string) cache.ResourceEventHandler {
 		AddFunc: note,
 		UpdateFunc: func(old, current any) {
 			if !sameVersion(old, current) {
-				// a relist reports every object, the changed and the others
+				// A relist reports every object, changed or not.
 				note(current)
 			}
 		},
@@ -146,9 +146,9 @@ func (s *Source) handler(kind string) cache.ResourceEventHandler {
 
 // work is the worker: it delivers until the context ends.
 func (s *Source) work(ctx context.Context) {
-	// After a quiet time a change is delivered at once; the pause after each commit joins the
+	// After a quiet time a change is delivered at once. The pause after each commit joins the
 	// changes of a rolling update.
-	pause := time.NewTimer(0) // runs after a commit; nothing is looked at before it ends
+	pause := time.NewTimer(0) // runs after a commit; the queue is not read before it ends
 	defer pause.Stop()
 	waiting, due := true, false
 	s.outage.begin(s.log)
@@ -166,8 +166,8 @@ func (s *Source) work(ctx context.Context) {
 				s.first()
 			}
 			continue
-		// A request before the first list needs no answer of its own: the first Snapshot is the
-		// answer.
+		// A request before the first list needs no answer of its own: the first Snapshot answers
+		// it.
 		case <-s.refresh:
 			if len(s.synced) == 0 {
 				s.sink.Snapshot(s.store.Snapshot())
@@ -200,7 +200,7 @@ func (s *Source) first() {
 	}
 }
 
-// deliver brings the Store up to date and delivers what changed.
+// deliver brings the Store up to date and delivers the changes.
 func (s *Source) deliver() {
 	s.apply()
 	s.store.Commit().Deliver(s.sink)
@@ -216,7 +216,7 @@ func (s *Source) reportHealth() {
 	}
 }
 
-// report passes a verdict to the log and the sink, unless it is the last one again.
+// report passes a verdict to the log and the sink, unless it equals the last one.
 func (s *Source) report(v verdict) {
 	if s.reported != nil && *s.reported == v {
 		return

@@ -30,13 +30,13 @@ import (
 
 const interval = 10 * time.Millisecond
 
-// running is a source in a bubble of virtual time, with what it delivers.
+// running is a source in virtual time, with its deliveries.
 type running struct {
 	t      *testing.T
 	client *fake.Clientset
 	source *Source
 	mirror *kubetest.Mirror
-	log    *bytes.Buffer // of the worker; complete when it waits
+	log    *bytes.Buffer // deliveries of the worker; complete when it waits
 	stop   context.CancelFunc
 	done   chan error
 }
@@ -67,7 +67,7 @@ func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 	})
 }
 
-// settle lets the source work until it waits, and delivers what it holds back.
+// settle lets the source work until it waits, and lets the pause between commits end.
 func (r *running) settle() kubetest.View {
 	r.t.Helper()
 	synctest.Wait()
@@ -113,7 +113,7 @@ func pod(name, node, ip string) *corev1.Pod {
 	}
 }
 
-// describe says what a view contains.
+// describe returns the content of a view as text.
 func describe(v kubetest.View) string {
 	var parts []string
 	for _, s := range v.Snapshot().GetServices() {
@@ -181,8 +181,8 @@ func TestAddUpdateDelete(t *testing.T) {
 	})
 }
 
-// TestObjectsThatStopToMatch: the fake server, unlike a real one, sends them as updates; the source
-// must filter itself.
+// TestObjectsThatStopToMatch: the fake server, unlike a real one, sends such objects as updates, so
+// the source itself must filter.
 func TestObjectsThatStopToMatch(t *testing.T) {
 	start := []runtime.Object{service("web", "10.96.0.1"), endpointSlice("web-1", "web", "10.1.0.1"), pod("p", "n1", "10.1.0.1")}
 	run(t, start, nil, func(r *running) {
@@ -263,8 +263,8 @@ func TestServerDownAtTheStart(t *testing.T) {
 	})
 }
 
-// deaf makes the first watch of a resource one that the server does not feed, and returns it. Later
-// ones pass, unless refused.
+// deaf replaces the first watch of a resource by a watch that gets no events, and returns it. Later
+// watches work, unless they are refused.
 func deaf(c *fake.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
 	w := watch.NewFakeWithOptions(watch.FakeOptions{})
 	var later atomic.Bool
@@ -277,8 +277,9 @@ func deaf(c *fake.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWa
 	return w
 }
 
-// TestWatchExpires: while the watch was deaf, one service came, one changed and one went. After 410
-// Gone the list brings all of it, the deletion as a tombstone, and until then everything stays.
+// TestWatchExpires: while the watch got no events, one service was added, one changed and one
+// deleted. After 410 Gone the list delivers all three changes, the deletion as a tombstone. Until
+// then everything stays.
 func TestWatchExpires(t *testing.T) {
 	var w *watch.FakeWatcher
 	var refuse atomic.Bool
@@ -336,8 +337,8 @@ func TestWatchBreaks(t *testing.T) {
 	})
 }
 
-// TestCoalescing: the first change goes out at once, those that follow within the interval
-// together; the trigger time is that of the first of them.
+// TestCoalescing: the first change is delivered at once. Changes that follow within the interval
+// are delivered together, with the trigger time of the first.
 func TestCoalescing(t *testing.T) {
 	run(t, []runtime.Object{endpointSlice("web-1", "web", "10.1.0.0")}, nil, func(r *running) {
 		r.settle()
@@ -369,7 +370,7 @@ func TestCoalescing(t *testing.T) {
 	})
 }
 
-// TestSelectors: what a real server is asked for.
+// TestSelectors: the selectors in the requests to a real server.
 func TestSelectors(t *testing.T) {
 	run(t, nil, nil, func(r *running) {
 		r.settle()

@@ -23,8 +23,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
-// TestTokenIsReadAgainAfterUnauthorized rotates the token file: the request that is refused is the
-// only one that carries the old token.
+// TestTokenIsReadAgainAfterUnauthorized rotates the token file: only the refused request has the
+// old token.
 func TestTokenIsReadAgainAfterUnauthorized(t *testing.T) {
 	var asked []string // the requests follow each other
 	valid := "first"
@@ -75,11 +75,11 @@ func TestTokenIsReadAgainAfterUnauthorized(t *testing.T) {
 	}
 }
 
-// expiring is an API server without objects. Its tokens are the time of its clock until which they
-// are valid; the end of that time ends watches too.
+// expiring is an API server without objects. A token is the time until which it is valid. When a
+// token expires, its watches end too.
 type expiring struct {
 	now  atomic.Int64
-	tick chan struct{} // closed and replaced when the clock goes on
+	tick chan struct{} // closed and replaced when the clock moves
 	mu   sync.Mutex
 }
 
@@ -121,9 +121,9 @@ func (e *expiring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestTokenExpires: a token that the kubelet has replaced in time costs nothing but one refused
-// request; one that it replaces late is an outage until then. In both cases the source goes on with
-// the new one.
+// TestTokenExpires: if the kubelet replaces a token in time, only one request is refused. If it
+// replaces the token late, there is an outage until then. In both cases the source goes on with the
+// new token.
 func TestTokenExpires(t *testing.T) {
 	api := &expiring{tick: make(chan struct{})}
 	server := httptest.NewTLSServer(api)

@@ -11,11 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// cause is why a resource is not watched. All but the last three are about all resources at the
-// same time.
+// cause is the reason why a resource is not watched. All causes except the last three concern all
+// resources at the same time.
 type cause string
 
-// Causes, in the order in which a verdict says them.
+// Causes, in their order in a verdict.
 const (
 	silent       cause = "the API server does not answer"
 	untrusted    cause = "the certificate of the API server is not trusted: check the certificate authority in the kubeconfig or of the service account"
@@ -23,22 +23,22 @@ const (
 	unauthorized cause = "the API server refuses the credentials (401 Unauthorized): check the token or the client certificate"
 	forbidden    cause = "no permission to list and watch " // the resources follow
 	other        cause = "other"
-	// the list that follows is part of an outage, or hardly takes longer than a moment
+	// The list that follows an expired watch takes a moment, or is part of an outage.
 	expired cause = ""
 )
 
-// trouble is why one resource is not watched; its zero value says that it is.
+// trouble says why one resource is not watched. The zero value means that it is watched.
 type trouble struct {
 	cause cause
-	text  string // what was said by the API server or on the way there, without URLs
+	text  string // error of the API server or of the connection, without URLs
 }
 
-// general reports whether the trouble is about all resources.
+// general reports whether the trouble concerns all resources.
 func (t trouble) general() bool {
 	return t.cause != forbidden && t.cause != other && t.cause != expired
 }
 
-// diagnose says what an error of a request means.
+// diagnose returns the trouble that explains the error of a request.
 func diagnose(err error) trouble {
 	if err == nil {
 		return trouble{}
@@ -50,7 +50,7 @@ func diagnose(err error) trouble {
 	}
 	if connection := (*net.OpError)(nil); errors.As(err, &connection) && connection.Source != nil {
 		without := *connection
-		without.Source = nil // its port is another one each time
+		without.Source = nil // the local port differs each time
 		text = strings.ReplaceAll(text, connection.Error(), without.Error())
 	}
 	var status apierrors.APIStatus
@@ -60,7 +60,7 @@ func diagnose(err error) trouble {
 	case errors.As(err, &certificate):
 		return trouble{untrusted, text}
 	case errors.As(err, &alert) && alert.Op == "remote error":
-		// of crypto/tls: an alert of the server
+		// crypto/tls marks an alert of the server so.
 		return trouble{rejected, text}
 	case apierrors.IsUnauthorized(err):
 		return trouble{unauthorized, text}
@@ -77,7 +77,7 @@ func diagnose(err error) trouble {
 	}
 }
 
-// String says what is wrong with these resources, which have the same trouble.
+// String describes the trouble of resources that all have it.
 func (t trouble) String(resources string) string {
 	switch {
 	case t.cause == other || t.cause == expired:

@@ -19,8 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestDiagnose: what keeps the agent from every resource closes the gate, and each cause says what
-// to do, without URLs.
+// TestDiagnose: a trouble of all resources closes the gate, and each cause says what to do, without
+// URLs.
 func TestDiagnose(t *testing.T) {
 	request := func(err error) error { return &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: err} }
 	for _, tc := range []struct {
@@ -44,8 +44,8 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// TestMissingRightsAreOneLine: whatever number of resources and retries, and nothing before they
-// are granted.
+// TestMissingRightsAreOneLine: missing rights are one log line for any number of resources and
+// retries, and there is no other line until they are granted.
 func TestMissingRightsAreOneLine(t *testing.T) {
 	var granted atomic.Bool
 	refuse := func(r *running) {

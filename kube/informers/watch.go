@@ -20,7 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 )
 
-// resource is how one kind is listed and watched.
+// resource says how one kind is listed and watched.
 type resource struct {
 	kind   string // of normalize.Kind*
 	plural string // for people, and of the API
@@ -28,15 +28,15 @@ type resource struct {
 	labels string
 	fields string
 	api    cache.ListerWatcherWithContext
-	hold   cache.TransformFunc // what the cache keeps
+	hold   cache.TransformFunc // makes the value that the cache keeps
 
 	optional *optional // nil = the agent needs it
 
-	// is asked before each request, and is part of it; nil = nothing
+	// Called before each request, as a part of it; nil = no call.
 	before func(context.Context) error
 }
 
-// serviceCIDRs returns the resource of the networks of cluster IPs, which not every cluster has.
+// serviceCIDRs returns the resource of ServiceCIDRs, which not every cluster has.
 func serviceCIDRs(client *apiserver.Client, log *slog.Logger) resource {
 	return resource{
 		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(networksOf),
@@ -44,7 +44,7 @@ func serviceCIDRs(client *apiserver.Client, log *slog.Logger) resource {
 	}
 }
 
-// resources returns what the agent of this node must watch.
+// resources returns the resources that the agent of this node must watch.
 func resources(client *apiserver.Client, node string) []resource {
 	return []resource{
 		{
@@ -73,16 +73,16 @@ func resources(client *apiserver.Client, node string) []resource {
 	}
 }
 
-// informer returns an informer of the resource whose requests pass the gate and whose troubles are
-// noted in health.
+// informer returns an informer of the resource. Its requests pass the gate, and health notes its
+// troubles.
 func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, error) {
 	set := func(why trouble) { h.set(r.plural, why) }
 	if r.optional != nil {
-		set = func(trouble) {} // what concerns all resources, the others say too
+		set = func(trouble) {} // the required resources report general troubles too
 	}
 	note := func(ctx context.Context, err error) {
 		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-			// the end of a stream is no trouble: servers close watches every few minutes
+			// The end of a stream is no trouble: servers close watches every few minutes.
 			set(diagnose(err))
 		}
 	}
@@ -103,13 +103,14 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 			err = ask(ctx, &options, func() (err error) { list, err = r.api.ListWithContext(ctx, options); return err })
-			return list, err // an error comes back through the watch error handler
+			return list, err // client-go passes the error to the watch error handler
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
 			err = ask(ctx, &options, func() (err error) { w, err = r.api.WatchWithContext(ctx, options); return err })
 			if err != nil {
 				if options.SendInitialEvents == nil || !apierrors.IsInvalid(err) {
-					// an API server that cannot stream a list is asked for one
+					// An API server that cannot stream a list is no trouble, because client-go then
+					// asks it for a normal list.
 					note(ctx, err)
 				}
 				return nil, err

@@ -31,15 +31,15 @@ type Objects struct {
 	Pods           []*corev1.Pod
 }
 
-// Step is one change of a cluster: objects that are created or replaced, and "namespace/name" of
-// those that are deleted.
+// Step is one change of a cluster: objects that are created or replaced, and the "namespace/name"
+// of objects that are deleted.
 type Step struct {
 	Apply         Objects
 	DeleteService []string
 	DeleteSlice   []string
 }
 
-// nodeOf makes the node of a case an object.
+// nodeOf returns the Node object of a case.
 func nodeOf(n *casefile.Node) *corev1.Node {
 	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, a := range n.Addresses {
@@ -62,7 +62,8 @@ func objectsOf(o casefile.Objects, node *casefile.Node) (out Objects) {
 	return out
 }
 
-// Cases returns the clusters of the acceptance cases; the test is skipped where they are not there.
+// Cases returns the clusters of the acceptance cases. It skips the test if the acceptance material
+// is missing.
 func Cases(t testing.TB) (out []Case) {
 	t.Helper()
 	for _, c := range casefile.Load(t).Cases {
@@ -77,8 +78,8 @@ func Cases(t testing.TB) (out []Case) {
 	return out
 }
 
-// Dump returns the dump of a real cluster of the acceptance material; the test is skipped where it
-// is not there.
+// Dump returns the dump of a real cluster in the acceptance material. It skips the test if the
+// material is missing.
 func Dump(t testing.TB) []byte {
 	t.Helper()
 	return casefile.Read(t, "real-cluster-shop.yaml")
@@ -122,7 +123,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// All returns the objects as a fake clientset takes them.
+// All returns the objects in the form in which a fake clientset takes them.
 func (o Objects) All() []runtime.Object {
 	var out []runtime.Object
 	for _, s := range o.Services {

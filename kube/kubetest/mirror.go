@@ -13,20 +13,20 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// T is what this package needs of testing.TB, so that property tests can give it too.
+// T is the part of testing.TB that this package needs. Property tests have it too.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Mirror is a kube.Sink that holds what its source delivered, as the registry of the troupe does.
-// It is safe for concurrent use.
+// Mirror is a kube.Sink that keeps everything its source delivered, like the registry of the
+// troupe. It is safe for concurrent use.
 type Mirror struct {
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced with every call
+	changed  chan struct{} // closed and replaced at every call
 	services map[string]*messages.ServiceInput
-	// as they were when they came, to see forbidden changes
+	// Copies of the delivered values, to find forbidden changes of them.
 	copies    map[string]*messages.ServiceInput
 	node      *messages.NodeInput
 	highest   uint64
@@ -128,13 +128,13 @@ func (m *Mirror) Health(h kube.Health) {
 	})
 }
 
-// View is a consistent look into a Mirror.
+// View is the consistent state of a Mirror at one moment.
 type View struct {
-	// Services and Node are what the source delivered last.
+	// Services holds the value of each service that the source delivered last.
 	Services map[string]*messages.ServiceInput
-	// Node is nil before the first snapshot.
+	// Node is the value that the source delivered last; nil before the first snapshot.
 	Node *messages.NodeInput
-	// Snapshots and Updates count the calls of Snapshot, and of ServiceChanged and NodeChanged.
+	// Snapshots counts the calls of Snapshot, Updates the calls of ServiceChanged and NodeChanged.
 	Snapshots, Updates int
 	// Healths are all calls of Health, oldest first.
 	Healths []kube.Health
@@ -143,7 +143,7 @@ type View struct {
 // Healthy reports whether the last health was good.
 func (v View) Healthy() bool { return len(v.Healths) > 0 && v.Healths[len(v.Healths)-1].OK }
 
-// View returns what the Mirror holds now.
+// View returns the current state of the Mirror.
 func (m *Mirror) View() View {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,8 +156,8 @@ func (m *Mirror) view() View {
 	}
 }
 
-// Wait waits until the condition holds and returns the view it held for; it fails the test after 10
-// seconds.
+// Wait waits until the condition is true and returns the view for which it is true. It fails the
+// test after 10 seconds.
 func (m *Mirror) Wait(t T, what string, condition func(View) bool) View {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
@@ -207,7 +207,7 @@ func Meaning(in *messages.Snapshot) *messages.Snapshot {
 	return out
 }
 
-// Snapshot returns what the view holds in the form of a snapshot.
+// Snapshot returns the content of the view as a snapshot.
 func (v View) Snapshot() *messages.Snapshot {
 	out := &messages.Snapshot{Node: v.Node, Complete: true}
 	for _, key := range slices.Sorted(maps.Keys(v.Services)) {

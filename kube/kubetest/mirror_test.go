@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// reports collects what a test would fail with.
+// reports collects the failures of a test.
 type reports []string
 
 func (*reports) Helper() {}
@@ -23,7 +23,7 @@ func input(key string, generation uint64) *messages.ServiceInput {
 	return &messages.ServiceInput{Key: key, Generation: generation, Service: &messages.Service{Name: key}}
 }
 
-// TestMirrorSeesBrokenRules: a check that never fails would be worth nothing.
+// TestMirrorSeesBrokenRules: the Mirror reports each broken rule, so its checks are effective.
 func TestMirrorSeesBrokenRules(t *testing.T) {
 	complete := &messages.Snapshot{Complete: true, Generation: 5, Services: []*messages.ServiceInput{input("a/a", 3)}, Node: &messages.NodeInput{}}
 	for name, c := range map[string]struct {
@@ -83,7 +83,8 @@ func TestMirrorHoldsWhatCame(t *testing.T) {
 	m.Check(t)
 }
 
-// TestObjectsOfTheAcceptanceMaterial: the loaders find what the material says of itself.
+// TestObjectsOfTheAcceptanceMaterial: the loaders find as many cases and objects as the material
+// lists.
 func TestObjectsOfTheAcceptanceMaterial(t *testing.T) {
 	steps := 0
 	cases := kubetest.Cases(t)

@@ -2,12 +2,12 @@ package mirror
 
 import "time"
 
-// Clock gives a Source the time and calls it later. A simulation on one goroutine brings its own;
-// its AfterFunc calls f inline when the time has come.
+// Clock tells a Source the time and calls it later. A simulation on one goroutine has a Clock of
+// its own, whose AfterFunc calls f on that goroutine when the time has come.
 type Clock interface {
 	// Now is the current time.
 	Now() time.Time
-	// AfterFunc calls f once, d from now. f does not block, except for the disk.
+	// AfterFunc calls f once, after d. f blocks only on the disk.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FormatVersion is the version of the format of the files. It changes when an older agent would
-// misread a newer file; fields that are added to the messages do not.
+// FormatVersion is the version of the file format. It changes only when an older agent would
+// misread a newer file. New fields in the messages do not change it.
 const FormatVersion = 1
 
 // A file is a header, the message in protobuf, and the SHA-256 of both. Numbers are big-endian.
@@ -22,8 +22,7 @@ const (
 	headerSize = len(magic) + 4 + 4 + 8 // magic, version, kind, length of the message
 )
 
-// kind says which message a file holds, so that files under wrong names are not taken for each
-// other.
+// kind says which message a file holds, so that files under swapped names are not misread.
 type kind uint32
 
 const (
@@ -31,12 +30,12 @@ const (
 	kindClaim    kind = 2 // messages.MirroredClaim
 )
 
-// Errors of decoding; both mean that the file cannot be used.
+// Errors of decoding. Both mean that the file cannot be used.
 var (
-	// ErrDamaged says that the bytes are not what was written.
+	// ErrDamaged says that the bytes differ from the bytes that were written.
 	ErrDamaged = errors.New("the file is damaged")
-	// ErrVersion says that the file is of another version of the format, or holds something else.
-	ErrVersion = errors.New("the file is of another version")
+	// ErrVersion says that the file has another version of the format, or holds another message.
+	ErrVersion = errors.New("the file has another version")
 )
 
 // encode makes the bytes of a file. The same message gives the same bytes.
@@ -60,9 +59,9 @@ func decode(data []byte, k kind, into proto.Message) error {
 	case len(data) < headerSize+sha256.Size:
 		return fmt.Errorf("%w: it has only %d bytes", ErrDamaged, len(data))
 	case string(data[:len(magic)]) != magic:
-		return fmt.Errorf("%w: it does not begin as a mirror does", ErrDamaged)
+		return fmt.Errorf("%w: it does not begin like a mirror", ErrDamaged)
 	}
-	// The version comes before the checksum: a newer format may have another one.
+	// The version is checked before the checksum, because a newer format may have another checksum.
 	if version := binary.BigEndian.Uint32(data[8:]); version != FormatVersion {
 		return fmt.Errorf("%w: %d, expected %d", ErrVersion, version, FormatVersion)
 	}
@@ -74,7 +73,7 @@ func decode(data []byte, k kind, into proto.Message) error {
 		return fmt.Errorf("%w: the checksum does not fit", ErrDamaged)
 	}
 	if got := kind(binary.BigEndian.Uint32(data[12:])); got != k {
-		return fmt.Errorf("%w: it holds something of kind %d, expected %d", ErrVersion, got, k)
+		return fmt.Errorf("%w: it holds a message of kind %d, expected %d", ErrVersion, got, k)
 	}
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body[headerSize:], into); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -82,8 +81,8 @@ func decode(data []byte, k kind, into proto.Message) error {
 	return nil
 }
 
-// decodeMirror reads a state and makes it one of an earlier run: not complete, and older than
-// whatever a source says.
+// decodeMirror reads a state and marks it as the state of an earlier run: not complete, and older
+// than every delivery of a source.
 func decodeMirror(data []byte) (*messages.Mirror, error) {
 	m := &messages.Mirror{}
 	if err := decode(data, kindSnapshot, m); err != nil {
@@ -95,7 +94,7 @@ func decodeMirror(data []byte) (*messages.Mirror, error) {
 	if m.Snapshot.Node == nil {
 		m.Snapshot.Node = &messages.NodeInput{}
 	}
-	// The generations belong to the run that saved them; those of this run start again.
+	// The saved generations belong to the earlier run; this run counts from the start.
 	m.Snapshot.Complete, m.Snapshot.Generation, m.Snapshot.Node.Generation = false, 0, 0
 	last := ""
 	for _, in := range m.Snapshot.Services {
@@ -109,7 +108,7 @@ func decodeMirror(data []byte) (*messages.Mirror, error) {
 	return m, nil
 }
 
-// decodeClaim reads a claim; one without an ID is none.
+// decodeClaim reads a claim. A claim without an ID is damaged.
 func decodeClaim(data []byte) (*messages.MirroredClaim, error) {
 	m := &messages.MirroredClaim{}
 	if err := decode(data, kindClaim, m); err != nil {

@@ -32,8 +32,8 @@ func encoded(t testing.TB, k kind, m proto.Message) []byte {
 	return data
 }
 
-// TestDecodeIsTheInverse of encode, but for what means nothing to another run; and the same state
-// gives the same bytes.
+// TestDecodeIsTheInverse: decode is the inverse of encode, except for fields without meaning in
+// another run. The same state gives the same bytes.
 func TestDecodeIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMirror(t)
@@ -102,7 +102,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryDamageIsSeen: no file that is cut off anywhere, and none with any bit turned, is read.
+// TestEveryDamageIsSeen: a file that is cut off anywhere, or has a wrong bit, is never read.
 func TestEveryDamageIsSeen(t *testing.T) {
 	whole := encoded(t, kindSnapshot, &messages.Mirror{Revision: 1, Node: "n1", Snapshot: cluster("a", service("web", 1))})
 	seen := func(what string, at int, data []byte) {
@@ -120,7 +120,7 @@ func TestEveryDamageIsSeen(t *testing.T) {
 	}
 }
 
-// TestFieldsOfANewerVersionAreDropped: an older agent reads what a newer one has saved, as long as
+// TestFieldsOfANewerVersionAreDropped: an older agent reads the files of a newer agent, as long as
 // the format is the same.
 func TestFieldsOfANewerVersionAreDropped(t *testing.T) {
 	m := &messages.Mirror{Revision: 3, Snapshot: cluster("a")}
@@ -132,8 +132,9 @@ func TestFieldsOfANewerVersionAreDropped(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no bytes stop the process; what is read is a state of an earlier run, and saving it
-// gives the same state again. The checksum is made to fit, so that what is behind it is reached.
+// FuzzDecode: no bytes stop the process. A decoded state is marked as the state of an earlier run,
+// and saving it gives the same state again. The test corrects the checksum, so that the code after
+// the check is reached.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, kindSnapshot, &messages.Mirror{Revision: 1, Node: "n1", Snapshot: cluster("a", service("web", 1))}))
 	f.Add(encoded(f, kindClaim, &messages.MirroredClaim{Id: 1, Node: "n1"}))

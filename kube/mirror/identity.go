@@ -19,17 +19,17 @@ func clusterOf(s *messages.Snapshot) string {
 	return ""
 }
 
-// identity is what is remembered of a state to tell whether another one is of the same cluster.
+// identity is the part of a state by which a later state is recognised as one of the same cluster.
 type identity struct {
 	node, source string
 	cluster      string          // for people
-	uids         map[string]bool // of the nodes, and of the Service default/kubernetes
+	uids         map[string]bool // UIDs of the nodes and of the Service default/kubernetes
 	services     int
 	revision     uint64
 	saved        int64
 }
 
-// identify takes the identity out of a state, so that the state itself can go.
+// identify returns the identity of a state, so that the state itself need not stay in memory.
 func identify(m *messages.Mirror) *identity {
 	id := &identity{
 		node: m.GetNode(), source: m.GetSource(), cluster: m.GetCluster(), uids: map[string]bool{},
@@ -38,7 +38,8 @@ func identify(m *messages.Mirror) *identity {
 	if id.cluster != "" {
 		id.uids[id.cluster] = true
 	}
-	// All nodes, because the Service default/kubernetes or this node may have been made anew.
+	// All nodes count, because the Service default/kubernetes or this node may have been created
+	// again.
 	for _, n := range m.GetSnapshot().GetNode().GetNodes() {
 		if uid := n.GetUid(); uid != "" {
 			id.uids[uid] = true
@@ -47,10 +48,10 @@ func identify(m *messages.Mirror) *identity {
 	return id
 }
 
-// same reports whether two states are of one cluster. A node that was made anew, or all of them but
-// one, and even a default/kubernetes that was made anew change nothing.
+// same reports whether two states belong to one cluster. One common UID is enough, so the answer
+// does not change when default/kubernetes, or all nodes except one, are created again.
 func (id *identity) same(other *identity) bool {
-	// YAML written by hand has no UIDs; the place it was read from is the next best sign.
+	// YAML written by hand has no UIDs. Then the place from which it was read decides.
 	if len(id.uids) == 0 || len(other.uids) == 0 {
 		return id.source == other.source
 	}
@@ -62,13 +63,14 @@ func (id *identity) same(other *identity) bool {
 	return false
 }
 
-// usable returns why a state must not be served on a node; nil = it may. Which cluster the source
-// leads to is not known before it answers.
+// usable returns the reason why a state must not be served on a node; nil if it may be served. It
+// does not compare clusters, because the cluster of the source is not known before the source
+// answers.
 func (id *identity) usable(node string) error {
-	// Pods and node addresses are those of one node: a disk that was moved must not serve them
-	// elsewhere.
+	// The pods and node addresses belong to one node. A disk that was moved must not serve them on
+	// another node.
 	if id.node != node {
-		return fmt.Errorf("it is of node %q", id.node)
+		return fmt.Errorf("it belongs to node %q", id.node)
 	}
 	return nil
 }

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// freshen is how often an unchanged state is saved again, so that its time tells how long ago
-	// the source confirmed it.
+	// freshen is the interval at which an unchanged state is saved again, so that its time tells
+	// when the source last confirmed it.
 	freshen = time.Hour
-	// share is how many times the duration of a save the pause after it lasts: saves must leave a
-	// slow disk to others.
+	// share is the length of the pause after a save, in multiples of the duration of the save: on a
+	// slow disk saves must leave time for other programs.
 	share = 20
-	// retry is how many delays later a save that failed is tried again.
+	// retry is the time after which a failed save is tried again, in multiples of Delay.
 	retry = 5
 )
 
-// state is what the real source has delivered. It has no lock and no clock of its own.
+// state is the state that the real source has delivered. It has no lock and no clock of its own.
 type state struct {
 	services map[string]*messages.ServiceInput
 	node     *messages.NodeInput
-	complete bool      // there was a Snapshot
+	complete bool      // a Snapshot was delivered
 	blind    bool      // the source reports that it does not see changes
-	empty    time.Time // since when a source that is not blind has no service; zero = it has some
+	empty    time.Time // since this time the source, not blind, has no service; zero = it has some
 }
 
 // newState returns the state of a source that has delivered nothing.
 func newState() state { return state{services: map[string]*messages.ServiceInput{}} }
 
-// service takes one value.
+// service records the new value of one service.
 func (s *state) service(in *messages.ServiceInput, now time.Time) {
 	if in.GetService() == nil && len(in.GetSlices()) == 0 {
 		delete(s.services, in.GetKey())
@@ -42,8 +42,8 @@ func (s *state) service(in *messages.ServiceInput, now time.Time) {
 	s.noteEmpty(now)
 }
 
-// replace takes a complete list and reports whether it differs from the state. Unchanged values are
-// shared between lists.
+// replace records a complete list and reports whether it differs from the state. Unchanged values
+// are shared between lists.
 func (s *state) replace(m *messages.Snapshot, now time.Time) bool {
 	before, node, first := s.services, s.node, !s.complete
 	s.services, s.node, s.complete = make(map[string]*messages.ServiceInput, len(m.GetServices())), m.GetNode(), true
@@ -54,13 +54,13 @@ func (s *state) replace(m *messages.Snapshot, now time.Time) bool {
 	return first || node != s.node || !maps.Equal(before, s.services)
 }
 
-// healthy takes a report of the source.
+// healthy records a health report of the source.
 func (s *state) healthy(ok bool, now time.Time) {
 	s.blind = !ok
 	s.noteEmpty(now)
 }
 
-// noteEmpty keeps the time since when there is no service.
+// noteEmpty keeps the time since which there is no service.
 func (s *state) noteEmpty(now time.Time) {
 	switch {
 	case !s.complete || s.blind || len(s.services) > 0:
@@ -82,10 +82,10 @@ func (s *state) collect() *messages.Snapshot {
 // saves is the schedule of the saves.
 type saves struct {
 	timer   Timer         // nil = none is scheduled: a save is under way, or Run has ended
-	due     time.Time     // of timer
-	pause   time.Duration // from a change to its save
-	changes uint64        // of the state so far
-	saved   uint64        // the changes that are on the disk
+	due     time.Time     // time at which timer fires
+	pause   time.Duration // time from a change to its save
+	changes uint64        // number of changes of the state so far
+	saved   uint64        // number of these changes that are on the disk
 	ended   bool          // Run ends
 }
 
@@ -97,9 +97,9 @@ func (s *Source) changed() {
 	}
 }
 
-// saveIn schedules a save, unless an earlier one is. The lock must be held.
+// saveIn schedules a save, unless an earlier save is scheduled. The lock must be held.
 func (s *Source) saveIn(d time.Duration) {
-	// An earlier save stays: changes must not push it back again and again.
+	// An earlier save stays, so that changes cannot postpone it again and again.
 	at := s.cfg.Clock.Now().Add(d)
 	if s.saves.timer != nil {
 		if !at.Before(s.saves.due) {
@@ -118,7 +118,7 @@ func (s *Source) scheduledSave() {
 	var ended bool
 	s.locked(func() {
 		if s.saves.timer != nil {
-			// this call may be of an older timer that fired while it was replaced
+			// This call may come from an older timer that fired while it was replaced.
 			s.saves.timer.Stop()
 		}
 		s.saves.timer, changes, ended = nil, s.saves.changes, s.saves.ended
@@ -152,8 +152,8 @@ func (s *Source) lastSave() {
 	s.save()
 }
 
-// save saves the state if it is news, or if a source that is not blind confirms it. It returns when
-// to save again. The caller holds saving.
+// save saves the state if it has changed, or if a source that is not blind confirms it. It returns
+// the time until the next save. The caller holds saving.
 func (s *Source) save() (next time.Duration) {
 	var m *messages.Mirror
 	var empty time.Time
@@ -188,7 +188,7 @@ func (s *Source) save() (next time.Duration) {
 	return again
 }
 
-// next is the revision after this one.
+// next returns the revision after this one.
 func (id *identity) next() uint64 {
 	if id == nil {
 		return 1
@@ -196,8 +196,8 @@ func (id *identity) next() uint64 {
 	return id.revision + 1
 }
 
-// refuse returns why a state must not replace the one on the disk, and when that may have changed;
-// nil = it may.
+// refuse returns the reason why a state must not replace the state on the disk, and the time after
+// which to ask again. A nil error means that it may replace it.
 func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, why string, err error) {
 	have := s.disk
 	if have != nil && !have.same(now) {
@@ -206,7 +206,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 		if err != nil {
 			return retry * s.cfg.Delay, "failed", err
 		}
-		text := fmt.Sprintf("the local mirror of %s was of another cluster (%s, this one is %s); it is kept as %s",
+		text := fmt.Sprintf("the local mirror of %s belonged to another cluster (%s, this one is %s); it is kept as %s",
 			savedAt(have.saved), called(have), called(now), path)
 		s.log.Error(text)
 		s.locked(func() {
@@ -216,7 +216,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 		s.disk = nil
 		return 0, "", nil
 	}
-	// Only the loss of all services is suspicious; a cluster may well lose some.
+	// Only the loss of all services is suspicious; a cluster often loses some.
 	if have == nil || have.services == 0 || now.services > 0 {
 		return 0, "", nil
 	}
@@ -227,11 +227,11 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 	if left <= 0 {
 		return 0, "", nil
 	}
-	return left, "empty", fmt.Errorf("the source has no service at all, so none is served: the copy of %s on disk keeps its %d until that has lasted %s",
+	return left, "empty", fmt.Errorf("the source has no service, so none is served; the copy of %s on disk keeps its %d services until the source has been empty for %s",
 		savedAt(have.saved), have.services, s.cfg.ConfirmEmpty)
 }
 
-// called names a cluster for people.
+// called returns a name of the cluster for people.
 func called(id *identity) string {
 	if id.cluster != "" {
 		return id.cluster
@@ -239,7 +239,7 @@ func called(id *identity) string {
 	return id.source
 }
 
-// outcome reports the result of a save, if it has changed.
+// outcome reports the result of a save if it differs from the previous result.
 func (s *Source) outcome(problem string) {
 	s.locked(func() {
 		if problem == s.saveProblem {

@@ -50,7 +50,7 @@ func cluster(name string, services ...*messages.ServiceInput) *messages.Snapshot
 	}
 }
 
-// anyMirror draws a state as a source could deliver it.
+// anyMirror draws a state that a source could deliver.
 func anyMirror(t *rapid.T) *messages.Mirror {
 	text := rapid.StringMatching(`[a-z0-9]{1,8}`)
 	names := rapid.SliceOfNDistinct(text, 0, 6, rapid.ID[string]).Draw(t, "names")
@@ -76,7 +76,7 @@ func anyMirror(t *rapid.T) *messages.Mirror {
 	}
 }
 
-// earlier is a state as a later run reads it: not complete, all generations 0.
+// earlier returns the state in the form that a later run reads: not complete, all generations 0.
 func earlier(m *messages.Mirror) *messages.Mirror {
 	out := proto.CloneOf(m)
 	out.Snapshot.Complete, out.Snapshot.Generation, out.Snapshot.Node.Generation = false, 0, 0

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// simulated is a Clock that moves when the test says so and calls inline, as a simulation on one
-// goroutine does.
+// simulated is a Clock that only the test moves. It calls on the goroutine of the test, as in a
+// simulation on one goroutine.
 type simulated struct {
 	now    time.Time
 	timers []*simulatedTimer
@@ -57,7 +57,7 @@ func (c *simulated) pass(d time.Duration) {
 	c.now = end
 }
 
-// inline is a real source that plays its story within Run.
+// inline is a real source that makes all its deliveries within Run.
 type inline struct{ play func(kube.Sink) }
 
 // Run satisfies kube.Source.

@@ -19,33 +19,34 @@ import (
 
 // Config of a Source. The zero value of a duration means its default.
 type Config struct {
-	// Node is the name of this node: a state of another one is not served.
+	// Node is the name of this node. The state of another node is not served.
 	Node string
-	// Origin is where the real source reads, as in messages.Mirror.source.
+	// Origin is the place that the real source reads, as in messages.Mirror.source.
 	Origin string
-	// Grace is how long the real source may take for its first Snapshot before the mirror is
+	// Grace is the time that the real source has for its first Snapshot before the mirror is
 	// served. Default 5 s.
 	Grace time.Duration
-	// ConfirmEmpty is how long a healthy source must have no service before the mirror forgets
-	// those it has. Default 10 min.
+	// ConfirmEmpty is the time for which a healthy source must have no service before the mirror
+	// forgets its services. Default 10 min.
 	ConfirmEmpty time.Duration
-	// Delay is the time from the first change of several to the save, and the least time between
+	// Delay is the time from the first of several changes to the save, and the least time between
 	// two saves. Default 2 s.
 	Delay time.Duration
 	// Observer feeds the metrics; nil = none.
 	Observer Observer
-	// Clock is that of a simulation; nil = the time of the machine.
+	// Clock is the clock of a simulation; nil = the clock of the machine.
 	Clock Clock
 }
 
 // Observer counts for the metrics. Its methods must not block.
 type Observer interface {
-	// MirrorServing is called when the mirror begins and ends to serve its state in place of the
+	// MirrorServing is called when the mirror starts and stops serving its state in place of the
 	// source.
 	MirrorServing(on bool)
 	// MirrorSaved is called when a state has been saved.
 	MirrorSaved(at time.Time)
-	// MirrorNotSaved is called when a state was not saved, and why: "failed", "empty" or "foreign".
+	// MirrorNotSaved is called with the reason when a state was not saved: "failed", "empty" or
+	// "foreign".
 	MirrorNotSaved(why string)
 }
 
@@ -61,7 +62,7 @@ func (uncounted) MirrorSaved(time.Time) {}
 // MirrorNotSaved satisfies Observer.
 func (uncounted) MirrorNotSaved(string) {}
 
-// phase of a Source; it only grows.
+// phase is the phase of a Source; it only grows.
 type phase int
 
 const (
@@ -77,28 +78,29 @@ type Source struct {
 	store *Store
 	cfg   Config
 	log   *slog.Logger
-	asked atomic.Bool // a Refresh has not been answered yet
+	asked atomic.Bool // a Refresh waits for its answer
 
 	mu    sync.Mutex // orders the calls of the sink; never held across I/O
 	sink  kube.Sink  // nil before and after Run
 	phase phase
-	// state of an earlier run that can be served; nil = none, or the real source has delivered
+	// State of an earlier run that can be served; nil = none, or the real source has delivered.
 	earlier  *messages.Mirror
 	source   *kube.Health // last report of the real source; nil = none yet
 	reported *kube.Health // last report to the sink
 	state    state
-	// Problems of the mirror itself: with the files that were found, and with the last save.
+	// Problems of the mirror itself: problem with the files of earlier runs, saveProblem with the
+	// last save.
 	problem, saveProblem string
 	saves                saves
 
 	saving sync.Mutex // one save at a time; held across I/O
-	disk   *identity  // of the state on the disk; nil = there is none. Guarded by saving
+	disk   *identity  // identity of the state on the disk; nil = none. Guarded by saving
 }
 
 var _ kube.Source = (*Source)(nil)
 
-// New reads the saved state and returns a source for it. It never fails: a mirror that cannot be
-// used is logged and reported as health, and the source works without it.
+// New reads the saved state and returns a Source. It never fails: a mirror that cannot be used is
+// logged and reported through Health, and the source works without it.
 func New(inner kube.Source, store *Store, cfg Config, log *slog.Logger) *Source {
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
 	cfg.ConfirmEmpty = cmp.Or(cfg.ConfirmEmpty, 10*time.Minute)
@@ -114,7 +116,7 @@ func New(inner kube.Source, store *Store, cfg Config, log *slog.Logger) *Source 
 	return s
 }
 
-// load takes the state of an earlier run.
+// load reads the state of an earlier run.
 func (s *Source) load() {
 	if err := s.store.Clean(); err != nil {
 		s.log.Warn("unfinished saves not removed", "err", err)
@@ -134,7 +136,7 @@ func (s *Source) load() {
 	s.log.Error("start without the local mirror", "err", err)
 }
 
-// Earlier returns the objects that an earlier run has read at the same place, nil if there are
+// Earlier returns the objects that an earlier run has read from the same place, nil if there are
 // none. It must be called before Run.
 func (s *Source) Earlier() *normalize.Objects {
 	if s.earlier == nil || s.earlier.GetSource() != s.cfg.Origin {
@@ -168,12 +170,12 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	return err
 }
 
-// Refresh satisfies kube.Source. While the mirror serves it repeats its Snapshot: a restarted watch
-// has none.
+// Refresh satisfies kube.Source. While the mirror serves, Refresh repeats its Snapshot, because a
+// restarted watch has none.
 func (s *Source) Refresh() {
 	s.inner.Refresh()
-	// A burst of requests is one Snapshot. The call is deferred, because Refresh must not call the
-	// sink.
+	// A burst of requests gets one Snapshot. The clock calls later, because Refresh must not call
+	// the sink.
 	if s.asked.Swap(true) {
 		return
 	}
@@ -194,7 +196,7 @@ func (s *Source) locked(do func()) {
 	do()
 }
 
-// serve begins to deliver the saved state, unless the real source has delivered or there is none.
+// serve starts to deliver the saved state, unless there is none or the real source has delivered.
 func (s *Source) serve() {
 	if s.phase != waiting || s.earlier == nil || s.sink == nil {
 		return
@@ -231,7 +233,7 @@ func (s *Source) report() {
 		now.OK, now.AsOf = false, time.Unix(0, s.earlier.GetSaved())
 		now.Reason = "from the local mirror of " + savedAt(s.earlier.GetSaved()) + ": " + cmp.Or(now.Reason, "the source has not delivered anything yet")
 	case s.phase == waiting && s.source == nil:
-		return // a source that starts is neither good nor bad
+		return // a source that starts is neither healthy nor unhealthy
 	}
 	// A problem of the mirror is a warning: the source itself works.
 	now.Reason = join(now.Reason, s.problem, s.saveProblem)
@@ -247,7 +249,7 @@ func join(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }
 
-// savedAt is the time of a save for people.
+// savedAt returns the time of a save as text for people.
 func savedAt(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339) }
 
 // intake is the sink of the real source.
@@ -279,8 +281,8 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 		if m.GetComplete() && s.state.replace(m, s.cfg.Clock.Now()) {
 			s.changed()
 		}
-		// The sink gets the Snapshot before the health: it must not be ready on the state of an
-		// earlier run.
+		// The sink gets the Snapshot before the health. Otherwise the agent would become ready with
+		// the state of an earlier run.
 		s.sink.Snapshot(m)
 		if m.GetComplete() {
 			s.goLive()

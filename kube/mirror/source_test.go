@@ -50,8 +50,8 @@ func (s *scripted) Run(ctx context.Context, sink kube.Sink) error {
 // Refresh satisfies kube.Source.
 func (s *scripted) Refresh() { s.refreshed++ }
 
-// receiver is a sink that takes deliveries as the actors do: newer generations win, only a complete
-// list removes.
+// receiver is a sink that handles deliveries like the actors: newer generations win, and only a
+// complete list removes services.
 type receiver struct {
 	mu       sync.Mutex
 	services map[string]*messages.ServiceInput
@@ -161,8 +161,8 @@ type run struct {
 	source *Source
 }
 
-// release makes what this test has read so far come before what timers of the source do from now
-// on; virtual time alone does not.
+// release orders the reads of this test before later calls of the source's timers, for the race
+// detector. Virtual time alone does not.
 func (p *run) release() {
 	p.source.mu.Lock()
 	defer p.source.mu.Unlock()
@@ -227,7 +227,7 @@ func (p *run) knows(complete bool, services ...string) {
 	}
 }
 
-// health compares what was said last: reason is part of it, "" = nothing.
+// health compares the last health: its reason must contain the text; "" = no reason.
 func (p *run) health(ok bool, reason string) {
 	p.Helper()
 	said := strings.Contains(p.sink.reason, reason) && (reason != "" || p.sink.reason == "")
@@ -236,7 +236,7 @@ func (p *run) health(ok bool, reason string) {
 	}
 }
 
-// holds compares what is on the disk.
+// holds compares the content of the disk.
 func (p *run) holds(services ...string) *messages.Mirror {
 	p.Helper()
 	m, err := NewStore("d", p.disk).Snapshot()
@@ -286,8 +286,7 @@ func TestTheMirrorServesWhenTheSourceIsLate(t *testing.T) {
 			p.Errorf("%d saves, %d lists", p.counts.saved, p.sink.lists)
 		}
 
-		// The source comes, with its own count of generations, without one service and with a new
-		// one.
+		// The source delivers, with generations of its own, without one service and with a new one.
 		p.delivers(cluster("a", service("new", 1), service("web", 2)))
 		p.knows(true, "shop/new", "shop/web")
 		p.health(true, "")
@@ -308,7 +307,7 @@ func TestTheMirrorServesWhenTheSourceSeesNothing(t *testing.T) {
 		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: services: connection refused")
 		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "services: no route"}) })
 		p.health(false, "no route")
-		// it sees, but it has not listed yet
+		// the source is healthy, but it has not listed yet
 		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) })
 		p.health(false, "has not delivered anything yet")
 		p.delivers(cluster("a", service("web", 1)))
@@ -322,7 +321,8 @@ func TestTheMirrorServesWhenTheSourceSeesNothing(t *testing.T) {
 	})
 }
 
-// TestRefreshIsAnswered while the mirror serves, too: a restarted watch has no Snapshot.
+// TestRefreshIsAnswered: Refresh is answered also while the mirror serves, because a restarted
+// watch has no Snapshot.
 func TestRefreshIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, sink := newScripted(), &receiver{services: map[string]*messages.ServiceInput{}}
@@ -369,7 +369,7 @@ func TestASourceInTimeIsPassedOn(t *testing.T) {
 	})
 }
 
-// TestChangesAreSaved: together, a moment later, not more often than that, and at the end.
+// TestChangesAreSaved: changes are saved together, after Delay, not more often, and at the end.
 func TestChangesAreSaved(t *testing.T) {
 	disk := durabletest.New()
 	withSource(t, disk, func(p *run) {
@@ -395,7 +395,7 @@ func TestChangesAreSaved(t *testing.T) {
 		p.delivers(&messages.Snapshot{Services: same.GetServices(), Node: same.GetNode(), Complete: true, Generation: 2000})
 		p.passes(10 * time.Second)
 		if p.counts.saved != before+1 {
-			// the node is another value, the second list says nothing new
+			// the node has a new value; the second list changes nothing
 			p.Errorf("%d saves for nothing", p.counts.saved-before)
 		}
 		p.says(func(s kube.Sink) { s.ServiceChanged(service("late", 3000)) })
@@ -407,7 +407,8 @@ func TestChangesAreSaved(t *testing.T) {
 	})
 }
 
-// TestAnUnchangedStateStaysFresh: its time tells how long ago the source confirmed it.
+// TestAnUnchangedStateStaysFresh: an unchanged state is saved again, because its time tells when
+// the source confirmed it.
 func TestAnUnchangedStateStaysFresh(t *testing.T) {
 	withSource(t, durabletest.New(), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
@@ -427,8 +428,8 @@ func TestAnUnchangedStateStaysFresh(t *testing.T) {
 	})
 }
 
-// TestAnEmptySnapshotIsNotBelievedAtOnce: the receiver gets it, the mirror keeps what it has until
-// the emptiness has lasted.
+// TestAnEmptySnapshotIsNotBelievedAtOnce: the receiver gets the empty Snapshot. The mirror keeps
+// its services until the source has been empty long enough.
 func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 	disk := saved(t, service("api", 8), service("web", 9))
 	withSource(t, disk, func(p *run) {
@@ -436,14 +437,14 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 		p.knows(true)
 		p.passes(3 * time.Second)
 		p.holds("shop/api", "shop/web")
-		p.health(true, "the source has no service at all, so none is served: the copy of 2026-01-02T03:04:05Z on disk keeps its 2 until that has lasted 10m0s")
+		p.health(true, "the source has no service, so none is served; the copy of 2026-01-02T03:04:05Z on disk keeps its 2 services until the source has been empty for 10m0s")
 		p.passes(5 * time.Minute)
 	})
-	withSource(t, disk, func(p *run) { // not at the end either, and the time begins anew
+	withSource(t, disk, func(p *run) { // not at the end either, and the time starts again
 		p.delivers(cluster("a"))
 		p.passes(9 * time.Minute)
 		p.holds("shop/api", "shop/web")
-		// nor while the source does not see what happens
+		// nor while the source sees no changes
 		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "gone"}) })
 		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) })
 		p.passes(9 * time.Minute)
@@ -468,7 +469,7 @@ func TestAServiceEndsTheEmptiness(t *testing.T) {
 	})
 }
 
-// TestTheLastServiceOfOneRun is forgotten by the same rule, not only at the start.
+// TestTheLastServiceOfOneRun: the same rule applies when the last service vanishes during a run.
 func TestTheLastServiceOfOneRun(t *testing.T) {
 	withSource(t, durabletest.New(), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
@@ -481,8 +482,8 @@ func TestTheLastServiceOfOneRun(t *testing.T) {
 	})
 }
 
-// TestAnotherClusterDoesNotReplaceTheMirror: it is put aside, and the new cluster gets a mirror of
-// its own.
+// TestAnotherClusterDoesNotReplaceTheMirror: the old mirror is put aside, and the new cluster gets
+// a mirror of its own.
 func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	withSource(t, disk, func(p *run) {
@@ -491,7 +492,7 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 		p.delivers(cluster("b", service("other", 1)))
 		p.knows(true, "shop/other")
 		p.passes(3 * time.Second)
-		p.health(true, "was of another cluster")
+		p.health(true, "belonged to another cluster")
 		p.health(true, "it is kept as d/snapshot.foreign")
 		if m := p.holds("shop/other"); m.GetRevision() != 1 {
 			p.Errorf("revision %d", m.GetRevision())
@@ -505,14 +506,15 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 	}
 }
 
-// TestAnEmptyForeignClusterIsForeign: it is not taken for our own that has lost everything.
+// TestAnEmptyForeignClusterIsForeign: an empty foreign cluster is not mistaken for this cluster
+// without its data.
 func TestAnEmptyForeignClusterIsForeign(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("b"))
 		p.passes(3 * time.Second)
 		p.holds()
-		p.health(true, "was of another cluster")
+		p.health(true, "belonged to another cluster")
 	})
 	if disk.Content("d/snapshot.foreign") == nil {
 		t.Error("it is not kept")
@@ -526,10 +528,10 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data []byte
 		says string
-		file string // where it is in the end
+		file string // final path
 	}{
 		"damaged":         {[]byte("garbage"), "d/snapshot: the file is damaged: it has only 7 bytes; it is kept as d/snapshot.damaged", "d/snapshot.damaged"},
-		"of another node": {ofNode("n2"), `local mirror not used: it is of node "n2"`, ""},
+		"of another node": {ofNode("n2"), `local mirror not used: it belongs to node "n2"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := durabletest.New()
@@ -553,7 +555,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestADiskThatFails shows, and does not stop anything; what could not be saved is saved later.
+// TestADiskThatFails: a failing disk is reported and stops nothing. The state is saved later.
 func TestADiskThatFails(t *testing.T) {
 	disk := durabletest.New()
 	withSource(t, disk, func(p *run) {
@@ -596,7 +598,7 @@ func TestAForeignMirrorThatCannotBePutAsideStays(t *testing.T) {
 	})
 }
 
-// TestEarlier is what a source of files may keep of an earlier run: what was read at the same
+// TestEarlier: a source of files may keep only objects that an earlier run has read at the same
 // place, on the same node.
 func TestEarlier(t *testing.T) {
 	disk := saved(t, service("web", 9))

@@ -17,14 +17,14 @@ const (
 	snapshotName  = "snapshot"
 	claimName     = "claim"
 	damagedSuffix = ".damaged" // could not be read
-	foreignSuffix = ".foreign" // of another cluster
+	foreignSuffix = ".foreign" // state of another cluster
 )
 
 // ErrNone says that nothing has been saved.
 var ErrNone = errors.New("there is no mirror yet")
 
-// Store is one directory with a mirror; the first save makes it. The methods may be called from any
-// goroutine; each either happens as a whole or not at all.
+// Store is one directory with a mirror; the first save creates it. The methods may be called from
+// any goroutine. Each method takes effect completely or not at all.
 type Store struct {
 	dir   string
 	files durable.FS
@@ -33,7 +33,7 @@ type Store struct {
 // NewStore returns the Store of a directory, which need not exist. It does nothing yet.
 func NewStore(dir string, files durable.FS) *Store { return &Store{dir: dir, files: files} }
 
-// Clean removes what interrupted saves have left.
+// Clean removes the unfinished files of interrupted saves.
 func (s *Store) Clean() error {
 	if err := durable.Clean(s.files, s.dir, ""); err != nil {
 		return fmt.Errorf("clean directory of the local mirror: %w", err)
@@ -41,9 +41,9 @@ func (s *Store) Clean() error {
 	return nil
 }
 
-// Snapshot returns the state that was saved last, as one of an earlier run: not complete, with
-// generations of 0. ErrNone says that there is none. A file that cannot be used is renamed, and the
-// error has both names.
+// Snapshot returns the state that was saved last, marked as the state of an earlier run: not
+// complete, with generations of 0. ErrNone says that there is none. A file that cannot be used is
+// renamed, and the error has both names.
 func (s *Store) Snapshot() (*messages.Mirror, error) { return load(s, snapshotName, decodeMirror) }
 
 // SaveSnapshot replaces the state.
@@ -55,8 +55,7 @@ func (s *Store) Claim() (*messages.MirroredClaim, error) { return load(s, claimN
 // SaveClaim replaces the claim.
 func (s *Store) SaveClaim(m *messages.MirroredClaim) error { return s.save(claimName, kindClaim, m) }
 
-// PutForeignAside renames the state of another cluster than that of the node, and returns its new
-// path.
+// PutForeignAside renames the file with the state of another cluster, and returns its new path.
 func (s *Store) PutForeignAside() (string, error) { return s.putAside(snapshotName, foreignSuffix) }
 
 // load reads a file and renames it if it is damaged.
@@ -76,18 +75,18 @@ func load[M any](s *Store, name string, decode func([]byte) (M, error)) (M, erro
 	case err == nil:
 		return m, nil
 	case !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion):
-		// an error of the disk: the file may be readable later
+		// An error of the disk says nothing about the file, which may be readable later.
 		return none, fmt.Errorf("read local mirror %s: %w", path, err)
 	}
 	kept, aside := s.putAside(name, damagedSuffix)
 	if aside != nil {
-		return none, fmt.Errorf("read local mirror %s: %w; it stays there: %w", path, err, aside)
+		return none, fmt.Errorf("read local mirror %s: %w; it cannot be renamed: %w", path, err, aside)
 	}
 	return none, fmt.Errorf("read local mirror %s: %w; it is kept as %s", path, err, kept)
 }
 
-// putAside renames a file, so that it is neither used nor overwritten. It replaces an older file of
-// that name.
+// putAside renames a file, so that it is neither used nor overwritten. It replaces an older file
+// with the new name.
 func (s *Store) putAside(name, suffix string) (string, error) {
 	from := filepath.Join(s.dir, name)
 	if err := s.files.Rename(from, from+suffix); err != nil {

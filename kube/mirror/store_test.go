@@ -20,7 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// revision is a state that tells by its size, too, which one it is.
+// revision returns a state whose size also differs from the other states.
 func revision(n uint64) *messages.Mirror {
 	var services []*messages.ServiceInput
 	for i := range n % 7 {
@@ -29,7 +29,7 @@ func revision(n uint64) *messages.Mirror {
 	return &messages.Mirror{Revision: n, Node: "n1", Snapshot: cluster("a", services...)}
 }
 
-// read returns the revision that a disk holds, 0 = none, and fails if it is not whole.
+// read returns the revision that a disk holds, 0 = none. It fails if the file is damaged.
 func read(t interface{ Fatalf(string, ...any) }, disk durable.FS) uint64 {
 	store := NewStore("d", disk)
 	if err := store.Clean(); err != nil {
@@ -49,8 +49,8 @@ func read(t interface{ Fatalf(string, ...any) }, disk durable.FS) uint64 {
 	return m.GetRevision()
 }
 
-// TestASaveHappensAsAWholeOrNotAtAll, wherever it is interrupted: by an error, by the end of the
-// process, by the end of the machine.
+// TestASaveHappensAsAWholeOrNotAtAll: a save is complete or has no effect, if an error, the end of
+// the process or the end of the machine interrupts it at any step.
 func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for stop := 1; ; stop++ {
@@ -97,8 +97,8 @@ func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestWhatWasSavedStays: after any history of saves, errors and ends of the machine, what is read
-// is the last state that was saved, or one that was being saved since.
+// TestWhatWasSavedStays: after any history of saves, errors and crashes of the machine, the file
+// has the last saved state, or a state whose save began later.
 func TestWhatWasSavedStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := durabletest.New()
@@ -168,7 +168,7 @@ func TestKilled(t *testing.T) {
 		if _, err := out.Read(word); err != nil || string(word) != "saved" {
 			t.Fatalf("%q, %v", word, err)
 		}
-		time.Sleep(time.Duration(n) * 500 * time.Microsecond) // wherever that is in a save
+		time.Sleep(time.Duration(n) * 500 * time.Microsecond) // at any point of a save
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -190,8 +190,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestOnTheDisk: files for the owner alone, both kinds beside each other, damaged and foreign ones
-// kept.
+// TestOnTheDisk: only the owner can read the files; both kinds are in one directory; damaged and
+// foreign files are kept.
 func TestOnTheDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "mirror")
 	store := NewStore(dir, durable.Disk{})
@@ -241,7 +241,7 @@ func TestOnTheDisk(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadStays: an error of the disk says nothing of the file.
+// TestWhatCannotBeReadStays: after an error of the disk the file stays, because it may be intact.
 func TestWhatCannotBeReadStays(t *testing.T) {
 	d := durabletest.New()
 	store := NewStore("d", d)

@@ -12,9 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestAcceptanceObjects: the objects of the acceptance cases are as an API server delivers them, so
-// nothing may be lost or reported. What is expected is derived here field by field, without any of
-// the tolerance of the package.
+// TestAcceptanceObjects: the objects of the acceptance cases have the form of an API server, so
+// nothing may be lost or reported. The test derives the expectation field by field, without the
+// tolerance of the package.
 func TestAcceptanceObjects(t *testing.T) {
 	for _, c := range kubetest.Cases(t) {
 		t.Run(c.Name, func(t *testing.T) {

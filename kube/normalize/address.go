@@ -13,8 +13,8 @@ import (
 // tolerated and mean decimal, IPv4-mapped IPv6 addresses are IPv4 addresses, zones are refused.
 func ParseAddr(text string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(text)
-	// Objects from before Go 1.17 may have 010.0.0.1, which meant 10.0.0.1 to every component of
-	// Kubernetes.
+	// Objects from the time before Go 1.17 may have 010.0.0.1, which every component of Kubernetes
+	// read as 10.0.0.1.
 	if err != nil {
 		addr, err = netip.ParseAddr(withoutLeadingZeros(text))
 	}
@@ -24,8 +24,8 @@ func ParseAddr(text string) (netip.Addr, error) {
 	return addr.Unmap(), nil
 }
 
-// withoutLeadingZeros removes the leading zeros of the octets of an IPv4 address, also of one at
-// the end of an IPv6 address.
+// withoutLeadingZeros removes the leading zeros of the octets of an IPv4 address, also of an IPv4
+// address at the end of an IPv6 address.
 func withoutLeadingZeros(text string) string {
 	head := text[:strings.LastIndexByte(text, ':')+1]
 	octets := strings.Split(text[len(head):], ".")
@@ -42,8 +42,8 @@ func withoutLeadingZeros(text string) string {
 	return head + strings.Join(octets, ".")
 }
 
-// ParsePrefix parses an address range in CIDR notation: blanks around it are ignored, the address
-// is read as by ParseAddr, host bits are cleared. A range within the IPv4-mapped addresses is the
+// ParsePrefix parses an address range in CIDR notation. It ignores blanks around the range, reads
+// the address like ParseAddr, and clears host bits. A range of IPv4-mapped addresses becomes the
 // IPv4 range.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	bad := fmt.Errorf("%s is not an address range (ip/length)", show(text))
@@ -82,9 +82,9 @@ func family(addr netip.Addr) messages.IPFamily {
 	return messages.IPFamily_IPV6
 }
 
-// unusable returns why no service can ever be reached at this address, "" when it can. Link-local
-// addresses are a matter of the field: the API server refuses them for endpoints and external IPs,
-// not for load balancers.
+// unusable returns the reason why no service can be reached at this address; "" if one can.
+// linkLocal says whether the field allows link-local addresses: the API server refuses them for
+// endpoints and external IPs, not for load balancers.
 func unusable(addr netip.Addr, linkLocal bool) string {
 	switch {
 	case addr.IsUnspecified():
@@ -103,8 +103,8 @@ func unusable(addr netip.Addr, linkLocal bool) string {
 	return ""
 }
 
-// serviceAddr parses an address at which something is to be reached, and reports the field when
-// that is impossible.
+// serviceAddr parses the address of a service or endpoint, and reports the field if the address is
+// unusable.
 func (r *report) serviceAddr(field, text string, linkLocal bool) (netip.Addr, bool) {
 	addr, err := ParseAddr(text)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestParsePrefix(t *testing.T) {
 }
 
 // TestParseAddrAgreesWithTheStandardLibrary compares with net.ParseIP, from which ParseIPSloppy was
-// forked: whatever it takes means the same here, and leading zeros change nothing.
+// forked. A text that net.ParseIP accepts means the same here, and leading zeros change nothing.
 func TestParseAddrAgreesWithTheStandardLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.SampledFrom([]int{4, 16}).Draw(t, "length")
@@ -93,7 +93,7 @@ func TestParseAddrAgreesWithTheStandardLibrary(t *testing.T) {
 	})
 }
 
-// TestParsingIsIdempotent: canonical text is a fixed point, whatever the input.
+// TestParsingIsIdempotent: for any input, parsing the canonical text gives the same text.
 func TestParsingIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9a-f:.]{0,40}(/[0-9]{0,3})?`)).Draw(t, "text")

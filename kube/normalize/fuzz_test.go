@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseAddr: what the standard library takes means the same here; whatever is taken is
-// canonical and read again as itself.
+// FuzzParseAddr: a text that the standard library accepts means the same here. The result is
+// canonical, and parsing it again gives the same result.
 func FuzzParseAddr(f *testing.F) {
 	for _, text := range []string{"10.1.1.3", "010.001.01.003", "::ffff:10.1.1.3", "2001:db8::1", "fe80::1%eth0", "::1.2.3.004", "1.2.3.4.5", "0.0.0.00"} {
 		f.Add(text)
@@ -28,7 +28,7 @@ func FuzzParseAddr(f *testing.F) {
 	})
 }
 
-// FuzzParsePrefix: as FuzzParseAddr, for ranges, whose host bits are cleared.
+// FuzzParsePrefix: like FuzzParseAddr, for ranges. Their host bits are cleared.
 func FuzzParsePrefix(f *testing.F) {
 	for _, text := range []string{"10.1.1.3/24", " 010.0.0.0/08 ", "::ffff:10.0.0.0/104", "::ffff:10.0.0.0/95", "2001:db8::/32", "0.0.0.0/0", "::/129", "10.0.0.0/-1", "1/2/3"} {
 		f.Add(text)

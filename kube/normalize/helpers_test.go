@@ -10,10 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// ptr returns a pointer to v, as optional fields of the API want it.
+// ptr returns a pointer to v, for optional fields of the API.
 func ptr[T any](v T) *T { return &v }
 
-// wantMessage compares a message and says what is different.
+// wantMessage compares a message and reports the differences.
 func wantMessage(t *testing.T, got, want proto.Message) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
@@ -21,7 +21,7 @@ func wantMessage(t *testing.T, got, want proto.Message) {
 	}
 }
 
-// wantFields compares the fields that errors name, and checks that each error is complete.
+// wantFields compares the fields in the errors, and checks that each error is complete.
 func wantFields(t *testing.T, problems []*messages.ObjectError, kind, object string, want ...string) {
 	t.Helper()
 	var got []string

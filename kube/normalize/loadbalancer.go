@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// sourceRanges returns the ranges of spec.loadBalancerSourceRanges, each once; "" stands for all
-// that cannot be read, because a list without them might admit clients that were to be kept out.
+// sourceRanges returns the ranges of spec.loadBalancerSourceRanges, each once. An "" stands for
+// ranges that cannot be read. Without it the list could become empty and admit every client.
 func (r *report) sourceRanges(in []string) []string {
 	var out []string
 	for i, text := range in {
@@ -17,7 +17,7 @@ func (r *report) sourceRanges(in []string) []string {
 		if prefix, err := ParsePrefix(text); err == nil {
 			canonical = prefix.String()
 		} else {
-			r.add(at("spec.loadBalancerSourceRanges", i), "%v; it admits no client, and load balancer addresses without another range admit none at all", err)
+			r.add(at("spec.loadBalancerSourceRanges", i), "%v; it admits no client, and load balancer addresses without another range admit no client", err)
 		}
 		if !slices.Contains(out, canonical) {
 			out = append(out, canonical)
@@ -30,7 +30,7 @@ func (r *report) sourceRanges(in []string) []string {
 func (r *report) loadBalancer(in []corev1.LoadBalancerIngress) []*messages.LoadBalancerIngress {
 	var out []*messages.LoadBalancerIngress
 	for i := range in {
-		// A load balancer with a host name only is reached through DNS; no row can match it.
+		// Clients reach a load balancer without an IP through DNS; no row can match it.
 		if in[i].IP == "" {
 			continue
 		}
@@ -47,15 +47,15 @@ func (r *report) loadBalancer(in []corev1.LoadBalancerIngress) []*messages.LoadB
 		if k := slices.IndexFunc(out, same); k < 0 {
 			out = append(out, &messages.LoadBalancerIngress{Ip: addr.String(), Proxy: proxy})
 		} else {
-			// kube-proxy serves an address if any of its entries asks for it
+			// kube-proxy captures an address if any of its entries has the mode VIP.
 			out[k].Proxy = out[k].GetProxy() && proxy
 		}
 	}
 	return out
 }
 
-// ipMode reports whether clients must reach the load balancer itself; an unknown mode gives no
-// frontend, as in kube-proxy.
+// ipMode reports whether clients must reach the load balancer itself (Proxy). An unknown mode gives
+// no frontend, as in kube-proxy.
 func (r *report) ipMode(field string, in *corev1.LoadBalancerIPMode) (proxy, ok bool) {
 	switch {
 	case in == nil || *in == corev1.LoadBalancerIPModeVIP:

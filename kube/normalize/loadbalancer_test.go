@@ -38,8 +38,8 @@ func TestLoadBalancer(t *testing.T) {
 		"status.loadBalancer.ingress[4].ipMode", "status.loadBalancer.ingress[5].ip", "status.loadBalancer.ingress[10].ip")
 }
 
-// TestSourceRanges: "" stands for ranges that cannot be read, which the resolver must not take for
-// no restriction.
+// TestSourceRanges: "" stands for ranges that cannot be read, so that the resolver does not take
+// them for "no restriction".
 func TestSourceRanges(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -8,12 +8,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// taintAutoscaler is set by the cluster autoscaler on a node that it is about to delete;
+// taintAutoscaler is the taint of a node that the cluster autoscaler is about to delete.
 // kube-proxy's health check honours it (KEP-3836).
 const taintAutoscaler = "ToBeDeletedByClusterAutoscaler"
 
-// Node normalises a core/v1 Node. source names where it came from and stands in the errors. The
-// result is nil only when the object is nil or has no usable name.
+// Node normalises a core/v1 Node. source names the origin of the object in the errors. The result
+// is nil only when the object is nil or has no usable name.
 func Node(source string, in *corev1.Node) (*messages.Node, []*messages.ObjectError) {
 	if in == nil {
 		return nil, nil
@@ -35,7 +35,7 @@ func Node(source string, in *corev1.Node) (*messages.Node, []*messages.ObjectErr
 	return out, r.errors
 }
 
-// nodeAddresses appends the addresses of this type that are not there yet.
+// nodeAddresses appends the addresses of this type that out does not have yet.
 func (r *report) nodeAddresses(out []string, in []corev1.NodeAddress, kind corev1.NodeAddressType) []string {
 	for i := range in {
 		if in[i].Type != kind {
@@ -53,8 +53,8 @@ func (r *report) nodeAddresses(out []string, in []corev1.NodeAddress, kind corev
 	return out
 }
 
-// podCIDRs returns the address ranges of the pods of the node; objects from before dual stack have
-// only podCIDR.
+// podCIDRs returns the address ranges of the node's pods. Objects from the time before dual stack
+// have only podCIDR.
 func (r *report) podCIDRs(spec *corev1.NodeSpec) []string {
 	list, path := spec.PodCIDRs, func(i int) string { return at("spec.podCIDRs", i) }
 	if len(list) == 0 && spec.PodCIDR != "" {

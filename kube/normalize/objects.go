@@ -4,8 +4,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Kinds of objects this package takes; ObjectError.kind holds one of them, or whatever the input
-// said.
+// Kinds of objects that this package normalises. ObjectError.kind holds one of them, or the kind in
+// the input.
 const (
 	KindService       = "Service"
 	KindEndpointSlice = "EndpointSlice"
@@ -17,20 +17,20 @@ const (
 // Objects is a set of normalised objects, each at most once, in the order of the input. The
 // messages are immutable.
 type Objects struct {
-	// Services holds all Services, also headless ones and those of other proxies.
+	// Services holds all Services, also headless Services and Services of other proxies.
 	Services []*messages.Service
-	// Slices holds all EndpointSlices, also those that belong to no service.
+	// Slices holds all EndpointSlices, also slices that belong to no service.
 	Slices []*messages.EndpointSlice
 	// Nodes holds all Nodes.
 	Nodes []*messages.Node
-	// Pods holds the Pods of all nodes that have an address and have not finished.
+	// Pods holds all Pods, of every node, that have an address and have not finished.
 	Pods []*messages.Pod
 	// Ignored counts objects of other kinds, and Pods without an address or finished.
 	Ignored int
 }
 
-// Key returns "namespace/name", the key by which a Service, a slice or a Pod is known everywhere; a
-// Node is known by its name alone.
+// Key returns "namespace/name", the key of a Service, a slice or a Pod in the whole project. The
+// key of a Node is its name.
 func Key(namespace, name string) string { return namespace + "/" + name }
 
 // ServiceKey returns the key of the Service.
@@ -50,10 +50,9 @@ func SliceOwner(s *messages.EndpointSlice) string {
 	return Key(s.GetNamespace(), s.GetService())
 }
 
-// Select returns the objects that a source delivers to the agent of this node: those that the API
-// server would have delivered through the selectors of the Kubernetes source. Everything that reads
-// a dump of the whole cluster must pass it through here, so that a dump and the cluster it was
-// taken from lead to the same snapshot.
+// Select returns the objects that the API server would deliver to the agent of this node through
+// the selectors of the Kubernetes source. Every reader of a dump of a whole cluster must call
+// Select, so that the dump and its cluster lead to the same snapshot.
 func (o *Objects) Select(node string) *Objects {
 	out := &Objects{Nodes: o.Nodes, Ignored: o.Ignored}
 	for _, s := range o.Services {
@@ -82,7 +81,7 @@ func SelectedService(s *messages.Service) bool {
 }
 
 // SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A
-// slice without a service is of no use and left out too.
+// slice without a service is left out too, because it has no use.
 func SelectedSlice(s *messages.EndpointSlice) bool { return !s.GetHeadless() && s.GetService() != "" }
 
 // SelectedPod mirrors the selector of Pods: field spec.nodeName=<node>.

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestUnusableEndpoints: each is refused by itself, the endpoints beside it stay.
+// TestUnusableEndpoints: only the unusable endpoint is refused; the others stay.
 func TestUnusableEndpoints(t *testing.T) {
 	for _, c := range []struct {
 		why       string
@@ -44,8 +44,8 @@ func TestUnusableEndpoints(t *testing.T) {
 	}
 }
 
-// TestOddStrings: whatever stands in a field that can hold anything, nothing of it but its
-// beginning, quoted, gets into errors.
+// TestOddStrings: for any text in a free-form field, errors have only the beginning of the text,
+// quoted.
 func TestOddStrings(t *testing.T) {
 	const longest = 500 // bytes of a problem, with quotes
 	for name, odd := range map[string]string{
@@ -90,7 +90,7 @@ func TestOddStrings(t *testing.T) {
 	}
 }
 
-// TestManyProblems: their number is bounded for each object, the rest is counted.
+// TestManyProblems: the number of problems of an object is bounded; the rest is counted.
 func TestManyProblems(t *testing.T) {
 	in, want := slice()
 	for i := range 1000 {

@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Pod normalises a core/v1 Pod. source names where it came from and stands in the errors. The
-// result is nil, without an error, for a pod that has no address yet or has finished: nothing can
-// be reached there. It is also nil when the object is nil or has no usable name.
+// Pod normalises a core/v1 Pod. source names the origin of the object in the errors. The result is
+// nil, without an error, for a pod that has no address yet or has finished, because nothing can be
+// reached there. It is also nil when the object is nil or has no usable name.
 func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError) {
 	if in == nil || in.Status.Phase == corev1.PodSucceeded || in.Status.Phase == corev1.PodFailed {
 		return nil, nil
@@ -27,14 +27,15 @@ func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError)
 		Addresses:   r.podAddresses(&in.Status),
 		HostNetwork: in.Spec.HostNetwork,
 	}
-	// Without an address there is nothing to route to; the pod comes again when it has one.
+	// A pod without an address cannot be reached. The source delivers it again when it has one.
 	if len(out.Addresses) == 0 {
 		return nil, r.errors
 	}
 	return out, r.errors
 }
 
-// podAddresses returns the addresses of a pod; objects from before dual stack have only podIP.
+// podAddresses returns the addresses of a pod. Objects from the time before dual stack have only
+// podIP.
 func (r *report) podAddresses(status *corev1.PodStatus) []string {
 	list, path := status.PodIPs, func(i int) string { return at("status.podIPs", i) + ".ip" }
 	if len(list) == 0 && status.PodIP != "" {

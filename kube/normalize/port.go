@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// protocol maps a protocol; "" is TCP, the default of the API. An unknown one is never taken for
-// another.
+// protocol maps a protocol; "" is TCP, the default of the API. An unknown protocol is an error,
+// never a default.
 func (r *report) protocol(field string, in corev1.Protocol) (messages.Protocol, bool) {
 	switch in {
 	case "", corev1.ProtocolTCP:
@@ -31,7 +31,7 @@ func (r *report) number(field string, in int32) (uint32, bool) {
 	return uint32(in), true
 }
 
-// optionalPort checks a port number where 0 means none; a bad one means none too.
+// optionalPort checks a port number for which 0 means none. A bad number gives 0 too.
 func (r *report) optionalPort(field string, in int32) uint32 {
 	if in == 0 {
 		return 0
@@ -40,21 +40,22 @@ func (r *report) optionalPort(field string, in int32) uint32 {
 	return out
 }
 
-// binding is what only one port of a Service can have: a port or a node port of a protocol.
+// binding is the protocol and the number of a port or node port. Only one port of a Service can
+// have it.
 type binding struct {
 	protocol messages.Protocol
 	number   uint32
 }
 
-// portName is what joins the ports of a Service with those of its slices, so only one port of a
+// portName is the key that joins ports of a Service with ports of its slices. Only one port of a
 // Service can have it.
 type portName struct {
 	name     string
 	protocol messages.Protocol
 }
 
-// servicePorts returns the usable ports. Of ports that collide, which the API server would refuse,
-// the first one counts.
+// servicePorts returns the usable ports. If ports collide, which the API server would refuse, the
+// first one counts.
 func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 	var out []*messages.ServicePort
 	names, ports, nodePorts := map[portName]int{}, map[binding]int{}, map[binding]int{}
@@ -69,7 +70,7 @@ func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 			continue
 		}
 		name := portName{in[i].Name, protocol}
-		// Two ports of one name would take the endpoints of each other.
+		// Two ports with the same name would share their endpoints.
 		if first, taken := names[name]; taken {
 			r.add(path+".name", "%s is also the name of the %s port spec.ports[%d]", show(name.name), protocol, first)
 			continue
@@ -80,7 +81,7 @@ func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 		}
 		names[name], ports[binding{protocol, port}] = i, i
 		nodePort := r.optionalPort(path+".nodePort", in[i].NodePort)
-		// The node port alone is dropped: the cluster IP of this port works without it.
+		// Only the node port is dropped: the cluster IP of this port works without it.
 		if first, taken := nodePorts[binding{protocol, nodePort}]; taken && nodePort != 0 {
 			r.add(path+".nodePort", "%d/%s is also the node port of spec.ports[%d]", nodePort, protocol, first)
 			nodePort = 0
@@ -93,9 +94,9 @@ func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 	return out
 }
 
-// endpointPorts returns the usable ports of a slice. A port without a number is legal (no backend
-// port is known, for example all ports of a headless service) and gives nothing; one without a name
-// cannot come from the API server, which would have filled in "".
+// endpointPorts returns the usable ports of a slice. A port without a number is legal and gives no
+// result: its backend port is not known, for example in a headless service. A port without a name
+// cannot come from the API server, which fills in "".
 func (r *report) endpointPorts(in []discoveryv1.EndpointPort) []*messages.EndpointPort {
 	var out []*messages.EndpointPort
 	for i := range in {

@@ -8,19 +8,18 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// mostErrors is how many problems of one object are recorded; the last record counts those beyond.
-// A slice of 1000 bad endpoints is one mistake.
+// mostErrors is the largest number of recorded problems of one object. The last record counts the
+// rest, because a slice of 1000 bad endpoints is one mistake.
 const mostErrors = 20
 
 // report collects the problems of one object.
 type report struct {
 	source, kind, object string
 	errors               []*messages.ObjectError
-	more                 int // problems that the last record counts
+	more                 int // problems counted by the last record
 }
 
-// add records a problem with the field of this path. Values from the input belong into the message
-// only through show.
+// add records a problem with the field of this path. Values from the input must go through show.
 func (r *report) add(field, format string, args ...any) {
 	if len(r.errors) == mostErrors {
 		r.more++
@@ -34,8 +33,8 @@ func (r *report) add(field, format string, args ...any) {
 	})
 }
 
-// show quotes a value from the input and cuts it, so that hostile input can neither forge a line of
-// a log nor fill it.
+// show quotes and shortens a value from the input, so that hostile input can neither forge a log
+// line nor fill the log.
 func show(value string) string {
 	const limit = 64
 	if len(value) > limit {
@@ -47,8 +46,8 @@ func show(value string) string {
 // at returns the path of an element of a list.
 func at(list string, index int) string { return fmt.Sprintf("%s[%d]", list, index) }
 
-// identify checks the names of an object. An object without a proper name cannot be told from
-// others: its key could be the key of another object, so it is not delivered.
+// identify checks the names of an object. An object without a valid name is not delivered, because
+// its key could be the key of another object.
 func (r *report) identify(namespaced bool, namespace, name string) bool {
 	r.object = name
 	if namespaced {
@@ -63,7 +62,7 @@ func (r *report) identify(namespaced bool, namespace, name string) bool {
 		ok = false
 		r.add("metadata.name", "%s is not a name", show(name))
 	}
-	// A name that is none may contain anything; it goes into logs and JSON only quoted.
+	// An invalid name may contain anything, so it goes into logs and JSON only quoted.
 	if !ok {
 		r.object = show(r.object)
 		for _, e := range r.errors {

@@ -8,18 +8,19 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// LabelProxyName on a Service says that another proxy serves it, whatever its value (KEP-2447).
+// LabelProxyName is the label of a Service that another proxy serves, whatever its value
+// (KEP-2447).
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
 
-// AnnotationLoadBalancing on a Service asks for a way of choosing endpoints: "maglev" is consistent
-// hashing.
+// AnnotationLoadBalancing is the annotation of a Service that asks for another choice of endpoints:
+// "maglev" is consistent hashing.
 const (
 	AnnotationLoadBalancing = "troupe.dev/load-balancing"
 	maglev                  = "maglev"
 )
 
-// Service normalises a core/v1 Service. source names where it came from and stands in the errors.
-// The result is nil only when the object is nil or has no usable name.
+// Service normalises a core/v1 Service. source names the origin of the object in the errors. The
+// result is nil only when the object is nil or has no usable name.
 func Service(source string, in *corev1.Service) (*messages.Service, []*messages.ObjectError) {
 	if in == nil {
 		return nil, nil
@@ -38,8 +39,8 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 	if !in.CreationTimestamp.IsZero() {
 		out.Created = in.CreationTimestamp.Unix()
 	}
-	// The Service is normalised all the same: selectors decide later, so that every source treats
-	// it alike.
+	// The Service is normalised like any other: Selected* decides later, so that every source
+	// treats it alike.
 	_, out.ForeignProxy = in.Labels[LabelProxyName]
 	out.ClusterIps, out.IpFamilies = r.clusterIPs(&in.Spec)
 	out.Ports = r.servicePorts(in.Spec.Ports)
@@ -62,8 +63,8 @@ func (r *report) maglev(text string) bool {
 	return text == maglev
 }
 
-// serviceType maps spec.type; an unknown one counts as ClusterIP, since node ports and load
-// balancer addresses are served because they are there, not because of the type.
+// serviceType maps spec.type. An unknown type counts as ClusterIP: node ports and load balancer
+// addresses are served whatever the type.
 func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
 	switch in {
 	case "", corev1.ServiceTypeClusterIP:
@@ -79,8 +80,8 @@ func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
 	return messages.ServiceType_CLUSTER_IP
 }
 
-// headless reports whether the cluster IP is "None"; objects from before dual stack have only
-// clusterIP.
+// headless reports whether the cluster IP is "None". Objects from the time before dual stack have
+// only clusterIP.
 func headless(spec *corev1.ServiceSpec) bool {
 	if spec.ClusterIP == "" && len(spec.ClusterIPs) > 0 {
 		return spec.ClusterIPs[0] == corev1.ClusterIPNone
@@ -106,8 +107,8 @@ func (r *report) ipFamilies(in []corev1.IPFamily) []messages.IPFamily {
 }
 
 // clusterIPs returns the usable cluster IPs and the families of the Service. As in the API, the
-// families begin with those of the cluster IPs, in order, also when a cluster IP had to be left
-// out: its family, which node ports are still served for, comes last then.
+// families begin with the families of the cluster IPs, in order. The family of a cluster IP that
+// was left out comes last, because its node ports are still served.
 func (r *report) clusterIPs(spec *corev1.ServiceSpec) ([]string, []messages.IPFamily) {
 	declared := r.ipFamilies(spec.IPFamilies)
 	list, path := spec.ClusterIPs, func(i int) string { return at("spec.clusterIPs", i) }
@@ -154,8 +155,8 @@ func (r *report) externalIPs(in []string) []string {
 	return out
 }
 
-// internalPolicy maps spec.internalTrafficPolicy, which is nil in objects from before 1.22 and for
-// ExternalName.
+// internalPolicy maps spec.internalTrafficPolicy. It is nil in objects from the time before 1.22
+// and for ExternalName.
 func (r *report) internalPolicy(in *corev1.ServiceInternalTrafficPolicy) messages.TrafficPolicy {
 	if in == nil {
 		return messages.TrafficPolicy_POLICY_CLUSTER
@@ -163,7 +164,7 @@ func (r *report) internalPolicy(in *corev1.ServiceInternalTrafficPolicy) message
 	return r.policy("spec.internalTrafficPolicy", string(*in))
 }
 
-// policy maps a traffic policy; everything but Local counts as Cluster, as in kube-proxy.
+// policy maps a traffic policy. Every value except Local counts as Cluster, as in kube-proxy.
 func (r *report) policy(field, in string) messages.TrafficPolicy {
 	switch in {
 	case "", "Cluster":
@@ -175,7 +176,7 @@ func (r *report) policy(field, in string) messages.TrafficPolicy {
 	return messages.TrafficPolicy_POLICY_CLUSTER
 }
 
-// affinity returns the timeout of the ClientIP affinity, 0 where there is none.
+// affinity returns the timeout of the ClientIP affinity in seconds; 0 = no affinity.
 func (r *report) affinity(spec *corev1.ServiceSpec) uint32 {
 	switch spec.SessionAffinity {
 	case "", corev1.ServiceAffinityNone:

@@ -16,7 +16,7 @@ const (
 	v6 = messages.IPFamily_IPV6
 )
 
-// service returns a Service with one port, and what it normalises to.
+// service returns a Service with one port, and its normalised form.
 func service() (*corev1.Service, *messages.Service) {
 	in := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1", CreationTimestamp: metav1.Unix(1700000000, 5)},

@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// EndpointSlice normalises a discovery.k8s.io/v1 EndpointSlice. source names where it came from and
-// stands in the errors. The result is nil only when the object is nil or has no usable name; a
-// slice that names no service has an empty one.
+// EndpointSlice normalises a discovery.k8s.io/v1 EndpointSlice. source names the origin of the
+// object in the errors. The result is nil only when the object is nil or has no usable name. A
+// slice without a service has an empty service name.
 func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.EndpointSlice, []*messages.ObjectError) {
 	if in == nil {
 		return nil, nil
@@ -29,7 +29,8 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 		Generation: in.Generation,
 		Triggered:  r.triggered(in.Annotations[corev1.EndpointsLastChangeTriggerTime]),
 	}
-	// The label counts, whatever its value: the selector of kube-proxy asks for its presence only.
+	// The label counts whatever its value, because the selector of kube-proxy checks only its
+	// presence.
 	_, out.Headless = in.Labels[corev1.IsHeadlessService]
 	if out.Service != "" && len(validation.IsDNS1123Subdomain(out.Service)) > 0 {
 		r.add("metadata.labels["+discoveryv1.LabelServiceName+"]", "%s is not a name of a Service", show(out.Service))
@@ -51,8 +52,8 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 	return out, r.errors
 }
 
-// triggered parses the annotation that says when the change behind this slice happened; it only
-// serves measurement.
+// triggered parses the annotation with the time of the change behind this slice. The time is only
+// used for measurements.
 func (r *report) triggered(text string) int64 {
 	if text == "" {
 		return 0
@@ -91,8 +92,8 @@ func (r *report) endpoints(in *discoveryv1.EndpointSlice, want messages.IPFamily
 	return out
 }
 
-// endpoint maps everything of an endpoint but its address. Names of nodes and zones repeat
-// thousands of times and are shared.
+// endpoint maps all fields of an endpoint except its address. Names of nodes and zones repeat
+// thousands of times, so their strings are shared.
 func endpoint(namespace, address string, in *discoveryv1.Endpoint) *messages.Endpoint {
 	out := &messages.Endpoint{
 		Address:     address,
@@ -118,7 +119,7 @@ func endpoint(namespace, address string, in *discoveryv1.Endpoint) *messages.End
 	return out
 }
 
-// deref returns what p points to, or what nil means.
+// deref returns the value to which p points; otherwise if p is nil.
 func deref[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// slice returns an EndpointSlice without endpoints and ports, and what it normalises to.
+// slice returns an EndpointSlice without endpoints and ports, and its normalised form.
 func slice() (*discoveryv1.EndpointSlice, *messages.EndpointSlice) {
 	in := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Namespace is that of the agents in the manifests, and selector the label of their pods.
+// Namespace is the namespace of the agents in the manifests, and selector the label of their pods.
 const (
 	Namespace = "troupe-system"
 	selector  = "app.kubernetes.io/name=troupe-agent"
@@ -25,7 +25,7 @@ const (
 
 // Config says which agent to reach.
 type Config struct {
-	// Kubeconfig is a file; "" = that of kubectl: $KUBECONFIG, or ~/.kube/config.
+	// Kubeconfig is the path of a file; "" = kubectl's file: $KUBECONFIG, or ~/.kube/config.
 	Kubeconfig string
 	// Namespace of the agents.
 	Namespace string
@@ -37,7 +37,7 @@ type Config struct {
 
 // Agent is an agent behind the proxy.
 type Agent struct {
-	// URL is what the paths of the agent are appended to.
+	// URL is the prefix of all paths of the agent.
 	URL string
 	// Transport sends requests with the credentials of the user.
 	Transport http.RoundTripper
@@ -67,8 +67,8 @@ func Find(ctx context.Context, config Config) (*Agent, error) {
 	return &Agent{URL: pods.JoinPath(net.JoinHostPort(pod, config.Port), "proxy").String(), Transport: &toLocalhost{client.Transport, base}}, nil
 }
 
-// mostPods limits the answer of the API server, in bytes: a node has one agent, or two for a
-// moment.
+// mostPods limits the answer of the API server, in bytes. A node has one agent, or two during an
+// update.
 const mostPods = 4 << 20
 
 // podOf returns the name of the pod of the agent on a node.
@@ -108,8 +108,8 @@ func podOf(ctx context.Context, client *http.Client, pods *url.URL, node string)
 	return "", fmt.Errorf("no pod with the label %s runs there", selector)
 }
 
-// toLocalhost makes requests for localhost where the API server has a name: its proxy passes the
-// host of a request on, and the agent refuses names that are not its own.
+// toLocalhost sets the host of requests to localhost if the API server has a host name. The proxy
+// passes the host on, and the agent refuses host names that are not its own.
 type toLocalhost struct {
 	next http.RoundTripper
 	base *url.URL

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// taker answers nothing and remembers the host of the request.
+// taker is a transport that returns no answer and remembers the host of the request.
 type taker struct{ host string }
 
 func (t *taker) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -14,8 +14,8 @@ func (t *taker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// TestHostThatTheAgentAccepts: the proxy passes the host on; a name of the API server becomes
-// localhost, which the agent answers, an address stays.
+// TestHostThatTheAgentAccepts: a host name of the API server becomes localhost, which the agent
+// accepts; an address stays.
 func TestHostThatTheAgentAccepts(t *testing.T) {
 	for server, want := range map[string]string{
 		"https://api.example.com:6443": "localhost", "https://192.0.2.1:6443": "192.0.2.1:6443", "https://[2001:db8::1]:6443": "[2001:db8::1]:6443",

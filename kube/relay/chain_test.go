@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// storeSource is a real source on a Store that plays its story within Run, on one goroutine.
+// storeSource is a real source on a Store that makes its deliveries within Run, on one goroutine.
 type storeSource struct {
 	store *kube.Store
 	asked bool
@@ -35,7 +35,7 @@ func (s *storeSource) Run(_ context.Context, sink kube.Sink) error {
 // Refresh satisfies kube.Source.
 func (s *storeSource) Refresh() { s.asked = true }
 
-// answer delivers the Snapshot that was asked for.
+// answer delivers the requested Snapshot.
 func (s *storeSource) answer(sink kube.Sink) {
 	if s.asked {
 		s.asked = false
@@ -43,8 +43,8 @@ func (s *storeSource) answer(sink kube.Sink) {
 	}
 }
 
-// TestChain: behind the chain of production (source, mirror, relay) every listener sees the
-// contract of kube.Source and ends with the state of the source, whenever it comes.
+// TestChain: with the chain of production (source, mirror, relay) every listener sees the contract
+// of kube.Source, and ends with the state of the source, whenever it begins to listen.
 func TestChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := &storeSource{store: kube.NewStore("n1")}
@@ -89,7 +89,7 @@ func TestChain(t *testing.T) {
 		}
 		listener.Check(t)
 		want := source.store.Snapshot()
-		want.Generation = 0 // of the Snapshot itself: the receiver has no such number
+		want.Generation = 0 // generation of the Snapshot itself, which the receiver does not keep
 		if diff := cmp.Diff(want, listener.View().Snapshot(), protocmp.Transform()); diff != "" {
 			t.Errorf("the last listener differs (-source +listener):\n%s", diff)
 		}

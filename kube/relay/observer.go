@@ -5,15 +5,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Observer sees every delivery of the source before the listener gets it: the interface of a pod on
-// a simulated node is there before its service, as on a real node. Its methods are called one at a
-// time and must not block.
+// Observer sees every delivery of the source before the listener gets it. So on a simulated node
+// the interface of a pod exists before its service, as on a real node. The methods are called one
+// at a time and must not block.
 type Observer interface {
 	// NodeChanged gets the nodes and the pods of this node.
 	NodeChanged(*messages.NodeInput)
 	// ObjectsChanged gets the number of Services and EndpointSlices that are new, changed or gone.
 	ObjectsChanged(services, slices int)
-	// Health is that of kube.Sink.
+	// Health gets the health that the source reports.
 	Health(kube.Health)
 }
 
@@ -49,7 +49,7 @@ func (c counted) change(in *messages.ServiceInput) (services, slices int) {
 	return services, slices + len(gone)
 }
 
-// replace counts the changes that a list of everything brings.
+// replace counts the changes in a list of everything.
 func (c counted) replace(snapshot *messages.Snapshot) (services, slices int) {
 	present := make(map[string]bool, len(snapshot.GetServices()))
 	add := func(in *messages.ServiceInput) {

@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// totals is an Observer that adds up.
+// totals is an Observer that adds the counts up.
 type totals struct {
 	nodes            []*messages.NodeInput
 	services, slices int
@@ -31,7 +31,7 @@ func service(key string, slices ...*messages.EndpointSlice) *messages.ServiceInp
 	return &messages.ServiceInput{Key: key, Service: &messages.Service{}, Slices: slices}
 }
 
-// TestObserver: everything is passed on, and changes are counted as kube-proxy counts them.
+// TestObserver: every delivery is passed on, and changes are counted like in kube-proxy.
 func TestObserver(t *testing.T) {
 	one, two := &messages.EndpointSlice{Name: "1"}, &messages.EndpointSlice{Name: "2"}
 	web := service("shop/web", one, two)
@@ -69,7 +69,7 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// TestCountedForgets: the memory holds exactly the services that are there, so that they bound it.
+// TestCountedForgets: the memory holds exactly the existing services, so that it does not grow.
 func TestCountedForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		known, there := counted{}, map[string]bool{}

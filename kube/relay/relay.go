@@ -23,15 +23,15 @@ type Relay struct {
 
 	mu       sync.Mutex   // held only around calls that do not block
 	listener kube.Sink    // nil = none
-	turn     uint64       // number of the present listener
+	turn     uint64       // number of the current listener
 	synced   bool         // the listener has got a Snapshot
-	health   *kube.Health // last one of the source; nil = none yet
+	health   *kube.Health // last report of the source; nil = none yet
 }
 
 var _ kube.Feed = (*Relay)(nil)
 
 // New returns a relay of a source that is not running. The observer sees every delivery before the
-// listener; nil = there is none. now is the clock of outages.
+// listener; nil = no observer. now returns the time of the begin of an outage.
 func New(source kube.Source, observer Observer, now func() time.Time) *Relay {
 	return &Relay{source: source, observer: observer, now: now, known: counted{}}
 }
@@ -41,7 +41,7 @@ func New(source kube.Source, observer Observer, now func() time.Time) *Relay {
 func (r *Relay) Run(ctx context.Context) error {
 	err := r.source.Run(ctx, intake{r})
 	switch {
-	// An error after the end of the context says nothing of the source: its requests were
+	// An error after the end of the context does not count, because the requests of the source were
 	// cancelled.
 	case ctx.Err() != nil:
 		return nil
@@ -51,7 +51,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	return fmt.Errorf("kubernetes source: %w", err)
 }
 
-// Listen satisfies kube.Feed. Changes before the Snapshot that answers it are withheld: that
+// Listen satisfies kube.Feed. The listener gets no changes before its Snapshot, because the
 // Snapshot contains them.
 func (r *Relay) Listen(sink kube.Sink) (leave func()) {
 	r.mu.Lock()
@@ -63,7 +63,7 @@ func (r *Relay) Listen(sink kube.Sink) (leave func()) {
 		sink.Health(*r.health)
 	}
 	r.mu.Unlock()
-	// Outside the lock: a source that answers at once would wait for it.
+	// The call is outside of the lock, because a source that answers at once needs the lock.
 	r.source.Refresh()
 	return func() {
 		r.mu.Lock()
@@ -134,7 +134,7 @@ func (r intake) Health(h kube.Health) {
 	if !h.OK && h.AsOf.IsZero() {
 		h.AsOf = r.now()
 		if before := r.health; before != nil && !before.OK {
-			h.AsOf = before.AsOf // the outage goes on, for another reason
+			h.AsOf = before.AsOf // the outage continues with another reason
 		}
 	}
 	r.health = &h

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a source without a goroutine: each call of step delivers the next thing, as a
-// deterministic simulation does.
+// script is a source without a goroutine. Each call of step makes the next delivery, as in a
+// deterministic simulation.
 type script struct {
 	t       *testing.T
 	ran     bool
@@ -77,8 +77,8 @@ func (r *recorder) want(t *testing.T, calls ...string) {
 	r.calls = nil
 }
 
-// TestListeners: on one goroutine, every listener gets health, a Snapshot and then changes, from
-// one run of the source.
+// TestListeners: every listener gets health, a Snapshot and then changes, from one run of the
+// source on one goroutine.
 func TestListeners(t *testing.T) {
 	source := &script{t: t}
 	r := New(source, nil, time.Now)
@@ -93,7 +93,7 @@ func TestListeners(t *testing.T) {
 	source.sink.NodeChanged(&messages.NodeInput{})
 	first.want(t, "snapshot", "health blind", "service a/a", "node")
 
-	leaveSecond := r.Listen(second) // takes over: the first one has not left
+	leaveSecond := r.Listen(second) // takes over although the first listener has not left
 	second.want(t, "health blind")
 	leaveFirst()
 	source.sink.ServiceChanged(service("a/b"))
@@ -116,7 +116,7 @@ func TestListeners(t *testing.T) {
 	third.want(t, "health blind again")
 }
 
-// TestEnds: the end of the context is no error, every other end of a source is one.
+// TestEnds: the end of the context is no error; every other end of a source is an error.
 func TestEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, ends := range map[string]error{"with an error": broken, "without one": nil} {
@@ -160,8 +160,8 @@ func TestConcurrentUse(t *testing.T) {
 	<-done
 }
 
-// TestOutageBeginsOnce: an outage that goes on for another reason, or with another listener, is as
-// old as it was; a source that knows its age is believed.
+// TestOutageBeginsOnce: an outage that continues with another reason or listener keeps its begin.
+// If the source knows the begin, the relay passes it on.
 func TestOutageBeginsOnce(t *testing.T) {
 	now, saved := time.Unix(1000, 0), time.Unix(7, 0)
 	source := &script{t: t}

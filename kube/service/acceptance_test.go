@@ -15,12 +15,13 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// orders is in how many different orders each case is fed; the first one is that of names.
+// orders is the number of different orders of the input for each case. The first one is the order
+// of names.
 const orders = 4
 
-// reduced lists what of the file can be evaluated at this level only in part, and why. Nothing of
-// it is left out silently: every entry is evaluated as far as pure values go, and the number of its
-// occurrences is printed.
+// reduced lists the entries of the file that this test can evaluate only in part, with the reasons.
+// No entry is left out silently: pure values are evaluated, and the test prints the number of
+// reduced entries.
 var reduced = map[string]string{
 	"synced":       "the gate before the first write is the registry's; here nothing is resolved, so what was there stays",
 	"touched":      "writes are the renderers'; here the frontends that two sets of rows treat differently",
@@ -28,13 +29,13 @@ var reduced = map[string]string{
 	"exact level":  "run with OrphansKept, which copies the known bug; the default, OrphansDeleted, is checked too",
 }
 
-// tally counts what was evaluated.
+// tally counts the evaluated entries.
 type tally struct {
 	cases, steps, rows, packets, healthChecks, metrics, flows, cleanups, touched int
 	reduced                                                                      map[string]int
 }
 
-// TestAcceptance runs every case of the acceptance file, unedited, with everything it says.
+// TestAcceptance runs every case of the unedited acceptance file.
 func TestAcceptance(t *testing.T) {
 	file := casefile.Load(t)
 	done := tally{reduced: map[string]int{}}
@@ -72,7 +73,7 @@ type run struct {
 	world *world
 	tally *tally
 	exact bool
-	// inputs and rows are those of the last sync.
+	// inputs and rows belong to the last sync.
 	inputs map[string]*messages.ServiceInput
 	rows   []*messages.Frontend
 }
@@ -113,7 +114,7 @@ func runCase(t *testing.T, c *casefile.Case, shuffle *rand.Rand, done *tally) {
 	}
 }
 
-// check runs one sync and compares everything that the outcome says.
+// check runs one sync and compares the result with the outcome.
 func (r *run) check(step string, o *casefile.Outcome, synced bool) {
 	r.Helper()
 	var views []*messages.ServiceView
@@ -297,7 +298,7 @@ func isStale(views []*messages.ServiceView, flow service.Flow, mode service.Orph
 	})
 }
 
-// cleanupRequired asks about every service that is in one of two states.
+// cleanupRequired calls FlowCleanupRequired for every service of the two states.
 func cleanupRequired(previous, current map[string]*messages.ServiceInput) bool {
 	for key, in := range current {
 		if service.FlowCleanupRequired(previous[key], in) {

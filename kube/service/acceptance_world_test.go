@@ -18,8 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// world is the accumulated state of one case: what a source would hold and what Resolve makes of
-// it.
+// world is the accumulated state of one case: the objects of a source, and the results of Resolve.
 type world struct {
 	t        *testing.T
 	services map[string]*messages.Service
@@ -27,12 +26,11 @@ type world struct {
 	node     *messages.NodeContext
 	config   service.Config
 	healthy  bool
-	// shuffle changes the order in which things are handed to Resolve; nil keeps the order of
-	// names.
+	// shuffle changes the order of the input of Resolve; nil keeps the order of names.
 	shuffle *rand.Rand
 }
 
-// newWorld takes over node and config of a case.
+// newWorld returns a world with the node and the configuration of a case.
 func newWorld(t *testing.T, c *casefile.Case, shuffle *rand.Rand) *world {
 	t.Helper()
 	w := &world{
@@ -65,7 +63,7 @@ func prefixes(t *testing.T, texts []string) []netip.Prefix {
 	return list
 }
 
-// setNode replaces the node, through the same normalisation that a real Node object takes.
+// setNode replaces the node. The node is normalised like a real Node object.
 func (w *world) setNode(n casefile.Node) {
 	w.t.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
@@ -210,7 +208,7 @@ func render(row *messages.Frontend) casefile.Row {
 	return r
 }
 
-// parse is the inverse of render, for the content that an earlier run left behind.
+// parse is the inverse of render, for the rows of an earlier run.
 func parse(t *testing.T, r casefile.Row) *messages.Frontend {
 	t.Helper()
 	where, protocol, err := service.ParseFrontendText(r.Frontend)
@@ -237,7 +235,7 @@ func parse(t *testing.T, r casefile.Row) *messages.Frontend {
 	return row
 }
 
-// valueOf finds the enum value of a word of the public interface.
+// valueOf returns the enum value of a word of the public interface.
 func valueOf[E ~int32](t *testing.T, names map[int32]string, word func(E) string, text string) E {
 	t.Helper()
 	for value := range names {

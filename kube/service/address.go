@@ -26,9 +26,9 @@ func familyOf(ip netip.Addr) messages.IPFamily {
 	return messages.IPFamily_IPV6
 }
 
-// parseAddress reads an address that packets can be sent to. An IPv4 address in IPv6 clothes is
-// IPv4; addresses with a zone and the unspecified addresses are refused, because as a frontend they
-// would mean something else to every dataplane.
+// parseAddress reads an address that packets can be sent to. An IPv4-mapped IPv6 address counts as
+// IPv4. Addresses with a zone and the unspecified addresses are refused, because each dataplane
+// would understand such a frontend differently.
 func parseAddress(text string) (address, bool) {
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
@@ -41,8 +41,8 @@ func parseAddress(text string) (address, bool) {
 	return address{ip: ip, text: canonicalText(ip, text)}, true
 }
 
-// canonicalText returns the canonical text of ip without allocating where text is canonical
-// already, which is the rule.
+// canonicalText returns the canonical text of ip. It does not allocate if the given text is
+// canonical already, which is the usual case.
 func canonicalText(ip netip.Addr, text string) string {
 	var buffer [48]byte
 	if string(ip.AppendTo(buffer[:0])) == text {
@@ -51,7 +51,7 @@ func canonicalText(ip netip.Addr, text string) string {
 	return ip.String()
 }
 
-// parsePrefix reads a CIDR, clears its host bits and unmaps an IPv4 range in IPv6 clothes.
+// parsePrefix reads a CIDR, clears its host bits and turns an IPv4-mapped IPv6 range into IPv4.
 func parsePrefix(text string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {

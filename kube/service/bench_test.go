@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// benchInput is a service with one port and so many endpoints, in slices of 100 as the slice
-// controller makes them.
+// benchInput is a service with one port and the given number of endpoints, in slices of 100 like
+// the slices of the EndpointSlice controller.
 func benchInput(endpoints int) (*messages.ServiceInput, *messages.NodeContext, Config) {
 	in := &messages.ServiceInput{Key: "default/web", Service: &messages.Service{
 		Namespace: "default", Name: "web", Uid: "0af3", Type: messages.ServiceType_NODE_PORT, ClusterIps: []string{"10.96.0.10"},

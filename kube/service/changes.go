@@ -6,10 +6,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Changed returns the frontends ("ip:port/PROTO") that are treated differently by two sets of rows,
-// ordered: those that exist in one of them only, and those whose rows differ in what a client could
-// notice. Everything else needs no write, in no dataplane. Either argument may be the rows of one
-// view or of many; the order of rows does not matter.
+// Changed returns, in order, the frontends ("ip:port/PROTO") that two sets of rows treat
+// differently. Such a frontend exists in one set only, or its rows differ in something that a
+// client could notice. Other frontends need no write in any dataplane. Either argument may be the
+// rows of one view or of many; the order of rows does not matter.
 func Changed(previous, current []*messages.Frontend) []string {
 	before, after := byFrontend(previous), byFrontend(current)
 	var changed []string
@@ -40,8 +40,8 @@ func byFrontend(rows []*messages.Frontend) map[string][]*messages.Frontend {
 	return groups
 }
 
-// sameTreatment reports whether no client can tell two rows of one frontend apart. The name of the
-// port, the field that made the row and the node of a backend are not visible from outside.
+// sameTreatment reports whether two rows of one frontend look the same to every client. Clients
+// cannot see the name of the port, the field that made the row, or the node of a backend.
 func sameTreatment(a, b *messages.Frontend) bool {
 	return a.GetFrom() == b.GetFrom() &&
 		a.GetAction() == b.GetAction() &&

@@ -1,15 +1,14 @@
-// Package service is the pure Kubernetes service semantics: what must THIS node do with the packets
-// of one Service?
+// Package service holds the semantics of Kubernetes Services as pure functions: what must THIS node
+// do with the packets of one Service?
 //
-// Resolve takes the normalised Service with its EndpointSlices, what is known of the node, and the
-// configuration, and returns the ServiceView: one row per (address, port, protocol, client class)
+// Resolve takes the normalised Service with its EndpointSlices, the context of the node and the
+// configuration. It returns the ServiceView: one row per (address, port, protocol, client class)
 // with its action: forward, reject or drop. The baseline is kube-proxy of Kubernetes 1.36 in
-// nftables mode. The package knows no dataplane; renderers translate the view.
+// nftables mode. The package knows no dataplane: the renderers translate the view.
 //
 //	ServiceInput --+
 //	NodeContext  --+--> Resolve --> ServiceView --> renderers (rows), health-check server,
-//	             metrics, probes
-//	Config       --+
+//	Config       --+                                metrics, probes
 //
 // The way of one service through Resolve:
 //
@@ -20,10 +19,10 @@
 //	frontends.go   sets -> rows; masquerade.go, ranges.go, nodeports.go fill in the details
 //	health.go      health-check node ports
 //
-// Around it are the pure functions for the users of a view: Table evaluates packets against views,
-// StaleFlows and FlowCleanupRequired decide about UDP flows, Changed lists the frontends that two
-// views treat differently, HealthAnswer is the HTTP answer of a health-check port, Hash and Equal
-// compare views, words.go and text.go name things the way the command line shows them.
+// The users of a view call other pure functions. Table evaluates packets against views. StaleFlows
+// and FlowCleanupRequired decide about UDP flows. Changed lists the frontends that two views treat
+// differently. HealthAnswer is the HTTP answer of a health-check port. Hash and Equal compare
+// views. words.go and text.go have the words that the command line shows.
 //
 // Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no
 // package state. All functions may be called from any goroutine at any time. Arguments are never

@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestDraining: which endpoints of the slices keep their connections although no new one reaches
-// them.
+// TestDraining: the endpoints of the slices that keep their connections and get no new ones.
 func TestDraining(t *testing.T) {
 	sticky := func(s *messages.Service) { s.AffinitySeconds = 60 }
 	overUDP := func(s *messages.Service) { s.Ports[0].Protocol = messages.Protocol_UDP }
@@ -22,7 +21,7 @@ func TestDraining(t *testing.T) {
 		{"all are used", webService(), []string{"10.0.0.1@n1", "10.0.0.2@n2"}, ""},
 		{"not ready", webService(), []string{"10.0.0.1@n1", "10.0.0.2@n2 notready"}, "10.0.0.2"},
 		{"terminating and serving", webService(), []string{"10.0.0.1@n1", "10.0.0.2@n2 notready serving terminating"}, "10.0.0.2"},
-		{"terminating, and used for want of ready ones", webService(), []string{"10.0.0.2@n2 notready serving terminating"}, ""},
+		{"terminating, and used because no other endpoint is ready", webService(), []string{"10.0.0.2@n2 notready serving terminating"}, ""},
 		{"none is ready: refused", webService(), []string{"10.0.0.1@n1 notready", "10.0.0.2@n2 notready"}, "10.0.0.1,10.0.0.2"},
 		{"not of this zone", webService(), []string{"10.0.0.1@n1 zone=a", "10.0.0.2@n2 zone=b"}, "10.0.0.2"},
 		{"not on this node", webService(internalLocal), []string{"10.0.0.1@n1", "10.0.0.2@n2"}, "10.0.0.2"},

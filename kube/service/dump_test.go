@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestRealDump resolves what a real API server printed, at every node: no problem, every promise
-// kept, and something to serve.
+// TestRealDump resolves the dump of a real API server for every node: there is no problem, every
+// view keeps its promises, and there are frontends to serve.
 func TestRealDump(t *testing.T) {
 	inputs, nodes := decodeDump(t, casefile.Read(t, "real-cluster-shop.yaml"))
 	if len(nodes) < 3 || len(inputs) < 5 {

@@ -13,15 +13,15 @@ type candidate struct {
 	object  *messages.Endpoint
 }
 
-// offer is a port of one slice with the endpoints that have it.
+// offer is one port of one slice, with the endpoints that listen on it.
 type offer struct {
 	source     *messages.EndpointSlice
 	port       uint32
 	candidates []candidate
 }
 
-// gathered is what the slices of one family offer, by the name of the port that a service port asks
-// for.
+// gathered holds the offers of all slices of one family, by port name: a service port finds its
+// offers under its own name.
 type gathered map[portName][]offer
 
 // endpoint is one ip:port that a service port may forward to.
@@ -42,19 +42,19 @@ type endpoint struct {
 // says it is ready counts.
 func (e *endpoint) ready() bool { return e.object.GetReady() }
 
-// lastResort reports whether the endpoint may be used where nothing is ready: it shuts down but
+// lastResort reports whether the endpoint may be used when no endpoint is ready: it shuts down but
 // still answers.
 func (e *endpoint) lastResort() bool { return e.object.GetServing() && e.object.GetTerminating() }
 
-// offersEndpoints reports whether a slice is one of this service and family. Slices of FQDNs and
-// those with the headless label give nothing.
+// offersEndpoints reports whether a slice has endpoints of this family for this service. FQDN
+// slices and slices with the headless label have none.
 func offersEndpoints(slice *messages.EndpointSlice, service *messages.Service, family messages.IPFamily) bool {
 	return slice.GetFamily() == family && !slice.GetHeadless() &&
 		slice.GetService() == service.GetName() && slice.GetNamespace() == service.GetNamespace()
 }
 
-// gather collects the endpoints of one family from the slices of the input. Addresses that are
-// none, or of the other family, are left out and reported once per slice.
+// gather collects the endpoints of one family from the slices of the input. Texts that are no
+// address, or an address of the other family, are left out and reported once per slice.
 func (r *resolver) gather(family messages.IPFamily) gathered {
 	g, total := gathered{}, 0
 	for _, slice := range r.in.GetSlices() {
@@ -94,7 +94,7 @@ func (r *resolver) gather(family messages.IPFamily) gathered {
 	return g
 }
 
-// joiner is the memory of join, used again for every port of a service.
+// joiner holds the buffers of join, which all ports of a service use in turn.
 type joiner struct {
 	endpoints []endpoint
 	order     []sortKey
@@ -102,9 +102,9 @@ type joiner struct {
 	text      []byte
 }
 
-// join returns the endpoints of one service port, one per ip:port, ordered by text: those of every
-// slice port with the same name and protocol. targetPort plays no part, the number of the slice
-// port is the destination. The result is overwritten by the next call.
+// join returns the endpoints of one service port, one per ip:port, ordered by text. It collects
+// them from every slice port with the same name and protocol. The destination is the number of the
+// slice port; targetPort is not used. The next call overwrites the result.
 func (j *joiner) join(g gathered, port portName) []*endpoint {
 	j.endpoints, j.text = j.endpoints[:0], j.text[:0]
 	total := 0
@@ -130,7 +130,7 @@ func (j *joiner) join(g gathered, port portName) []*endpoint {
 	return j.merge()
 }
 
-// grow makes room for so many endpoints.
+// grow makes room for the given number of endpoints.
 func (j *joiner) grow(endpoints int) {
 	j.endpoints = make([]endpoint, 0, endpoints)
 	j.order = make([]sortKey, 0, endpoints)
@@ -141,13 +141,13 @@ func (j *joiner) grow(endpoints int) {
 // sortKey stands for an endpoint while it is sorted. Moving it around costs the garbage collector
 // nothing, and the part of the text in it decides nearly every comparison.
 type sortKey struct {
-	// part are the eight bytes of the text behind what all texts begin with, as a number.
+	// part is the first eight bytes of the text after the prefix that all texts share, as a number.
 	part uint64
 	// index is the place of the endpoint in joiner.endpoints.
 	index int
 }
 
-// merge orders the endpoints by text and keeps the preferred one of those with the same text.
+// merge orders the endpoints by text and keeps the preferred one where several have the same text.
 func (j *joiner) merge() []*endpoint {
 	j.order, j.merged = j.order[:0], j.merged[:0]
 	common := commonPrefix(j.endpoints)
@@ -173,7 +173,7 @@ func (j *joiner) merge() []*endpoint {
 	return j.merged
 }
 
-// commonPrefix returns how many bytes all texts begin with alike.
+// commonPrefix returns the length in bytes of the prefix that all texts share.
 func commonPrefix(endpoints []endpoint) int {
 	if len(endpoints) == 0 {
 		return 0
@@ -206,10 +206,11 @@ func eightBytes(text string) uint64 {
 	return part
 }
 
-// preferred decides between two entries with the same ip:port; negative means a. A pod address that
-// was reused while the old pod still terminates must count as the new pod, so the one that does not
-// terminate wins, then the ready one, then the slice of the higher generation, then the one with
-// the smaller name. The rest only makes the order total, so that the order of input never matters.
+// preferred decides between two entries with the same ip:port; negative means a. A pod address may
+// be reused while the old pod still terminates, and then the new pod must win. So the endpoint that
+// does not terminate comes first, then the ready one, then the slice with the higher generation,
+// then the slice with the smaller name. The remaining comparisons make the order total, so that the
+// order of input never matters.
 func preferred(a, b *endpoint) int {
 	return cmp.Or(
 		compareBool(a.object.GetTerminating(), b.object.GetTerminating()),

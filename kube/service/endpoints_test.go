@@ -119,8 +119,7 @@ func TestDuplicateEndpoints(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			winner, loser := sliceOf(test.names[0], "10.0.0.1@n1 "+test.winner), sliceOf(test.names[1], "10.0.0.1@n0 "+test.loser)
 			winner.Generation, loser.Generation = test.generations[0], test.generations[1]
-			// A ready endpoint elsewhere makes the rows differ in every respect that the winner
-			// decides.
+			// With a ready endpoint on another node every property of the winner changes the rows.
 			other := sliceOf("c", "10.0.0.9@n3")
 			resolve := func(slices ...*messages.EndpointSlice) []string {
 				internal := lines(service.Resolve(input(webService(internalLocal), slices...), nodeN1(), service.Config{}))
@@ -139,8 +138,8 @@ func TestDuplicateEndpoints(t *testing.T) {
 	}
 }
 
-// TestDuplicatesInOneSlice: entries that differ in nothing that matters must still not give an
-// answer that depends on their order.
+// TestDuplicatesInOneSlice: the result must not depend on the order of entries, even if they differ
+// only in irrelevant fields.
 func TestDuplicatesInOneSlice(t *testing.T) {
 	for _, test := range []struct{ name, a, b string }{
 		{"nodes", "10.0.0.1@n1", "10.0.0.1@n2"},

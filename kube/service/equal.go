@@ -6,9 +6,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Equal reports whether two views are the same in every field. It gives the answer of proto.Equal
-// for views without unknown fields, much faster: the rows of a view share their backends, and whole
-// views are often the same value. Unset and empty are the same here.
+// Equal reports whether two views are the same in every field. For views without unknown fields it
+// gives the answer of proto.Equal. It is much faster, because the rows of a view share their
+// backends and whole views are often the same value. It treats unset and empty as the same.
 func Equal(a, b *messages.ServiceView) bool {
 	if a == b {
 		return true
@@ -47,7 +47,7 @@ func equalFrontend(a, b *messages.Frontend) bool {
 		slices.Equal(a.GetAllowSources(), b.GetAllowSources())
 }
 
-// equalBackends takes the short way where two rows share their memory.
+// equalBackends does not look at the backends if two rows share the memory of their lists.
 func equalBackends(a, b []*messages.Backend) bool {
 	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
 		return true
@@ -74,7 +74,7 @@ func equalError(a, b *messages.ObjectError) bool {
 		a.GetGeneral() == b.GetGeneral()
 }
 
-// equalNoLocal takes missing counters for zero.
+// equalNoLocal treats missing counters as zero.
 func equalNoLocal(a, b *messages.NoLocalEndpoints) bool {
 	return a.GetInternal() == b.GetInternal() && a.GetExternal() == b.GetExternal()
 }

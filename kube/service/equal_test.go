@@ -10,14 +10,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// fullView has every field of every message in it set, whatever fields there will be.
+// fullView returns a view in which every field of every message is set, also fields that are added
+// later.
 func fullView() *messages.ServiceView {
 	view := &messages.ServiceView{}
 	fill(view.ProtoReflect())
 	return view
 }
 
-// fill sets all fields, lists to two different elements.
+// fill sets all fields; lists get two different elements.
 func fill(m protoreflect.Message) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -33,7 +34,7 @@ func fill(m protoreflect.Message) {
 	}
 }
 
-// element makes the n-th different value of a field.
+// element returns the n-th value of a field; all n give different values.
 func element(empty protoreflect.Value, field protoreflect.FieldDescriptor, n int) protoreflect.Value {
 	switch field.Kind() {
 	case protoreflect.MessageKind:
@@ -54,7 +55,8 @@ func element(empty protoreflect.Value, field protoreflect.FieldDescriptor, n int
 	}
 }
 
-// variations calls check after every single change of the message, then undoes it.
+// variations makes every possible single change of the message. It calls check after each and
+// undoes the change.
 func variations(m protoreflect.Message, path string, check func(path string)) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -98,8 +100,8 @@ func varyList(m protoreflect.Message, field protoreflect.FieldDescriptor, path s
 	list.Append(second)
 }
 
-// TestEqualAndHashSeeEveryField: whatever single field of a view changes, Equal and Hash notice,
-// also fields that will be added to the messages later.
+// TestEqualAndHashSeeEveryField: Equal and Hash notice a change of any single field of a view, also
+// of fields that are added later.
 func TestEqualAndHashSeeEveryField(t *testing.T) {
 	base, view := fullView(), fullView()
 	if !service.Equal(base, view) || service.Hash(base) != service.Hash(view) {

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// A service with the Local external policy, seen from the node n1: clients elsewhere get the
-// endpoint on this node and keep their address, clients on this node get all endpoints.
+// A service with the Local external policy, on the node n1. Remote clients get the endpoint on this
+// node and keep their address. Clients on this node get all endpoints.
 func ExampleResolve() {
 	in := &messages.ServiceInput{
 		Key: "default/web",
@@ -46,7 +46,7 @@ func ExampleResolve() {
 	// 192.168.0.2:30080/TCP from remote: forward 10.1.1.3:8080
 }
 
-// A Table says what happens to single packets.
+// A Table returns the treatment of single packets.
 func ExampleTable_Verdict() {
 	cfg := service.Config{ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
 	view := service.Resolve(&messages.ServiceInput{

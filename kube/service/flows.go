@@ -11,30 +11,30 @@ import (
 type Flow struct {
 	// Frontend is the address and port that the client sends to.
 	Frontend netip.AddrPort
-	// Backend is where its packets go; equal to Frontend for a flow that was let through while the
-	// frontend had no endpoints.
+	// Backend is the destination of the translated packets. It equals Frontend for a flow that
+	// passed untranslated because the frontend had no endpoints.
 	Backend netip.AddrPort
 }
 
-// Orphans is the treatment of the UDP flows of a service that has no serving endpoint at all in the
-// family of the flow.
+// Orphans is the treatment of UDP flows whose service has no serving endpoint in the family of the
+// flow.
 type Orphans uint8
 
 const (
-	// OrphansDeleted removes them: the client's next packet is refused instead of vanishing. Later
-	// versions of kube-proxy do this.
+	// OrphansDeleted removes the flows, so that the client's next packet is refused and not lost.
+	// Versions of kube-proxy after 1.36 do this.
 	OrphansDeleted Orphans = iota
-	// OrphansKept leaves them until they expire, exactly as kube-proxy 1.36 does.
+	// OrphansKept keeps the flows until they expire, as kube-proxy 1.36 does.
 	OrphansKept
 )
 
-// StaleFlows returns those of the UDP flows that must be removed: they belong to a UDP frontend of
-// the view, but go to an endpoint that no longer serves. UDP has no handshake that would end them,
-// so a client that keeps its port would send into the void for ever. Traffic policies, hints and
-// termination do not matter: an endpoint that serves keeps its flows. Flows to other addresses are
-// none of the view's business. The result has the order of flows.
+// StaleFlows returns the UDP flows that must be removed, in the order of flows. A stale flow
+// belongs to a UDP frontend of the view and goes to an endpoint that no longer serves. UDP has no
+// handshake that ends a flow, so a client that keeps its port would never reach another endpoint.
+// Traffic policies, hints and termination do not matter: an endpoint that serves keeps its flows.
+// Flows to frontends outside of the view are never returned.
 //
-// The serving endpoints are those of all UDP ports of the service together
+// Serving endpoints are the serving endpoints of all UDP ports of the service together
 // (ServiceView.serving_udp).
 func StaleFlows(view *messages.ServiceView, flows []Flow, orphans Orphans) []Flow {
 	frontends := map[netip.AddrPort]struct{}{}
@@ -80,9 +80,10 @@ func unmapPort(where netip.AddrPort) netip.AddrPort {
 }
 
 // FlowCleanupRequired reports whether a change of a service can have made UDP flows stale, so that
-// the dataplane's flows must be looked through with StaleFlows: the serving endpoints of some UDP
-// port of its slices changed. A change of the Service object alone never does: what its frontends
-// lose goes away with them. Both arguments may be nil for a service that was not there or is gone.
+// StaleFlows must look at the dataplane's flows. This is the case when the serving endpoints of a
+// UDP port of its slices changed. A change of the Service object alone never needs a cleanup,
+// because the flows of a frontend end with the frontend. Either argument may be nil, for a service
+// that did not exist or is gone.
 func FlowCleanupRequired(previous, current *messages.ServiceInput) bool {
 	if previous == current {
 		return false

@@ -32,12 +32,12 @@ func flow(frontend, backend string) service.Flow {
 func TestStaleFlows(t *testing.T) {
 	all := []service.Flow{
 		flow("10.96.0.10:53", "10.0.0.1:5353"),     // serving, here
-		flow("10.96.0.10:53", "10.0.0.2:5353"),     // serving, elsewhere: policies do not matter
+		flow("10.96.0.10:53", "10.0.0.2:5353"),     // serving, other node: no policies
 		flow("10.96.0.10:53", "10.0.0.3:5353"),     // terminating, still serving
 		flow("10.96.0.10:53", "10.0.0.4:5353"),     // no longer serving
 		flow("10.96.0.10:53", "10.0.0.1:53"),       // old port of a serving endpoint
-		flow("192.168.0.2:30053", "10.0.0.9:5353"), // gone, through a node port
-		flow("10.96.0.10:53", "10.96.0.10:53"),     // made while the service refused
+		flow("192.168.0.2:30053", "10.0.0.9:5353"), // gone endpoint, through a node port
+		flow("10.96.0.10:53", "10.96.0.10:53"),     // created while the service refused packets
 		flow("10.96.0.10:54", "10.0.0.9:5353"),     // no frontend of this service
 		flow("9.9.9.9:53", "9.9.9.9:53"),           // no service at all
 		flow("[fd00:96::10]:53", "[fd00:10::1]:5353"),

@@ -7,7 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// frontendsOf is what one family of a service is reached by, the same for all of its ports.
+// frontendsOf holds the addresses at which clients reach one family of a service. They are the same
+// for all of its ports.
 type frontendsOf struct {
 	clusterIP              address
 	external, loadBalancer []address
@@ -15,7 +16,7 @@ type frontendsOf struct {
 	nodes []address
 	// allow are the source ranges of the load-balancer addresses; nil = every client.
 	allow []string
-	// closed: no client is admitted to the load-balancer addresses.
+	// closed is true when no client is admitted to the load-balancer addresses.
 	closed bool
 	// detector is true when pods of this node can be recognised.
 	detector bool
@@ -61,16 +62,16 @@ func hasNodePort(port *messages.ServicePort) bool { return validPort(port.GetNod
 
 // policies are the traffic policies of one service port, as far as they have an effect.
 type policies struct {
-	// internalLocal: the cluster IP uses the Local set.
+	// internalLocal is true when the cluster IP uses the Local set.
 	internalLocal bool
-	// externalLocal: external frontends use the Local set for remote clients.
+	// externalLocal is true when external frontends use the Local set for remote clients.
 	externalLocal bool
-	// external: the port has external frontends in this family at all.
+	// external is true when the port has any external frontend in this family.
 	external bool
 }
 
 // policiesOf returns the policies of a port. externalTrafficPolicy counts only for services that
-// can be reached from outside; the API keeps old values in others.
+// can be reached from outside, because the API keeps an old value in the others.
 func (r *resolver) policiesOf(f *frontendsOf, port *messages.ServicePort) policies {
 	accessible := r.service.GetType() == messages.ServiceType_NODE_PORT ||
 		r.service.GetType() == messages.ServiceType_LOAD_BALANCER ||
@@ -85,13 +86,13 @@ func (r *resolver) policiesOf(f *frontendsOf, port *messages.ServicePort) polici
 // need returns the sets that the port uses. With external frontends the Cluster set is needed even
 // if both policies are Local, for clients on this node.
 func (p policies) need() need {
-	// Each set costs a pass over all endpoints, so that only the sets in use are made.
+	// Each set costs a pass over all endpoints, so only the sets in use are made.
 	return need{cluster: !p.internalLocal || p.external, local: p.internalLocal || p.externalLocal && p.external}
 }
 
-// perClient reports whether the external frontends answer clients on this node and others
-// differently: always with the Local policy, but where nothing is usable both are refused and one
-// row says so.
+// perClient reports whether the external frontends treat clients on this node differently from
+// remote clients. They do so with the Local policy. If no endpoint is usable, all clients are
+// refused and one row is enough.
 func (p policies) perClient(s selection) bool { return p.externalLocal && s.usable }
 
 // verdict is what happens to packets that may use one set of endpoints.
@@ -102,8 +103,8 @@ type verdict struct {
 	masquerade []string
 }
 
-// verdictOf decides: nothing usable anywhere is a reject, something that this set must not use is a
-// drop.
+// verdictOf rejects if no endpoint is usable anywhere, and drops if the usable endpoints are all
+// outside of this set.
 func verdictOf(s selection, set, draining []*messages.Backend, masquerade []string) verdict {
 	switch {
 	// A reject tells the client at once; a drop makes it retry, when another node could serve it.
@@ -125,8 +126,8 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 	}
 	w.all = verdictOf(s, internal, leaving, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
 	clusterIP := spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil}
-	// An external address that is the cluster IP as well is external traffic, as in kube-proxy; the
-	// address stays the cluster IP.
+	// Traffic to an external address that is also the cluster IP is external, as in kube-proxy. The
+	// kind of the address stays cluster IP.
 	outside := f.outside(f.clusterIP)
 	if !outside {
 		w.add(clusterIP)
@@ -141,7 +142,7 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 	r.rows = w.rows
 }
 
-// setExternal sets the verdicts of everything but the cluster IP.
+// setExternal sets the verdicts of all frontends except the cluster IP.
 func (r *resolver) setExternal(w *rowWriter, f *frontendsOf, p policies, s selection) {
 	w.perClient = p.perClient(s)
 	if w.perClient {
@@ -152,7 +153,7 @@ func (r *resolver) setExternal(w *rowWriter, f *frontendsOf, p policies, s selec
 	}
 }
 
-// addExternalRows adds the rows of everything but the cluster IP.
+// addExternalRows adds the rows of all frontends except the cluster IP.
 func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf) {
 	port := w.port.GetPort()
 	for _, a := range f.external {
@@ -182,15 +183,15 @@ type spot struct {
 	allow   []string
 }
 
-// rowWriter makes the rows of one service port out of one block of memory.
+// rowWriter makes the rows of one service port in one block of memory, to save allocations.
 type rowWriter struct {
 	port     *messages.ServicePort
 	affinity uint32
 	maglev   bool
 	rows     []*messages.Frontend
 	block    []messages.Frontend
-	// perClient: two rows for each frontend, here for clients on this node and elsewhere for the
-	// others; otherwise one row, all.
+	// perClient makes two rows for each frontend: verdict "here" for clients on this node,
+	// "elsewhere" for remote clients. Without it one row has the verdict "all".
 	perClient            bool
 	all, here, elsewhere verdict
 }
@@ -240,9 +241,10 @@ func (w *rowWriter) row(at *spot, from messages.ClientClass, v *verdict) {
 	w.rows = append(w.rows, row)
 }
 
-// unique orders rows as the view documents it and settles frontends that two fields or two ports of
-// the service claim, for example an external IP that is also the load-balancer IP: the smaller kind
-// wins, then the earlier port. Source ranges guard the address, so they survive whichever row wins.
+// unique orders rows as the view documents it, and keeps one row where two fields or two ports of
+// the service claim a frontend. An external IP may be the load-balancer IP too, for example. The
+// smaller kind wins, then the earlier port. Source ranges protect the address, so the kept row has
+// them in any case.
 func unique(rows []*messages.Frontend) []*messages.Frontend {
 	slices.SortStableFunc(rows, func(a, b *messages.Frontend) int {
 		return cmp.Or(compareFrontend(a, b), cmp.Compare(a.GetKind(), b.GetKind()))
@@ -271,7 +273,7 @@ func unique(rows []*messages.Frontend) []*messages.Frontend {
 	return rows[:kept]
 }
 
-// guard puts source ranges on rows that have none.
+// guard gives source ranges to rows without any.
 func guard(rows []*messages.Frontend, allow []string) {
 	for _, row := range rows {
 		if len(row.GetAllowSources()) == 0 {
@@ -280,14 +282,14 @@ func guard(rows []*messages.Frontend, allow []string) {
 	}
 }
 
-// closed reports whether a row is that of a load-balancer address to which no client is admitted:
-// others drop for some clients only.
+// closed reports whether a row belongs to a load-balancer address that admits no client: other rows
+// drop the packets of some clients only.
 func closed(row *messages.Frontend) bool {
 	return row.GetKind() == messages.FrontendKind_KIND_LOAD_BALANCER_IP && row.GetFrom() == messages.ClientClass_FROM_ANY &&
 		row.GetAction() == messages.Action_ACTION_DROP
 }
 
-// shut makes a row one that drops every packet.
+// shut turns a row into one that drops every packet.
 func shut(row *messages.Frontend) {
 	row.From, row.Action, row.Backends, row.Draining = messages.ClientClass_FROM_ANY, messages.Action_ACTION_DROP, nil, nil
 	row.MasqueradeFrom, row.AffinitySeconds, row.Maglev = nil, 0, false

@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestFrontends: endpoints .1 here and .2 elsewhere, both ready, unless the test has its own.
+// TestFrontends: endpoint .1 is on this node and .2 on another, both ready, unless the case has its
+// own endpoints.
 func TestFrontends(t *testing.T) {
 	const (
 		both    = "forward 10.0.0.1:8080,10.0.0.2:8080"

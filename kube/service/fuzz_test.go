@@ -10,8 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzResolve: no message whatsoever makes Resolve panic, change its input, break the promises of
-// the view, or answer differently twice; and whatever it answers, the functions around it can use.
+// FuzzResolve: for any message Resolve does not panic, does not change its input, keeps the
+// promises of the view, and gives the same answer twice. All other functions of the package accept
+// its answer.
 func FuzzResolve(f *testing.F) {
 	s := webService(dualStack, nodePort(30080), loadBalancer("1.2.3.4", "2001:db8::4"), ranges("192.168.0.0/16", "2001:db8::/32"), externalLocal)
 	s.HealthCheckNodePort, s.AffinitySeconds = 31000, 60

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzParseFrontendText: what is read is written as something that is read as the same; what is not
-// says why, and which text it was.
+// FuzzParseFrontendText: an accepted text is the same after it was written and read again. The
+// error of another text gives the reason and the text.
 func FuzzParseFrontendText(f *testing.F) {
 	for _, text := range []string{"10.96.0.10:80/TCP", "[fd00::1]:53/UDP", "[::ffff:1.2.3.4]:1/SCTP", "[fe80::1%eth0]:80/TCP", "10.96.0.10:080/TCP", ":80/", "/", "1.2.3.4:80"} {
 		f.Add(text)
@@ -30,8 +30,8 @@ func FuzzParseFrontendText(f *testing.F) {
 	})
 }
 
-// FuzzParseNodePortAddresses: what is read is written as words that mean the same; what is not
-// names the word.
+// FuzzParseNodePortAddresses: accepted words mean the same after they were written and read again.
+// The error of other words names the word.
 func FuzzParseNodePortAddresses(f *testing.F) {
 	for _, text := range []string{"", "primary", "all", "all,primary", "10.0.0.0/8,fd00::/8", " 10.1.2.3/8", "::ffff:10.0.0.0/104", "10.0.0.0"} {
 		f.Add(text)

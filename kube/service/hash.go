@@ -21,8 +21,8 @@ func (d *digest) text(s string) {
 	d.number(uint64(len(s)))
 }
 
-// number adds a number. It enters as a whole word: the product carries its upper bits, one shift
-// brings them down again.
+// number adds a number as one word, not byte by byte. The multiplication moves its bits up, so a
+// shift brings the upper bits down again.
 func (d *digest) number(n uint64) {
 	h := (uint64(*d) ^ n) * fnvPrime
 	*d = digest(h ^ h>>32)

@@ -9,10 +9,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// healthCheck returns the health-check port of one family; nil if it has none. Only a LoadBalancer
-// service with the Local policy has one: the load balancer asks there whether this node has
-// endpoints of its own. A dual-stack service has one for each family, both with the same port
-// number.
+// healthCheck returns the health-check port of one family; nil if the family has none. Only a
+// LoadBalancer service with the Local policy has one. The load balancer asks this port whether this
+// node has endpoints of its own. A dual-stack service has one for each family, both with the same
+// port number.
 func (r *resolver) healthCheck(family messages.IPFamily, g gathered) *messages.HealthCheck {
 	port := r.service.GetHealthCheckNodePort()
 	if !validPort(port) || r.service.GetType() != messages.ServiceType_LOAD_BALANCER ||
@@ -30,9 +30,10 @@ func (r *resolver) healthCheck(family messages.IPFamily, g gathered) *messages.H
 	return check
 }
 
-// localReady counts the distinct addresses of ready endpoints on this node over all ports that the
-// slices have, whether the Service has them or not. Terminating endpoints that only get traffic for
-// want of others do not count, so that the load balancer turns away.
+// localReady counts the distinct addresses of ready endpoints on this node, over all ports of the
+// slices, even ports that the Service does not have. A terminating endpoint does not count,
+// although it gets traffic while no other is ready: the load balancer must turn away from this
+// node.
 func (r *resolver) localReady(g gathered) uint32 {
 	ready := map[string]struct{}{}
 	for port := range g {
@@ -69,7 +70,7 @@ type healthBody struct {
 
 // HealthAnswer returns what the health-check node port of a service answers: 200 when this node has
 // local endpoints and the proxy is healthy, otherwise 503. key is "namespace/name"; the count stays
-// in the answer of an unhealthy proxy. check may be nil and counts as no endpoints.
+// in the answer of an unhealthy proxy. A nil check counts as no endpoints.
 func HealthAnswer(key string, check *messages.HealthCheck, proxyHealthy bool) HealthResponse {
 	status := http.StatusServiceUnavailable
 	if check.GetLocalEndpoints() > 0 && proxyHealthy {

@@ -53,7 +53,7 @@ func TestHealthCheckCountsAddressesOfReadyLocalEndpoints(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			slice := sliceOf("a", test.endpoints...)
-			// Two ports, one of which the Service does not have.
+			// The slice has two ports, and the Service has only one of them.
 			slice.Ports = append(slice.Ports, &messages.EndpointPort{Name: "other", Protocol: tcp, Port: 9090})
 			s := webService(loadBalancer("1.2.3.4"), externalLocal, healthPort(31000))
 			checks := service.Resolve(input(s, slice), nodeN1(), detect()).GetHealthChecks()

@@ -11,9 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The tables speak of one service default/web at 10.96.0.10:80, slice port 8080, on node n1
-// (192.168.0.2) in zone a, whose pods are in 10.0.0.0/8. Rows are compared as lines of text, see
-// line.
+// The tables use one service default/web at 10.96.0.10:80 with slice port 8080. The node is n1
+// (192.168.0.2) in zone a; pods are in 10.0.0.0/8. Rows are compared as lines of text, see line.
 
 const (
 	tcp = messages.Protocol_TCP
@@ -66,8 +65,8 @@ func dualStack(s *messages.Service) {
 	s.IpFamilies = []messages.IPFamily{v4, v6}
 }
 
-// ep makes an endpoint from words: "10.0.0.1@n1 ready" and more words: notready, serving,
-// terminating, zone=a, node=n1. Without a word about conditions it is ready and serving.
+// ep makes an endpoint from words such as "10.0.0.1@n1 ready". The words are ready, notready,
+// serving, terminating, zone=a, node=n1. Without a word about conditions it is ready and serving.
 func ep(words string) *messages.Endpoint {
 	fields := strings.Fields(words)
 	e := &messages.Endpoint{}
@@ -97,8 +96,8 @@ func ep(words string) *messages.Endpoint {
 	return e
 }
 
-// sliceOf makes a slice of default/web with one port http 8080/TCP. The family is that of the first
-// endpoint.
+// sliceOf makes a slice of default/web with one port http 8080/TCP. The family is the family of the
+// first endpoint.
 func sliceOf(name string, endpoints ...string) *messages.EndpointSlice {
 	s := &messages.EndpointSlice{
 		Namespace: "default", Name: name, Service: "web", Family: v4,
@@ -143,8 +142,8 @@ func mustNodePorts(t *testing.T, words ...string) service.NodePortAddresses {
 	return n
 }
 
-// line writes a row as text: "10.96.0.10:80/TCP any forward 10.0.0.1:8080,10.0.0.2:8080", then what
-// there is of affinity=, masq=, allow=.
+// line returns a row as text: "10.96.0.10:80/TCP any forward 10.0.0.1:8080,10.0.0.2:8080", then
+// affinity=, masq= and allow= if they are set.
 func line(row *messages.Frontend) string {
 	words := []string{service.FrontendText(row), service.FromWord(row.GetFrom()), service.ActionWord(row.GetAction())}
 	if len(row.GetBackends()) > 0 {
@@ -170,7 +169,7 @@ func lines(view *messages.ServiceView) []string {
 	return all
 }
 
-// wantLines compares the rows of a view, which must also keep its invariants, with lines.
+// wantLines compares the rows of a view with lines, and checks the invariants of the view.
 func wantLines(t *testing.T, view *messages.ServiceView, want ...string) {
 	t.Helper()
 	if problem := invariantBroken(view); problem != "" {

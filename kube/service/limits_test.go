@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// wide is a service with so many ports and external addresses, and a slice with so many endpoints
-// for all of its ports.
+// wide returns a service with the given numbers of ports and external addresses, and a slice with
+// the given number of endpoints for all of its ports.
 func wide(ports, addresses, endpoints int) *messages.ServiceInput {
 	s := &messages.Service{Namespace: "shop", Name: "wide", ClusterIps: []string{"10.96.0.10"}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4}}
 	slice := &messages.EndpointSlice{Namespace: "shop", Name: "wide-1", Service: "wide", Family: messages.IPFamily_IPV4}
@@ -69,7 +69,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestAServiceAboveALimitIsNotServed, and at the limit it is.
+// TestAServiceAboveALimitIsNotServed: a service at the limit is served.
 func TestAServiceAboveALimitIsNotServed(t *testing.T) {
 	limited := func(frontends, backends int) service.Config {
 		return service.Config{Limits: service.Limits{Service: service.Size{Frontends: frontends, Backends: backends}}}

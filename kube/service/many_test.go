@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// withEndpoints is the service of the tables with so many endpoints, in slices of 1000, and every
-// tenth address unusable.
+// withEndpoints returns the service of the tables with the given number of endpoints, in slices of
+// 1000. Every tenth address is unusable.
 func withEndpoints(n int) *messages.ServiceInput {
 	in := input(webService(nodePort(30080), externalLocal))
 	for i := range n {
@@ -26,8 +26,8 @@ func withEndpoints(n int) *messages.ServiceInput {
 	return in
 }
 
-// TestManyEndpoints: 100,000 are served, those that are unusable cost one problem for each slice,
-// and ten times as many endpoints cost no more than ten times as much memory.
+// TestManyEndpoints: 100,000 endpoints are served. The unusable ones cause one problem per slice.
+// Ten times as many endpoints need at most ten times as much memory.
 func TestManyEndpoints(t *testing.T) {
 	const many = 100_000
 	large, small := withEndpoints(many), withEndpoints(many/10)

@@ -11,11 +11,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The model states the rules a second time, as the specification words them, without a thought for
-// speed: sets are maps, every question is asked anew. It covers inputs without errors, without
-// slices that contradict each other, and with node ports on primary addresses.
+// The model is a second implementation of the rules, close to the specification and without regard
+// for speed: sets are maps, and nothing is cached. It covers inputs without errors, without slices
+// that contradict each other, and with node ports on primary addresses.
 
-// modelEndpoint is one ip:port with what is known of it.
+// modelEndpoint is one ip:port with its properties.
 type modelEndpoint struct {
 	text  string
 	of    *messages.Endpoint
@@ -57,8 +57,8 @@ func isReady(e modelEndpoint) bool      { return e.of.GetReady() }
 func isLastResort(e modelEndpoint) bool { return e.of.GetServing() && e.of.GetTerminating() }
 func isHere(e modelEndpoint) bool       { return e.local }
 
-// modelHints follows one kind of hints if all ready endpoints have some and one of them has our
-// name.
+// modelHints follows one kind of hints if all ready endpoints have such hints and at least one
+// names this node or zone.
 func modelHints(ready map[string]modelEndpoint, hints func(modelEndpoint) []string, name string) (map[string]modelEndpoint, bool) {
 	hinted := filter(ready, func(e modelEndpoint) bool { return len(hints(e)) > 0 })
 	ours := filter(ready, func(e modelEndpoint) bool { return slices.Contains(hints(e), name) })
@@ -148,7 +148,7 @@ func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg servic
 		masquerade = []string{"node", "remote"}
 	}
 	rows := []casefile.Row{}
-	// The rules of an external address replace those of a cluster IP that is the same.
+	// If an external address is also the cluster IP, the rules of the external address apply.
 	outside := slices.Contains(s.GetExternalIps(), clusterIP) || slices.ContainsFunc(s.GetLoadBalancer(), func(i *messages.LoadBalancerIngress) bool {
 		return i.GetIp() == clusterIP && !i.GetProxy()
 	})

@@ -8,11 +8,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodePortMode is how the node-port addresses are chosen.
+// nodePortMode is the way in which the node-port addresses are chosen.
 type nodePortMode uint8
 
 const (
-	nodePortsPrimary nodePortMode = iota // and the CIDRs
+	nodePortsPrimary nodePortMode = iota // the primary address and the CIDRs
 	nodePortsAll
 	nodePortsCIDRs
 )
@@ -25,11 +25,11 @@ type NodePortAddresses struct {
 	cidrs []netip.Prefix
 }
 
-// ParseNodePortAddresses reads the configured words: an empty list or "all" alone is every address
-// of the node except loopback. Otherwise "primary" is the first address of each family, every other
-// word is a CIDR and means the addresses inside, and the list is the union of its words. Without
-// "primary" a family that has no CIDR in the list is served on all of its addresses. The error is
-// an ErrNodePortAddresses that names the word.
+// ParseNodePortAddresses reads the configured words. An empty list, or "all" alone, means every
+// address of the node except loopback. Otherwise the list is the union of its words: "primary" is
+// the first address of each family, and a CIDR stands for the addresses in it. Without "primary", a
+// family that has no CIDR in the list is served on all of its addresses. The error is an
+// ErrNodePortAddresses that names the word.
 func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 	if len(words) == 0 {
 		return NodePortAddresses{mode: nodePortsAll}, nil
@@ -72,8 +72,8 @@ func (n NodePortAddresses) String() string {
 }
 
 // Select returns the addresses of one family on which node ports are served, in the order of the
-// node's addresses, canonical, without duplicates. Loopback is never among them: a node port on
-// 127.0.0.1 exists in no mode but iptables.
+// node's addresses, canonical, without duplicates. Loopback is never among them: kube-proxy serves
+// node ports on 127.0.0.1 in iptables mode only.
 func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IPFamily) []string {
 	chosen := n.choose(node, family)
 	texts := make([]string, len(chosen))
@@ -86,7 +86,7 @@ func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IP
 // choose is Select with the parsed addresses.
 func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IPFamily) []address {
 	every := n.mode == nodePortsAll || n.mode == nodePortsCIDRs && !hasFamily(n.cidrs, family)
-	// the next address of the family is the primary one, and is meant
+	// primary is true while the next address of the family is the primary one and is selected.
 	primary := n.mode == nodePortsPrimary
 	var chosen []address
 	for _, text := range node.GetAddresses() {
@@ -103,8 +103,8 @@ func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IP
 	return chosen
 }
 
-// primaryAddress returns the first address of the family that the node has: InternalIP before
-// ExternalIP, in the order of the Node object.
+// primaryAddress returns the node's first address of the family: InternalIP before ExternalIP, in
+// the order of the Node object.
 func primaryAddress(node *messages.NodeContext, family messages.IPFamily) (address, bool) {
 	for _, text := range node.GetAddresses() {
 		if a, ok := parseAddress(text); ok && a.family() == family {

@@ -10,28 +10,29 @@ import (
 
 // Packet is the first packet of a connection, as this node sees it.
 type Packet struct {
-	// Source is where it comes from.
+	// Source is the address of the client.
 	Source netip.Addr
-	// Destination is where it goes.
+	// Destination is the address and port to which the client sends.
 	Destination netip.AddrPort
 	// Protocol is its transport protocol.
 	Protocol messages.Protocol
 }
 
-// Verdict is what this node does with a packet. The zero value means that it is no service traffic.
+// Verdict is this node's treatment of a packet. The zero value means that the packet is no service
+// traffic.
 type Verdict struct {
-	// Service is true when the packet belongs to services at all; otherwise this node does not
-	// touch it and the rest is empty.
+	// Service is true when the packet is service traffic. Otherwise this node does not touch the
+	// packet, and the other fields are empty.
 	Service bool
 	// Action is forward, reject or drop.
 	Action messages.Action
-	// Backends are the endpoints one of which gets the packet, each with the same probability;
-	// empty unless forwarded.
+	// Backends are the possible destinations: one of them gets the packet, each with the same
+	// probability. They are empty unless the packet is forwarded.
 	Backends []*messages.Backend
-	// Masquerade is true when the source address is replaced whatever backend is chosen. Besides,
-	// see Masquerades.
+	// Masquerade is true when the source address is replaced for every backend. Masquerades adds
+	// the case of a backend that is its own client.
 	Masquerade bool
-	// Row is the row that decided; nil when a rule about service addresses did.
+	// Row is the row that decided; nil if a rule about service addresses decided.
 	Row *messages.Frontend
 	// Owner is the key of the service whose row or cluster IP decided; "" for an address that no
 	// service has.
@@ -40,8 +41,8 @@ type Verdict struct {
 	source netip.Addr
 }
 
-// Masquerades reports whether the source address is replaced when the packet goes to this backend:
-// a backend that is its own client must get the packet from another address, or it would answer
+// Masquerades reports whether the source address is replaced when the packet goes to this backend.
+// A backend that is its own client must get the packet from another address, or it would answer
 // itself directly.
 func (v Verdict) Masquerades(backend *messages.Backend) bool {
 	if v.Masquerade {
@@ -60,18 +61,18 @@ func (v Verdict) Word() string {
 	return ActionWord(v.Action)
 }
 
-// flowKey is what a packet is looked up by.
+// flowKey is the key of a frontend in a Table.
 type flowKey struct {
 	where    netip.AddrPort
 	protocol messages.Protocol
 }
 
-// entry is what a Table knows of one frontend.
+// entry is one frontend of a Table.
 type entry struct {
 	rows  []*messages.Frontend
 	owner *messages.ServiceView
-	// guards are the source ranges of all services that claim the frontend: kube-proxy looks them
-	// up by address, port and protocol.
+	// guards are the source ranges of all services that claim the frontend, because kube-proxy
+	// looks up source ranges by address, port and protocol.
 	guards [][]string
 }
 
@@ -85,8 +86,8 @@ type Table struct {
 	serviceCIDRs []netip.Prefix
 }
 
-// NewTable makes a table of views. Of the services that claim a frontend one owns it: the kind of
-// the claim decides (see compareClaim), then the age, then the key; the order of the views does not
+// NewTable makes a table of views. If several services claim a frontend, one owns it: the kind of
+// the claim decides (see compareClaim), then the age, then the key. The order of the views does not
 // matter. The views are shared, not copied.
 func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Config) *Table {
 	t := &Table{
@@ -110,8 +111,8 @@ func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Con
 	return t
 }
 
-// insert adds the rows of a view that is younger than those before where its claim is the better
-// one.
+// insert adds the rows of the next younger view. A row replaces an older one if its claim is
+// better.
 func (t *Table) insert(view *messages.ServiceView) {
 	own := map[flowKey][]*messages.Frontend{}
 	for _, row := range view.GetFrontends() {
@@ -137,11 +138,12 @@ func (t *Table) insert(view *messages.ServiceView) {
 	}
 }
 
-// compareClaim orders the claims of two services to one frontend, their age apart: Kubernetes gives
-// out cluster IPs and node ports itself, a controller of the cluster load-balancer addresses, and
-// external IPs are the choice of the author. Among equals a service without endpoints gives way.
+// compareClaim orders the claims of two services to one frontend, without their age. Kubernetes
+// allocates cluster IPs and node ports, a controller of the cluster allocates load-balancer
+// addresses, and the author of a service chooses external IPs. Among equal claims a service without
+// endpoints loses.
 func compareClaim(a, b []*messages.Frontend) int {
-	idle := func(rows []*messages.Frontend) uint32 { // where one row rejects, all do
+	idle := func(rows []*messages.Frontend) uint32 { // if one row rejects, all rows do
 		return count(rows[0].GetAction() == messages.Action_ACTION_REJECT)
 	}
 	return cmp.Or(cmp.Compare(claimRank(a[0].GetKind()), claimRank(b[0].GetKind())), cmp.Compare(idle(a), idle(b)))
@@ -168,9 +170,9 @@ func (t *Table) Class(source netip.Addr) string {
 }
 
 // Verdict returns the treatment of a packet by this node. Source ranges come first, then the row
-// for the class of the client. A cluster IP refuses ports and protocols it does not have, and an
-// address of the service CIDRs that no service has swallows everything, so that such packets never
-// wander to the default route.
+// for the class of the client. A cluster IP refuses ports and protocols that its service does not
+// have. Packets to an unused address of the service CIDRs are dropped, so that they never take the
+// default route.
 func (t *Table) Verdict(p Packet) Verdict {
 	source := p.Source.Unmap()
 	where := netip.AddrPortFrom(p.Destination.Addr().Unmap(), p.Destination.Port())

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// send asks a table about a packet "src -> ip:port/PROTO" and writes the verdict as text: the
-// action, the backends each with "*" where the source is masqueraded, and the owner.
+// send returns the verdict of a table on a packet "src -> ip:port/PROTO" as text: the action, the
+// backends and the owner. A "*" at a backend means that the source is masqueraded.
 func send(t *testing.T, table *service.Table, source, destination string) string {
 	t.Helper()
 	where, protocol, err := service.ParseFrontendText(destination)
@@ -77,8 +77,8 @@ func TestSourceRangesComeBeforeReject(t *testing.T) {
 	}
 }
 
-// TestContestedFrontends: the claim of the better kind wins, then one that serves, then the older
-// service, then the smaller key.
+// TestContestedFrontends: the claim of the better kind wins, then a claim with endpoints, then the
+// older service, then the smaller key.
 func TestContestedFrontends(t *testing.T) {
 	const (
 		clusterIP = messages.FrontendKind_KIND_CLUSTER_IP
@@ -118,7 +118,8 @@ func TestContestedFrontends(t *testing.T) {
 	}
 }
 
-// TestSourceRangesCountWhoeverOwnsTheFrontend: those of each service that has some.
+// TestSourceRangesCountWhoeverOwnsTheFrontend: the source ranges of every service that claims the
+// frontend count.
 func TestSourceRangesCountWhoeverOwnsTheFrontend(t *testing.T) {
 	claim := func(key string, kind messages.FrontendKind, allow ...string) *messages.ServiceView {
 		return &messages.ServiceView{Key: key, Frontends: []*messages.Frontend{{
@@ -142,7 +143,7 @@ func TestClientClasses(t *testing.T) {
 	for source, want := range map[string]string{
 		"10.0.0.9": service.ClassPod, "192.168.0.2": service.ClassNode, "192.168.0.3": service.ClassRemote,
 		"fd00:10::1": service.ClassPod, "2001:db8::1": service.ClassRemote,
-		// The detector decides first, as in kube-proxy.
+		// The detector decides before the addresses of the node, as in kube-proxy.
 		"10.0.0.7": service.ClassPod,
 	} {
 		if got := table.Class(netip.MustParseAddr(source)); got != want {

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// problemSource is the source of the problems found here; those of the input keep theirs.
+// problemSource is the source of the problems found here. Problems of the input keep their source.
 const problemSource = "kubernetes"
 
 // report adds a problem with a field of the Service to the view.
@@ -18,8 +18,8 @@ func (r *resolver) report(field, message string) {
 	})
 }
 
-// badEndpoints adds one problem for all unusable addresses of a slice, naming one of them that does
-// not depend on their order.
+// badEndpoints adds one problem for all unusable addresses of a slice. It names the smallest one,
+// so that the text does not depend on their order.
 func (r *resolver) badEndpoints(slice *messages.EndpointSlice, unusable []string) {
 	r.view.Errors = append(r.view.Errors, &messages.ObjectError{
 		Source: problemSource, Kind: "EndpointSlice", Object: slice.GetNamespace() + "/" + slice.GetName(), Field: "endpoints.addresses",
@@ -27,7 +27,7 @@ func (r *resolver) badEndpoints(slice *messages.EndpointSlice, unusable []string
 	})
 }
 
-// sortErrors puts problems into an order that does not depend on that of the input.
+// sortErrors puts problems into an order that does not depend on the order of the input.
 func sortErrors(problems []*messages.ObjectError) {
 	slices.SortFunc(problems, func(a, b *messages.ObjectError) int {
 		return cmp.Or(

@@ -17,7 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// genEndpoint draws an endpoint over few nodes, zones and conditions, so that all rules meet.
+// genEndpoint draws an endpoint from few nodes, zones and conditions, so that all rules are used
+// together.
 func genEndpoint(t *rapid.T, address string) *messages.Endpoint {
 	names := func(label, prefix string) []string {
 		var list []string
@@ -193,7 +194,7 @@ func TestResolveLeavesItsInputAloneAndRepeatsItself(t *testing.T) {
 	})
 }
 
-// TestEqualAgreesWithProtoEqual: over views that differ in a few endpoints or not at all.
+// TestEqualAgreesWithProtoEqual compares views that differ in a few endpoints or not at all.
 func TestEqualAgreesWithProtoEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, node := genInput(t, true), genNode(t)
@@ -208,8 +209,8 @@ func TestEqualAgreesWithProtoEqual(t *testing.T) {
 	})
 }
 
-// TestPacketsFollowRows: whatever packet is sent to a frontend, the verdict is that of the one row
-// for its client.
+// TestPacketsFollowRows: for any packet to a frontend, the verdict comes from the one row for its
+// client.
 func TestPacketsFollowRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, node, cfg := genInput(t, true), genNode(t), genConfig(t)

@@ -7,15 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// allowSources returns spec.loadBalancerSourceRanges as one family sees them: the canonical ranges
-// of that family, ordered by text; nil allows every client, because the family has no range or one
-// that contains everything. If a range contains the node's primary address, the load-balancer
-// addresses of the service are allowed too: a packet that this node itself sent to the load
-// balancer may come back with the load balancer's address as its source.
+// allowSources returns the canonical ranges of one family in spec.loadBalancerSourceRanges, ordered
+// by text. nil allows every client: the family has no range, or one that contains everything. If a
+// range contains the node's primary address, the load-balancer addresses of the service are allowed
+// too. A packet from this node to the load balancer may come back with the load balancer's address
+// as its source.
 //
-// A range that cannot be read admits no client. Where it is not accompanied by another one of the
-// family, no client is admitted at all (closed): kube-proxy ignores such a range and admits every
-// client, but the list was written to keep clients out.
+// A range that cannot be read admits no client. If the family has no other range, the result is
+// closed: no client is admitted. kube-proxy ignores such a range and admits every client, although
+// the list was written to keep clients out.
 func allowSources(ranges []string, family messages.IPFamily, loadBalancer []address, node *messages.NodeContext) (allow []string, closed bool) {
 	var prefixes []netip.Prefix
 	for _, text := range ranges {

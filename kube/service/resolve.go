@@ -11,19 +11,19 @@ import (
 // families are the passes of Resolve, in the order of their results.
 var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6}
 
-// Resolve returns what this node must serve of one service. It is pure and total: every input gives
-// a view, none gives a panic, and equal inputs give equal views, whatever the order of slices and
-// endpoints. A nil input, a nil node (nothing is local, no node ports) and the zero Config are
-// allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out
-// and reported in errors of the view; the rest is served. A service above a limit of the Config is
-// not served at all: its view has no frontends and says why.
+// Resolve returns the view of one service: the frontends that this node must serve. It is pure and
+// total: every input gives a view, and no input causes a panic. Equal inputs give equal views,
+// whatever the order of slices and endpoints. A nil input, a nil node (nothing is local, no node
+// ports) and the zero Config are allowed. An unusable part of the input, such as an invalid address
+// or an unknown protocol, is left out and reported in the errors of the view. The rest is served. A
+// service above a limit of the Config is not served: its view has no frontends and says why.
 //
 // The arguments are not modified. The view shares strings and problems with them, and its rows
 // share backends with each other; it is immutable.
 func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) *messages.ServiceView {
 	if cfg.Limits.Service != (Size{}) {
 		if why := cfg.Limits.Exceeded(Measure(in, node, &cfg)); why != "" {
-			return Refuse(in, why) // before anything is multiplied out
+			return Refuse(in, why) // before its rows take any memory
 		}
 	}
 	service := in.GetService()
@@ -37,20 +37,20 @@ func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) 
 	if view.NotServed == "" {
 		r.resolve()
 	}
-	// The order of slices is not part of the input, so it must not show in the view.
+	// The order of slices has no meaning, so the view must not depend on it.
 	sortErrors(view.Errors)
 	return view
 }
 
-// notServed returns why a service has no frontends at all; "" if it may have some.
+// notServed returns the reason why a service can have no frontends; "" if it can have some.
 func notServed(service *messages.Service) string {
 	switch {
 	case service == nil:
 		return NotServedNoService
 	case service.GetForeignProxy():
 		return NotServedForeignProxy
-	// Before headless and the cluster IPs: an ExternalName has neither, and the reason should be
-	// the one that a user can act on.
+	// This case comes before "headless" and "no cluster IP": an ExternalName has no cluster IP
+	// either, and its type is the reason that helps a user.
 	case service.GetType() == messages.ServiceType_EXTERNAL_NAME:
 		return NotServedExternalName
 	case service.GetHeadless():
@@ -71,9 +71,10 @@ type resolver struct {
 	at      place
 	view    *messages.ServiceView
 
-	// ports are the usable ones of the Service, in its order.
+	// ports are the usable ports of the Service, in its order.
 	ports []*messages.ServicePort
-	// external and loadBalancer are the addresses of both families that packets may come in for.
+	// external and loadBalancer are the external IPs and the captured load-balancer IPs, of both
+	// families.
 	external, loadBalancer []address
 	rows                   []*messages.Frontend
 
@@ -96,14 +97,13 @@ func (r *resolver) resolve() {
 	if !served {
 		r.view.NotServed = NotServedNoClusterIP
 	}
-	// Last, because both families and all ports may claim the same address.
+	// unique comes last, because both families and all ports may claim the same address.
 	r.view.Frontends = unique(r.rows)
 	slices.Sort(r.view.ServingUdp)
 	r.view.ServingUdp = slices.Compact(r.view.ServingUdp)
 }
 
-// resolveFamily adds everything of one IP family: the families of a service share nothing but their
-// ports.
+// resolveFamily adds the rows of one IP family. The families of a service share only their ports.
 func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 	f := r.frontendsOf(family, clusterIP)
 	g := r.gather(family)
@@ -115,8 +115,8 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 		}
 		p := r.policiesOf(&f, port)
 		wanted := p.need()
-		// A UDP flow has no end of its own, and a client that is bound to an endpoint opens its
-		// next connections there.
+		// A UDP flow never ends by itself, and with affinity a client opens its next connections to
+		// the same endpoint. Neither must stay with an endpoint that no longer serves.
 		wanted.servingOnly = port.GetProtocol() == messages.Protocol_UDP || r.service.GetAffinitySeconds() > 0
 		s := choose(endpoints, wanted, r.at)
 		// kube-proxy counts ports, not services, in sync_proxy_rules_no_local_endpoints_total.
@@ -134,7 +134,7 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 	}
 }
 
-// setNoLocal stores the counters of one family; a family that drops nothing has none.
+// setNoLocal stores the counters of one family. A family that drops nothing has no counters.
 func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLocalEndpoints) {
 	if family == messages.IPFamily_IPV4 {
 		r.view.NoLocalIpv4 = counters
@@ -143,8 +143,8 @@ func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLoc
 	}
 }
 
-// addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints do not matter:
-// a flow to a serving endpoint works.
+// addServingUDP notes the endpoints whose UDP flows may stay. Policies and hints do not matter: a
+// flow to a serving endpoint works.
 func (r *resolver) addServingUDP(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		if e.object.GetServing() {
@@ -194,8 +194,8 @@ func (r *resolver) clusterIP(family messages.IPFamily) (address, bool) {
 	return address{}, false
 }
 
-// virtualIngress returns the announced load-balancer IPs that this node captures. Those with ipMode
-// Proxy are left to the load balancer.
+// virtualIngress returns the announced load-balancer IPs that this node captures. Traffic to an IP
+// with ipMode Proxy goes to the load balancer.
 func (r *resolver) virtualIngress() []string {
 	if len(r.service.GetLoadBalancer()) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func (r *resolver) virtualIngress() []string {
 	return ips
 }
 
-// addresses parses a list of a field and reports what is no address.
+// addresses parses the addresses of a field and reports each text that is no address.
 func (r *resolver) addresses(texts []string, field string) []address {
 	if len(texts) == 0 {
 		return nil
@@ -227,7 +227,7 @@ func (r *resolver) addresses(texts []string, field string) []address {
 	return parsed
 }
 
-// externalIPs is the field whose addresses the author of a service chooses.
+// externalIPs is the field in which the author of a service chooses addresses.
 const externalIPs = "spec.externalIPs"
 
 // allowed leaves out external IPs that services may not name, and reports them.
@@ -238,14 +238,14 @@ func (r *resolver) allowed(all []address) []address {
 	return slices.DeleteFunc(all, func(a address) bool {
 		refused := !slices.ContainsFunc(r.cfg.ExternalIPs, func(p netip.Prefix) bool { return p.Contains(a.ip) })
 		if refused {
-			r.report(externalIPs, fmt.Sprintf("%s is not served: it is in no network that external IPs may be of", a.text))
+			r.report(externalIPs, fmt.Sprintf("%s is not served: it is in no network of allowed external IPs", a.text))
 		}
 		return refused
 	})
 }
 
-// checkRanges reports source ranges that cannot be read; "" has its report among those of the
-// input.
+// checkRanges reports source ranges that cannot be read. The empty text was reported when the
+// object was normalised.
 func (r *resolver) checkRanges() {
 	for _, text := range r.service.GetSourceRanges() {
 		if _, ok := parsePrefix(text); !ok && text != "" {

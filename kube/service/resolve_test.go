@@ -65,7 +65,7 @@ func TestNilArgumentsAreAllowed(t *testing.T) {
 	}
 }
 
-// TestProblems: what cannot be served is named, the rest is served.
+// TestProblems: an unusable part is reported, and the rest is served.
 func TestProblems(t *testing.T) {
 	s := webService(externalIPs("1.2.3.4", "1.2.3"), loadBalancer("5.6.7.8", "lb.example.com", ""), ranges("0.0.0.0/64"))
 	s.ClusterIps, s.IpFamilies = []string{"10.96.0.10", "10.96.0.11"}, []messages.IPFamily{v4, v6}

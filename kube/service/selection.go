@@ -6,35 +6,35 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// place is where this node is, as far as the choice of endpoints depends on it.
+// place is the location of this node, on which the choice of endpoints depends.
 type place struct {
-	// node is the name that endpoints carry; "" matches none.
+	// node is the node name in endpoints; "" matches no endpoint.
 	node string
-	// zone is the value of the zone label; "" matches none.
+	// zone is the value of the zone label; "" matches no hint.
 	zone string
 }
 
 // isLocal reports whether the endpoint is on this node. Only the node name counts: an endpoint
-// without one is on no node that we know.
+// without a node name is on no known node.
 func (p place) isLocal(e *endpoint) bool { return p.node != "" && e.object.GetNode() == p.node }
 
-// need is the sets of endpoints that a service port uses.
+// need says which sets of endpoints a service port uses.
 type need struct {
 	cluster, local bool
-	// servingOnly: an endpoint that does not serve any more keeps no connections.
+	// servingOnly means that an endpoint keeps connections only while it serves.
 	servingOnly bool
 }
 
-// selection is what one service port may forward to.
+// selection holds the endpoints to which one service port may forward.
 type selection struct {
-	// cluster is the set of the Cluster policy, local that of the Local policy, each ordered by
-	// text.
+	// cluster is the set of the Cluster policy, local is the set of the Local policy, both ordered
+	// by text.
 	cluster, local []*messages.Backend
-	// clusterDraining and localDraining are the endpoints that are in the slices, but not in the
-	// set, and keep their connections.
+	// clusterDraining and localDraining are endpoints of the slices that are not in the set and
+	// keep their connections.
 	clusterDraining, localDraining []*messages.Backend
-	// usable is true when there is an endpoint anywhere that could be used. It is what tells a drop
-	// (there are some, but none for this node) from a reject (there are none).
+	// usable is true when any node has an endpoint that could be used. It distinguishes a drop
+	// (there are endpoints, but none for this node) from a reject (there are none).
 	usable bool
 }
 
@@ -47,9 +47,9 @@ const (
 	topologyZone
 )
 
-// choose picks the two sets (CategorizeEndpoints of kube-proxy). Each set falls back on its own to
-// endpoints that terminate but still serve when it has no ready one: ready endpoints elsewhere do
-// not keep the Local set from using a local terminating one.
+// choose picks the two sets (CategorizeEndpoints of kube-proxy). A set without a ready endpoint
+// falls back to endpoints that terminate but still serve. The sets do so independently: the Local
+// set uses a local terminating endpoint even if other nodes have ready ones.
 func choose(endpoints []*endpoint, wanted need, at place) selection {
 	var s selection
 	readyAnywhere, readyHere := false, false
@@ -100,7 +100,8 @@ func (s *sizes) count(e *endpoint) {
 	}
 }
 
-// eligible reports whether an endpoint belongs to a set in which an endpoint is ready, or none.
+// eligible reports whether an endpoint belongs to a set. anyReady says whether the set has a ready
+// endpoint.
 func eligible(e *endpoint, anyReady bool) bool {
 	if anyReady {
 		return e.ready()
@@ -127,10 +128,10 @@ func inCluster(e *endpoint, readyAnywhere bool, mode topology, at place) bool {
 	}
 }
 
-// topologyOf decides whether hints are followed: those for nodes if every ready endpoint has one
-// and one names this node, otherwise those for zones by the same rule. A single ready endpoint
-// without a hint switches them off, so that a half-written set of slices never concentrates the
-// traffic. Endpoints that are not ready do not matter.
+// topologyOf decides whether hints are followed. Hints for nodes are followed if every ready
+// endpoint has one and at least one names this node; otherwise hints for zones by the same rule. A
+// single ready endpoint without a hint switches the hints off, so that half-written slices never
+// concentrate the traffic. Endpoints that are not ready do not matter.
 func topologyOf(endpoints []*endpoint, at place) topology {
 	node, zone := at.node != "", at.zone != ""
 	nodeNamed, zoneNamed := false, false
@@ -183,7 +184,7 @@ func backends(endpoints []*endpoint, size sizes, at place) (cluster, local []*me
 	return cluster, local
 }
 
-// draining makes the messages of the endpoints that are not used and keep their connections.
+// draining makes the messages of endpoints that get no new connections and keep the existing ones.
 func draining(endpoints []*endpoint, servingOnly bool, at place, used func(*endpoint) bool) (list []*messages.Backend) {
 	for _, e := range endpoints {
 		if !used(e) && (!servingOnly || e.ready() || e.object.GetServing()) {

@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestSelection: one ClusterIP service and one slice; want is the row of the cluster IP without its
-// address, for the Cluster policy and for internalTrafficPolicy Local.
+// TestSelection: one ClusterIP service with one slice. want is the row of the cluster IP without
+// its address, for the Cluster policy and for internalTrafficPolicy Local.
 func TestSelection(t *testing.T) {
 	const masq = " masq=node,remote"
 	for _, test := range []struct {

@@ -20,7 +20,7 @@ func FrontendText(f *messages.Frontend) string {
 // BackendText returns "ip:port" of a backend, IPv6 in brackets.
 func BackendText(b *messages.Backend) string { return AddressPortText(b.GetAddress(), b.GetPort()) }
 
-// AddressPortText returns "ip:port", IPv6 in brackets. The address is taken as it is.
+// AddressPortText returns "ip:port", IPv6 in brackets. The address is copied unchanged.
 func AddressPortText(address string, port uint32) string {
 	return string(appendAddressPort(make([]byte, 0, 48), address, port))
 }
@@ -38,7 +38,7 @@ func appendAddressPort(buffer []byte, address string, port uint32) []byte {
 	return strconv.AppendUint(buffer, uint64(port), 10)
 }
 
-// ParseFrontendText reads what FrontendText wrote. The error is an ErrFrontendText that names the
+// ParseFrontendText reads a text of FrontendText. The error is an ErrFrontendText that names the
 // text.
 func ParseFrontendText(text string) (netip.AddrPort, messages.Protocol, error) {
 	where, word, found := strings.Cut(text, "/")

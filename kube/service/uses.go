@@ -8,24 +8,25 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Use is what becomes of one endpoint of a service on this node.
+// Use says how this node uses one endpoint of a service.
 type Use struct {
 	Slice    *messages.EndpointSlice
 	Endpoint *messages.Endpoint
-	// Frontends counts the frontends of which the slice has the port and the family, without those
-	// that refuse all clients, Forwards those of them that forward to this endpoint.
+	// Frontends counts the frontends with the family and a port of the slice, without frontends
+	// that refuse all clients. Forwards counts the frontends among them that forward to this
+	// endpoint.
 	Frontends, Forwards int
-	// Why is the reason why it is not used everywhere; "" = it is.
+	// Why is the reason why not every frontend uses the endpoint; "" if every frontend does.
 	Why string
 }
 
 // Uses explains for each endpoint of a service whether this node uses it, in the order of the
-// slices. The view is what Resolve has made of the input.
+// slices. The view must be the result of Resolve for the input.
 func Uses(in *messages.ServiceInput, node *messages.NodeContext, view *messages.ServiceView) []Use {
 	u := usage{in.GetService(), node.GetNode(), view, map[*messages.Frontend]map[string]bool{}}
 	for _, f := range view.GetFrontends() {
 		if f.GetAction() != messages.Action_ACTION_REJECT && !closed(f) {
-			// a reject says that there is no endpoint anywhere
+			// A frontend that rejects has no endpoint anywhere, so it does not count.
 			at := map[string]bool{}
 			for _, b := range f.GetBackends() {
 				at[b.GetAddress()] = true
@@ -53,7 +54,7 @@ func Uses(in *messages.ServiceInput, node *messages.NodeContext, view *messages.
 	return out
 }
 
-// usage is what Uses looks at.
+// usage holds the input of Uses and the destinations of each frontend.
 type usage struct {
 	service *messages.Service
 	node    *messages.Node
@@ -76,7 +77,7 @@ func (u *usage) of(slice *messages.EndpointSlice) (out []map[string]bool) {
 	return out
 }
 
-// fault is why no endpoint of a slice is used; "" = they may be.
+// fault returns the reason why no endpoint of a slice is used; "" if they may be used.
 func (u *usage) fault(slice *messages.EndpointSlice) string {
 	ports := func(p *messages.ServicePort) bool {
 		return slices.ContainsFunc(slice.GetPorts(), func(of *messages.EndpointPort) bool { return nameOf(of) == nameOf(p) })
@@ -91,7 +92,7 @@ func (u *usage) fault(slice *messages.EndpointSlice) string {
 	case u.view.GetNotServed()+u.view.GetRefused() != "":
 		return "the service is not served: " + u.view.GetNotServed() + u.view.GetRefused()
 	case slice.GetHeadless():
-		return "the slice is labelled as that of a headless service"
+		return "the slice has the label of a headless service"
 	case slice.GetFamily() == messages.IPFamily_FAMILY_UNSPECIFIED:
 		return "the slice has host names"
 	case !slices.ContainsFunc(u.service.GetClusterIps(), clusterIP):
@@ -103,7 +104,7 @@ func (u *usage) fault(slice *messages.EndpointSlice) string {
 	}
 }
 
-// why is the reason why not every frontend forwards to an endpoint, the first that applies.
+// why returns the first reason that applies why not every frontend forwards to an endpoint.
 func (u *usage) why(slice *messages.EndpointSlice, use *Use) string {
 	e := use.Endpoint
 	a, ok := parseAddress(e.GetAddress())
@@ -113,9 +114,9 @@ func (u *usage) why(slice *messages.EndpointSlice, use *Use) string {
 	case !ok || a.family() != slice.GetFamily():
 		return fmt.Sprintf("not an address of %s that can be used", familyWord(slice.GetFamily()))
 	case !e.GetReady() && use.Forwards > 0 && e.GetTerminating() && e.GetServing():
-		return "terminating, and used for want of ready ones"
+		return "terminating, and used because no other endpoint is ready"
 	case !e.GetReady() && use.Forwards > 0:
-		return "not ready; it is ready in another slice, which counts"
+		return "not ready in this slice; the slice in which it is ready counts"
 	case !e.GetReady() && e.GetTerminating() && e.GetServing():
 		return "terminating, while other endpoints are ready"
 	case !e.GetReady() && e.GetTerminating():

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestUses: what becomes of each endpoint on node n1 in zone a: how many frontends forward to it,
-// and why not all.
+// TestUses: for each endpoint the number of frontends on node n1 in zone a that forward to it, and
+// the reason why not all do.
 func TestUses(t *testing.T) {
 	both := func(s *messages.Service) { internalLocal(s); nodePort(30080)(s); externalLocal(s) }
 	for _, test := range []struct {
@@ -33,7 +33,7 @@ func TestUses(t *testing.T) {
 		{
 			"of terminating ones those that serve are used for want of others", nil,
 			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1@n1 notready serving terminating")},
-			[]string{"10.0.0.1 1/1: terminating, and used for want of ready ones"},
+			[]string{"10.0.0.1 1/1: terminating, and used because no other endpoint is ready"},
 		},
 		{
 			"where the policy is Local those of other nodes are not used", internalLocal,
@@ -66,7 +66,7 @@ func TestUses(t *testing.T) {
 		{
 			"in two slices the ready one counts", nil,
 			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1@n1 notready"), sliceOf("t", "10.0.0.1@n1")},
-			[]string{"10.0.0.1 1/1: not ready; it is ready in another slice, which counts", "10.0.0.1 1/1"},
+			[]string{"10.0.0.1 1/1: not ready in this slice; the slice in which it is ready counts", "10.0.0.1 1/1"},
 		},
 		{
 			"addresses that are none", nil,
@@ -87,7 +87,7 @@ func TestUses(t *testing.T) {
 		{
 			"a slice of a headless service", nil,
 			[]*messages.EndpointSlice{{Namespace: "default", Service: "web", Family: v4, Headless: true, Endpoints: []*messages.Endpoint{ep("10.0.0.1")}}},
-			[]string{"10.0.0.1 0/0: the slice is labelled as that of a headless service"},
+			[]string{"10.0.0.1 0/0: the slice has the label of a headless service"},
 		},
 		{
 			"host names", nil,
@@ -134,7 +134,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// usesOf are the uses on the node of the tables, as lines.
+// usesOf returns the uses on the node of the tables, as lines.
 func usesOf(in *messages.ServiceInput) (lines []string) {
 	for _, u := range service.Uses(in, nodeN1(), service.Resolve(in, nodeN1(), detect())) {
 		text := fmt.Sprintf("%s %d/%d", u.Endpoint.GetAddress(), u.Forwards, u.Frontends)

@@ -2,8 +2,8 @@ package service
 
 import "github.com/troupe-vpp/troupe/messages"
 
-// Client classes of ServiceView rows (Frontend.masquerade_from): where a packet comes from, as far
-// as serving depends on it.
+// Client classes of ServiceView rows (Frontend.masquerade_from). The class of a client decides
+// whether its source address is replaced.
 const (
 	// ClassPod is a client whose source address lies in the cluster CIDRs: a pod of this node.
 	ClassPod = "pod"
@@ -15,11 +15,11 @@ const (
 
 // Reasons for a service without frontends (ServiceView.not_served).
 const (
-	// NotServedNoService means that only slices are there, or nothing.
+	// NotServedNoService means that there is no Service object, only slices or nothing.
 	NotServedNoService = "no Service"
 	// NotServedHeadless means spec.clusterIP None: clients resolve the endpoints by DNS.
 	NotServedHeadless = "headless"
-	// NotServedExternalName means a DNS alias, without any packet to serve.
+	// NotServedExternalName means a DNS alias, which has no packets to serve.
 	NotServedExternalName = "ExternalName"
 	// NotServedForeignProxy means the label service.kubernetes.io/service-proxy-name.
 	NotServedForeignProxy = "served by another proxy"
@@ -103,8 +103,7 @@ func ProtocolWord(protocol messages.Protocol) string {
 	}
 }
 
-// ParseProtocol is the inverse of ProtocolWord; the result is PROTOCOL_UNSPECIFIED for any other
-// word.
+// ParseProtocol is the inverse of ProtocolWord. An unknown word gives PROTOCOL_UNSPECIFIED.
 func ParseProtocol(word string) messages.Protocol {
 	switch word {
 	case "TCP":

@@ -1,5 +1,5 @@
-// Package apiservertest makes an apiserver.Client of a clientset of client-go, which has a fake.
-// Only tests import it.
+// Package apiservertest makes an apiserver.Client from a clientset of client-go, because client-go
+// has a fake clientset. Only tests import it.
 package apiservertest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// Client returns a client that makes its requests through a clientset.
+// Client returns a client that sends its requests through a clientset.
 func Client(set kubernetes.Interface) *apiserver.Client {
 	return &apiserver.Client{
 		Services:       watched(set, set.CoreV1().Services("")),
@@ -35,7 +35,7 @@ type typed[L runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// watched lists and watches through a clientset. A fake one does not stream lists.
+// watched lists and watches through a clientset. A fake clientset does not stream lists.
 func watched[L runtime.Object](set kubernetes.Interface, api typed[L]) cache.ListerWatcherWithContext {
 	return cache.ToListerWatcherWithContext(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -26,7 +26,7 @@ import (
 type Config struct {
 	// Namespace of the objects. It is never created.
 	Namespace string
-	// Policy is what is known of addresses beside the ServiceCIDR and Node objects.
+	// Policy is the configured part of the policy, beside the ServiceCIDR and Node objects.
 	Policy catalog.Policy
 }
 
@@ -36,14 +36,14 @@ type Store struct {
 	log                             *slog.Logger
 	api                             *apiserver.Namespace
 	services, slices, nodes, ranges cache.SharedIndexInformer
-	listed                          chan struct{} // closed when all of them are listed
+	listed                          chan struct{} // closed when all resources are listed
 	absent                          chan struct{} // closed when the API server has no ranges
 	trouble                         troubles
 }
 
 var _ connector.Store = (*Store)(nil)
 
-// New returns a store that makes its requests through this client, within its rate limit.
+// New returns a store that sends its requests through this client, within its rate limit.
 func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
 	s := &Store{
 		config: config, log: log, api: client.Namespace(config.Namespace), listed: make(chan struct{}), absent: make(chan struct{}),
@@ -70,7 +70,8 @@ func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
 	return s
 }
 
-// errNoRanges: without the ranges an instance could have the address of any Service.
+// errNoRanges stops the store, because without the ranges an instance could have the address of any
+// Service.
 var errNoRanges = errors.New("the API server has no ServiceCIDR objects: --service-cidr must say which addresses are cluster IPs")
 
 const rangesPlural = "servicecidrs"
@@ -87,7 +88,7 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 	var synced []<-chan struct{}
 	for _, informer := range []cache.SharedIndexInformer{s.services, s.slices, s.nodes, s.ranges} {
 		if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
-			// troubles has it
+			// troubles has the error of the request.
 			return fmt.Errorf("set up informer: %w", err)
 		}
 		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -123,7 +124,7 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// updated passes on what makes a difference: a node changes often, its networks hardly ever.
+// updated passes only relevant changes on: a Node changes often, its networks hardly ever.
 func (s *Store) updated(old, now any, changed func()) {
 	before, node := old.(*corev1.Node)
 	if after, ok := now.(*corev1.Node); node && ok && slices.Equal(before.Status.Addresses, after.Status.Addresses) &&
@@ -133,7 +134,7 @@ func (s *Store) updated(old, now any, changed func()) {
 	changed()
 }
 
-// networksOnly keeps of a node what the policy needs.
+// networksOnly keeps only the parts of a Node that the policy needs.
 func networksOnly(object any) (any, error) {
 	if n, ok := object.(*corev1.Node); ok {
 		kept := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: n.Spec.PodCIDRs}, Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}

@@ -16,7 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// troubles are the resources that cannot be listed or watched, and why. Safe for concurrent use.
+// troubles are the resources that cannot be listed or watched, with the reasons. It is safe for
+// concurrent use.
 type troubles struct {
 	mu  sync.Mutex
 	why map[string]string
@@ -40,7 +41,7 @@ func (t *troubles) set(plural string, err error) {
 	t.why[plural] = err.Error()
 }
 
-// String says each cause once, with the resources that it is about; "" = all of them are watched.
+// String names each cause once, with its resources; "" = all resources are watched.
 func (t *troubles) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,8 +57,8 @@ func (t *troubles) String() string {
 	return strings.Join(out, "; ")
 }
 
-// noted notes the outcome of each request. A list alone sees no changes, so its success says
-// nothing.
+// noted notes the outcome of each request. The success of a list is ignored, because a list alone
+// sees no changes.
 func noted(lw cache.ListerWatcherWithContext, note func(err error)) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestTroubles: a cause is said once, without the URL of the request, and is over with the next
-// watch.
+// TestTroubles: a cause appears once, without the URL of the request, and ends with the next watch.
 func TestTroubles(t *testing.T) {
 	var s troubles
 	if got := s.String(); got != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 )
 
-// writeTimeout is how long one write may take, including its wait for the rate limit.
+// writeTimeout is the time limit of one write, including its wait for the rate limit.
 const writeTimeout = 30 * time.Second
 
 // Write satisfies connector.Store.
@@ -29,8 +29,8 @@ func (s *Store) Write(ctx context.Context, w render.Write) (*corev1.Service, err
 	return nil, classify(fmt.Sprintf("%s EndpointSlice %s/%s", w.Verb, w.Slice.Namespace, w.Slice.Name), err)
 }
 
-// write makes one write. An update carries the resource version that was compared; a deletion has
-// it as a precondition.
+// write sends one write. An update has the compared resource version; a deletion has it as a
+// precondition.
 func write[P metav1.Object](ctx context.Context, api apiserver.Objects[P], verb render.Verb, object P) (P, error) {
 	switch verb {
 	case render.Create:
@@ -47,7 +47,7 @@ func write[P metav1.Object](ctx context.Context, api apiserver.Objects[P], verb 
 	return none, err
 }
 
-// classify says what follows from the error of a write.
+// classify turns the error of a write into a WriteError.
 func classify(what string, err error) error {
 	if err == nil {
 		return nil

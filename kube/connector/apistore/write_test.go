@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector"
 )
 
-// TestA17Classify: what an answer of the API server means.
+// TestA17Classify: each answer of the API server has its reason.
 func TestA17Classify(t *testing.T) {
 	services, kind := schema.GroupResource{Resource: "services"}, schema.GroupKind{Kind: "Service"}
 	for _, c := range []struct {

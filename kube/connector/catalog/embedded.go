@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Prefixes of IPv6 addresses that stand for an IPv4 address in them. IPv4-mapped ones are IPv4
-// addresses for this package.
+// Prefixes of IPv6 addresses that contain an IPv4 address. For this package an IPv4-mapped address
+// is an IPv4 address.
 var (
 	compatible = netip.MustParsePrefix("::/96")           // RFC 4291
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // RFC 2765
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")    // RFC 6052
-	// RFC 8215: with prefixes of any length in it
+	// RFC 8215: contains prefixes of any length
 	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
 	sixToFour  = netip.MustParsePrefix("2002::/16") // RFC 3056
 	teredo     = netip.MustParsePrefix("2001::/32") // RFC 4380
 )
 
-// embedded returns the IPv4 addresses to which packets for an IPv6 address may get, through a
-// translator or out of a tunnel.
+// embedded returns the IPv4 addresses that packets to an IPv6 address may reach, through a
+// translator or a tunnel.
 func embedded(a netip.Addr) []netip.Addr {
 	b := a.As16()
 	at := func(i, j, k, l int) netip.Addr { return netip.AddrFrom4([4]byte{b[i], b[j], b[k], b[l]}) }
@@ -29,8 +29,8 @@ func embedded(a netip.Addr) []netip.Addr {
 	case compatible.Contains(a), translated.Contains(a), nat64.Contains(a):
 		return []netip.Addr{last}
 	case localNAT64.Contains(a):
-		// the place follows from the length of the prefix, 48, 56, 64 or 96; where it is not, there
-		// are zeros
+		// The length of the prefix, 48, 56, 64 or 96, decides the place of the IPv4 address. The
+		// other places have zeros.
 		all := []netip.Addr{at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), last}
 		return slices.DeleteFunc(all, thisNetwork.Contains)
 	case sixToFour.Contains(a):

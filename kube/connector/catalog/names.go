@@ -13,10 +13,10 @@ const (
 	hashDigits = 5
 )
 
-// Label returns the name of the Service for a name of a source: prefix and name as they are where
-// that is a DNS-1035 label; otherwise lowercase, "-" for what a label cannot hold, shortened, and
-// with the hash of the name at the end, so that "a_b" and "a.b" stay distinct. The same arguments
-// always give the same label. The prefix must begin a label, or be empty.
+// Label returns the name of the Service for a name of a source: prefix and name unchanged if they
+// are a DNS-1035 label. Otherwise it is in lower case, shortened, and has "-" for other characters.
+// It ends with the hash of the name, so that "a_b" and "a.b" stay distinct. The same arguments
+// always give the same label. The prefix must be a valid beginning of a label, or empty.
 func Label(prefix, name string) string {
 	if exact := prefix + name; isLabel(exact) {
 		return exact
@@ -52,27 +52,28 @@ func isLabel(s string) bool {
 
 func isAlphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// Named is a service with the name that its Service gets.
+// Named is a service of a source with the name of its Service in the cluster.
 type Named struct {
 	// Source is the name of its source.
 	Source string
 	// Label is the name of the Service.
 	Label string
-	// Service is that of the source.
+	// Service is the service at the source.
 	Service Service
 }
 
-// Sourced is what one source wants.
+// Sourced holds the wanted services of one source.
 type Sourced struct {
-	// Source is its name.
+	// Source is the name of the source.
 	Source string
 	// Services in any order, each name once.
 	Services []Service
 }
 
-// Assign gives each service its label. Of services with the same label one gets it: that of the
-// earlier source, of one source that whose name needed no change, then the lesser name; the others
-// are problems. The result is ordered by label and does not depend on the order of the services.
+// Assign gives each service its label. If several services have the same label, the earlier source
+// gets it. Within a source the service whose name needed no change gets it, then the smaller name.
+// The others become problems. The result is ordered by label and does not depend on the order of
+// the services.
 func Assign(prefix string, sources []Sourced) ([]Named, []Problem) {
 	type candidate struct {
 		Named

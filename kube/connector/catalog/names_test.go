@@ -11,8 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestA11Labels: names that Kubernetes does not take become labels that it takes, distinct and
-// always the same.
+// TestA11Labels: names that Kubernetes refuses become valid labels, distinct and always the same.
 func TestA11Labels(t *testing.T) {
 	long := strings.Repeat("long", 20)
 	seen := map[string]string{}
@@ -60,7 +59,7 @@ func FuzzA29Label(f *testing.F) {
 	})
 }
 
-// TestA12Collisions: of services that want one name the same one gets it, whatever their order, and
+// TestA12Collisions: if several services want one name, the same service gets it in any order, and
 // the others are reported.
 func TestA12Collisions(t *testing.T) {
 	alias := Label("", "V1.api") // a service of exactly this name is registered as well
@@ -84,7 +83,7 @@ func TestA12Collisions(t *testing.T) {
 	}
 }
 
-// TestA12AssignProperty: every service is either named or a problem, labels are distinct and
+// TestA12AssignProperty: every service either has a name or is a problem. Labels are distinct and
 // ordered, and the order of services does not matter.
 func TestA12AssignProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,25 +16,24 @@ const (
 	ReasonMulticast    Reason = "multicast"     // and broadcast
 	ReasonServiceRange Reason = "service-range" // a virtual address of the cluster
 	ReasonNode         Reason = "node"          // an address of a node
-	// services of clouds for their machines, with credentials of the nodes
+	// Metadata services of clouds, which give out credentials of the nodes.
 	ReasonMetadata Reason = "metadata"
 	ReasonPod      Reason = "pod"    // in a network of pods
 	ReasonDenied   Reason = "denied" // in Policy.Deny
 )
 
-// Policy says which addresses instances may have. The zero value refuses those that EndpointSlices
-// must not have.
+// Policy says which addresses instances may have. The zero value refuses addresses that
+// EndpointSlices must not have.
 type Policy struct {
-	// ServiceRanges are the ranges of cluster IPs: an instance there would make one service an
+	// ServiceRanges are the ranges of cluster IPs. An instance in them would make one service an
 	// alias of another.
 	ServiceRanges []netip.Prefix
-	// Nodes are the addresses of the nodes: an instance there would open what listens on the nodes
-	// to all pods.
+	// Nodes are the addresses of the nodes. An instance with such an address would open the
+	// listeners of the nodes to all pods.
 	Nodes []netip.Addr
-	// Pods are the networks of pods: an instance there would lead past the policies that the pods
-	// of a Service are chosen by.
+	// Pods are the networks of pods. An instance in them would bypass the selector of a Service.
 	Pods []netip.Prefix
-	// AllowPods admits instances in them: the catalog is one of pods of the cluster.
+	// AllowPods admits instances in the networks of pods, for a catalog of pods of this cluster.
 	AllowPods bool
 	// Deny are further ranges that are refused.
 	Deny []netip.Prefix
@@ -43,23 +42,22 @@ type Policy struct {
 var (
 	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 	broadcast   = netip.MustParseAddr("255.255.255.255")
-	// metadata are the services of clouds outside of the link-local networks: AWS, Google, Alibaba,
-	// Azure.
+	// metadata are the addresses of clouds' metadata services outside of the link-local networks:
+	// AWS, Google, Alibaba, Azure.
 	metadata = []netip.Prefix{
 		netip.MustParsePrefix("fd00:ec2::/32"), netip.MustParsePrefix("fd20:ce::254/128"),
 		netip.MustParsePrefix("100.100.100.200/32"), netip.MustParsePrefix("168.63.129.16/32"),
 	}
 )
 
-// Clone returns a copy that may be added to.
+// Clone returns a copy to which the caller may add addresses.
 func (p *Policy) Clone() Policy {
 	out := *p
 	out.ServiceRanges, out.Nodes, out.Pods = slices.Clone(p.ServiceRanges), slices.Clone(p.Nodes), slices.Clone(p.Pods)
 	return out
 }
 
-// Address returns the address of an instance in its canonical form, or the reason for which it is
-// refused.
+// Address returns the canonical address of an instance, or the problem for which it is refused.
 func (p *Policy) Address(i Instance) (netip.Addr, *Problem) {
 	text := i.Address
 	if text == "" {
@@ -84,7 +82,7 @@ func (p *Policy) Address(i Instance) (netip.Addr, *Problem) {
 	return address, nil
 }
 
-// refuses returns why an address is refused; "" = it is not.
+// refuses returns the reason why an address is refused; "" = it is allowed.
 func (p *Policy) refuses(a netip.Addr) Reason {
 	within := func(ranges []netip.Prefix) bool {
 		return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(a) })
@@ -112,7 +110,7 @@ func (p *Policy) refuses(a netip.Addr) Reason {
 	return ""
 }
 
-// name returns what an instance is called in problems.
+// name returns the name of an instance in problems.
 func (i Instance) name() string {
 	if i.ID != "" {
 		return i.ID

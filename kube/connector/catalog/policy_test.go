@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestA13Addresses: what must not be an endpoint is refused with its reason, also in the clothes of
-// IPv6.
+// TestA13Addresses: an address that must not be an endpoint is refused with its reason, also inside
+// an IPv6 address.
 func TestA13Addresses(t *testing.T) {
 	p := Policy{
 		ServiceRanges: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("fd00:96::/112")},

@@ -8,22 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Snapshot is everything that a source knew at one moment.
+// Snapshot is the state of a source at one moment.
 type Snapshot struct {
 	// Services of the source. After Clean: ordered by name, each name once.
 	Services []Service
-	// Complete says that a service that is not in Services does not exist. False after a partial
-	// answer: then Services may be used, but nothing follows from what is missing.
+	// Complete says that a service missing from Services does not exist. After a partial answer it
+	// is false: Services may be used, but a missing service may exist.
 	Complete bool
-	// Repeated says that the source was asked once more which services there are, and has said the
-	// same as before. Only that confirms that services have vanished: an instance that changes does
-	// not.
+	// Repeated says that the source was asked for its services once more and gave the same answer.
+	// Only this confirms that services have vanished; a snapshot with a changed instance does not.
 	Repeated bool
-	// Problems are what was left out, and why.
+	// Problems are the parts that were left out, with the reasons.
 	Problems []Problem
 }
 
-// Equal reports whether both say the same; that it is said repeatedly is no difference.
+// Equal reports whether both have the same content; Repeated makes no difference.
 func (s Snapshot) Equal(other Snapshot) bool {
 	return s.Complete == other.Complete && slices.EqualFunc(s.Services, other.Services, Service.equal) && slices.Equal(s.Problems, other.Problems)
 }
@@ -33,7 +32,7 @@ func (s Service) equal(other Service) bool {
 		slices.EqualFunc(s.Instances, other.Instances, Instance.Equal)
 }
 
-// Equal reports whether both say the same.
+// Equal reports whether both have the same content.
 func (i Instance) Equal(other Instance) bool {
 	return i.ID == other.ID && i.Address == other.Address && i.NodeAddress == other.NodeAddress && i.State == other.State && i.Zone == other.Zone &&
 		(i.Ports == nil) == (other.Ports == nil) && maps.Equal(i.Ports, other.Ports)
@@ -43,20 +42,20 @@ func (i Instance) Equal(other Instance) bool {
 type Service struct {
 	// Name as the source spells it.
 	Name string
-	// Unknown says that the service exists, but its content could not be read: what is in the
-	// cluster stays as it is.
+	// Unknown says that the service exists, but its content could not be read. The objects in the
+	// cluster stay unchanged.
 	Unknown bool
-	// Ports of the service. None: those that the instances name.
+	// Ports of the service. If empty, the service has the ports that its instances name.
 	Ports []Port
-	// Instances that serve it, healthy or not. None: known to be empty.
+	// Instances of the service, healthy or not. If empty, the service is known to have none.
 	Instances []Instance
 }
 
 // Port is one port of a service.
 type Port struct {
-	// Name is what instances call it; "" is possible for one port only.
+	// Name is the name of the port in the instances. Only one port may have the name "".
 	Name string
-	// Number of the port that clients use; 0: that of the instances.
+	// Number of the port that clients use; 0 = the number of the instances' port.
 	Number uint16
 	// Protocol is TCP, UDP or SCTP; "" is TCP.
 	Protocol string
@@ -64,16 +63,16 @@ type Port struct {
 
 // Instance is one registration of a service.
 type Instance struct {
-	// ID names it in problems, for example "web-1"; "" if the source has none.
+	// ID names the instance in problems, for example "web-1"; "" if the source has no ID.
 	ID string
 	// Address is an IP address as the source spells it; host names are refused.
 	Address string
-	// NodeAddress is used where Address is empty.
+	// NodeAddress is used if Address is empty.
 	NodeAddress string
-	// Ports of this instance by the name of the port. Nil: it serves every port of the service at
-	// the port's own number. Otherwise it serves only the ports that are named here.
+	// Ports of this instance by the name of the port. If nil, the instance serves every port of the
+	// service under the port's own number. Otherwise it serves only the ports in the map.
 	Ports map[string]uint16
-	// State says whether it serves.
+	// State says whether the instance serves.
 	State State
 	// Zone is the topology zone; "" if unknown.
 	Zone string
@@ -89,20 +88,21 @@ const (
 	Terminating              // in maintenance: serves its connections and takes no new ones
 )
 
-// Problem is a part of a snapshot that is not used, or not as the source says it.
+// Problem is a part of a snapshot that is not used, or used with a change.
 type Problem struct {
-	// Source is the name of the source; set where several sources are put together.
+	// Source is the name of the source, set when several sources are joined.
 	Source string
-	// Service is the name at the source; "" if the problem is one of the source, such as a file.
+	// Service is the name at the source; "" if the problem concerns the source itself, such as a
+	// file.
 	Service string
-	// Instance is its ID or address; "" if the problem is one of the service.
+	// Instance is the ID or address of the instance; "" if the problem concerns the whole service.
 	Instance string
 	// Reason is the class of the problem, fit for a counter.
 	Reason Reason
-	// Message says what was wrong, and with which value.
+	// Message describes the problem and quotes the wrong value.
 	Message string
-	// Object is the name of the Service in the cluster that the problem is about, and UID its UID;
-	// "" if there is none.
+	// Object is the name of the Service in the cluster to which the problem belongs, and UID its
+	// UID; "" if there is no such Service.
 	Object, UID string
 }
 
@@ -120,19 +120,19 @@ func (p Problem) String() string {
 // Reason is a class of problems.
 type Reason string
 
-// The reasons that are no refused address; those are beside Policy.
+// The reasons other than refused addresses, which are declared with Policy.
 const (
 	ReasonLimit     Reason = "limit"      // more than the limits allow
 	ReasonName      Reason = "name"       // no usable name
 	ReasonCollision Reason = "collision"  // another service has this name
 	ReasonPort      Reason = "port"       // no usable port
 	ReasonSource    Reason = "source"     // the source, or a part of it, could not be read
-	ReasonForeign   Reason = "foreign"    // an object that is not the connector's has this name
+	ReasonForeign   Reason = "foreign"    // an object that the connector does not own has this name
 	ReasonImmutable Reason = "immutable"  // the object would have to be deleted first
 	ReasonDuplicate Reason = "duplicated" // occurs twice
 )
 
-// Count returns how many problems there are of each reason.
+// Count returns the number of problems by reason.
 func Count(problems []Problem) map[Reason]int {
 	out := map[Reason]int{}
 	for _, p := range problems {
@@ -143,35 +143,36 @@ func Count(problems []Problem) map[Reason]int {
 
 // Limits of one source.
 type Limits struct {
-	// Services of it.
+	// Services of the source.
 	Services int
 	// Instances of one service.
 	Instances int
-	// All is how many instances all services may have together; and how many nodes, and checks, a
-	// source may have.
+	// All is the largest number of instances of all services together. It also limits the nodes and
+	// the checks of a source.
 	All int
-	// Body is how many bytes an answer about one service may have when it is decompressed, and all
+	// Body is the largest size in bytes of a decompressed answer about one service, and of all
 	// files of a source together.
 	Body int
-	// List is how many bytes an answer may have that lists services, nodes or checks, and is used
-	// as it comes.
+	// List is the largest size in bytes of an answer that lists services, nodes or checks, which is
+	// decoded as it arrives.
 	List int
 }
 
-// DefaultLimits are far above what catalogs hold, and low enough that a hostile one cannot exhaust
-// the connector or the API server.
+// DefaultLimits are far above the size of usual catalogs, and low enough that a hostile catalog
+// cannot exhaust the connector or the API server.
 func DefaultLimits() Limits {
 	return Limits{Services: 10_000, Instances: 5000, All: 50_000, Body: 8 << 20, List: 64 << 20}
 }
 
-// MaxName is how many bytes a name at the source may have.
+// MaxName is the largest length in bytes of a name at the source.
 const MaxName = 512
 
 const maxProblems = 1000
 
-// Clean returns the snapshot ordered, with each name once, without services that have no usable
-// name and within the limits. Where services had to be left out it is not complete any more; one
-// that is above the limit for all instances is unknown. The services of s are not changed.
+// Clean returns the services of the snapshot in order, each name once, within the limits. Services
+// without a usable name are left out. A snapshot from which a limit took a service is not complete
+// any more. A service above the limit for all instances is unknown. The services of s are not
+// changed.
 func Clean(s Snapshot, limits Limits) Snapshot {
 	out := Snapshot{Complete: s.Complete, Repeated: s.Repeated, Problems: slices.Clone(s.Problems)}
 	report := func(service string, reason Reason, format string, args ...any) {
@@ -212,8 +213,7 @@ func Clean(s Snapshot, limits Limits) Snapshot {
 	return out
 }
 
-// compareInstances orders the ones that serve before the others, so that a limit costs no healthy
-// one first.
+// compareInstances orders serving instances first, so that a limit removes the others first.
 func compareInstances(a, b Instance) int {
 	if a.State != b.State {
 		return int(a.State) - int(b.State)
@@ -221,7 +221,7 @@ func compareInstances(a, b Instance) int {
 	return strings.Compare(a.Address+" "+a.ID, b.Address+" "+b.ID)
 }
 
-// printable returns a text of the source fit for a log line.
+// printable makes a text of the source fit for a log line.
 func printable(s string) string {
 	const most = 80
 	if len(s) > most {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestClean: within the limits, ordered, each name once; what is left out is reported, and a
-// service that is left out for the limit makes the snapshot incomplete, so that it is not deleted.
+// TestClean: the result is within the limits and ordered, with each name once. Left-out parts are
+// reported. A service above the limit makes the snapshot incomplete, so that it is not deleted.
 func TestClean(t *testing.T) {
 	in := Snapshot{Complete: true, Services: []Service{
 		{Name: "d"},
@@ -81,7 +81,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestProblemText: what the source says cannot break a log line.
+// TestProblemText: a text of the source cannot break a log line.
 func TestProblemText(t *testing.T) {
 	p := Problem{Source: "consul", Service: "a\nb", Instance: strings.Repeat("i", 100), Message: "m"}
 	if got := p.String(); strings.Contains(got, "\n") || !strings.HasPrefix(got, `consul: "a\nb": iii`) || !strings.HasSuffix(got, "...: m") {

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	small     = 64 << 10 // decoded bytes of an answer that are read without waiting for a turn
-	turns     = 2        // answers at the same time that are larger
-	partBytes = 1 << 20  // decoded bytes of one element of an answer, which is held as a whole
-	keptText  = 128      // bytes of a text in an answer that are kept, except of a name
+	small     = 64 << 10 // decoded bytes of an answer that may be read without a turn
+	turns     = 2        // larger answers read at the same time
+	partBytes = 1 << 20  // decoded bytes of one element, which is in memory as a whole
+	keptText  = 128      // kept bytes of a text in an answer, except of a name
 )
 
-// answer is the body of an answer, decompressed, as it comes. It reads at most so many bytes, and
-// so many of one element. An answer that is not small waits for its turn, so that all answers under
-// way have one budget: small bytes for each connection, and what is larger for the turns.
+// answer reads the decompressed body of an answer as it arrives. It limits the bytes of the answer
+// and of one element. An answer that is not small waits for a turn. So all answers under way share
+// one memory budget: each connection has "small" bytes, and only an answer with a turn has more.
 type answer struct {
 	ctx   context.Context
 	in    io.Reader
-	turns chan struct{} // has room for those that are taken
+	turns chan struct{} // holds one token for each taken turn
 	most  int           // bytes
 	read  int
-	part  int // bytes of the present element
+	part  int // bytes of the current element
 	large bool
 }
 
@@ -59,8 +59,8 @@ func (a *answer) close() {
 	}
 }
 
-// walk decodes what is in the array or object that the answer is, one step for each element. It
-// holds one element at a time, and ends with the first error.
+// walk decodes the elements of the answer, which is an array or an object, and calls step for each.
+// It holds one element at a time, and ends with the first error.
 func (a *answer) walk(what string, open json.Delim, step func(*json.Decoder) error) error {
 	d := json.NewDecoder(a)
 	err := a.begin(d, open)
@@ -79,7 +79,7 @@ func (a *answer) walk(what string, open json.Delim, step func(*json.Decoder) err
 	return nil
 }
 
-// begin takes the bracket at the beginning.
+// begin reads the opening bracket.
 func (*answer) begin(d *json.Decoder, open json.Delim) error {
 	token, err := d.Token()
 	switch {
@@ -93,7 +93,7 @@ func (*answer) begin(d *json.Decoder, open json.Delim) error {
 	return nil
 }
 
-// end takes the bracket at the end, behind which nothing follows.
+// end reads the closing bracket, after which nothing may follow.
 func (*answer) end(d *json.Decoder) error {
 	if _, err := d.Token(); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -104,14 +104,14 @@ func (*answer) end(d *json.Decoder) error {
 	_, err := d.Token()
 	switch {
 	case err == nil:
-		return own("more follows behind the answer")
+		return own("more follows after the answer")
 	case errors.Is(err, io.EOF):
 		return nil
 	}
 	return err
 }
 
-// each has take called with each element of an answer that is an array.
+// each calls take with each element of an answer that is an array.
 func each[T any](a *answer, what string, take func(T) error) error {
 	return a.walk(what, '[', func(d *json.Decoder) error {
 		var one T

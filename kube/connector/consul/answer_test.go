@@ -32,8 +32,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLimitsOfAnAnswer: the decoding of an answer that never ends stops at the limit, whatever
-// there is too much of, and has read little more.
+// TestLimitsOfAnAnswer: the decoding of an endless answer stops at each kind of limit, and has read
+// little more.
 func TestLimitsOfAnAnswer(t *testing.T) {
 	o := &Options{Limits: catalog.Limits{Instances: 10, All: 10, Body: 4 << 20}}
 	decode := map[string]func(a *answer) error{
@@ -106,8 +106,8 @@ func TestAnswerIsOneValue(t *testing.T) {
 	}
 }
 
-// TestTurns: no more answers than have a turn are larger than small at the same time, and one that
-// waits for its turn ends with its context.
+// TestTurns: only answers with a turn are larger than "small". An answer that waits for a turn ends
+// with its context.
 func TestTurns(t *testing.T) {
 	all := make(chan struct{}, turns)
 	read := func(ctx context.Context, bytes int) (*answer, error) {

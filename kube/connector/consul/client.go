@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	wait    = 30 * time.Second // of one blocking query; Consul adds up to a sixteenth
-	timeout = 15 * time.Second // of another one, and of an answer that is due
+	wait    = 30 * time.Second // limit of a blocking query; Consul adds up to a sixteenth
+	timeout = 15 * time.Second // timeout of other queries, and of an answer that is due
 
 	headerBytes = 64 << 10 // of an answer
 )
 
-// client makes queries. Its methods may be called by any goroutine.
+// client sends queries. Its methods may be called by any goroutine.
 type client struct {
 	options Options
 	http    *http.Client
@@ -38,14 +38,14 @@ func newClient(o Options) (*client, error) {
 			return nil, err
 		}
 		transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			roots, err := pool(o.CAFile) // for each connection: it may rotate
+			roots, err := pool(o.CAFile) // read for each connection, because the file may rotate
 			if err != nil {
 				return nil, err
 			}
 			return (&tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, network, address)
 		}
 	}
-	// would carry the token elsewhere
+	// A redirect would send the token to another server.
 	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{o, &http.Client{Transport: transport, CheckRedirect: refuse}, make(chan struct{}, turns)}, nil
 }
@@ -63,9 +63,9 @@ func pool(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// get has the answer of segments of a path below /v1 decoded, which may have that many bytes, and
-// returns the index to ask with next. With an index it waits until that of the answer is another
-// one. The error quotes nothing of the answer.
+// get reads the path below /v1 that the segments form, decodes its answer of at most that many
+// bytes, and returns the index for the next query. With an index it waits until Consul's index
+// differs. The error quotes nothing of the answer.
 func (c *client) get(ctx context.Context, index uint64, most int, decode func(*answer) error, segments ...string) (uint64, error) {
 	limit := timeout
 	if index > 0 {
@@ -91,7 +91,7 @@ func (c *client) get(ctx context.Context, index uint64, most int, decode func(*a
 	case response.Header.Get("X-Consul-Results-Filtered-By-ACLs") == "true":
 		return 0, fmt.Errorf("get %s: the answer is filtered by ACL: the token must be allowed to read every service and node", path)
 	case request.Header.Get(tokenHeader) == "" && response.Header.Get("X-Consul-Default-ACL-Policy") == "deny":
-		// Consul filters then, and does not say so
+		// Consul filters the answer in this case, and does not say so.
 		return 0, fmt.Errorf("get %s: a token is needed: the default policy of Consul is deny", path)
 	}
 	next, err := strconv.ParseUint(response.Header.Get("X-Consul-Index"), 10, 64)
@@ -109,7 +109,7 @@ func (c *client) get(ctx context.Context, index uint64, most int, decode func(*a
 // tokenHeader is the header of a request that has the token.
 const tokenHeader = "X-Consul-Token"
 
-// request makes the request for segments of a path.
+// request returns the request for the segments of a path.
 func (c *client) request(ctx context.Context, index uint64, segments []string) (*http.Request, error) {
 	u := c.options.URL.JoinPath("v1")
 	for _, segment := range segments {
@@ -154,8 +154,8 @@ func (c *client) token() (string, error) {
 	return token, nil
 }
 
-// nextIndex returns the index to ask with after an answer: never below 1, and 0, so without
-// blocking, where it went back.
+// nextIndex returns the index for the query after an answer. It is at least 1. If the index went
+// back, it is 0, so that the next query does not block.
 func nextIndex(last, next uint64) uint64 {
 	if next < last {
 		return 0

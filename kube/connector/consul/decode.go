@@ -22,10 +22,10 @@ type entry struct {
 	Checks []struct{ CheckID, Status string }
 }
 
-// check is one check, of an instance or of a node.
+// check names one check, of an instance or of a node.
 type check struct{ node, id string }
 
-// found is what is known of a service.
+// found is the decoded content of a service.
 type found struct {
 	instances []catalog.Instance
 	nodes     []string // of the instances
@@ -36,9 +36,9 @@ func (f found) equal(other found) bool {
 	return f.foreign == other.foreign && slices.EqualFunc(f.instances, other.instances, catalog.Instance.Equal)
 }
 
-// decodeNames returns the names in an answer of /v1/catalog/services, ordered; without Consul
-// itself, and what could be no segment of a path. Of more than allowed it returns the first ones,
-// with an error; Consul orders them.
+// decodeNames returns the names in an answer of /v1/catalog/services, ordered. It leaves out Consul
+// itself and names that cannot be a segment of a path. If there are too many, it returns the first
+// names with an error; Consul orders them.
 func decodeNames(a *answer, most int) ([]string, error) {
 	names := map[string]bool{}
 	err := a.walk("services", '{', func(d *json.Decoder) error {
@@ -72,12 +72,12 @@ func decodeNames(a *answer, most int) ([]string, error) {
 // errTooMany ends the decoding.
 var errTooMany = own("too many")
 
-// keptName is how many bytes of a name are kept: one more than a name may have, so that
-// catalog.Clean refuses it.
+// keptName is the number of kept bytes of a name: one more than allowed, so that catalog.Clean
+// refuses longer names.
 const keptName = catalog.MaxName + 1
 
 // decodeChecks returns the checks in an answer of /v1/health/state, with the names of their
-// services; "" = the check is one of a node.
+// services; "" = the check belongs to a node.
 func decodeChecks(a *answer, most int) (map[check]string, error) {
 	out := map[check]string{}
 	err := each(a, "checks", func(c struct{ Node, CheckID, ServiceName string }) error {
@@ -140,7 +140,7 @@ func decodeInstances(a *answer, o *Options) (found, error) {
 	return out, nil
 }
 
-// stateOf returns the state that the worst check means; maintenance counts before all others.
+// stateOf returns the state that follows from the worst check; maintenance counts first.
 func stateOf(e entry) catalog.State {
 	state := catalog.Ready
 	for _, c := range e.Checks {

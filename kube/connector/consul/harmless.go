@@ -20,8 +20,8 @@ func (e ownError) Unwrap() error { return e.error }
 // own returns an error that quotes nothing of what a server has sent.
 func own(format string, args ...any) error { return ownError{fmt.Errorf(format, args...)} }
 
-// harmless returns an error of a request in words that are not the server's: a reason phrase, a
-// header, a body or a certificate may repeat the token, and errors go into log and API.
+// harmless returns the error of a request without any words of the server. A reason phrase, a
+// header, a body or a certificate may repeat the token, and errors appear in the log and the API.
 func harmless(err error) error {
 	var (
 		mine      ownError

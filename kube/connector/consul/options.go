@@ -11,26 +11,26 @@ import (
 type Options struct {
 	// URL is http(s)://host:port of an agent or server.
 	URL *url.URL
-	// Datacenter to read; "" = that of the agent.
+	// Datacenter to read; "" = the datacenter of the Consul agent.
 	Datacenter string
-	// Tag that instances must have to be used; "" = none is asked for.
+	// Tag that an instance must have to be used; "" = no tag is required.
 	Tag string
-	// ExcludedTag keeps instances that have it from being used; "" = none does.
+	// ExcludedTag excludes instances that have this tag; "" = no instance is excluded.
 	ExcludedTag string
-	// TokenFile holds the ACL token; "" = none.
+	// TokenFile holds the ACL token; "" = no token.
 	TokenFile string
-	// CAFile holds the certificates that sign the server's; "" = those of the system.
+	// CAFile holds the certificates of the server's authority; "" = the roots of the system.
 	CAFile string
-	// Limits of what is read.
+	// Limits of the catalog.
 	Limits catalog.Limits
 }
 
-// FromKubernetes is the tag that Consul's catalog sync gives to services that come from a cluster.
-// Instances with it would come back to where they are from.
+// FromKubernetes is the tag that Consul's catalog sync gives to services of a Kubernetes cluster.
+// Their instances would come back to the cluster that has them.
 const FromKubernetes = "k8s"
 
 // Parse returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The error
-// names the part that is wrong.
+// names the wrong part.
 func Parse(text string) (Options, error) {
 	out := Options{ExcludedTag: FromKubernetes}
 	u, err := url.Parse(text)

@@ -22,7 +22,7 @@ type Source struct {
 	log    *slog.Logger
 }
 
-// New returns a source. The error says what of the options cannot be used.
+// New returns a source. The error names the option that cannot be used.
 func New(o Options, log *slog.Logger) (*Source, error) {
 	c, err := newClient(o)
 	if err != nil {
@@ -31,26 +31,26 @@ func New(o Options, log *slog.Logger) (*Source, error) {
 	return &Source{client: c, log: log}, nil
 }
 
-// The answers that the goroutines of Run report.
+// The reports of the goroutines of Run.
 type (
-	// listing is the names of the catalog; moved says that something in the catalog may have
-	// changed since the one before. Names with an error are not all.
+	// listing holds the names of the catalog. moved says that the catalog may have changed since
+	// the listing before. With an error the names are not complete.
 	listing struct {
 		names []string
 		moved bool
 		err   error
 	}
-	// failing is what fails: all critical checks.
+	// failing holds all critical checks.
 	failing struct {
 		checks map[check]string
 		err    error
 	}
-	// housing is the addresses of all nodes.
+	// housing holds the addresses of all nodes.
 	housing struct {
 		addresses map[string]string
 		err       error
 	}
-	// reading is one service.
+	// reading holds the content of one service.
 	reading struct {
 		name string
 		found
@@ -58,8 +58,8 @@ type (
 	}
 )
 
-// Run satisfies connector.Source. It never fails: what cannot be read makes a snapshot incomplete
-// or a service unknown.
+// Run satisfies connector.Source. It never fails: a failed query makes a snapshot incomplete or a
+// service unknown.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -134,8 +134,8 @@ func (s *Source) list(ctx context.Context, index uint64) (any, uint64, error) {
 	return listing{names, index == 0 || next != index, err}, next, err
 }
 
-// fail asks for the critical checks. Consul answers when one becomes critical or ceases to be, and
-// not when another one changes.
+// fail asks for the critical checks. Consul answers when a check becomes critical or stops being
+// critical, and not at other changes.
 func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
 	var checks map[check]string
 	next, err := s.lists(ctx, index, func(a *answer) (err error) {
@@ -145,7 +145,8 @@ func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
 	return failing{checks, err}, next, err
 }
 
-// house asks for the nodes. Another address of a node changes nothing in the catalog of services.
+// house asks for the nodes, because a new address of a node changes nothing in the catalog of
+// services.
 func (s *Source) house(ctx context.Context, index uint64) (any, uint64, error) {
 	var addresses map[string]string
 	next, err := s.lists(ctx, index, func(a *answer) (err error) {
@@ -160,7 +161,7 @@ func (s *Source) lists(ctx context.Context, index uint64, decode func(*answer) e
 	return s.client.get(ctx, index, s.client.options.Limits.List, decode, segments...)
 }
 
-// read reads the services that are named until ctx ends.
+// read reads the services of the channel until ctx ends.
 func (s *Source) read(ctx context.Context, names <-chan string, reports chan<- any) {
 	for {
 		var r reading
@@ -179,7 +180,7 @@ func (s *Source) read(ctx context.Context, names <-chan string, reports chan<- a
 	}
 }
 
-// send reports whether it could send before ctx ended.
+// send sends a report; it returns false if ctx ends first.
 func send(ctx context.Context, reports chan<- any, report any) bool {
 	select {
 	case <-ctx.Done():
@@ -189,7 +190,7 @@ func send(ctx context.Context, reports chan<- any, report any) bool {
 	}
 }
 
-// sleep reports whether ctx lasted that long.
+// sleep waits; it returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -19,8 +19,8 @@ import (
 
 var _ connector.Source = (*Source)(nil)
 
-// run starts a source against the handler, which sees queries that do not block; those that block
-// end with the client.
+// run starts a source against the handler. The handler gets the queries that do not block; blocking
+// queries end with the client.
 func run(t *testing.T, handler http.HandlerFunc) <-chan catalog.Snapshot {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func run(t *testing.T, handler http.HandlerFunc) <-chan catalog.Snapshot {
 	return out
 }
 
-// until returns the first snapshot for which ok holds.
+// until returns the first snapshot for which ok is true.
 func until(t *testing.T, in <-chan catalog.Snapshot, ok func(catalog.Snapshot) bool) catalog.Snapshot {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -81,7 +81,7 @@ func TestA6FilteredAnswerIsIncomplete(t *testing.T) {
 	}
 }
 
-// TestAnswers: what is no answer is said, and makes the snapshot incomplete.
+// TestAnswers: an unusable answer is a problem, and makes the snapshot incomplete.
 func TestAnswers(t *testing.T) {
 	for _, c := range []struct {
 		why, header, value, body string

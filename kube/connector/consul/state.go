@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// least time between two blocking queries, and between two snapshots
+	// Least time between two blocking queries, and between two snapshots.
 	spacing    = 100 * time.Millisecond
 	firstDelay = time.Second // after a failure, doubled up to lastDelay
 	lastDelay  = time.Minute
-	resweep    = 5 * time.Minute  // everything is read again that often, whatever Consul says
-	sweepShare = 10               // sweeps take at most one part in so many of the time,
-	credit     = 30 * time.Second // which has been saved for at most so long
+	resweep    = 5 * time.Minute  // interval of complete reads, whatever Consul reports
+	sweepShare = 10               // sweeps take at most one part in sweepShare of the time
+	credit     = 30 * time.Second // most sweep time that can be saved up
 )
 
-// state is what the goroutine of Run knows: which services there are, which have to be read, and
-// when something is to be done.
+// state is the state of the goroutine of Run: the services, the services to be read, and the times
+// of the next actions.
 type state struct {
 	most     int // instances of all services
 	have     int
 	listed   bool
-	repeated bool // since the last snapshot the names have been said once more
+	repeated bool // the names were confirmed since the last snapshot
 	errs     struct{ listing, failing, housing error }
 	critical map[check]string  // the names of their services; nil = not known
 	nodes    map[string]string // their last known addresses
 	services map[string]*service
-	failed   int           // services whose last reading failed
-	delay    time.Duration // until those are read again
+	failed   int           // number of services whose last reading failed
+	delay    time.Duration // time until these are read again
 
 	urgent, rest []string // to be read
 	reading      int      // under way
@@ -44,7 +44,7 @@ type state struct {
 	at struct{ publish, retry, sweep time.Time } // zero = not
 }
 
-// service is one name.
+// service is one service of the catalog.
 type service struct {
 	found
 	err     error
@@ -58,7 +58,7 @@ func newState(most int) *state {
 	return &state{most: most, services: map[string]*service{}, delay: firstDelay}
 }
 
-// due returns when tick is to be called.
+// due returns the time of the next call of tick.
 func (st *state) due() time.Time {
 	due := time.Now().Add(time.Hour)
 	for _, at := range []time.Time{st.at.publish, st.at.retry, st.at.sweep} {
@@ -69,7 +69,7 @@ func (st *state) due() time.Time {
 	return due
 }
 
-// tick does what is due, and reports whether a snapshot is to be published.
+// tick does everything that is due, and reports whether a snapshot should be published.
 func (st *state) tick(now time.Time) (publish bool) {
 	over := func(at *time.Time) bool {
 		if at.IsZero() || now.Before(*at) {
@@ -95,7 +95,7 @@ func (st *state) tick(now time.Time) (publish bool) {
 	return over(&st.at.publish)
 }
 
-// take takes a report.
+// take adds a report to the state.
 func (st *state) take(report any, now time.Time) {
 	switch r := report.(type) {
 	case listing:
@@ -109,10 +109,10 @@ func (st *state) take(report any, now time.Time) {
 	}
 }
 
-// list takes the names. New ones are read at once; what else may have changed in the catalog is
-// found by reading all.
+// list takes the names. New services are read at once. If something else may have changed in the
+// catalog, all services are read to find it.
 func (st *state) list(r listing, now time.Time) {
-	st.publish(now) // an answer without a change confirms the one before
+	st.publish(now) // an unchanged answer confirms the one before
 	st.listed, st.errs.listing = r.err == nil, r.err
 	st.repeated = r.err == nil && !r.moved
 	if r.err != nil && r.names == nil {
@@ -145,7 +145,7 @@ func (st *state) list(r listing, now time.Time) {
 	}
 }
 
-// sweepAll has all services read, soon.
+// sweepAll schedules a sweep, which reads all services.
 func (st *state) sweepAll(now time.Time) {
 	if !st.sweep.began.IsZero() {
 		st.sweep.again = true
@@ -154,8 +154,8 @@ func (st *state) sweepAll(now time.Time) {
 	st.at.sweep = later(now, st.sweep.until)
 }
 
-// fail takes the critical checks: services with a check that was not critical before, or is not any
-// more, are read at once.
+// fail takes the critical checks. Services with a check that became critical or stopped being
+// critical are read at once.
 func (st *state) fail(r failing, now time.Time) {
 	if st.errs.failing != nil || r.err != nil {
 		st.publish(now)
@@ -165,7 +165,7 @@ func (st *state) fail(r failing, now time.Time) {
 	switch {
 	case r.err != nil:
 		return
-	case before == nil: // not known what has changed meanwhile
+	case before == nil: // the changes in between are not known
 		if len(st.services) > 0 {
 			st.sweepAll(now)
 		}
@@ -180,13 +180,12 @@ func (st *state) fail(r failing, now time.Time) {
 				st.want(name, true)
 				continue
 			}
-			st.wantOn(c.node) // the check is one of a node
+			st.wantOn(c.node) // the check belongs to a node
 		}
 	}
 }
 
-// house takes the addresses of the nodes: services on a node that has got another one are read at
-// once.
+// house takes the addresses of the nodes. Services on a node with a new address are read at once.
 func (st *state) house(r housing, now time.Time) {
 	if st.errs.housing != nil || r.err != nil {
 		st.publish(now)
@@ -254,7 +253,7 @@ func (st *state) settle(now time.Time) {
 	}
 }
 
-// want has a service read.
+// want puts a service into a queue to be read.
 func (st *state) want(name string, urgent bool) {
 	s := st.services[name]
 	switch {
@@ -271,7 +270,7 @@ func (st *state) want(name string, urgent bool) {
 	s.waits = true
 }
 
-// wantOn has the services with an instance on a node read.
+// wantOn puts the services with an instance on a node into the queue.
 func (st *state) wantOn(node string) {
 	for name, s := range st.services {
 		if slices.Contains(s.nodes, node) {
@@ -280,7 +279,7 @@ func (st *state) wantOn(node string) {
 	}
 }
 
-// first returns the service that is to be read next; "" = none.
+// first returns the next service to read; "" = none.
 func (st *state) first() string {
 	for _, queue := range []*[]string{&st.urgent, &st.rest} {
 		for len(*queue) > 0 {
@@ -301,14 +300,14 @@ func (st *state) begin(name string) {
 	st.reading++
 }
 
-// publish has a snapshot published soon.
+// publish schedules the publication of a snapshot.
 func (st *state) publish(now time.Time) {
 	if st.at.publish.IsZero() {
 		st.at.publish = now.Add(spacing)
 	}
 }
 
-// snapshot returns what is known. Each confirms the one before at most once.
+// snapshot returns the known state. The confirmation of the names appears in one snapshot only.
 func (st *state) snapshot() catalog.Snapshot {
 	out := catalog.Snapshot{Complete: st.listed, Repeated: st.repeated}
 	st.repeated = false
@@ -332,7 +331,7 @@ func (st *state) snapshot() catalog.Snapshot {
 	return out
 }
 
-// jittered returns half to all of a delay.
+// jittered returns a random time between half of the delay and the delay.
 func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }
 
 func later(a, b time.Time) time.Time {

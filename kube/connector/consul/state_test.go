@@ -23,7 +23,7 @@ func settled(t *testing.T, now time.Time, names ...string) *state {
 	return st
 }
 
-// drain reads what is to be read, and returns the names.
+// drain reads all queued services, and returns their names.
 func drain(st *state, now time.Time) (names []string) {
 	for name := st.first(); name != ""; name = st.first() {
 		st.begin(name)
@@ -33,8 +33,8 @@ func drain(st *state, now time.Time) (names []string) {
 	return names
 }
 
-// TestStateReadsWhatChanged: a check, or a node with another address, has the services that it
-// concerns read, and no other.
+// TestStateReadsWhatChanged: after a change of a check, or of the address of a node, only the
+// affected services are read.
 func TestStateReadsWhatChanged(t *testing.T) {
 	now := time.Now()
 	ofB, ofNode := map[check]string{{"x", "c"}: "b"}, map[check]string{{"a", "serfHealth"}: ""}
@@ -63,8 +63,8 @@ func TestStateReadsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestStateSweeps: another index of the catalog has all services read, at once after some rest, and
-// for a tenth of the time while the catalog changes all the time.
+// TestStateSweeps: a new index of the catalog leads to a sweep: at once after a quiet time, and for
+// a tenth of the time while the catalog changes all the time.
 func TestStateSweeps(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")
@@ -87,7 +87,7 @@ func TestStateSweeps(t *testing.T) {
 	if n := len(began); n < 50 || n > 53 || began[0] != 0 || began[1] > took+2*spacing {
 		t.Errorf("%d sweeps, at %v", n, began)
 	}
-	st.tick(end.Add(time.Minute)) // the one that was asked for during the last
+	st.tick(end.Add(time.Minute)) // the sweep that was requested during the last one
 	drain(st, end.Add(time.Minute))
 	st.tick(end.Add(2 * time.Minute))
 	if name := st.first(); name != "" {
@@ -95,8 +95,8 @@ func TestStateSweeps(t *testing.T) {
 	}
 }
 
-// TestStateOfAFailedService: a service that cannot be read is unknown, and is read again; one that
-// is gone is not in the snapshot.
+// TestStateOfAFailedService: a service that cannot be read is unknown, and is read again. A service
+// that is gone is not in the snapshot.
 func TestStateOfAFailedService(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")
@@ -116,8 +116,8 @@ func TestStateOfAFailedService(t *testing.T) {
 	}
 }
 
-// TestStateOfAllInstances: a service with which there would be too many instances of all services
-// is unknown, until others have fewer.
+// TestStateOfAllInstances: a service that would exceed the limit of all instances is unknown, until
+// other services have fewer instances.
 func TestStateOfAllInstances(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b", "c")
@@ -136,7 +136,7 @@ func TestStateOfAllInstances(t *testing.T) {
 	}
 	read("a", 2, nil)
 	unknown(true, false, false)
-	read("b", 0, errors.New("x")) // what is known of it counts
+	read("b", 0, errors.New("x")) // its known instances count
 	read("a", 2, nil)
 	unknown(true, true, false)
 	read("b", 0, nil)
@@ -150,8 +150,8 @@ func TestStateOfAllInstances(t *testing.T) {
 	}
 }
 
-// TestStateOfTooManyNames: the names that are known are followed, and nothing follows from what is
-// missing. Without a name known nothing changes.
+// TestStateOfTooManyNames: the known names are followed, and a missing name proves nothing. If no
+// name is known, nothing changes.
 func TestStateOfTooManyNames(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")

@@ -21,7 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// TestTLSAndTokenRotate: a server is trusted by the authority that is in the file now, and gets the
+// TestTLSAndTokenRotate: the source trusts the authority that is in the file now, and sends the
 // token that is in the file now.
 func TestTLSAndTokenRotate(t *testing.T) {
 	var tokens []string
@@ -78,7 +78,7 @@ func TestTLSAndTokenRotate(t *testing.T) {
 	}
 }
 
-// text is a certificate as it is in a file.
+// text returns a certificate in PEM form.
 func text(der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }

@@ -17,8 +17,8 @@ import (
 
 const (
 	patience   = 2 * time.Second // for one query to one server
-	rounds     = 2               // through the servers: a datagram may get lost
-	udpPayload = 1232            // bytes of an answer that pass every network in one piece
+	rounds     = 2               // passes through the servers, because a datagram may get lost
+	udpPayload = 1232            // bytes of an answer that no network fragments
 )
 
 var errTruncated = errors.New("the answer is truncated")
@@ -44,8 +44,8 @@ func (d dialer) ask(ctx context.Context, servers []netip.AddrPort, q dnsmessage.
 	return message{}, err
 }
 
-// exchange asks one server once. The source port is a random one of the kernel's, since the socket
-// is new.
+// exchange asks one server once. The kernel chooses a random source port, because the socket is
+// new.
 func (d dialer) exchange(ctx context.Context, network string, server netip.AddrPort, q dnsmessage.Question) (message, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// mostAliases is how many CNAME records are followed for one name.
+// mostAliases is the largest number of CNAME records that are followed for one name.
 const mostAliases = 8
 
 // lookup is one pass through the records of a source.
 type lookup struct {
 	dial    dialer
 	servers []netip.AddrPort
-	ttl     uint32 // seconds, the shortest of what was read
+	ttl     uint32 // seconds, the shortest of all records that were read
 }
 
-// records returns the records of a type that a name has, behind any aliases; none if it has none or
-// does not exist.
+// records returns the records of a type that a name has, also through aliases; none if it has none
+// or does not exist.
 func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([]dnsmessage.Resource, error) {
 	for aliases := 0; ; {
 		q := dnsmessage.Question{Type: t, Class: dnsmessage.ClassINET}
@@ -46,8 +46,8 @@ func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([
 			}
 			name = next
 		}
-		// An alias without the records of its target: the server knows no more about the target,
-		// which has to be asked for.
+		// The answer has an alias without the records of its target, so the target needs a query of
+		// its own.
 		if aliases == begin || !m.exists || m.negative {
 			l.remember(m.ttl)
 			return nil, nil
@@ -55,8 +55,8 @@ func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([
 	}
 }
 
-// owned returns the records of a type that a name has, and if there are none the name of which it
-// is an alias.
+// owned returns the records of a type that a name has. If there are none, it returns the target of
+// its alias.
 func (l *lookup) owned(answers []dnsmessage.Resource, name string, t dnsmessage.Type) (found []dnsmessage.Resource, alias string) {
 	for _, r := range answers {
 		if r.Header.Class != dnsmessage.ClassINET || text(r.Header.Name) != name {
@@ -73,8 +73,8 @@ func (l *lookup) owned(answers []dnsmessage.Resource, name string, t dnsmessage.
 	return found, alias
 }
 
-// remember counts a TTL.
+// remember keeps the TTL if it is the shortest.
 func (l *lookup) remember(ttl uint32) { l.ttl = min(l.ttl, ttl) }
 
-// text returns a name as Options have it.
+// text returns a name in the form of Options: lower case, without the dot at the end.
 func text(n dnsmessage.Name) string { return strings.ToLower(strings.TrimSuffix(n.String(), ".")) }

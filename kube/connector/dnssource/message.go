@@ -8,16 +8,16 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// message is an answer to a question that says something about it.
+// message is the content of a usable answer.
 type message struct {
 	exists   bool                  // the name at the end of the chain exists
 	answers  []dnsmessage.Resource // A, AAAA, SRV and CNAME records
-	negative bool                  // there is an SOA record: what is missing does not exist
-	ttl      uint32                // seconds that the SOA record allows this to be remembered
+	negative bool                  // there is an SOA record: missing records do not exist
+	ttl      uint32                // seconds for which the SOA record allows to remember this
 }
 
-// decode reads an answer. mine says that it is one to this question; if not, the server may still
-// send it. The error says why it is not usable.
+// decode reads an answer. mine says that it answers this question; otherwise the right answer may
+// still come. The error says why the answer is not usable.
 func decode(answer []byte, id uint16, q dnsmessage.Question) (m message, mine bool, err error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(answer)
@@ -25,12 +25,12 @@ func decode(answer []byte, id uint16, q dnsmessage.Question) (m message, mine bo
 		return m, false, fmt.Errorf("decode the answer: %w", err)
 	}
 	if h.ID != id || !h.Response || h.OpCode != 0 {
-		return m, false, errors.New("the answer is none to this query")
+		return m, false, errors.New("the answer belongs to another query")
 	}
 	questions, err := p.AllQuestions()
 	if err != nil || len(questions) != 1 || questions[0].Type != q.Type || questions[0].Class != q.Class ||
 		!strings.EqualFold(questions[0].Name.String(), q.Name.String()) {
-		return m, false, errors.New("the answer is none to this question")
+		return m, false, errors.New("the answer belongs to another question")
 	}
 	switch {
 	case h.Truncated:
@@ -48,7 +48,7 @@ func decode(answer []byte, id uint16, q dnsmessage.Question) (m message, mine bo
 	return m, true, nil
 }
 
-// read takes the records of the sections for answers and authorities.
+// read reads the records of the answer and authority sections.
 func (m *message) read(p *dnsmessage.Parser) error {
 	for {
 		h, err := p.AnswerHeader()

@@ -13,19 +13,18 @@ import (
 
 // Options of a source.
 type Options struct {
-	// Name that is asked for, in lower case, without a dot at its end.
+	// Name to look up, in lower case, without a dot at the end.
 	Name string
 	// SRV says that Name has SRV records, not addresses.
 	SRV bool
-	// Port of the service. Its number is 0 if it is that of the SRV records; with addresses it is
-	// never 0.
+	// Port of the service. Number 0 means the port of the SRV records; without SRV it is never 0.
 	Port catalog.Port
-	// Servers by address, in the order in which they are asked.
+	// Servers in the order in which they are asked.
 	Servers []netip.AddrPort
 }
 
 // Parse returns the options in NAME:PORT@SERVER or _PORT._PROTOCOL.NAME[:PORT]@SERVER, with servers
-// ADDRESS[:PORT],... The error names the part that is wrong.
+// ADDRESS[:PORT],... The error names the wrong part.
 func Parse(text string) (Options, error) {
 	what, where, _ := strings.Cut(text, "@")
 	name, number, numbered := strings.Cut(what, ":")
@@ -62,7 +61,7 @@ func Parse(text string) (Options, error) {
 	return o, nil
 }
 
-// service is the name of the service in the catalog.
+// service returns the name of the service in the catalog.
 func (o *Options) service() string {
 	labels := strings.Split(o.Name, ".")
 	if o.SRV {
@@ -71,7 +70,7 @@ func (o *Options) service() string {
 	return labels[0]
 }
 
-// checkName returns an error if no query can have the name.
+// checkName returns an error if the name is not valid in a query.
 func checkName(name string, labels []string) error {
 	for _, label := range labels {
 		strange := strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_")

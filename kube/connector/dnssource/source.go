@@ -38,8 +38,7 @@ func New(o Options, log *slog.Logger) *Source {
 	return &Source{options: o, log: log, dial: new(net.Dialer).DialContext}
 }
 
-// Run satisfies connector.Source. It never fails: what cannot be looked up makes a snapshot
-// incomplete.
+// Run satisfies connector.Source. It never fails: a failed look-up makes a snapshot incomplete.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	var last catalog.Snapshot
 	var due, published time.Time
@@ -80,14 +79,14 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	}
 }
 
-// target is what SRV records point to, with the priority and the port of each.
+// target is the target of an SRV record, with its priority and port.
 type target struct {
 	priority, port uint16
 	name           string
 }
 
-// resolve looks everything up once and returns for how long it holds. With an error nothing is
-// known.
+// resolve looks everything up once, and returns for how long the result is valid. With an error
+// there is no result.
 func (s *Source) resolve(ctx context.Context) (catalog.Service, []catalog.Problem, time.Duration, error) {
 	l := &lookup{dial: s.dial, servers: s.options.Servers, ttl: math.MaxUint32}
 	out := catalog.Service{Name: s.options.service(), Ports: []catalog.Port{s.options.Port}}
@@ -106,7 +105,7 @@ func (s *Source) resolve(ctx context.Context) (catalog.Service, []catalog.Proble
 			targets = targets[:mostTargets]
 		}
 	}
-	ready := -1 // the priority of the group that takes connections
+	ready := -1 // priority of the group that is Ready
 	known := map[string][]netip.Addr{}
 	for _, t := range targets {
 		addresses, again := known[t.name]
@@ -134,8 +133,8 @@ func (s *Source) resolve(ctx context.Context) (catalog.Service, []catalog.Proble
 	return out, problems, time.Duration(l.ttl) * time.Second, nil
 }
 
-// targetsOf returns the targets of SRV records, those of the lowest priority first; "." as the only
-// one says that there is none.
+// targetsOf returns the targets of SRV records, lowest priority first. A single target "." means
+// that there are no targets.
 func targetsOf(records []dnsmessage.Resource) []target {
 	var out []target
 	for _, r := range records {

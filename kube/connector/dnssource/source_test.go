@@ -23,8 +23,8 @@ import (
 
 var _ connector.Source = (*Source)(nil)
 
-// zone is a server in memory. Its records are "NAME TYPE TTL VALUE"; a name without records does
-// not exist, unless it has one of another type.
+// zone is a server in memory. Its records are "NAME TYPE TTL VALUE". A name without any record does
+// not exist.
 type zone struct {
 	mu      sync.Mutex
 	records []string
@@ -39,7 +39,7 @@ func (z *zone) set(broken string, records ...string) {
 	z.broken, z.records = broken, records
 }
 
-// queries returns what was asked.
+// queries returns the queries so far.
 func (z *zone) queries() []string {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -114,7 +114,7 @@ func (z *zone) answers(query []byte, network string) [][]byte {
 	return [][]byte{answer}
 }
 
-// fill enters the records, with those behind an alias.
+// fill adds the records of a name, and the records of the target of an alias.
 func (z *zone) fill(m *dnsmessage.Message, q dnsmessage.Question) {
 	name, exists := text(q.Name), false
 	for range 20 {
@@ -175,8 +175,8 @@ func resource(words []string) dnsmessage.Resource {
 	return r
 }
 
-// follow runs a source in virtual time while test runs. last returns the last snapshot as text,
-// once all is quiet.
+// follow runs a source in virtual time while test runs. last waits until all goroutines wait, and
+// returns the last snapshot as text.
 func follow(t *testing.T, what string, z *zone, test func(t *testing.T, last func() string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ func describe(s catalog.Snapshot) string {
 	return strings.Join(words, "; ")
 }
 
-// TestA24Answers: what the server answers, and what becomes of it.
+// TestA24Answers: each answer of the server with the snapshot that follows from it.
 func TestA24Answers(t *testing.T) {
 	var crowd, seen []string
 	for i := range 120 {
@@ -283,8 +283,8 @@ func TestA24Answers(t *testing.T) {
 	}
 }
 
-// TestA24Refresh: answers are refreshed when their TTL ends, within limits; failures keep what was
-// known, and are tried again later and later.
+// TestA24Refresh: answers are refreshed when their TTL ends, within limits. After a failure the
+// known state stays, and the look-up is tried again with growing delays.
 func TestA24Refresh(t *testing.T) {
 	for ttl, want := range map[int]int{1: 60, 60: 5, 3600: 1} { // times in five minutes
 		z := &zone{records: []string{fmt.Sprintf("web.test A %d 192.0.2.1", ttl), fmt.Sprintf("web.test AAAA %d 2001:db8::1", ttl)}}
@@ -330,7 +330,7 @@ func TestA24Refresh(t *testing.T) {
 	})
 }
 
-// TestSecondServer: where the first one fails, the next one is asked.
+// TestSecondServer: if the first server fails, the next one is asked.
 func TestSecondServer(t *testing.T) {
 	good := &zone{records: []string{"web.test A 60 192.0.2.1"}}
 	bad := &zone{broken: "fails"}
@@ -404,7 +404,7 @@ func TestLoopback(t *testing.T) {
 	_ = tcp.Close()
 }
 
-// FuzzA29Answer: no answer makes it panic, and none is taken that does not answer the question.
+// FuzzA29Answer: no answer causes a panic, and an answer to another question is never used.
 func FuzzA29Answer(f *testing.F) {
 	q := dnsmessage.Question{Name: dnsmessage.MustNewName("web.test."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}
 	id, query, err := newQuery(q)

@@ -1,12 +1,11 @@
 // Package filestore is the connector's Store without Kubernetes: a directory with one YAML file for
-// each Service and EndpointSlice, which an agent serves with --kube-source files:DIRECTORY. Files
-// of others in it are only read: a Service of theirs keeps its name, and its addresses; those of a
-// Node and of its pods are refused for instances.
+// each Service and EndpointSlice, which an agent serves with --kube-source files:DIRECTORY. Other
+// files in the directory are only read. A Service in them keeps its name and its addresses.
+// Instances must not have the addresses of a Node in them, or of its pods.
 //
-// A Service that is created gets a cluster IP of the pool, one of each family, and keeps it,
-// because it stands in the file. The version of an object is the hash of its file, so that what was
-// edited meanwhile is compared anew instead of being overwritten. A file is replaced as a whole
-// (kube/durable).
+// A new Service gets a cluster IP of each family from the pool, and keeps it, because its file has
+// it. The version of an object is the hash of its file. So a file that was edited meanwhile is
+// compared again, not overwritten. A file is replaced as a whole (kube/durable).
 //
 // Run reads the files when they change, and must be called once; Observe and Write may be called by
 // any goroutine.
@@ -49,7 +48,7 @@ type Config struct {
 	Namespace string
 	// Pool has the cluster IPs; at most one network of each family.
 	Pool []netip.Prefix
-	// Policy is what is known of addresses beside the Node objects in the directory.
+	// Policy is the configured part of the policy, beside the Node objects in the directory.
 	Policy catalog.Policy
 }
 
@@ -63,7 +62,7 @@ type Store struct {
 	taken map[netip.Addr]bool // cluster IPs; nil = to be computed
 	dirty bool                // files were written since they were last published
 
-	view    sync.Mutex // of what others see, held for a moment
+	view    sync.Mutex // guards the published state, held for a moment
 	seen    render.Observed
 	policy  catalog.Policy
 	listed  bool
@@ -133,8 +132,8 @@ func (s *Store) read() (changed bool) {
 	return s.publish(trouble) || changed
 }
 
-// publish shows what the files hold, and reports whether it is the first time, or the trouble is
-// another one.
+// publish makes the content of the files visible. It reports whether this is the first time, or
+// whether the trouble has changed.
 func (s *Store) publish(trouble string) (changed bool) {
 	var seen render.Observed
 	policy := s.config.Policy.Clone()
@@ -155,8 +154,8 @@ func (s *Store) publish(trouble string) (changed bool) {
 	return changed
 }
 
-// decode reads an object. What is no Service, slice or Node, or cannot be read, is no matter of the
-// connector.
+// decode reads an object. The connector ignores other kinds than Service, EndpointSlice and Node,
+// and unreadable files.
 func decode(text []byte) *file {
 	f := &file{sum: sha256.Sum256(text)}
 	var head metav1.TypeMeta
@@ -222,10 +221,10 @@ func (s *Store) Write(_ context.Context, w render.Write) (*corev1.Service, error
 	return nil, err
 }
 
-// write replaces or removes the file of an object if it is still the one that was compared; nil =
-// it was removed.
+// write replaces or removes the file of an object if it has not changed since the comparison. A nil
+// file means that it was removed.
 func (s *Store) write(verb render.Verb, name string, meta *metav1.ObjectMeta, object func() any) (*file, error) {
-	s.dirty = true // the event of the file has it read and published
+	s.dirty = true // the event of the file leads to a read and a publish
 	path := filepath.Join(s.config.Directory, name+".yaml")
 	fail := func(reason connector.WriteReason, err error) (*file, error) {
 		return nil, &connector.WriteError{Reason: reason, Err: fmt.Errorf("%s %s: %w", verb, path, err)}
@@ -280,7 +279,7 @@ func (s *Store) address(service *corev1.Service) error {
 			ip = ip.Next()
 		}
 		if last := ip.Next(); !network.Contains(ip) || ip.Is4() && !network.Contains(last) {
-			// the last one of IPv4 is the broadcast address
+			// The last address of an IPv4 network is the broadcast address.
 			return fmt.Errorf("no address of %s is free", network)
 		}
 		family := corev1.IPv4Protocol
@@ -299,7 +298,7 @@ func (s *Store) address(service *corev1.Service) error {
 func (s *Store) take(service *corev1.Service) {
 	for _, text := range append(slices.Clone(service.Spec.ClusterIPs), service.Spec.ClusterIP) {
 		if ip, err := netip.ParseAddr(text); err == nil {
-			// others are none, or have errors that the agent reports
+			// The agent reports texts that are no address.
 			s.taken[ip] = true
 		}
 	}

@@ -54,8 +54,8 @@ func open(t *testing.T, dir string) *stage {
 	return s
 }
 
-// pass brings the directory to what a source wants, and returns the names of the files that were
-// written.
+// pass writes the wanted services of a source into the directory, and returns the names of the
+// written files.
 func (s *stage) pass(names ...string) (writes []string) {
 	s.Helper()
 	var services []catalog.Service
@@ -90,7 +90,7 @@ func (s *stage) pass(names ...string) (writes []string) {
 	return nil
 }
 
-// clusterIPs are those of the Services by name.
+// clusterIPs returns the cluster IPs of the Services, by name.
 func (s *stage) clusterIPs() map[string]string {
 	out := map[string]string{}
 	seen, _, _ := s.store.Observe()
@@ -100,8 +100,8 @@ func (s *stage) clusterIPs() map[string]string {
 	return out
 }
 
-// TestA25ClusterIPs: each Service gets an address of each family, keeps it over a restart, and what
-// is in use or gone is not confused.
+// TestA25ClusterIPs: each Service gets an address of each family and keeps it over a restart. No
+// two Services have the same address.
 func TestA25ClusterIPs(t *testing.T) {
 	dir := t.TempDir()
 	foreign := "apiVersion: v1\nkind: Service\nmetadata: {name: mine, namespace: other}\nspec: {clusterIP: 10.96.0.1}\n"
@@ -127,8 +127,8 @@ func TestA25ClusterIPs(t *testing.T) {
 	}
 }
 
-// TestNodes: the addresses of nodes and of their pods are refused where the Node stands in the
-// directory, like those that are configured.
+// TestNodes: addresses of Nodes in the directory, and of their pods, are refused like configured
+// addresses.
 func TestNodes(t *testing.T) {
 	dir := t.TempDir()
 	node := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {podCIDRs: [10.1.1.0/24]}\nstatus: {addresses: [{type: InternalIP, address: 192.0.2.200}]}\n"
@@ -152,8 +152,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestWriteRefuses: what was edited or made by others meanwhile is not overwritten, and a pool that
-// is used up is an error.
+// TestWriteRefuses: a file that others edited or made meanwhile is not overwritten, and an
+// exhausted pool is an error.
 func TestWriteRefuses(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.pass("a")
@@ -188,7 +188,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestTrouble: a directory that does not exist is said, and seen when it is there.
+// TestTrouble: a missing directory is reported, and found when it is there.
 func TestTrouble(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	s := open(t, dir)

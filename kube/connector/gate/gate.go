@@ -1,18 +1,16 @@
-// Package gate decides which services of a source are wanted, and above all which may be deleted. A
-// catalog that answers wrongly, or not at all, must not empty the cluster:
+// Package gate decides which services of a source are wanted, and above all which services may be
+// deleted. A catalog that answers wrongly, or not at all, must not empty the cluster:
 //
 //   - nothing is deleted before the first complete snapshot of this process;
-//   - an incomplete snapshot adds and changes, it deletes nothing;
-//   - where more than a percentage of the services in the cluster vanish, or all of them, nothing
-//     is deleted until the source has been asked twice more and has said the same both times, or an
-//     operator confirms;
+//   - an incomplete snapshot adds and changes services and deletes nothing;
+//   - if all services in the cluster vanish, or more than a percentage, nothing is deleted until
+//     two more queries of the source give the same answer or an operator confirms;
 //   - while a source fails, the last good state stays;
-//   - a service without healthy instances is no vanished service: it stays, with the instances that
-//     it has.
+//   - a service without healthy instances has not vanished: it stays, with its instances.
 //
 // A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for
-// each snapshot, changed or not, and Wanted before each comparison with the cluster; both only
-// after the objects of the cluster have been listed once.
+// each snapshot, changed or not, and Wanted before each comparison with the cluster. It calls both
+// only after the objects of the cluster have been listed once.
 package gate
 
 import (
@@ -22,7 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// confirmations are how many repeated complete snapshots release what is held back.
+// confirmations is the number of repeated complete snapshots that release the services held back.
 const confirmations = 2
 
 // Gate is the gate of one source.
@@ -30,24 +28,24 @@ type Gate struct {
 	percent int // of the services in the cluster that may vanish at once
 
 	complete bool // a complete snapshot was seen
-	// the last good definition of each service that is not released
+	// The last good definition of each service that is not released.
 	known map[string]catalog.Service
-	// vanished and to be deleted; until it is gone from the cluster or back at the source
+	// Vanished services to be deleted, until they are gone from the cluster or back at the source.
 	released map[string]bool
 	held     map[string]bool // vanished and held back
 	agreed   int             // repeated complete snapshots since
 	base     int             // services in the cluster when they began to vanish
-	spent    int             // of those, released without confirmation
+	spent    int             // number of these released without confirmation
 }
 
-// New returns a gate through which at most this percentage, 0 to 100, of a source's services may
-// vanish without confirmation.
+// New returns a gate. At most this percentage, 0 to 100, of a source's services may vanish without
+// confirmation.
 func New(percent int) *Gate {
 	return &Gate{percent: percent, known: map[string]catalog.Service{}, released: map[string]bool{}}
 }
 
-// Offer takes a clean snapshot of the source. owned are the names at the source of the services
-// that are in the cluster because of it.
+// Offer takes a clean snapshot of the source. owned are the names, at the source, of its services
+// in the cluster.
 func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	there := map[string]bool{}
 	for _, service := range s.Services {
@@ -72,7 +70,7 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	}
 }
 
-// vanish decides about the services that a complete snapshot does not have.
+// vanish decides about services that are missing from a complete snapshot.
 func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 	missing := map[string]bool{}
 	live := 0
@@ -83,7 +81,7 @@ func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 		}
 	}
 	maps.DeleteFunc(missing, func(_ string, is bool) bool { return !is })
-	// What never came into the cluster costs nothing to forget.
+	// A service that never reached the cluster can be forgotten at once.
 	for name := range g.known {
 		if !there[name] && !missing[name] {
 			delete(g.known, name)
@@ -93,8 +91,8 @@ func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 		g.release(nil)
 		return
 	}
-	// Services that vanish one after the other count together, or a slow loss of the catalog would
-	// pass below the limit.
+	// Services that vanish one after the other count together. Otherwise a slow loss of the catalog
+	// would stay below the limit.
 	if g.spent == 0 {
 		g.base = live
 	}
@@ -115,7 +113,7 @@ func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 	}
 }
 
-// release lets services be deleted. The rest counts anew.
+// release allows the deletion of services and starts the count again.
 func (g *Gate) release(names map[string]bool) {
 	for name := range names {
 		g.released[name] = true
@@ -124,16 +122,17 @@ func (g *Gate) release(names map[string]bool) {
 	g.held, g.agreed, g.spent = nil, 0, 0
 }
 
-// Confirm releases what is held back now, by the word of an operator, and returns the names.
+// Confirm releases the services that are held back now, because an operator confirms it. It returns
+// their names.
 func (g *Gate) Confirm() []string {
 	names := slices.Sorted(maps.Keys(g.held))
 	g.release(g.held)
 	return names
 }
 
-// Wanted returns the services that should be in the cluster, ordered by name: the last good
-// definition of each, and as unknown those that are in the cluster, may not be deleted, and have no
-// definition in this process.
+// Wanted returns the services that should be in the cluster, ordered by name, with the last good
+// definition of each. A service in the cluster that may not be deleted, and has no definition in
+// this process, is Unknown.
 func (g *Gate) Wanted(owned []string) []catalog.Service {
 	out := maps.Clone(g.known)
 	for _, name := range owned {
@@ -148,13 +147,13 @@ func (g *Gate) Wanted(owned []string) []catalog.Service {
 	return services
 }
 
-// Status is what an operator is told.
+// Status is the state of a gate for an operator.
 type Status struct {
-	// Complete says that a complete snapshot was seen: before, nothing is deleted.
+	// Complete says that a complete snapshot was seen. Before that, nothing is deleted.
 	Complete bool
-	// Held are the services that vanished and are held back, ordered.
+	// Held are the vanished services that are held back, ordered.
 	Held []string
-	// Missing is how many repeated complete snapshots would release them.
+	// Missing is the number of repeated complete snapshots that would release them.
 	Missing int
 }
 

@@ -49,8 +49,8 @@ func wanted(t *testing.T, g *Gate, owned, want []string) []catalog.Service {
 	return services
 }
 
-// TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot: after a restart all that is there stays,
-// unknown, while the source is away or answers in part.
+// TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot: after a restart all existing services stay,
+// as unknown, while the source is away or gives partial answers.
 func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	for _, s := range wanted(t, g, owned, owned) {
@@ -65,7 +65,8 @@ func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
 	}
 }
 
-// TestA6IncompleteDeletesNothing, however often it is said, and the last good definition stays.
+// TestA6IncompleteDeletesNothing: an incomplete snapshot deletes nothing, however often it is
+// repeated, and the last good definition stays.
 func TestA6IncompleteDeletesNothing(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	g.Offer(complete(owned...), owned)
@@ -79,15 +80,15 @@ func TestA6IncompleteDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestA7EmptyAnswer is held back until two further complete snapshots say the same; a partial one
-// in between says nothing.
+// TestA7EmptyAnswer: an empty answer is held back until two further complete snapshots are empty
+// too. A partial snapshot in between does not count.
 func TestA7EmptyAnswer(t *testing.T) {
 	g, owned := New(100), numbered(20)
 	g.Offer(complete(), owned) // the first of this process
 	wanted(t, g, owned, owned)
 	g.Offer(complete(), owned)
 	g.Offer(incomplete(), owned)
-	for range 3 { // something else has changed at the source: that is no confirmation
+	for range 3 { // another change at the source is no confirmation
 		g.Offer(catalog.Snapshot{Complete: true}, owned)
 	}
 	wanted(t, g, owned, owned)
@@ -107,8 +108,8 @@ func TestA7EmptyAnswer(t *testing.T) {
 	wanted(t, g, nil, []string{"s001"})
 }
 
-// TestA7Confirm: the word of an operator releases what is held back, and nothing that vanishes
-// later.
+// TestA7Confirm: the confirmation of an operator releases the services held back now, and no
+// service that vanishes later.
 func TestA7Confirm(t *testing.T) {
 	g, owned := New(30), numbered(20)
 	g.Offer(complete(owned[10:]...), owned)
@@ -127,7 +128,7 @@ func TestA7Confirm(t *testing.T) {
 	}
 }
 
-// TestLimit: up to the percentage services go at once, beyond it none does.
+// TestLimit: up to the percentage services are released at once; above it no service is.
 func TestLimit(t *testing.T) {
 	for _, c := range []struct {
 		percent, owned, left int
@@ -166,8 +167,8 @@ func TestSlowLoss(t *testing.T) {
 	wanted(t, g, owned, owned[:60])
 }
 
-// TestHeldServiceComesBack: what is held back and seen again was never gone, and another loss
-// starts its own count.
+// TestHeldServiceComesBack: a service that is held back and comes back was never deleted, and
+// another loss starts a new count.
 func TestHeldServiceComesBack(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	g.Offer(complete(owned[5:]...), owned)
@@ -184,8 +185,8 @@ func TestHeldServiceComesBack(t *testing.T) {
 	wanted(t, g, owned, owned[:5])
 }
 
-// TestACatalogThatFillsAgain confirms nothing: a Consul that has lost its data hears of the
-// services one after the other.
+// TestACatalogThatFillsAgain: growing snapshots confirm nothing, because a Consul that has lost its
+// data gets the services back one after the other.
 func TestACatalogThatFillsAgain(t *testing.T) {
 	g, owned := New(30), numbered(10)
 	for n := range 8 {
@@ -197,8 +198,8 @@ func TestACatalogThatFillsAgain(t *testing.T) {
 	wanted(t, g, owned, owned)
 }
 
-// TestA8UnknownServiceKeepsItsDefinition: a service whose query failed exists, as it was known
-// last.
+// TestA8UnknownServiceKeepsItsDefinition: a service whose query failed keeps its last known
+// definition.
 func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
 	g, owned := New(30), numbered(2)
 	g.Offer(complete(owned...), owned)
@@ -221,9 +222,9 @@ func TestA4EmptyServiceStays(t *testing.T) {
 	}
 }
 
-// TestA28GateProperty: whatever the source says, a service goes only if the complete snapshot
-// before did not have it; beyond the limit only if the last three did not, or by confirmation. What
-// three complete snapshots agree upon is what is wanted.
+// TestA28GateProperty: for any snapshots, a service is deleted only if the last complete snapshot
+// did not have it. Above the limit it is deleted only if the last three did not have it, or after a
+// confirmation. Three equal complete snapshots decide which services are wanted.
 func TestA28GateProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const percent = 30

@@ -1,10 +1,10 @@
-// Package leader chooses the one connector of a cluster that writes, by a Lease with the times of
+// Package leader chooses the connector of a cluster that writes. It uses a Lease with the times of
 // kube-controller-manager.
 //
-// The package of client-go for it brings the types of every API group (see kube/apiserver). Like
-// there, clocks of other processes do not matter: a Lease has run out when it was not renewed for
-// its duration since this process saw it last change. The context of a term ends RenewDeadline
-// after the last renewal, before another process may take the Lease.
+// client-go's package for this adds the types of every API group (see kube/apiserver). As in
+// client-go, clocks of other processes do not matter: a Lease has expired when this process has not
+// seen it change for its duration. The context of a term ends RenewDeadline after the last renewal,
+// before another process may take the Lease.
 package leader
 
 import (
@@ -22,9 +22,9 @@ import (
 
 // The times of a Lease.
 const (
-	// Duration is how long a Lease that is not renewed keeps others waiting.
+	// Duration is the time for which a Lease without renewal keeps other processes waiting.
 	Duration = 15 * time.Second
-	// RenewDeadline is how long the holder works on without a renewal.
+	// RenewDeadline is the time for which the holder continues without a renewal.
 	RenewDeadline = 10 * time.Second
 	// RetryPeriod is the time between two attempts.
 	RetryPeriod = 2 * time.Second
@@ -42,14 +42,13 @@ type Elector struct {
 	trouble string
 }
 
-// New returns an elector for the Lease of this name. The identity must be another one in each
-// process.
+// New returns an elector for the Lease of this name. Each process needs another identity.
 func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, log *slog.Logger) *Elector {
 	return &Elector{leases: leases, name: name, identity: identity, log: log.With("lease", name)}
 }
 
-// Run competes until ctx ends. lead is called for each term, with a context that ends with it, and
-// must return soon after; the Lease is released when ctx ends.
+// Run competes until ctx ends. It calls lead for each term; lead must return soon after its
+// context, which ends with the term. Run releases the Lease when ctx ends.
 func (e *Elector) Run(ctx context.Context, lead func(term context.Context)) {
 	for ctx.Err() == nil {
 		if !e.attempt(ctx) {
@@ -123,7 +122,7 @@ func (e *Elector) try(ctx context.Context) (held bool, err error) {
 	}
 	lease = lease.DeepCopy()
 	claim(lease, e.identity, now)
-	// refused if it has changed meanwhile
+	// The API server refuses the update if the Lease has changed meanwhile.
 	lease, err = e.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	e.see(lease, err)
 	return err == nil, wrap("update", e.name, err)
@@ -136,8 +135,8 @@ func (e *Elector) see(lease *coordinationv1.Lease, err error) {
 	}
 }
 
-// free reports whether this process may hold the Lease: it does, none does, or the holder has not
-// renewed it in time.
+// free reports whether this process may hold the Lease: it is the holder, there is no holder, or
+// the holder has not renewed in time.
 func (e *Elector) free(now time.Time) bool {
 	duration := Duration
 	if s := e.seen.Spec.LeaseDurationSeconds; s != nil {
@@ -146,7 +145,7 @@ func (e *Elector) free(now time.Time) bool {
 	return holder(e.seen) == e.identity || holder(e.seen) == "" || now.Sub(e.changed) >= duration
 }
 
-// release leaves the Lease to the others at once.
+// release gives the Lease up, so that another process can take it at once.
 func (e *Elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, RetryPeriod)
 	defer cancel()
@@ -190,7 +189,7 @@ func wrap(verb, name string, err error) error {
 	return fmt.Errorf("%s Lease %s: %w", verb, name, err)
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

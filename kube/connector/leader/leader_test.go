@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// leases hold one Lease and refuse what the API server refuses: a second creation, and an update of
+// leases hold one Lease. Like the API server they refuse a second creation, and an update of
 // another version.
 type leases struct {
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type leases struct {
 	away    map[string]bool // identities that do not reach it
 }
 
-// of are the leases as one process sees them.
+// of returns the leases as one process sees them.
 type of struct {
 	*leases
 	identity string
@@ -95,7 +95,7 @@ func (l *leases) cut(identity string, away bool) {
 	l.away[identity] = away
 }
 
-// terms writes down who leads; two at the same time are an error.
+// terms records the leaders; two at the same time are an error.
 type terms struct {
 	mu      sync.Mutex
 	t       *testing.T
@@ -120,8 +120,8 @@ func (r *terms) lead(name string, begin time.Time) func(context.Context) {
 	}
 }
 
-// TestA21OneLeads: whatever happens to the leader, the next one begins after its term has ended,
-// and it does begin.
+// TestA21OneLeads: after any failure of the leader the next term begins, and it begins after the
+// old term has ended.
 func TestA21OneLeads(t *testing.T) {
 	for _, c := range []struct {
 		name string

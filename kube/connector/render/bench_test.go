@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/gate"
 )
 
-// BenchmarkPass is what a snapshot of 5,000 services with three instances each costs where the
-// cluster has them all: one that says the same as the one before, and one that is compared with the
+// BenchmarkPass measures a snapshot of 5,000 services with three instances each, which the cluster
+// has already: a snapshot equal to the one before, and a snapshot that is compared with the
 // cluster.
 func BenchmarkPass(b *testing.B) {
 	snapshot := catalog.Snapshot{Complete: true}

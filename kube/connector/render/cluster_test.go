@@ -15,15 +15,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// reporter is a test, also one of rapid.
+// reporter is a test of testing or of rapid.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// cluster is a namespace that takes writes as the API server does: it checks, fills in defaults,
-// and refuses what has changed since.
+// cluster is a namespace that handles writes like the API server: it checks objects, fills in
+// defaults, and refuses writes to an object that has changed.
 type cluster struct {
 	t        reporter
 	services map[string]*corev1.Service
@@ -118,7 +118,7 @@ func (c *cluster) precondition(verb Verb, exists bool, same func() bool) {
 	}
 }
 
-// checkService checks what the API server validates of a Service.
+// checkService does the API server's validation of a Service.
 func checkService(t reporter, s *corev1.Service) {
 	t.Helper()
 	problems := validation.IsDNS1035Label(s.Name)
@@ -151,7 +151,7 @@ func checkService(t reporter, s *corev1.Service) {
 	}
 }
 
-// checkSlice checks what the API server validates of an EndpointSlice.
+// checkSlice does the API server's validation of an EndpointSlice.
 func checkSlice(t reporter, s *discoveryv1.EndpointSlice) {
 	t.Helper()
 	problems := validation.IsDNS1123Subdomain(s.Name)
@@ -179,7 +179,8 @@ func checkSlice(t reporter, s *discoveryv1.EndpointSlice) {
 	}
 }
 
-// contents returns what clients of a Service see: each endpoint with its port and state, ordered.
+// contents returns the endpoints of a Service for its clients, each with its port and state,
+// ordered.
 func (c *cluster) contents(service string) []string {
 	var out []string
 	for _, s := range c.slices {

@@ -20,8 +20,8 @@ type Verb string
 // The verbs.
 const (
 	Create Verb = "create"
-	Update Verb = "update" // the object has the resource version that was compared
-	// only if the object still has the UID and resource version that were compared
+	Update Verb = "update" // only if the object still has the compared resource version
+	// Only if the object still has the compared UID and resource version.
 	Delete Verb = "delete"
 )
 
@@ -32,7 +32,7 @@ type Write struct {
 	Slice   *discoveryv1.EndpointSlice
 }
 
-// Work is what one service needs.
+// Work holds the writes of one service.
 type Work struct {
 	// Service is the name of the Service, the key under which work is retried.
 	Service string
@@ -40,15 +40,15 @@ type Work struct {
 	Writes []Write
 }
 
-// Changes are what differs between wanted and observed objects.
+// Changes are the differences between wanted and observed objects.
 type Changes struct {
 	// Work of each service that differs, ordered by name.
 	Work []Work
-	// Problems are wanted objects that cannot be written, and why.
+	// Problems are wanted objects that cannot be written, with the reasons.
 	Problems []catalog.Problem
 }
 
-// differ compares.
+// differ collects the result of Diff.
 type differ struct {
 	services map[string]*corev1.Service
 	slices   map[string]*discoveryv1.EndpointSlice
@@ -57,8 +57,8 @@ type differ struct {
 	problems []catalog.Problem
 }
 
-// Diff returns the writes that turn the observed objects into the wanted ones. sources are those
-// that wanted was rendered of: objects of others are foreign.
+// Diff returns the writes that turn the observed objects into the wanted objects. sources are the
+// sources from which wanted was rendered; objects of other sources are foreign.
 func Diff(wanted Wanted, seen Observed, sources []catalog.Sourced, o Options) Changes {
 	d := &differ{
 		services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}, work: map[string][]Write{},
@@ -70,7 +70,7 @@ func Diff(wanted Wanted, seen Observed, sources []catalog.Sourced, o Options) Ch
 	for _, s := range seen.Slices {
 		d.slices[s.Name] = s
 	}
-	// what is not deleted: all of a service, Services, slices
+	// Names that must not be deleted: whole services, Services, slices.
 	keep, services, parts := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, w := range wanted.Services {
 		services[w.Name] = true
@@ -125,10 +125,10 @@ func (d *differ) service(w Want) bool {
 		}
 		return w.Service != nil
 	case !d.owns(have):
-		d.report(w, catalog.ReasonForeign, "Service %s/%s is not the connector's and is not touched", have.Namespace, have.Name)
+		d.report(w, catalog.ReasonForeign, "Service %s/%s does not belong to the connector and is not changed", have.Namespace, have.Name)
 		return false
 	case have.DeletionTimestamp != nil:
-		return false // created again when it is gone
+		return false // Kubernetes is deleting it; a later pass creates it again
 	case w.Service == nil:
 		return true
 	case (have.Spec.ClusterIP == corev1.ClusterIPNone) != (w.Service.Spec.ClusterIP == corev1.ClusterIPNone):
@@ -141,8 +141,8 @@ func (d *differ) service(w Want) bool {
 	return true
 }
 
-// merged returns a Service with what the connector wants of it; the rest is shared with the one
-// that is there. To compare is cheap therefore.
+// merged returns the existing Service with the fields that the connector wants. It shares all other
+// fields with the existing Service, so a comparison is cheap.
 func merged(have, want *corev1.Service) *corev1.Service {
 	out := new(*have)
 	out.Labels = joined(have.Labels, want.Labels)
@@ -161,7 +161,7 @@ func merged(have, want *corev1.Service) *corev1.Service {
 func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
 	have, service := d.slices[want.Name], d.services[w.Name]
 	if have != nil && !d.owns(have) {
-		d.report(w, catalog.ReasonForeign, "EndpointSlice %s/%s is not the connector's and is not touched", have.Namespace, have.Name)
+		d.report(w, catalog.ReasonForeign, "EndpointSlice %s/%s does not belong to the connector and is not changed", have.Namespace, have.Name)
 		return
 	}
 	if have != nil && have.DeletionTimestamp != nil {
@@ -181,14 +181,14 @@ func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
 	}
 }
 
-// Own returns a slice that is deleted by Kubernetes with its Service. Without a Service, or one
-// that is not created yet, it has no owner.
+// Own returns the slice with the Service as its owner, so that Kubernetes deletes both together. If
+// the Service is missing or not created yet, the slice has no owner.
 func Own(slice *discoveryv1.EndpointSlice, service *corev1.Service) *discoveryv1.EndpointSlice {
 	out := new(*slice)
 	out.OwnerReferences = nil
 	if service != nil && service.UID != "" {
-		// A reference of an owner that must not block: the connector may delete the Service while
-		// it may not change finalizers.
+		// The reference must not block the deletion of the owner: the connector may delete the
+		// Service, but it may not change finalizers.
 		out.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, BlockOwnerDeletion: new(false),
 		}}
@@ -196,7 +196,7 @@ func Own(slice *discoveryv1.EndpointSlice, service *corev1.Service) *discoveryv1
 	return out
 }
 
-// Owned returns the names at the source of the Services that are there because of it, for its gate.
+// Owned returns the names, at the source, of its Services in the cluster, for its gate.
 func Owned(seen Observed, source string, o Options) []string {
 	var out []string
 	for _, s := range seen.Services {
@@ -212,14 +212,14 @@ func Owned(seen Observed, source string, o Options) []string {
 	return slices.Compact(out)
 }
 
-// owns reports whether an object is of these sources.
+// owns reports whether an object belongs to one of these sources.
 func (o *Options) owns(object metav1.Object, sources []catalog.Sourced) bool {
 	labels := object.GetLabels()
 	return labels[LabelManagedBy] == Manager && labels[LabelCluster] == o.ClusterID && object.GetNamespace() == o.Namespace &&
 		slices.ContainsFunc(sources, func(s catalog.Sourced) bool { return s.Source == labels[LabelSource] })
 }
 
-// joined returns the entries of both; those of want count.
+// joined returns the entries of both maps; want overrides have.
 func joined(have, want map[string]string) map[string]string {
 	out := make(map[string]string, len(have)+len(want))
 	maps.Copy(out, have)

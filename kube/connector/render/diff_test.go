@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/gate"
 )
 
-// TestA9Drift: what a user changes of the connector's is restored, what is the user's own stays.
+// TestA9Drift: a user's change of the connector's fields is reverted; the user's own fields stay.
 func TestA9Drift(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -78,8 +78,8 @@ func TestA9Drift(t *testing.T) {
 	}
 }
 
-// TestA10ForeignService is not touched, nor are endpoints given to it, and that is said; after it
-// is gone the connector's takes the name.
+// TestA10ForeignService: a foreign Service is not changed, gets no endpoints, and is reported.
+// After it is gone, the connector's Service takes the name.
 func TestA10ForeignService(t *testing.T) {
 	for name, labels := range map[string]map[string]string{
 		"no labels":       nil,
@@ -125,8 +125,8 @@ func TestForeignSlice(t *testing.T) {
 	}
 }
 
-// TestKeepAndDelete: an unknown service stays as it is, one that is not wanted goes with its
-// slices, one that is being deleted is waited for.
+// TestKeepAndDelete: an unknown service stays unchanged. An unwanted service is deleted with its
+// slices. A service that Kubernetes is deleting gets no writes.
 func TestKeepAndDelete(t *testing.T) {
 	c := newCluster(t)
 	db := web("192.0.2.9")
@@ -168,9 +168,8 @@ func TestInputsAreNotChanged(t *testing.T) {
 }
 
 // TestA28ReconcileProperty: random snapshots through the gate, random failures of writes, restarts,
-// and foreign objects. No foreign object is written, every object that is written is valid, and
-// when failures end the cluster is what the last complete snapshot says, and stays so without a
-// write.
+// and foreign objects. No foreign object is written, and every written object is valid. When the
+// failures end, the cluster equals the last complete snapshot, and stays so without a write.
 func TestA28ReconcileProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := []string{"web", "Web", "a.b", "a_b", "db", "foreign"}
@@ -232,7 +231,7 @@ func TestA28ReconcileProperty(t *testing.T) {
 	})
 }
 
-// drawService draws a service, also one that is of no use.
+// drawService draws a service, sometimes an unusable one.
 func drawService(t *rapid.T, name string) catalog.Service {
 	s := catalog.Service{Name: name}
 	port := rapid.SampledFrom([]string{"", "http", "Admin_UI", "dns"})
@@ -256,8 +255,8 @@ func drawService(t *rapid.T, name string) catalog.Service {
 	return s
 }
 
-// FuzzA29Render: whatever a source calls its services, ports and instances, only valid objects are
-// written, and twice the same costs nothing.
+// FuzzA29Render: for any names of services, ports and instances only valid objects are written, and
+// the same input again causes no write.
 func FuzzA29Render(f *testing.F) {
 	f.Add("web", "http", uint16(80), "TCP", "192.0.2.1", "zone", uint16(8080))
 	f.Add("", "\x00", uint16(0), "icmp", "::ffff:127.0.0.1", "-", uint16(0))

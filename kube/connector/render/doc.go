@@ -1,6 +1,6 @@
-// Package render turns what sources want into Services and EndpointSlices, and finds the writes
-// that bring the cluster there. It is pure: Render and Diff are called by the one goroutine that
-// owns the reconciliation, with objects as informers give them, which they never change.
+// Package render turns the wanted services of sources into Services and EndpointSlices, and finds
+// the writes for the cluster. It is pure: the goroutine that owns the reconciliation calls Render
+// and Diff with the objects of informers, which they never change.
 //
 //	gates -> []catalog.Sourced -> Render -> Wanted -> Diff -> Changes -> writer
 //
@@ -8,24 +8,23 @@
 //
 // A service becomes a Service without a selector, so that no controller of Kubernetes writes its
 // EndpointSlices, and slices of at most 100 endpoints. All endpoints of a slice have the same
-// ports: an instance that listens on another port is in another slice. An endpoint stays in the
-// slice that it is in, so one that comes or goes changes one slice; therefore Render reads the
-// slices of the cluster.
+// ports: an instance that listens on another port is in another slice. An endpoint stays in its
+// slice, so an added or removed endpoint changes one slice; therefore Render reads the slices of
+// the cluster.
 //
 // # Ownership
 //
-// An object is owned if it carries the label of the connector, of one of its sources, and of its
-// cluster ID. Everything else is foreign and never written: if a foreign object has the name that
-// is needed, that is a problem, until it goes.
+// An object is owned if it has the labels of the connector, of one of its sources, and of its
+// cluster ID. Every other object is foreign and never written. A foreign object with a needed name
+// is a problem until it is gone.
 //
 // # Writes
 //
-// Writes are create, update and delete with the UID and resource version of the object that was
-// compared, not server-side apply: a create that finds a foreign object fails instead of taking it
-// over, and an update takes away a selector or port that a user added, which apply would leave.
-// Labels and annotations of others stay. What is equal is not written: an unchanged snapshot costs
-// nothing.
+// Writes are create, update and delete with the UID and resource version of the compared object.
+// Server-side apply does not fit: a create must fail if it finds a foreign object, and an update
+// must remove a selector or port that a user added. Labels and annotations of others stay. Equal
+// objects are not written, so an unchanged snapshot costs nothing.
 //
-// The writes of one service are ordered: the Service, then slices that are added or changed, then
-// those that go, so that there is no moment without endpoints.
+// The writes of one service are ordered: the Service, then added and changed slices, then removed
+// slices, so that there is no moment without endpoints.
 package render

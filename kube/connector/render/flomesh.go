@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the flomesh connector writes, and others read.
+// Labels and annotations of the flomesh connector, which other programs read.
 const (
 	flomeshSourced   = "cloud-sourced-service"
 	flomeshService   = "cloud-service"
@@ -18,8 +18,8 @@ const (
 	flomeshAddress   = "flomesh.io/cloud-endpoint-addr-" // and the IPv4 address as a decimal number
 )
 
-// mostFlomesh is how many addresses are annotated: all annotations of an object must stay below 256
-// KiB.
+// mostFlomesh is the largest number of annotated addresses, because all annotations of an object
+// must stay below 256 KiB.
 const mostFlomesh = 2000
 
 // flomesh adds the labels and annotations of the flomesh connector to a Service.

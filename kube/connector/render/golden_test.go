@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestA25Golden: what a catalog becomes, field by field, is in testdata.
+// TestA25Golden: testdata has the objects of a catalog, field by field.
 func TestA25Golden(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("testdata", "catalog.yaml"))
 	if err != nil {

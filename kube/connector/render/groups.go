@@ -15,10 +15,10 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// group is the endpoints of one family that listen on the same ports.
+// group holds the endpoints of one family that listen on the same ports.
 type group struct {
 	family    discoveryv1.AddressType
-	ports     []port // number = that of the endpoints
+	ports     []port // number = port number of the endpoints
 	endpoints []endpoint
 }
 
@@ -29,7 +29,7 @@ type endpoint struct {
 	zone    string
 }
 
-// groups puts the instances together by family and ports, ordered.
+// groups returns the instances grouped by family and ports, ordered.
 func (r *renderer) groups(used []admitted, ports []port) []group {
 	byKey := map[string]*group{}
 	for _, i := range used {
@@ -62,7 +62,8 @@ func (r *renderer) groups(used []admitted, ports []port) []group {
 	return out
 }
 
-// listening returns the ports of the Service that an instance serves, with its own numbers.
+// listening returns the ports of the Service that an instance serves, with the instance's port
+// numbers.
 func (r *renderer) listening(i admitted, ports []port) []port {
 	var out []port
 	served := 0
@@ -80,7 +81,7 @@ func (r *renderer) listening(i admitted, ports []port) []port {
 		}
 	}
 	if served < len(i.Ports) {
-		r.report(cmp.Or(i.ID, i.Address), catalog.ReasonPort, "%d of its ports are none of the service", len(i.Ports)-served)
+		r.report(cmp.Or(i.ID, i.Address), catalog.ReasonPort, "the service does not have %d of its ports", len(i.Ports)-served)
 	}
 	return out
 }

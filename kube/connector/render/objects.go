@@ -25,45 +25,44 @@ const (
 	SliceManager = "connector.troupe.dev"
 	// LabelSource holds the name of the source.
 	LabelSource = "troupe.dev/source"
-	// LabelCluster holds Options.ClusterID; not there if that is empty.
+	// LabelCluster holds Options.ClusterID. Objects have no such label if it is empty.
 	LabelCluster = "troupe.dev/cluster-id"
-	// AnnotationName holds the name at the source, as it is spelled there.
+	// AnnotationName holds the name in the spelling of the source.
 	AnnotationName = "troupe.dev/external-name"
 )
 
-// mostSlices is how many EndpointSlices all services may have. Instances that listen on different
-// ports are in different slices, so that a catalog could have a slice made for each.
+// mostSlices is the largest number of EndpointSlices of all services. Instances that listen on
+// different ports are in different slices, so a catalog could cause one slice per instance.
 const mostSlices = 12_000
 
 // Options of rendering. They are the same for all services.
 type Options struct {
 	// Namespace of all objects.
 	Namespace string
-	// ClusterID tells connectors of several clusters apart that write to the same one; may be
-	// empty. A label value.
+	// ClusterID distinguishes connectors of several clusters that write to the same one. It is a
+	// label value and may be empty.
 	ClusterID string
 	// Prefix of the names of Services; may be empty.
 	Prefix string
 	// Headless renders Services without a cluster IP.
 	Headless bool
-	// Flomesh adds the label and annotations that the flomesh connector writes, for readers of
-	// these.
+	// Flomesh adds the label and annotations of the flomesh connector, for programs that read them.
 	Flomesh bool
-	// Policy says which addresses are used.
+	// Policy says which addresses instances may have.
 	Policy catalog.Policy
 }
 
-// Observed are the objects in the namespace, as informers have them. They are only read.
+// Observed holds the objects in the namespace, from informers. They are only read.
 type Observed struct {
 	Services []*corev1.Service
 	Slices   []*discoveryv1.EndpointSlice
 }
 
-// Wanted is what should be in the cluster.
+// Wanted holds the objects that should be in the cluster.
 type Wanted struct {
 	// Services ordered by name.
 	Services []Want
-	// Problems are parts of the snapshots that are not rendered, and why.
+	// Problems are parts of the snapshots that are not rendered, with the reasons.
 	Problems []catalog.Problem
 }
 
@@ -71,21 +70,20 @@ type Wanted struct {
 type Want struct {
 	// Name of the Service.
 	Name string
-	// Keep leaves what is in the cluster as it is, because nothing is known about the service but
-	// that it exists.
+	// Keep leaves the objects in the cluster unchanged, because only the existence of the service
+	// is known.
 	Keep bool
-	// Service has only the fields that the connector sets. Nil: one that is in the cluster stays as
-	// it is, there is none to create, because no port is known.
+	// Service has only the fields that the connector sets. It is nil if no port is known: then no
+	// Service is created, and one in the cluster stays unchanged.
 	Service *corev1.Service
-	// Slices with their endpoints, ordered by name; without an owner reference, see Own. None: no
-	// endpoints.
+	// Slices with their endpoints, ordered by name, without an owner reference (see Own). Empty =
+	// no endpoints.
 	Slices []*discoveryv1.EndpointSlice
 }
 
-// Render returns the objects for the services of the sources, earlier sources first where names
-// collide. seen are the objects that are there, from which the place of an endpoint among the
-// slices follows. Each service has a name once in its source. A service with which there would be
-// more than mostSlices is kept as it is.
+// Render returns the objects for the services of the sources; if names collide, the earlier source
+// wins. seen are the existing objects, which decide the slice of an endpoint. Names must be unique
+// within a source. A service that would exceed mostSlices is kept unchanged.
 func Render(sources []catalog.Sourced, seen Observed, o Options) Wanted {
 	named, problems := catalog.Assign(o.Prefix, sources)
 	out := Wanted{Services: make([]Want, 0, len(named)), Problems: problems}
@@ -140,7 +138,7 @@ func (r *renderer) render(placed map[string]place) Want {
 	return out
 }
 
-// labels returns those that make an object owned.
+// labels returns the labels that make an object owned.
 func (r *renderer) labels() map[string]string {
 	out := map[string]string{LabelManagedBy: Manager, LabelSource: r.named.Source}
 	if r.options.ClusterID != "" {
@@ -209,7 +207,8 @@ func (r *renderer) slice(name string, g group, endpoints []endpoint) *discoveryv
 	return out
 }
 
-// compareEndpoints orders endpoints by address, of the same address the one that serves first.
+// compareEndpoints orders endpoints by address. At the same address the serving endpoint comes
+// first.
 func compareEndpoints(a, b endpoint) int {
 	return cmp.Or(a.address.Compare(b.address), cmp.Compare(a.state, b.state), cmp.Compare(a.zone, b.zone))
 }

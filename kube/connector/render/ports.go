@@ -19,10 +19,11 @@ type port struct {
 	label    string // in Kubernetes
 	protocol corev1.Protocol
 	number   uint16
-	declared bool // number is that of the source, and that of instances that name no ports
+	declared bool // number comes from the source; instances without ports have it too
 }
 
-// mostPorts is how many ports a Service gets: older API servers allow no more in an EndpointSlice.
+// mostPorts is the largest number of ports of a Service, because older API servers allow no more in
+// an EndpointSlice.
 const mostPorts = 100
 
 // admitted is an instance whose address may be used.
@@ -50,9 +51,9 @@ func (r *renderer) admitted() []admitted {
 	return out
 }
 
-// ports returns the ports of the Service, ordered by label. The number of a port is the one that
-// the source gives; otherwise the one that all instances have; otherwise the lowest, with a
-// problem. Unhealthy instances count, so that health does not change the Service.
+// ports returns the ports of the Service, ordered by label. The number of a port comes from the
+// source, otherwise from the instances. If instances have different numbers, it is the lowest, with
+// a problem. Unhealthy instances count, so that health does not change the Service.
 func (r *renderer) ports(used []admitted) []port {
 	numbers := map[string][]uint16{} // by name at the source, ordered
 	for _, i := range used {
@@ -86,8 +87,8 @@ func (r *renderer) ports(used []admitted) []port {
 	return out
 }
 
-// port returns the port of a Service for one of the source; before are those that it has already,
-// count how many the source has.
+// port returns the port of a Service for a port of the source. before are the ports that the
+// Service has already, count is the number of ports at the source.
 func (r *renderer) port(d catalog.Port, numbers []uint16, before []port, count int) (port, bool) {
 	p := port{name: d.Name, label: d.Name, number: d.Number, declared: d.Number != 0}
 	p.protocol = corev1.Protocol(strings.ToUpper(cmp.Or(d.Protocol, string(corev1.ProtocolTCP))))

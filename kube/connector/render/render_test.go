@@ -24,7 +24,7 @@ func TestA2PortsOfInstances(t *testing.T) {
 	if len(c.slices) != 2 || len(problems) != 1 || !strings.Contains(problems[0].Message, "2 numbers") {
 		t.Errorf("%d slices, problems %v", len(c.slices), problems)
 	}
-	// A declared number decides, and says nothing about instances.
+	// A declared number decides the Service port, and does not change the ports of instances.
 	s := web("192.0.2.1")
 	s.Instances = append(s.Instances, catalog.Instance{Address: "192.0.2.2", Ports: map[string]uint16{"http": 9090}})
 	if _, problems = c.reconcile(options, s); len(problems) > 0 {
@@ -34,8 +34,7 @@ func TestA2PortsOfInstances(t *testing.T) {
 	equal(t, "contents", c.contents("web"), "http=192.0.2.1:80/TCP", "http=192.0.2.2:9090/TCP")
 }
 
-// TestPortProblems: a port that cannot be used leaves alone, and an instance without a usable one
-// as well.
+// TestPortProblems: only an unusable port is left out, and only an instance without a usable port.
 func TestPortProblems(t *testing.T) {
 	c := newCluster(t)
 	_, problems := c.reconcile(options, catalog.Service{
@@ -68,7 +67,7 @@ func TestPortProblems(t *testing.T) {
 	}
 }
 
-// TestManyPorts: instances cannot make a Service that the API server refuses.
+// TestManyPorts: instances cannot cause a Service that the API server refuses.
 func TestManyPorts(t *testing.T) {
 	c := newCluster(t)
 	s := catalog.Service{Name: "web", Instances: []catalog.Instance{{Address: "192.0.2.1", Ports: map[string]uint16{}}}}
@@ -81,8 +80,8 @@ func TestManyPorts(t *testing.T) {
 	}
 }
 
-// TestManySlices: services whose instances need more slices than all may have are kept as they are,
-// which is a problem of each; the others are rendered.
+// TestManySlices: services above the limit of all slices are kept unchanged, with a problem for
+// each. The others are rendered.
 func TestManySlices(t *testing.T) {
 	var services []catalog.Service
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -107,8 +106,8 @@ func TestManySlices(t *testing.T) {
 	}
 }
 
-// TestA4AllUnhealthy: health changes the state of endpoints only; unhealthy is not gone, and gone
-// instances do not take the Service along.
+// TestA4AllUnhealthy: health changes only the state of endpoints. An unhealthy instance is not
+// gone, and a Service without instances stays.
 func TestA4AllUnhealthy(t *testing.T) {
 	c := newCluster(t)
 	s := web("192.0.2.1", "192.0.2.2")
@@ -126,7 +125,7 @@ func TestA4AllUnhealthy(t *testing.T) {
 	if len(c.slices) != 0 || c.services["web"].Spec.ClusterIP != ip {
 		t.Errorf("%d slices, Service %+v", len(c.slices), c.services["web"])
 	}
-	// The same where the ports are those of the instances.
+	// The same for ports that come from the instances.
 	c.reconcile(options, catalog.Service{Name: "web"})
 	equal(t, "ports", c.ports("web"), "http=80/TCP")
 }
@@ -148,8 +147,7 @@ func TestA11Names(t *testing.T) {
 	equal(t, "names", Owned(c.observed(), "yaml", options), "UPPER", "a.b", "a_b", "größe", strings.Repeat("long", 20))
 }
 
-// TestA13Addresses: families are in slices of their own, and refused addresses are counted and
-// nowhere else.
+// TestA13Addresses: each family has its own slices. Refused addresses are only counted.
 func TestA13Addresses(t *testing.T) {
 	c := newCluster(t)
 	s := web("192.0.2.1", "2001:db8::1", "::ffff:192.0.2.2", "127.0.0.1", "169.254.169.254", "10.96.0.1", "db.example.com", "")
@@ -206,7 +204,7 @@ func TestA14PortsFollow(t *testing.T) {
 	}
 }
 
-// TestA15NothingChanges: an equal snapshot costs nothing, in whatever order it comes.
+// TestA15NothingChanges: an equal snapshot causes no write, whatever its order.
 func TestA15NothingChanges(t *testing.T) {
 	c := newCluster(t)
 	services := []catalog.Service{web("192.0.2.1", "192.0.2.2", "2001:db8::1"), {Name: "db", Instances: []catalog.Instance{
@@ -231,8 +229,8 @@ func TestA15NothingChanges(t *testing.T) {
 	}
 }
 
-// TestA16Churn: an endpoint that comes or goes changes its slice only; slices that have become few
-// are put together.
+// TestA16Churn: an added or removed endpoint changes only its slice. Slices with few endpoints are
+// merged.
 func TestA16Churn(t *testing.T) {
 	c := newCluster(t)
 	var addresses []string
@@ -259,7 +257,8 @@ func TestA16Churn(t *testing.T) {
 	}
 }
 
-// TestHeadless: no cluster IP; a Service that has one is left, and that is said.
+// TestHeadless: a headless Service has no cluster IP. An existing Service with a cluster IP stays,
+// and is reported.
 func TestHeadless(t *testing.T) {
 	c := newCluster(t)
 	c.reconcile(options, web("192.0.2.1"))

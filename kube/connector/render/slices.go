@@ -8,15 +8,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// perSlice is how many endpoints a slice has at most. The API allows 1000; a slice is rewritten and
-// sent to every node for each change in it.
+// perSlice is the largest number of endpoints of a slice. The API allows 1000, but each change in a
+// slice rewrites the whole slice and sends it to every node.
 const perSlice = 100
 
-// place is where an address is: in the shard-th slice of a group.
+// place is the shard, the number of the slice within its group, for each address.
 type place = map[string]int
 
-// placements returns the places of the addresses in the owned slices that are there, by the prefix
-// of the names of the slices.
+// placements returns the places of the addresses in the existing owned slices, by the prefix of the
+// slices' names.
 func placements(seen Observed, o Options, sources []catalog.Sourced) map[string]place {
 	out := map[string]place{}
 	for _, s := range seen.Slices {
@@ -36,14 +36,15 @@ func placements(seen Observed, o Options, sources []catalog.Sourced) map[string]
 	return out
 }
 
-// splitName takes the name of a slice apart into the prefix of its group and its shard.
+// splitName splits the name of a slice into the prefix of its group and its shard.
 func splitName(name string) (prefix string, shard int, ok bool) {
 	at := strings.LastIndexByte(name, '-') + 1
 	shard, err := strconv.Atoi(name[at:])
 	return name[:at], shard, err == nil && shard >= 0 && strconv.Itoa(shard) == name[at:]
 }
 
-// serviceOf returns the name of the Service in that of a slice; "" if it is none of ours.
+// serviceOf returns the name of the Service in the name of a slice; "" if the name has another
+// form.
 func serviceOf(name string) string {
 	parts := strings.Split(name, "-")
 	if len(parts) < 4 {
@@ -52,8 +53,9 @@ func serviceOf(name string) string {
 	return strings.Join(parts[:len(parts)-3], "-")
 }
 
-// spread puts ordered endpoints into shards. Each stays where it is; the others fill the first
-// shards that have room. If half of the shards would do, all are put together anew.
+// spread puts ordered endpoints into shards. A placed endpoint stays in its shard; new endpoints
+// fill the first shards that have room. If half of the shards would be enough, all endpoints are
+// placed anew.
 func spread(endpoints []endpoint, placed map[string]place, prefix string) map[int][]endpoint {
 	out := fill(endpoints, placed[prefix])
 	if need := (len(endpoints) + perSlice - 1) / perSlice; need*2 < len(out) {

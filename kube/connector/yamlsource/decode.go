@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// The form of a document.
+// The types of a document.
 type (
 	document struct {
 		Services []service `yaml:"services"`
@@ -61,7 +61,7 @@ func (n *number) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// protocol is that of a port.
+// protocol is the protocol of a port.
 type protocol string
 
 // UnmarshalYAML satisfies yaml.Unmarshaler.
@@ -79,14 +79,14 @@ func problem(node *yaml.Node, format string, args ...any) error {
 	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: "+format, append([]any{node.Line}, args...)...)}}
 }
 
-// goTypes are the names of types in errors of the decoder, which mean nothing to the user.
+// goTypes matches the names of Go types in errors of the decoder, which mean nothing to the user.
 var goTypes = regexp.MustCompile(` (in|into) (type )?\[?\]?[\w.*]*yamlsource\.\w+`)
 
-// Decode reads all documents of a file. With an error in it nothing is used; the errors have one
-// line each.
+// Decode reads all documents of a file. After an error nothing of the file is used. Each error has
+// one line.
 func Decode(content []byte) (services []catalog.Service, errs []error) {
-	// The parser is large and foreign; a bug in it that input can reach must not take the connector
-	// down.
+	// The parser is large code of another project. A bug in it must not let an input end the
+	// connector.
 	defer func() {
 		if p := recover(); p != nil {
 			services, errs = nil, []error{fmt.Errorf("yaml: parser failed: %v", p)}
@@ -109,7 +109,7 @@ func Decode(content []byte) (services []catalog.Service, errs []error) {
 				errs = append(errs, oneLine(goTypes.ReplaceAllString(e, "")))
 			}
 			continue
-		case err != nil: // no YAML: nothing behind it can be read
+		case err != nil: // no YAML: the rest cannot be read
 			return nil, append(errs, oneLine(err.Error()))
 		}
 		for i, s := range d.Services {
@@ -121,10 +121,10 @@ func Decode(content []byte) (services []catalog.Service, errs []error) {
 	}
 }
 
-// oneLine returns an error of the decoder, which quotes what stands in the file.
+// oneLine returns an error of the decoder in one line. Such an error may quote the file.
 func oneLine(text string) error { return errors.New(strings.ReplaceAll(text, "\n", " ")) }
 
-// toCatalog returns a service as the catalog has it.
+// toCatalog returns the service as a catalog.Service.
 func (s *service) toCatalog() catalog.Service {
 	out := catalog.Service{Name: string(s.Name)}
 	for _, p := range s.Ports {

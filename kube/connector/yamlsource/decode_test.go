@@ -72,7 +72,7 @@ func TestA23Errors(t *testing.T) {
 	}
 }
 
-// TestDecodeHostile: a few bytes that stand for many are refused.
+// TestDecodeHostile: a small input that expands to a large one is refused.
 func TestDecodeHostile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x0: &x0 [a, a, a, a, a, a, a, a, a, a]\n")

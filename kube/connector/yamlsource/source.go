@@ -17,28 +17,28 @@ import (
 	"github.com/troupe-vpp/troupe/kube/files/watch"
 )
 
-// Source reads a file, or each *.yaml, *.yml and *.json of a directory that is not hidden. It is a
-// connector.Source.
+// Source reads a file, or each *.yaml, *.yml and *.json file of a directory, without hidden files.
+// It is a connector.Source.
 type Source struct {
 	path   string
 	limits catalog.Limits
 	log    *slog.Logger
 	pace   watch.Pace
 
-	// Below: only the goroutine of Run.
+	// Only the goroutine of Run uses the fields below.
 	publish func(catalog.Snapshot)
 	known   bool // something was published
 	sum     [sha256.Size]byte
 	last    catalog.Snapshot
 }
 
-// New returns a source that reads path, which is a directory if there is one when Run starts, and a
-// file otherwise.
+// New returns a source that reads path. If there is a directory at path when Run starts, path is a
+// directory, otherwise a file.
 func New(path string, limits catalog.Limits, log *slog.Logger) *Source {
 	return &Source{path: filepath.Clean(path), limits: limits, log: log, pace: watch.DefaultPace()}
 }
 
-// Run satisfies connector.Source. It never fails: what cannot be read is a problem of an incomplete
+// Run satisfies connector.Source. It never fails: an unreadable file is a problem of an incomplete
 // snapshot.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	s.publish = publish
@@ -50,8 +50,8 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	return nil
 }
 
-// look reads the files and publishes. Without a change it does so only at a poll: events follow
-// each other while a file is written, and must not confirm what is in it for a moment.
+// look reads the files and publishes. Without a change it publishes only at a poll. Events follow
+// each other while a file is written, and must not confirm its unfinished content.
 func (s *Source) look(event bool) {
 	contents, problems := s.read()
 	hash := sha256.New()
@@ -87,13 +87,13 @@ func (s *Source) look(event bool) {
 	s.publish(s.last)
 }
 
-// content is that of one file.
+// content is the content of one file.
 type content struct {
 	name string
 	text []byte
 }
 
-// read returns the contents of the files, ordered by name, and which could not be read.
+// read returns the contents of the files, ordered by name, and a problem for each unreadable file.
 func (s *Source) read() (contents []content, problems []catalog.Problem) {
 	left := s.limits.Body
 	paths, err := s.paths()
@@ -135,7 +135,7 @@ func (s *Source) paths() ([]string, error) {
 	return out, nil
 }
 
-// readFile reads a regular file of at most this many bytes. Opening a pipe would block.
+// readFile reads a regular file of at most the given size in bytes. Opening a pipe would block.
 func readFile(path string, most int) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -41,7 +41,7 @@ func start(t *testing.T, path string, pace watch.Pace) <-chan catalog.Snapshot {
 	return out
 }
 
-// next returns the first snapshot that fits.
+// next returns the first snapshot for which the condition is true.
 func next(t *testing.T, from <-chan catalog.Snapshot, what string, fits func(catalog.Snapshot) bool) catalog.Snapshot {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -87,14 +87,15 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// events has no poll in time: what is seen was an event. polling is the contrary.
+// events has a long poll interval, so a change was seen through an event. polling has no events in
+// time.
 var (
 	events  = watch.Pace{Quiet: 5 * time.Millisecond, Most: 50 * time.Millisecond, Poll: time.Hour}
 	polling = watch.Pace{Quiet: time.Hour, Most: time.Hour, Poll: 5 * time.Millisecond}
 )
 
-// TestA23File: a file that is broken is named with the line, and its services stay behind the gate;
-// a swapped symlink, as in a ConfigMap volume, is followed.
+// TestA23File: a broken file is reported with the line, and the gate keeps its services. A swapped
+// symlink, as in a ConfigMap volume, is followed.
 func TestA23File(t *testing.T) {
 	dir := t.TempDir()
 	for _, version := range []string{"..1", "..2"} {
@@ -136,8 +137,8 @@ func TestA23File(t *testing.T) {
 	next(t, published, "the second version", has("billing", "db"))
 }
 
-// TestDirectory: all files together; what is broken makes the whole incomplete, what is no catalog
-// is left out.
+// TestDirectory: all files are one catalog. A broken file makes the snapshot incomplete; other
+// files are left out.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "b.yaml"), listing("b"))
@@ -165,8 +166,8 @@ func TestDirectory(t *testing.T) {
 	next(t, published, "the rest", has("a", "c"))
 }
 
-// TestPoll: a path that comes later is found, one that goes is incomplete and not empty, and what
-// is unchanged is published again, as a confirmation.
+// TestPoll: a path that appears later is found. A path that vanishes gives an incomplete snapshot,
+// not an empty one. An unchanged catalog is published again, as a confirmation.
 func TestPoll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.yaml")
 	published := start(t, path, polling)
@@ -181,7 +182,7 @@ func TestPoll(t *testing.T) {
 	next(t, published, "the file that went", func(s catalog.Snapshot) bool { return !s.Complete })
 }
 
-// TestEventsDoNotConfirm: a look after an event publishes changes only.
+// TestEventsDoNotConfirm: a look after an event publishes only changes.
 func TestEventsDoNotConfirm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.yaml")
 	write(t, path, listing("web"))
@@ -202,7 +203,7 @@ func TestEventsDoNotConfirm(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what is beyond the limit is not read, nor what is no file.
+// TestTooLarge: a file above the limit is not read, and neither is a path that is no file.
 func TestTooLarge(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), listing("a"))

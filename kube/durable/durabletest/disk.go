@@ -1,5 +1,5 @@
-// Package durabletest is a file system in memory for tests and simulations: it loses what was not
-// synced, and fails where a test wants it to.
+// Package durabletest is a file system in memory for tests and simulations. It loses changes that
+// were not synced, and fails at the operation that a test chooses.
 package durabletest
 
 import (
@@ -17,24 +17,24 @@ import (
 var (
 	// ErrDied says that the machine is down since a step with Dies.
 	ErrDied = errors.New("the machine is down")
-	// ErrIO is the error of the step Stop.
+	// ErrIO is the error of step number Stop.
 	ErrIO = errors.New("input/output error")
 )
 
-// Disk is a durable.FS with a cache, as a machine has: an operation is seen at once, and survives
-// the machine only after Sync and SyncDir. The zero value of the exported fields is a disk that
-// works. It belongs to one goroutine.
+// Disk is a durable.FS with a cache like a machine's: an operation is visible at once, and survives
+// a crash of the machine only after Sync and SyncDir. With the zero value of the exported fields no
+// operation fails. A Disk belongs to one goroutine.
 type Disk struct {
-	// Step counts the operations so far; Stop is the number of the one that fails; 0 = none.
+	// Step counts the operations so far. Stop is the number of the operation that fails; 0 = none.
 	Step, Stop int
-	// Dies lets the machine die at that step: every later step fails, too.
+	// Dies stops the machine at that step: every later step fails, too.
 	Dies bool
-	// Late gives the failing step its effect all the same.
+	// Late makes the failing step take effect although it returns an error.
 	Late bool
 
-	names   map[string]*inode // as they are seen
+	names   map[string]*inode // in the cache, as readers see them
 	synced  map[string]*inode // as they are on the disk
-	pending []rename          // of names, not on the disk yet, in order
+	pending []rename          // changes of names that are not on the disk yet, in order
 	made    int
 	dead    bool
 }
@@ -44,7 +44,7 @@ var _ durable.FS = (*Disk)(nil)
 // inode is a file.
 type inode struct{ cached, synced []byte }
 
-// rename is one change of names; to nil = removed.
+// rename is one change of a name; a nil inode means that the name was removed.
 type rename struct {
 	name string
 	to   *inode
@@ -55,7 +55,7 @@ func New() *Disk {
 	return &Disk{names: map[string]*inode{}, synced: map[string]*inode{}}
 }
 
-// next counts a step. effect says whether it has its effect.
+// next counts a step. effect says whether the step takes effect.
 func (d *Disk) next() (effect bool, err error) {
 	if d.dead {
 		return false, ErrDied
@@ -93,14 +93,14 @@ func (d *Disk) Content(name string) []byte {
 // Dead reports whether the machine is down.
 func (d *Disk) Dead() bool { return d.dead }
 
-// Killed is the disk after the process was killed: the cache is whole.
+// Killed returns the disk after the process was killed: the cache is complete.
 func (d *Disk) Killed() *Disk {
 	d.dead, d.Stop = false, 0
 	return d
 }
 
-// Rebooted is the disk after the machine has lost its power: of the changes of names the first few
-// happened, and of what was written without Sync only some of the bytes are there.
+// Rebooted returns the disk after a power failure of the machine. The given number of pending name
+// changes has reached the disk, and the given part of the bytes that were written without Sync.
 func (d *Disk) Rebooted(changes int, part float64) *Disk {
 	out := New()
 	names := maps.Clone(d.synced)
@@ -213,7 +213,7 @@ type file struct {
 // Name satisfies durable.File.
 func (f *file) Name() string { return f.name }
 
-// Write satisfies io.Writer. One that fails has written half.
+// Write satisfies io.Writer. A write that fails has written half of the data.
 func (f *file) Write(data []byte) (int, error) {
 	_, err := f.disk.next()
 	n := len(data)

@@ -1,5 +1,4 @@
-// Package watch calls a function when the files of a directory may have changed. The directory is
-// watched, not its files, so that editors that replace files and ConfigMap volumes that swap a
-// symlink are seen; a slow poll helps where no events arrive. It serves the sources that read
-// files.
+// Package watch calls a function when the files of a directory may have changed, for the sources
+// that read files. It watches the directory, not the files, to notice editors that replace files
+// and ConfigMap volumes that swap a symlink. Where no events arrive, a slow poll finds changes.
 package watch

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Pace is how fast events are followed.
+// Pace holds the times after which events and polls lead to a look at the directory.
 type Pace struct {
-	// without another event before the directory is read: a half-written file would be reported as
-	// broken for a moment
+	// Quiet is the time without another event before the directory is read. Without it a
+	// half-written file would be reported as broken for a moment.
 	Quiet time.Duration
-	Most  time.Duration // to wait for quiet
+	Most  time.Duration // longest wait for the quiet time
 	Poll  time.Duration // between looks without an event
 }
 
-// DefaultPace is that of the sources.
+// DefaultPace is the pace of the sources.
 func DefaultPace() Pace {
 	return Pace{Quiet: 50 * time.Millisecond, Most: time.Second, Poll: 10 * time.Second}
 }
@@ -24,9 +24,9 @@ func DefaultPace() Pace {
 func (p Pace) wait(age time.Duration) time.Duration { return max(0, min(p.Quiet, p.Most-age)) }
 
 // Run calls look at once, after events in the directory with event = true, and at every poll with
-// false, until ctx ends. The path is clean (filepath.Clean) and need not exist yet. For what
-// arrives in requests it calls answer. All calls are made by the caller's goroutine; the only other
-// one, of fsnotify, ends before Run returns.
+// false, until ctx ends. The path is clean (filepath.Clean) and need not exist yet. Run calls
+// answer for each value from requests. All calls come from the caller's goroutine; the only other
+// goroutine, fsnotify's, ends before Run returns.
 func Run(ctx context.Context, dir string, pace Pace, log *slog.Logger, look func(event bool), requests <-chan struct{}, answer func()) {
 	w := newWatcher(dir, log)
 	defer w.close()
@@ -35,7 +35,7 @@ func Run(ctx context.Context, dir string, pace Pace, log *slog.Logger, look func
 	defer poll.Stop()
 	settled := time.NewTimer(0) // fires at once: the first look
 	defer settled.Stop()
-	var since time.Time // first event of those that are waited for; zero = none
+	var since time.Time // first event since the last look; zero = none
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,7 +53,7 @@ func Run(ctx context.Context, dir string, pace Pace, log *slog.Logger, look func
 				failures = nil
 				continue
 			}
-			log.Warn("file events", "file", dir, "err", err)
+			log.Warn("watching for file events failed", "file", dir, "err", err)
 		case <-settled.C:
 			since = time.Time{}
 			w.follow()

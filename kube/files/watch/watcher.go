@@ -13,7 +13,7 @@ type watcher struct {
 	dir    string
 	log    *slog.Logger
 	notify *fsnotify.Watcher // nil: no events
-	// the directory that is watched; the path may lead to another one by now
+	// The watched directory. Meanwhile the path may lead to another one.
 	watched os.FileInfo
 }
 
@@ -21,8 +21,8 @@ type watcher struct {
 func newWatcher(dir string, log *slog.Logger) *watcher {
 	w := &watcher{dir: dir, log: log}
 	var err error
-	// The limit of inotify instances of a machine is small and shared; the agent must start without
-	// one.
+	// The limit of inotify instances of a machine is small and shared; the agent must start even
+	// without an instance.
 	if w.notify, err = fsnotify.NewWatcher(); err != nil {
 		log.Warn("no file events, changes are seen by polling only", "err", err)
 	}
@@ -47,9 +47,9 @@ func (w *watcher) events() (<-chan fsnotify.Event, <-chan error) {
 	return w.notify.Events, w.notify.Errors
 }
 
-// follow makes sure that the directory at the path is the one that is watched: it may have been
-// missing or replaced, and a watch belongs to a directory, not to a path. To be called before every
-// scan, so that no change falls between.
+// follow makes sure that the directory at the path is watched. The directory may have been missing
+// or replaced, and a watch belongs to a directory, not to a path. Callers call follow before every
+// scan, so that no change is lost between the two.
 func (w *watcher) follow() {
 	if w.notify == nil {
 		return
@@ -58,7 +58,7 @@ func (w *watcher) follow() {
 	if err != nil {
 		return // the scan reports it
 	}
-	// inotify drops a watch when its directory is removed; the list shows it.
+	// inotify drops a watch when its directory is removed; the list of watches shows this.
 	known := slices.Contains(w.notify.WatchList(), w.dir)
 	if known && w.watched != nil && os.SameFile(info, w.watched) {
 		return

@@ -1,13 +1,12 @@
-// Package connlimit limits the connections of an HTTP server without giving one client the power to
-// lock out the others.
+// Package connlimit limits the connections of an HTTP server, and no client can lock out the
+// others.
 //
-// A server that stops to accept at its limit, or refuses new connections there, does an attacker's
-// work: a few hundred idle connections keep the probes of a load balancer or the kubelet out. Here
-// a new connection replaces the one that has been without a request for the longest time. A
-// connection whose request is being answered is never closed; only when all of them are busy, the
-// new one is.
+// If a server stops accepting at its limit, a few hundred idle connections block it: the probes of
+// a load balancer or the kubelet get no answer. Here a new connection replaces the connection that
+// has been idle for the longest time. A connection whose request is being answered is never closed.
+// If all connections are busy, the new one is closed.
 //
-// All methods of the listener are safe for concurrent use. The limit needs no goroutine of its own.
+// All methods of the listener are safe for concurrent use. The limit starts no goroutine.
 package connlimit
 
 import (
@@ -25,13 +24,13 @@ type limit struct {
 
 	mu   sync.Mutex
 	open int
-	idle list.List // of *conn: those without a request in a handler, the longest idle first
+	idle list.List // of *conn without a request in a handler, the longest idle first
 }
 
-// Bound limits a server to this many connections on a listener and returns the listener that the
-// server must serve. It wraps the handler of the server, so it must be called after the handler is
-// set and before Serve. closed is called for each connection that is closed because of the limit,
-// from the goroutine that accepts; it must not block.
+// Bound limits the connections of a server on a listener, and returns the listener that the server
+// must serve. It wraps the handler of the server, so it must be called after the handler is set and
+// before Serve. closed is called for each connection that the limit closes, from the goroutine that
+// accepts; it must not block.
 func Bound(server *http.Server, inner net.Listener, most int, closed func()) net.Listener {
 	l := &limit{most: most, closed: closed}
 	handler := server.Handler
@@ -46,10 +45,10 @@ func Bound(server *http.Server, inner net.Listener, most int, closed func()) net
 	return &listener{inner, l}
 }
 
-// connKey finds the connection of a request in its context.
+// connKey is the key of the connection in the context of a request.
 type connKey struct{}
 
-// withConn adds the connection to its context, after an earlier function has.
+// withConn returns a ConnContext function that calls the earlier function and adds the connection.
 func withConn(earlier func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
 	return func(ctx context.Context, c net.Conn) context.Context {
 		if earlier != nil {
@@ -79,7 +78,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// add counts a connection. Above the limit it returns the one to close, which may be the new one.
+// add counts a connection. Above the limit it returns the connection to close, which may be the new
+// one.
 func (l *limit) add(c *conn) (oldest *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ type conn struct {
 	net.Conn
 	limit *limit
 
-	// Below: with the lock of the limit.
+	// The lock of the limit guards the fields below.
 	place *list.Element // in the list of idle connections; nil = busy or gone
 	gone  bool
 }

@@ -104,8 +104,8 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestBusyConnectionsStay: a connection whose request is being answered is not closed; while all
-// are busy, new ones are.
+// TestBusyConnectionsStay: a connection whose request is being answered is not closed. While all
+// are busy, new connections are closed.
 func TestBusyConnectionsStay(t *testing.T) {
 	entered, block := make(chan struct{}), make(chan struct{})
 	address, closed := serve(t, 2, func(w http.ResponseWriter, _ *http.Request) {

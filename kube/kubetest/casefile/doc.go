@@ -1,4 +1,4 @@
-// Package casefile reads the acceptance cases of Service semantics, strictly and as they are:
-// clusters, and what a node has to make of them. Its types are those of the file; the README beside
-// the file explains them. Only tests import it.
+// Package casefile reads the acceptance cases of Service semantics strictly: clusters, and the rows
+// and packets that a node must have for them. Its types mirror the file; the README beside the file
+// explains them. Only tests import it.
 package casefile

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Load returns the file; the test is skipped where the checkout has no such neighbour.
+// Load returns the file. It skips the test if the file is not beside the checkout.
 func Load(t testing.TB) *File {
 	t.Helper()
 	const name = "service-cases.json"
@@ -25,8 +25,8 @@ func Load(t testing.TB) *File {
 	return file
 }
 
-// Read returns a file of the acceptance material, which is beside the checkout; the test is skipped
-// where it does not.
+// Read returns a file of the acceptance material, which lies beside the checkout. It skips the test
+// if the file is missing.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ModuleRoot(t), "..", "shared", "acceptance", name))
@@ -53,7 +53,7 @@ func decode(text []byte) (*File, error) {
 	return &file, nil
 }
 
-// ModuleRoot is the directory of go.mod, above that of the test.
+// ModuleRoot returns the directory of go.mod, above the directory of the test.
 func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

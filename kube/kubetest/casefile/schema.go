@@ -7,7 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// File is the whole file. It is decoded strictly: a field that is not here fails the test.
+// File is the whole file. It is decoded strictly: an unknown field fails the test.
 type File struct {
 	SchemaVersion int    `json:"schemaVersion"`
 	Kubernetes    string `json:"kubernetes"`
@@ -40,7 +40,7 @@ type Step struct {
 	Outcome
 }
 
-// Outcome is what must be true after the case is fed, or after a step.
+// Outcome holds the expectations after the objects of the case, or after a step.
 type Outcome struct {
 	Expect                 []Row         `json:"expect"`
 	Packets                []Packet      `json:"packets"`
@@ -59,7 +59,7 @@ type Node struct {
 	Addresses []string          `json:"addresses"`
 }
 
-// Config is what the agent is configured with.
+// Config is the configuration of the agent.
 type Config struct {
 	NodePortAddresses []string `json:"nodePortAddresses"`
 	ClusterCIDRs      []string `json:"clusterCIDRs"`
@@ -73,7 +73,7 @@ type Objects struct {
 	EndpointSlices []discoveryv1.EndpointSlice `json:"endpointSlices"`
 }
 
-// Keys are "namespace/name" of what is deleted.
+// Keys are the "namespace/name" of deleted objects.
 type Keys struct {
 	Services       []string `json:"services"`
 	EndpointSlices []string `json:"endpointSlices"`
@@ -85,7 +85,7 @@ type Synced struct {
 	EndpointSlices bool `json:"endpointSlices"`
 }
 
-// Row is what one frontend does for one class of clients.
+// Row is the treatment of one client class at one frontend.
 type Row struct {
 	Frontend        string    `json:"frontend"`
 	Scope           string    `json:"scope"`
@@ -99,7 +99,7 @@ type Row struct {
 	AllowSources    *[]string `json:"allowSources"`
 }
 
-// Packet is one that arrives, and what becomes of it.
+// Packet is an arriving packet with its expected treatment.
 type Packet struct {
 	Name       string   `json:"name"`
 	Src        string   `json:"src"`
@@ -130,7 +130,7 @@ type Metrics struct {
 	} `json:"no_local_endpoints"`
 }
 
-// Flow is a UDP flow that was there before, and whether it is ended.
+// Flow is an existing UDP flow, and whether it must end.
 type Flow struct {
 	Dst      string `json:"dst"`
 	Endpoint string `json:"endpoint"`
