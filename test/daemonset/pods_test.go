@@ -58,11 +58,16 @@ func realPods(c *cluster) {
 	}
 }
 
-// inside runs a command in the pod of the agent of a node through the API server and the kubelet,
-// as kubectl exec does.
+// inside runs a command in the pod of the agent of a node.
 func (c *cluster) inside(on int, command ...string) (string, error) {
 	c.Helper()
-	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(c.rolledOut()[on].Name).SubResource("exec").
+	return c.exec(namespace, c.rolledOut()[on].Name, command...)
+}
+
+// exec runs a command in a pod through the API server and the kubelet, as kubectl exec does.
+func (c *cluster) exec(namespace, pod string, command ...string) (string, error) {
+	c.Helper()
+	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(c.AdminConfig(), http.MethodGet, request.URL().String())
 	if err != nil {

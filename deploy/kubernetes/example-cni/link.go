@@ -43,11 +43,11 @@ func ip(namespace string, commands ...string) error {
 // makeLink makes a veth, with one end in a network namespace ("" for that of the process). The end
 // for VPP gets no address of the kernel.
 func makeLink(link, device, namespace string) error {
-	command := fmt.Sprintf("link add %s addrgenmode none type veth peer name %s address %s", link, device, net.HardwareAddr(slice(macOf(link))))
+	command := fmt.Sprintf("link add %s type veth peer name %s address %s", link, device, net.HardwareAddr(slice(macOf(link))))
 	if namespace != "" {
 		command += " netns " + namespace
 	}
-	return ip("", command, "link set "+link+" up")
+	return ip("", command, "link set "+link+" addrgenmode none up")
 }
 
 // configure gives the end of a link that is not VPP's its addresses and its routes.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
 	"go.fd.io/govpp"
+	"go.fd.io/govpp/api"
 	af_packet "go.fd.io/govpp/binapi/af_packet"
 	"go.fd.io/govpp/binapi/ethernet_types"
 	"go.fd.io/govpp/binapi/fib_types"
@@ -164,10 +166,10 @@ func (v *vpp) route(to netip.Prefix, via netip.Addr, index interface_types.Inter
 	return nil
 }
 
-// address gives an interface an address.
+// address gives an interface an address that it may have already.
 func (v *vpp) address(index interface_types.InterfaceIndex, address netip.Prefix) error {
 	request := &interfaces.SwInterfaceAddDelAddress{SwIfIndex: index, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Address: wire(address.Addr()), Len: uint8(address.Bits())}}
-	if _, err := interfaces.NewServiceClient(v).SwInterfaceAddDelAddress(v.ctx, request); err != nil {
+	if _, err := interfaces.NewServiceClient(v).SwInterfaceAddDelAddress(v.ctx, request); err != nil && !errors.Is(err, api.ADDRESS_IN_USE) {
 		return fmt.Errorf("give VPP the address %s: %w", address, err)
 	}
 	return nil
