@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,27 +43,82 @@ func TestExampleCNI(t *testing.T) {
 	c, outside := stageFromNothing(t, vpp)
 	c.Namespace("shop")
 	for name, on := range map[string]int{"a": 0, "b": 1} {
-		c.runPod("web", name, on)
+		c.runPod("web", name, on, strconv.Itoa(large))
 	}
 	services := []*corev1.Service{c.dualService("web", corev1.ProtocolTCP, 80), c.dualService("dns", corev1.ProtocolUDP, 53)}
+	c.allReached(services, outside)
+
+	// A pod that goes leaves nothing in VPP, and its address is not the next one to be used.
+	before := c.podAddress("b")
+	c.removePod("b")
+	c.runPod("web", "b", 1, strconv.Itoa(large))
+	if after := c.podAddress("b"); after == before {
+		t.Errorf("the address %s is used again at once", after)
+	}
+	if links := strings.Count(c.vppctl(1, "show", "interface"), "host-pod"); links != 1 {
+		t.Errorf("VPP of node2 has %d interfaces of pods, want 1", links)
+	}
+
+	// A VPP that restarts has lost everything.
+	pids := c.nodes[0].Find("vpp", "-c")
+	if len(pids) != 1 {
+		t.Fatalf("processes of VPP on node1: %v", pids)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.allReached(services, outside)
+
+	// Processes of the host, by the overlay for them.
+	dir := c.manifests()
+	edit(t, filepath.Join(dir, "overlays", "host-route", "kustomization.yaml"), "172.30.0.1", "169.254.1.1")
+	c.applyCopy(dir, "overlays/host-route")
+	c.rolledOut()
+	c.answered(services[0].Spec.ClusterIP+":80", "a", "b")
+}
+
+// large is a length of answers that take many packets, or few that are joined to larger ones.
+const large = 300_000
+
+// allReached asks each service at all of its addresses: by its cluster IPs from a pod on each node,
+// and by the node port at each node from outside.
+func (c *cluster) allReached(services []*corev1.Service, outside *node.Node) {
+	c.Helper()
 	for _, s := range services {
 		for family, vip := range s.Spec.ClusterIPs {
 			port := s.Spec.Ports[0]
 			network := strings.ToLower(string(port.Protocol))
 			for _, client := range []string{"a", "b"} {
-				address := fmt.Sprintf("%s:%d", bracket(vip), port.Port)
-				c.reached(fmt.Sprintf("pod %s asks %s %s", client, s.Name, address), func() (string, error) {
+				address := net.JoinHostPort(vip, fmt.Sprint(port.Port))
+				c.reached(fmt.Sprintf("pod %s asks %s %s", client, s.Name, address), network, func() (string, error) {
 					return c.exec("shop", client, "/pod", "ask", network, address)
 				})
 			}
 			for on := range c.nodes {
-				address := fmt.Sprintf("%s:%d", bracket(uplinks(on)[family].Addr().String()), port.NodePort)
-				c.reached(fmt.Sprintf("outside asks %s at %s", s.Name, address), func() (string, error) {
+				address := net.JoinHostPort(uplinks(on)[family].Addr().String(), fmt.Sprint(port.NodePort))
+				c.reached(fmt.Sprintf("outside asks %s at %s", s.Name, address), network, func() (string, error) {
 					return askAs(outside, network, address)
 				})
 			}
 		}
 	}
+}
+
+// podAddress is the address of a pod.
+func (c *cluster) podAddress(name string) string {
+	c.Helper()
+	pod, err := c.Admin.CoreV1().Pods("shop").Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return pod.Status.PodIP
+}
+
+// vppctl asks the VPP of a node.
+func (c *cluster) vppctl(on int, command ...string) string {
+	c.Helper()
+	program := filepath.Join(filepath.Dir(os.Getenv("TROUPE_VPP_BIN")), "vppctl")
+	return c.nodes[on].Do(append([]string{program, "-s", "/run/vpp/cli.sock"}, command...)...)
 }
 
 // stageFromNothing starts the cluster, and a machine in the network of the nodes' uplinks.
@@ -91,9 +149,7 @@ func stageFromNothing(t *testing.T, vpp string) (*cluster, *node.Node) {
 		outside.Do("ip", "link", "set", port, "up", "master", "br0")
 		c.annotate(n, "example-cni.troupe.dev/uplink", fmt.Sprintf("%s,%s", uplinks(i)[0], uplinks(i)[1]))
 	}
-	dir := manifests.Copy(t, "https://"+c.Address(), controlplane.ServiceCIDR+", "+services6)
-	edit(t, filepath.Join(dir, "base", "agent.yaml"), "clusterCIDRs: [10.1.0.0/16]", "clusterCIDRs: [10.1.0.0/16, \"fd00:1::/48\"]\n  nodePortAddresses: [192.0.2.0/24, \"2001:db8::/64\"]")
-	edit(t, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK=vpp0")
+	dir := c.manifests()
 	c.applyCopy(dir, "example-cni")
 	c.applyCopy(dir, "base")
 	for i, n := range c.nodes {
@@ -101,6 +157,15 @@ func stageFromNothing(t *testing.T, vpp string) (*cluster, *node.Node) {
 	}
 	c.rolledOut()
 	return c, outside
+}
+
+// manifests returns a copy of deploy/kubernetes, edited for this cluster.
+func (c *cluster) manifests() string {
+	c.Helper()
+	dir := manifests.Copy(c.T, "https://"+c.Address(), controlplane.ServiceCIDR+", "+services6)
+	edit(c.T, filepath.Join(dir, "base", "agent.yaml"), "clusterCIDRs: [10.1.0.0/16]", "clusterCIDRs: [10.1.0.0/16, \"fd00:1::/48\"]\n  nodePortAddresses: [192.0.2.0/24, \"2001:db8::/64\"]")
+	edit(c.T, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK=vpp0")
+	return dir
 }
 
 // uplinks are the addresses of the VPP of a node.
@@ -155,17 +220,21 @@ func (c *cluster) dualService(name string, protocol corev1.Protocol, port int32)
 	return made
 }
 
-// reached asks until each of the pods a and b has answered: one of them is on the node of the
-// client, or of the address, the other is not.
-func (c *cluster) reached(what string, ask func() (string, error)) {
+// reached asks until each of the pods a and b has answered, completely: one of them is on the node
+// of the client, or of the address, the other is not.
+func (c *cluster) reached(what, network string, ask func() (string, error)) {
 	c.Helper()
 	answers := map[string]int{}
 	controlplane.Eventually(c, what, func() string {
 		answer, err := ask()
-		if err != nil {
-			return fmt.Sprintf("%v: %s; before: %v", err, answer, answers)
+		name := strings.TrimSpace(answer)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("%v: %s; before: %v", err, name, answers)
+		case network == "tcp" && len(answer) != len(name)+len("\n")+large:
+			return fmt.Sprintf("%s: the answer has %d bytes", name, len(answer))
 		}
-		if answers[strings.TrimSpace(answer)]++; answers["a"] == 0 || answers["b"] == 0 {
+		if answers[name]++; answers["a"] == 0 || answers["b"] == 0 {
 			return fmt.Sprint(answers)
 		}
 		return ""
@@ -193,14 +262,6 @@ func askAs(from *node.Node, network, address string) (string, error) {
 	answer := make([]byte, 100)
 	n, err := connection.Read(answer)
 	return string(answer[:n]), err
-}
-
-// bracket is an address as it stands before a port.
-func bracket(address string) string {
-	if strings.Contains(address, ":") {
-		return "[" + address + "]"
-	}
-	return address
 }
 
 // vppLogs shows what VPP and its companion say in a test that has failed.

@@ -1,6 +1,7 @@
 // Command pod is the program of the pods of the tests. Without arguments it does nothing until it
 // is stopped, as the container of a sandbox; with an address it answers each TCP connection there
-// with a line that names the pod, and each UDP packet as well.
+// with a line that names the pod, and each UDP packet as well. A number after the address adds as
+// many spaces to the answer to a connection.
 //
 //	pod ask NETWORK ADDRESS    prints what such a pod answers
 package main
@@ -11,6 +12,8 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -29,7 +32,7 @@ func main() {
 		return
 	}
 	if len(os.Args) > 1 {
-		if err := serve(os.Args[1]); err != nil {
+		if err := serve(os.Args[1], os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "pod:", err)
 			os.Exit(1)
 		}
@@ -61,11 +64,18 @@ func ask(network, address string) error {
 }
 
 // serve answers at the address until the process ends.
-func serve(address string) error {
+func serve(address string, more []string) error {
 	name, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("read host name: %w", err)
 	}
+	spaces := 0
+	if len(more) > 0 {
+		if spaces, err = strconv.Atoi(more[0]); err != nil {
+			return fmt.Errorf("read number of spaces: %w", err)
+		}
+	}
+	answer := name + "\n" + strings.Repeat(" ", spaces)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -89,7 +99,7 @@ func serve(address string) error {
 			if err != nil {
 				return
 			}
-			fmt.Fprintln(connection, name)
+			_, _ = io.WriteString(connection, answer)
 			_ = connection.Close()
 		}
 	}()

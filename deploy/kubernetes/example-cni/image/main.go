@@ -139,4 +139,3 @@ func assemble(files map[string]string, bin string) (oci.Image, error) {
 	}
 	return image, nil
 }
-
