@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"log"
 	"net"
 	"net/netip"
@@ -34,8 +32,9 @@ type nodeProcess struct {
 	vpp    *vpp   // nil: connect in the next turn
 	known  map[string]bool
 	routes map[netip.Prefix]netip.Addr // of VPP by this process, to other nodes
-	host   string                      // state for which the host was configured
-	said   string                      // last error, which is logged once
+	host   string                      // nodes for which the host was configured
+	plugin string                      // configuration with which the plugin was installed
+	said   string                      // last state, which is logged once
 }
 
 // runNode works until the process is killed. VPP and the pods stay as they are then.
@@ -266,14 +265,17 @@ func (n *nodeProcess) keepPods(*node) error {
 
 // install copies the plugin and writes its configuration, which makes the node Ready.
 func (n *nodeProcess) install(own *node) error {
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		return err
-	}
 	config, err := json.MarshalIndent(map[string]any{
 		"cniVersion": cniVersion, "name": "example-cni",
 		"plugins": []any{map[string]any{"type": "example-cni", "podCIDRs": own.pods}},
 	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if n.plugin == string(config) {
+		return nil
+	}
+	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err
 	}
@@ -285,15 +287,10 @@ func (n *nodeProcess) install(own *node) error {
 		{filepath.Join(n.binDir, "example-cni"), program, 0o755},
 		{filepath.Join(n.configDir, "10-example-cni.conflist"), append(config, '\n'), 0o644},
 	} {
-		have, err := os.ReadFile(f.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if !bytes.Equal(have, f.content) {
-			if err := replace(f.path, f.content, f.mode); err != nil {
-				return fmt.Errorf("install %s: %w", f.path, err)
-			}
+		if err := replace(f.path, f.content, f.mode); err != nil {
+			return fmt.Errorf("install %s: %w", f.path, err)
 		}
 	}
+	n.plugin = string(config)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"time"
 
@@ -63,7 +64,7 @@ func (v *vpp) read() error {
 			v.have[one.InterfaceName] = one.SwIfIndex
 		}
 	}
-	if err.Error() != "EOF" {
+	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("list interfaces of VPP: %w", err)
 	}
 	return nil

@@ -1,8 +1,9 @@
 // Command image builds the image of the example CNI: the program example-cni, VPP with the plugins
-// that services need, and ip(8), with the libraries of each, as they are on this machine. Install
-// VPP's packages here first, or name the place of another VPP:
+// that services need, and ip(8), with the libraries of each. VPP is that of Debian packages, or one
+// that is installed; the rest is that of this machine:
 //
-//	go run ./deploy/kubernetes/example-cni/image -vpp /usr/bin/vpp -o example-vpp.tar
+//	go run ./deploy/kubernetes/example-cni/image -packages vpp.deb,libvppinfra.deb,vpp-plugin-core.deb
+//	go run ./deploy/kubernetes/example-cni/image -vpp /usr/bin/vpp
 //
 // The archive has the layout of OCI, and an image for this machine's platform.
 package main
@@ -43,10 +44,26 @@ func run(ctx context.Context, arguments []string) error {
 	file := flags.String("o", "example-vpp.tar", "write the archive to `FILE`")
 	name := flags.String("name", "troupe.dev/example-vpp:latest", "name of the image")
 	source := flags.String("source", ".", "root `DIR` of the repository")
-	vpp := flags.String("vpp", "/usr/bin/vpp", "`FILE` of VPP, with vppctl beside it")
+	packages := flags.String("packages", "", "Debian packages of VPP, `FILE,...`")
+	vpp := flags.String("vpp", "/usr/bin/vpp", "`FILE` of VPP, with vppctl beside it, instead of packages")
 	dir := flags.String("plugins", "", "`DIR` of VPP's plugins, by default the one that VPP itself would use")
 	if err := flags.Parse(arguments); err != nil {
 		return err
+	}
+	scratch, err := os.MkdirTemp("", "example-cni-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	root := ""
+	if *packages != "" {
+		root = filepath.Join(scratch, "root")
+		*vpp = filepath.Join(root, "usr", "bin", "vpp")
+		for _, file := range strings.Split(*packages, ",") {
+			if out, err := exec.CommandContext(ctx, "dpkg-deb", "-x", file, root).CombinedOutput(); err != nil {
+				return fmt.Errorf("unpack %s: %w: %s", file, err, out)
+			}
+		}
 	}
 	if *dir == "" {
 		found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(*vpp)), "lib", "*", "vpp_plugins")) // the pattern is valid
@@ -55,23 +72,18 @@ func run(ctx context.Context, arguments []string) error {
 		}
 		*dir = found[0]
 	}
-	scratch, err := os.MkdirTemp("", "example-cni-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }()
 	program := filepath.Join(scratch, "example-cni")
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./deploy/kubernetes/example-cni")
 	build.Dir, build.Env = *source, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build example-cni: %w\n%s", err, out)
 	}
-	files, err := collect(ctx, *vpp, *dir)
+	files, err := collect(ctx, root, *vpp, *dir)
 	if err != nil {
 		return err
 	}
 	files["/example-cni"] = program
-	image, err := assemble(files, filepath.Dir(*vpp))
+	image, err := assemble(files, strings.TrimPrefix(filepath.Dir(*vpp), root))
 	if err != nil {
 		return err
 	}
@@ -82,34 +94,39 @@ func run(ctx context.Context, arguments []string) error {
 	return errors.Join(oci.Write(out, *name, []oci.Image{image}), out.Close())
 }
 
-// collect finds what the image has of this machine: paths in the image, and the files.
-func collect(ctx context.Context, vpp, dir string) (map[string]string, error) {
+// collect finds what the image has of this machine, and of the packages that are unpacked in root:
+// paths in the image, and the files.
+func collect(ctx context.Context, root, vpp, dir string) (map[string]string, error) {
 	ip, err := exec.LookPath("ip")
 	if err != nil {
 		return nil, fmt.Errorf("find ip(8): %w", err)
 	}
 	files := map[string]string{"/bin/ip": ip}
-	roots := []string{ip, vpp, filepath.Join(filepath.Dir(vpp), "vppctl")}
+	objects := []string{ip, vpp, filepath.Join(filepath.Dir(vpp), "vppctl")}
 	for plugin, required := range plugins {
 		file := filepath.Join(dir, plugin)
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && !required {
 			continue
 		}
-		roots = append(roots, file)
+		objects = append(objects, file)
 	}
-	for _, root := range roots {
-		if root != ip {
-			files[root] = root
+	for _, object := range objects {
+		if object != ip {
+			files[strings.TrimPrefix(object, root)] = object
 		}
-		out, err := exec.CommandContext(ctx, "ldd", root).CombinedOutput()
+		ldd := exec.CommandContext(ctx, "ldd", object)
+		if root != "" {
+			ldd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Dir(dir))
+		}
+		out, err := ldd.CombinedOutput()
 		if err != nil {
-			return nil, fmt.Errorf("find libraries of %s: %w: %s", root, err, out)
+			return nil, fmt.Errorf("find libraries of %s: %w: %s", object, err, out)
 		}
 		if strings.Contains(string(out), "not found") {
-			return nil, fmt.Errorf("libraries of %s are missing: %s", root, out)
+			return nil, fmt.Errorf("libraries of %s are missing: %s", object, out)
 		}
 		for _, line := range library.FindAllStringSubmatch(string(out), -1) {
-			files[line[1]] = line[1]
+			files[strings.TrimPrefix(line[1], root)] = line[1]
 		}
 	}
 	return files, nil
