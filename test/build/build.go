@@ -161,8 +161,8 @@ func Image(ctx context.Context, archive, name string) error {
 	return nil
 }
 
-// ExampleVPP builds the image of the example CNI with a VPP and the plugins in a directory, under the
-// name of the manifests, into an OCI archive, as its README does.
+// ExampleVPP builds the image of the example CNI with a VPP and the plugins in a directory, under
+// the name of the manifests, into an OCI archive, as its README does.
 func ExampleVPP(ctx context.Context, archive, vpp, plugins string) error {
 	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/kubernetes/example-cni/image", "-o", archive, "-vpp", vpp, "-plugins", plugins)
 	cmd.Dir = root()

@@ -59,6 +59,10 @@ func TestExampleCNI(t *testing.T) {
 		t.Errorf("VPP of node2 has %d interfaces of pods, want 1", links)
 	}
 
+	c.called("CHECK", podOf(c), "")
+	c.called("CHECK", "other", "eth0 has no attachment")
+	c.called("DEL", "other", "")
+
 	// A VPP that restarts has lost everything.
 	pids := c.nodes[0].Find("vpp", "-c")
 	if len(pids) != 1 {
@@ -112,6 +116,27 @@ func (c *cluster) podAddress(name string) string {
 		c.Fatal(err)
 	}
 	return pod.Status.PodIP
+}
+
+// podOf is the container, in the words of CNI, of the pod on the second node.
+func podOf(c *cluster) string {
+	c.Helper()
+	const prefix, suffix = "example-cni-", "-eth0" // of the results that the runtime keeps
+	kept := strings.Fields(c.nodes[1].Do("ls", "/var/lib/cni/results"))
+	if len(kept) != 1 {
+		c.Fatalf("results of the plugin on node2: %v", kept)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(kept[0], prefix), suffix)
+}
+
+// called calls the plugin on the second node for a container, and expects an error or none.
+func (c *cluster) called(command, container, want string) {
+	c.Helper()
+	const line = `echo '{"cniVersion": "1.0.0"}' | CNI_IFNAME=eth0 CNI_NETNS=/run/netns/$(ls /run/netns) /opt/cni/bin/example-cni`
+	out, err := c.nodes[1].Try("env", "CNI_COMMAND="+command, "CNI_CONTAINERID="+container, "sh", "-c", line)
+	if (err == nil) != (want == "") || !strings.Contains(out, want) {
+		c.Errorf("%s of %s: %v, %s; want %q", command, container, err, out, want)
+	}
 }
 
 // vppctl asks the VPP of a node.

@@ -4,10 +4,10 @@
 // It is one program with three parts, which know each other by files in /var/lib/cni/example-cni
 // and by VPP:
 //
-//	(CNI_COMMAND is set)    the plugin: a veth for each pod, its host end in VPP, and its addresses
-//	example-cni node        beside VPP: the link of VPP to the network and to the host, routes to the
-//	                        other nodes; it installs the plugin and repairs a VPP that has restarted
-//	example-cni vpp         removes what a killed VPP has left behind and becomes VPP
+//	(CNI_COMMAND is set)  the plugin: a veth for each pod, its host end in VPP, its addresses
+//	example-cni node      beside VPP: the links of VPP to the network and to the host, routes to
+//	                      other nodes; installs the plugin and repairs a VPP that has restarted
+//	example-cni vpp       removes what a killed VPP has left behind and becomes VPP
 //
 // Every veth leads to one address of each family. Both ends know each other by static neighbours:
 // the pod has a default route to a gateway that only its static neighbour makes reachable, VPP has

@@ -20,7 +20,8 @@ func TestWithoutVPP(t *testing.T) {
 		"no container": {map[string]string{"CNI_COMMAND": "ADD", "CNI_IFNAME": "eth0", "CNI_NETNS": "/n"}, "{}", 1, `"code":4,"msg":"CNI_CONTAINERID, `},
 		"no network":   {map[string]string{"CNI_COMMAND": "ADD", "CNI_IFNAME": "eth0", "CNI_CONTAINERID": "c"}, "{}", 1, `"code":4,"msg":"CNI_CONTAINERID, `},
 		"no JSON": {
-			map[string]string{"CNI_COMMAND": "DEL", "CNI_IFNAME": "eth0", "CNI_CONTAINERID": "c"}, "", 1,
+			map[string]string{"CNI_COMMAND": "DEL", "CNI_IFNAME": "eth0", "CNI_CONTAINERID": "c"},
+			"", 1,
 			`{"cniVersion":"1.0.0","code":6,"msg":"read network configuration: EOF"}`,
 		},
 	} {

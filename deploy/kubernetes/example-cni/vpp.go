@@ -151,9 +151,6 @@ func (v *vpp) detach(link string, addresses []netip.Addr) error {
 	return nil
 }
 
-// anyInterface lets VPP find the interface by the next hop.
-const anyInterface = ^interface_types.InterfaceIndex(0)
-
 // route adds the only path to a network, or removes it.
 func (v *vpp) route(to netip.Prefix, via netip.Addr, index interface_types.InterfaceIndex, add bool) error {
 	path := fib_types.FibPath{SwIfIndex: uint32(index), Weight: 1, Nh: fib_types.FibPathNh{Address: wire(via).Un}}

@@ -2,7 +2,7 @@
 // that services need, and ip(8), with the libraries of each. VPP is that of Debian packages, or one
 // that is installed; the rest is that of this machine:
 //
-//	go run ./deploy/kubernetes/example-cni/image -packages vpp.deb,libvppinfra.deb,vpp-plugin-core.deb
+//	go run ./deploy/kubernetes/example-cni/image -packages vpp.deb,libvppinfra.deb,...
 //	go run ./deploy/kubernetes/example-cni/image -vpp /usr/bin/vpp
 //
 // The archive has the layout of OCI, and an image for this machine's platform.
