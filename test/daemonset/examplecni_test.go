@@ -121,8 +121,8 @@ func (c *cluster) podAddress(name string) string {
 // podOf is the container, in the words of CNI, of the pod on the second node.
 func podOf(c *cluster) string {
 	c.Helper()
-	const prefix, suffix = "example-cni-", "-eth0" // of the results that the runtime keeps
-	kept := strings.Fields(c.nodes[1].Do("ls", "/var/lib/cni/results"))
+	const prefix, suffix = "/var/lib/cni/results/example-cni-", "-eth0" // that the runtime keeps
+	kept := strings.Fields(c.nodes[1].Do("sh", "-c", "ls "+prefix+"*"))
 	if len(kept) != 1 {
 		c.Fatalf("results of the plugin on node2: %v", kept)
 	}
