@@ -64,14 +64,18 @@ func TestExampleCNI(t *testing.T) {
 	c.called("DEL", "other", "")
 
 	// A VPP that restarts has lost everything.
-	pids := c.nodes[0].Find("vpp", "-c")
-	if len(pids) != 1 {
-		t.Fatalf("processes of VPP on node1: %v", pids)
-	}
-	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	c.kill(0, "vpp", "-c")
 	c.allReached(services, outside)
+
+	// A companion that restarts finds everything in place.
+	c.kill(1, "/example-cni", "node")
+	controlplane.Eventually(t, "companion of VPP on node2 content", func() string {
+		said, err := c.nodes[1].Try("sh", "-c", "tail -n 1 /var/log/pods/example-cni_*/node/1.log")
+		if err != nil || !strings.Contains(said, "state of VPP: as it should be") {
+			return said
+		}
+		return ""
+	})
 
 	// Processes of the host, by the overlay for them.
 	dir := c.manifests()
@@ -105,6 +109,18 @@ func (c *cluster) allReached(services []*corev1.Service, outside *node.Node) {
 				})
 			}
 		}
+	}
+}
+
+// kill kills the only process of a node whose command line begins with these words.
+func (c *cluster) kill(on int, words ...string) {
+	c.Helper()
+	pids := c.nodes[on].Find(words...)
+	if len(pids) != 1 {
+		c.Fatalf("processes %v on %s: %v", words, c.nodes[on].Name, pids)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		c.Fatal(err)
 	}
 }
 
@@ -289,7 +305,7 @@ func askAs(from *node.Node, network, address string) (string, error) {
 	return string(answer[:n]), err
 }
 
-// vppLogs shows what VPP and its companion say in a test that has failed.
+// vppLogs shows the logs of VPP and its companion in a test that has failed.
 func (c *cluster) vppLogs() {
 	if !c.Failed() {
 		return

@@ -14,5 +14,5 @@
 // one route to the pod. Nothing is asked by ARP or neighbour discovery.
 //
 // The host itself is attached like a pod, by the link vpp-host, so that the kubelet reaches pods.
-// The second usable address of the node's pod CIDR is that of the host, the first one that of VPP.
+// The first usable address of the node's pod CIDR belongs to VPP, the second one to the host.
 package main

@@ -26,7 +26,7 @@ func gatewayFor(address netip.Addr) netip.Addr {
 // single is the network of one address.
 func single(address netip.Addr) netip.Prefix { return netip.PrefixFrom(address, address.BitLen()) }
 
-// ip carries out commands of ip(8) in a network namespace, "" for that of the process.
+// ip carries out commands of ip(8) in a network namespace ("": the namespace of the process).
 func ip(namespace string, commands ...string) error {
 	line := []string{"ip", "-batch", "-"}
 	if namespace != "" {
@@ -40,10 +40,10 @@ func ip(namespace string, commands ...string) error {
 	return nil
 }
 
-// makeLink makes a veth, with one end in a network namespace ("" for that of the process). The end
-// for VPP gets no address of the kernel.
+// makeLink makes a veth, with one end in a network namespace ("": the namespace of the process).
+// The kernel gives the end for VPP no address.
 func makeLink(link, device, namespace string) error {
-	command := fmt.Sprintf("link add %s type veth peer name %s address %s", link, device, net.HardwareAddr(slice(macOf(link))))
+	command := fmt.Sprintf("link add %s type veth peer name %s address %s", link, device, macText(macOf(link)))
 	if namespace != "" {
 		command += " netns " + namespace
 	}
@@ -62,7 +62,7 @@ func configure(device, namespace string, addresses []netip.Addr, routes func(net
 		commands = append(
 			commands,
 			fmt.Sprintf("address replace %s dev %s%s", single(a), device, option),
-			fmt.Sprintf("neighbour replace %s lladdr %s dev %s nud permanent", gateway, net.HardwareAddr(slice(vppMAC)), device),
+			fmt.Sprintf("neighbour replace %s lladdr %s dev %s nud permanent", gateway, macText(vppMAC), device),
 			fmt.Sprintf("route replace %s dev %s src %s", single(gateway), device, a),
 		)
 		for _, to := range routes(a) {
@@ -81,4 +81,4 @@ func everywhere(a netip.Addr) []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(any, 0)}
 }
 
-func slice(mac [6]byte) []byte { return mac[:] }
+func macText(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }

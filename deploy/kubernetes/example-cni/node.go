@@ -70,7 +70,7 @@ func runNode(arguments []string) error {
 	}
 }
 
-// turn does what is to be done. It goes on with the nodes of before while the API server is away.
+// turn reads the nodes and repairs. While the API server is away, the last known nodes count.
 func (n *nodeProcess) turn() error {
 	nodes, away := inCluster(n.apiServer)
 	if away == nil {
@@ -84,7 +84,7 @@ func (n *nodeProcess) turn() error {
 	return errors.Join(away, err)
 }
 
-// serve makes VPP and the host what they should be.
+// serve brings VPP and the host into the state that the nodes and pods ask for.
 func (n *nodeProcess) serve() error {
 	var own *node
 	for i := range n.nodes {
@@ -130,7 +130,7 @@ func (n *nodeProcess) makeUplink(own *node) error {
 		return err
 	}
 	if _, have := n.vpp.have["host-"+n.uplink]; !have {
-		// Frames to the address of VPP are not those of the network interface.
+		// Frames for VPP have another address than those for the network interface.
 		if err := ip("", "link set "+n.uplink+" up promisc on"); err != nil {
 			return err
 		}

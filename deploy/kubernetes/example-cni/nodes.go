@@ -18,10 +18,10 @@ import (
 // uplinkAnnotation of a Node has the addresses of its VPP, "192.0.2.1/24,2001:db8::1/64".
 const uplinkAnnotation = "example-cni.troupe.dev/uplink"
 
-// credentials are those of the pod.
+// credentials is the directory with the token of the pod.
 const credentials = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// node is what others have to know of a node.
+// node has the networks and addresses of a node that other nodes need.
 type node struct {
 	name     string
 	pods     []netip.Prefix

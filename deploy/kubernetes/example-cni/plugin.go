@@ -34,31 +34,6 @@ type request struct {
 	container, device, namespace string
 }
 
-// result is the answer to ADD.
-type result struct {
-	CNIVersion string            `json:"cniVersion"`
-	Interfaces []resultInterface `json:"interfaces"`
-	IPs        []resultIP        `json:"ips"`
-	Routes     []resultRoute     `json:"routes"`
-}
-
-type resultInterface struct {
-	Name    string `json:"name"`
-	MAC     string `json:"mac"`
-	Sandbox string `json:"sandbox,omitempty"`
-}
-
-type resultIP struct {
-	Interface int          `json:"interface"` // of Interfaces
-	Address   netip.Prefix `json:"address"`
-	Gateway   netip.Addr   `json:"gateway"`
-}
-
-type resultRoute struct {
-	Destination netip.Prefix `json:"dst"`
-	Gateway     netip.Addr   `json:"gw"`
-}
-
 // failure is an error as the runtime reads it.
 type failure struct {
 	CNIVersion string `json:"cniVersion"`
@@ -115,7 +90,7 @@ func call(env func(string) string, in io.Reader) (answer any, code int, err erro
 }
 
 // add gives a pod its interface. The runtime calls DEL after an error.
-func (r *request) add(s store) (*result, error) {
+func (r *request) add(s store) (any, error) {
 	link := linkOf(r.container, r.device)
 	a, err := s.add(link, r.PodCIDRs)
 	if err != nil {
@@ -139,22 +114,22 @@ func (r *request) add(s store) (*result, error) {
 }
 
 // describe is the answer to ADD.
-func (r *request) describe(a attachment) *result {
-	out := &result{CNIVersion: cniVersion, Interfaces: []resultInterface{
-		{Name: a.Link, MAC: net.HardwareAddr(slice(vppMAC)).String()},
-		{Name: r.device, MAC: net.HardwareAddr(slice(macOf(a.Link))).String(), Sandbox: r.namespace},
-	}}
+func (r *request) describe(a attachment) map[string]any {
+	type object = map[string]any
+	var ips, routes []object
 	for _, address := range a.Addresses {
-		out.IPs = append(out.IPs, resultIP{Interface: 1, Address: single(address), Gateway: gatewayFor(address)})
-		for _, to := range everywhere(address) {
-			out.Routes = append(out.Routes, resultRoute{to, gatewayFor(address)})
-		}
+		via := gatewayFor(address)
+		ips = append(ips, object{"interface": 1, "address": single(address), "gateway": via}) // of the second interface
+		routes = append(routes, object{"dst": everywhere(address)[0], "gw": via})
 	}
-	return out
+	return object{"cniVersion": cniVersion, "ips": ips, "routes": routes, "interfaces": []object{
+		{"name": a.Link, "mac": macText(vppMAC)},
+		{"name": r.device, "mac": macText(macOf(a.Link)), "sandbox": r.namespace},
+	}}
 }
 
-// remove takes the interface of a pod away, as far as there is one. A VPP that does not run has
-// nothing of it; the node process removes what another VPP keeps.
+// remove takes the interface of a pod away, as far as there is one. A VPP that does not answer is
+// left to the node process.
 func (r *request) remove(s store) error {
 	link := linkOf(r.container, r.device)
 	all, err := s.list()
@@ -177,7 +152,7 @@ func (r *request) remove(s store) error {
 	return s.remove(link)
 }
 
-// check reports what a pod lacks.
+// check reports the first part of an interface that is missing.
 func (r *request) check(s store) error {
 	link := linkOf(r.container, r.device)
 	all, err := s.list()

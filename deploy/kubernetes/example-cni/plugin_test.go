@@ -39,9 +39,9 @@ func TestWithoutVPP(t *testing.T) {
 func TestResult(t *testing.T) {
 	r := &request{device: "eth0", namespace: "/run/netns/x"}
 	got, err := json.Marshal(r.describe(attachment{Link: "poda", Addresses: []netip.Addr{netip.MustParseAddr("10.1.1.3"), netip.MustParseAddr("fd00:1::3")}}))
-	const want = `{"cniVersion":"1.0.0","interfaces":[{"name":"poda","mac":"02:ca:00:00:00:01"},` +
-		`{"name":"eth0","mac":"02:ca:e6:74:09:c7","sandbox":"/run/netns/x"}],` +
-		`"ips":[{"interface":1,"address":"10.1.1.3/32","gateway":"169.254.1.1"},{"interface":1,"address":"fd00:1::3/128","gateway":"fe80::1"}],` +
+	const want = `{"cniVersion":"1.0.0","interfaces":[{"mac":"02:ca:00:00:00:01","name":"poda"},` +
+		`{"mac":"02:ca:e6:74:09:c7","name":"eth0","sandbox":"/run/netns/x"}],` +
+		`"ips":[{"address":"10.1.1.3/32","gateway":"169.254.1.1","interface":1},{"address":"fd00:1::3/128","gateway":"fe80::1","interface":1}],` +
 		`"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"},{"dst":"::/0","gw":"fe80::1"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("result\n%s, %v, want\n%s", got, err, want)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"reflect"
 	"time"
 
 	"go.fd.io/govpp"
 	"go.fd.io/govpp/api"
 	af_packet "go.fd.io/govpp/binapi/af_packet"
-	"go.fd.io/govpp/binapi/ethernet_types"
 	"go.fd.io/govpp/binapi/fib_types"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -75,22 +75,33 @@ func (v *vpp) close() {
 	v.Disconnect()
 }
 
-// makeGateway makes the interface whose addresses VPP has at the links of pods.
-func (v *vpp) makeGateway(addresses []netip.Addr) error {
-	if _, have := v.have[gateway]; have {
-		return nil
+// do sends a request and reads its reply. Each reply of VPP has a field Retval.
+func (v *vpp) do(about string, request, reply api.Message) error {
+	err := v.Invoke(v.ctx, request, reply)
+	if err == nil {
+		err = api.RetvalToVPPApiError(int32(reflect.ValueOf(reply).Elem().FieldByName("Retval").Int()))
 	}
-	made, err := interfaces.NewServiceClient(v).CreateLoopbackInstance(v.ctx, &interfaces.CreateLoopbackInstance{IsSpecified: true})
 	if err != nil {
-		return fmt.Errorf("make %s in VPP: %w", gateway, err)
+		return fmt.Errorf("%s: %w", about, err)
+	}
+	return nil
+}
+
+// makeGateway makes the interface with the addresses that VPP has at the links of pods.
+func (v *vpp) makeGateway(addresses []netip.Addr) error {
+	if _, have := v.have[gateway]; !have {
+		made := new(interfaces.CreateLoopbackInstanceReply)
+		if err := v.do("make "+gateway+" in VPP", &interfaces.CreateLoopbackInstance{IsSpecified: true}, made); err != nil {
+			return err
+		}
+		v.have[gateway] = made.SwIfIndex
 	}
 	for _, a := range addresses {
-		if err := v.address(made.SwIfIndex, single(a)); err != nil {
+		if err := v.address(v.have[gateway], single(a)); err != nil {
 			return err
 		}
 	}
-	v.have[gateway] = made.SwIfIndex
-	return v.up(made.SwIfIndex)
+	return v.up(v.have[gateway])
 }
 
 // take gives VPP a link of the kernel as its interface and returns its index.
@@ -98,18 +109,20 @@ func (v *vpp) take(link string, mac [6]byte) (interface_types.InterfaceIndex, er
 	if index, have := v.have["host-"+link]; have {
 		return index, nil
 	}
-	made, err := af_packet.NewServiceClient(v).AfPacketCreateV3(v.ctx, &af_packet.AfPacketCreateV3{
+	made := new(af_packet.AfPacketCreateV3Reply)
+	err := v.do("give VPP the link "+link, &af_packet.AfPacketCreateV3{
 		Mode: af_packet.AF_PACKET_API_MODE_ETHERNET, HwAddr: mac, HostIfName: link, NumRxQueues: 1, NumTxQueues: 1,
 		Flags: af_packet.AF_PACKET_API_FLAG_QDISC_BYPASS | af_packet.AF_PACKET_API_FLAG_CKSUM_GSO,
-	})
+	}, made)
 	if err != nil {
-		return 0, fmt.Errorf("give VPP the link %s: %w", link, err)
+		return 0, err
 	}
 	v.have["host-"+link] = made.SwIfIndex
 	return made.SwIfIndex, v.up(made.SwIfIndex)
 }
 
-// attach gives VPP the link, behind which the addresses are. What VPP has already is set again.
+// attach gives VPP the link, behind which the addresses are. A link that VPP has already is
+// configured once more.
 func (v *vpp) attach(link string, addresses []netip.Addr) error {
 	lender, have := v.have[gateway]
 	if !have {
@@ -119,13 +132,16 @@ func (v *vpp) attach(link string, addresses []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if _, err := interfaces.NewServiceClient(v).SwInterfaceSetUnnumbered(v.ctx, &interfaces.SwInterfaceSetUnnumbered{SwIfIndex: lender, UnnumberedSwIfIndex: index, IsAdd: true}); err != nil {
-		return fmt.Errorf("let VPP work with IP at %s: %w", link, err)
+	borrow := &interfaces.SwInterfaceSetUnnumbered{SwIfIndex: lender, UnnumberedSwIfIndex: index, IsAdd: true}
+	if err := v.do("let VPP work with IP at "+link, borrow, new(interfaces.SwInterfaceSetUnnumberedReply)); err != nil {
+		return err
 	}
 	for _, a := range addresses {
-		neighbour := ip_neighbor.IPNeighbor{SwIfIndex: index, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: ethernet_types.MacAddress(macOf(link)), IPAddress: wire(a)}
-		if _, err := ip_neighbor.NewServiceClient(v).IPNeighborAddDel(v.ctx, &ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: neighbour}); err != nil {
-			return fmt.Errorf("name the neighbour %s of VPP: %w", a, err)
+		known := &ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: ip_neighbor.IPNeighbor{
+			SwIfIndex: index, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: macOf(link), IPAddress: wire(a),
+		}}
+		if err := v.do("name the neighbour "+a.String()+" of VPP", known, new(ip_neighbor.IPNeighborAddDelReply)); err != nil {
+			return err
 		}
 		if err := v.route(single(a), a, index, true); err != nil {
 			return err
@@ -145,10 +161,7 @@ func (v *vpp) detach(link string, addresses []netip.Addr) error {
 			return err
 		}
 	}
-	if _, err := af_packet.NewServiceClient(v).AfPacketDelete(v.ctx, &af_packet.AfPacketDelete{HostIfName: link}); err != nil {
-		return fmt.Errorf("take the link %s away from VPP: %w", link, err)
-	}
-	return nil
+	return v.do("take the link "+link+" away from VPP", &af_packet.AfPacketDelete{HostIfName: link}, new(af_packet.AfPacketDeleteReply))
 }
 
 // route adds the only path to a network, or removes it.
@@ -158,28 +171,26 @@ func (v *vpp) route(to netip.Prefix, via netip.Addr, index interface_types.Inter
 		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
 	}
 	route := vppip.IPRoute{Prefix: ip_types.Prefix{Address: wire(to.Masked().Addr()), Len: uint8(to.Bits())}, Paths: []fib_types.FibPath{path}}
-	if _, err := vppip.NewServiceClient(v).IPRouteAddDel(v.ctx, &vppip.IPRouteAddDel{IsAdd: add, Route: route}); err != nil {
-		return fmt.Errorf("route of VPP to %s via %s: %w", to, via, err)
-	}
-	return nil
+	return v.do(fmt.Sprintf("route of VPP to %s via %s", to, via), &vppip.IPRouteAddDel{IsAdd: add, Route: route}, new(vppip.IPRouteAddDelReply))
 }
 
 // address gives an interface an address that it may have already.
 func (v *vpp) address(index interface_types.InterfaceIndex, address netip.Prefix) error {
-	request := &interfaces.SwInterfaceAddDelAddress{SwIfIndex: index, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Address: wire(address.Addr()), Len: uint8(address.Bits())}}
-	if _, err := interfaces.NewServiceClient(v).SwInterfaceAddDelAddress(v.ctx, request); err != nil && !errors.Is(err, api.ADDRESS_IN_USE) {
-		return fmt.Errorf("give VPP the address %s: %w", address, err)
+	request := &interfaces.SwInterfaceAddDelAddress{
+		SwIfIndex: index, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Address: wire(address.Addr()), Len: uint8(address.Bits())},
 	}
-	return nil
+	err := v.do("give VPP the address "+address.String(), request, new(interfaces.SwInterfaceAddDelAddressReply))
+	// 25.10 answers the first one for IPv4 and the second one for IPv6.
+	if errors.Is(err, api.ADDRESS_IN_USE) || errors.Is(err, api.DUPLICATE_IF_ADDRESS) {
+		return nil
+	}
+	return err
 }
 
 // up sets an interface up.
 func (v *vpp) up(index interface_types.InterfaceIndex) error {
 	request := &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP}
-	if _, err := interfaces.NewServiceClient(v).SwInterfaceSetFlags(v.ctx, request); err != nil {
-		return fmt.Errorf("set interface %d of VPP up: %w", index, err)
-	}
-	return nil
+	return v.do(fmt.Sprintf("set interface %d of VPP up", index), request, new(interfaces.SwInterfaceSetFlagsReply))
 }
 
 // wire is an address in messages of VPP.

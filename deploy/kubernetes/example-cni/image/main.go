@@ -1,6 +1,6 @@
 // Command image builds the image of the example CNI: the program example-cni, VPP with the plugins
-// that services need, and ip(8), with the libraries of each. VPP is that of Debian packages, or one
-// that is installed; the rest is that of this machine:
+// that services need, and ip(8), with the libraries of each. VPP comes from Debian packages or from
+// this machine, the rest from this machine:
 //
 //	go run ./deploy/kubernetes/example-cni/image -packages vpp.deb,libvppinfra.deb,...
 //	go run ./deploy/kubernetes/example-cni/image -vpp /usr/bin/vpp
@@ -94,8 +94,8 @@ func run(ctx context.Context, arguments []string) error {
 	return errors.Join(oci.Write(out, *name, []oci.Image{image}), out.Close())
 }
 
-// collect finds what the image has of this machine, and of the packages that are unpacked in root:
-// paths in the image, and the files.
+// collect finds the files of this machine, and of the packages that are unpacked in root, by their
+// paths in the image.
 func collect(ctx context.Context, root, vpp, dir string) (map[string]string, error) {
 	ip, err := exec.LookPath("ip")
 	if err != nil {
