@@ -8,5 +8,5 @@
 // them).
 //
 // TestExampleCNI has a cluster of its own, with a real VPP as a DaemonSet on each node and the CNI
-// plugin of deploy/kubernetes/example-cni. No packet of its pods meets the kernel of a node.
+// plugin of deploy/kubernetes/example-cni. The kernel of a node forwards no packet of its pods.
 package daemonset
