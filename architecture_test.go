@@ -36,7 +36,7 @@ var owners = map[string][]string{
 	"go.etcd.io":                        {"cluster"},
 	// who wires hands the client over
 	"go.etcd.io/etcd/client/v3":         {"cluster", "bootstrap"},
-	"go.fd.io/govpp":                    {"vpp"},
+	"go.fd.io/govpp":                    {"vpp", "deploy"}, // the example CNI
 	"go.uber.org/zap":                   {"cluster"},
 	"golang.org/x/net/dns":              {"kube"},
 	"google.golang.org/grpc":            {"cluster"}, // options of etcd's connection

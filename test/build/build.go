@@ -161,6 +161,17 @@ func Image(ctx context.Context, archive, name string) error {
 	return nil
 }
 
+// ExampleVPP builds the image of the example CNI with a VPP and the plugins in a directory, under
+// the name of the manifests, into an OCI archive, as its README does.
+func ExampleVPP(ctx context.Context, archive, vpp, plugins string) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/kubernetes/example-cni/image", "-o", archive, "-vpp", vpp, "-plugins", plugins)
+	cmd.Dir = root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build image of VPP: %w\n%s", err, out)
+	}
+	return nil
+}
+
 // Static builds a package of the module test, as a program that needs no library, into the file.
 func Static(ctx context.Context, file, path string) error {
 	return run(ctx, filepath.Join(root(), "test"), "-ldflags", "-s -w", "-o", file, path)

@@ -57,8 +57,8 @@ func Start(t testing.TB, bin string) *Plane {
 }
 
 // StartForNodes is Start for kubelets: pods get tokens of service accounts, and the API server
-// connects to nodes through the proxy at EgressSocket.
-func StartForNodes(t testing.TB, bin string) *Plane {
+// connects to nodes through the proxy at EgressSocket. More flags of the API server may follow.
+func StartForNodes(t testing.TB, bin string, more ...string) *Plane {
 	t.Helper()
 	p := prepare(t, bin)
 	egress := p.file("egress.yaml")
@@ -69,6 +69,7 @@ func StartForNodes(t testing.TB, bin string) *Plane {
 		"--disable-admission-plugins=TaintNodesByCondition", "--egress-selector-config-file=" + egress,
 		"--kubelet-client-certificate=" + p.Certificate(), "--kubelet-client-key=" + p.file("api.key"),
 	}
+	p.flags = append(p.flags, more...)
 	p.start()
 	return p
 }

@@ -25,8 +25,13 @@ images: [{name: troupe.dev/troupe, newName: troupe.test/troupe, newTag: "1"}]
 // test, the address of the API server and the networks of the cluster.
 func (c *cluster) apply(directory, apiServer string) {
 	c.Helper()
-	dir := manifests.Copy(c.T, apiServer, controlplane.ServiceCIDR)
-	if err := os.Mkdir(filepath.Join(dir, "test"), 0o700); err != nil {
+	c.applyCopy(manifests.Copy(c.T, apiServer, controlplane.ServiceCIDR), directory)
+}
+
+// applyCopy does it for a copy of deploy/kubernetes that has been edited.
+func (c *cluster) applyCopy(dir, directory string) {
+	c.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "test"), 0o700); err != nil {
 		c.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "test", "kustomization.yaml"), []byte(strings.Replace(patched, "%", directory, 1)), 0o600); err != nil {

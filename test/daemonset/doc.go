@@ -6,4 +6,7 @@
 // simulated VPP; that with packets takes a real one. What VPP holds is asked of the simulator
 // (number of changes and of rows) and of the agent (rows of a service, as it has read or written
 // them).
+//
+// TestExampleCNI has a cluster of its own, with a real VPP as a DaemonSet on each node and the CNI
+// plugin of deploy/kubernetes/example-cni. The kernel of a node forwards no packet of its pods.
 package daemonset

@@ -21,6 +21,7 @@ plugins { %s
   plugin default { disable }
   plugin nat_plugin.so { enable }
   plugin acl_plugin.so { enable }
+  plugin cnat_plugin.so { enable }
   plugin af_packet_plugin.so { enable }
 }
 `

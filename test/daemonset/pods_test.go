@@ -58,11 +58,16 @@ func realPods(c *cluster) {
 	}
 }
 
-// inside runs a command in the pod of the agent of a node through the API server and the kubelet,
-// as kubectl exec does.
+// inside runs a command in the pod of the agent of a node.
 func (c *cluster) inside(on int, command ...string) (string, error) {
 	c.Helper()
-	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(c.rolledOut()[on].Name).SubResource("exec").
+	return c.exec(namespace, c.rolledOut()[on].Name, command...)
+}
+
+// exec runs a command in a pod through the API server and the kubelet, as kubectl exec does.
+func (c *cluster) exec(namespace, pod string, command ...string) (string, error) {
+	c.Helper()
+	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(c.AdminConfig(), http.MethodGet, request.URL().String())
 	if err != nil {
@@ -90,8 +95,8 @@ func (c *cluster) service(name string) string {
 }
 
 // runPod runs a pod app=APP that answers with its name, waits until it does, and returns its
-// address.
-func (c *cluster) runPod(app, name string, on int) (address string) {
+// address. More arguments of the program may follow.
+func (c *cluster) runPod(app, name string, on int, more ...string) (address string) {
 	c.Helper()
 	pods := c.Admin.CoreV1().Pods("shop")
 	grace := int64(1)
@@ -101,7 +106,7 @@ func (c *cluster) runPod(app, name string, on int) (address string) {
 			Spec: corev1.PodSpec{
 				NodeName: c.nodes[on].Name, TerminationGracePeriodSeconds: &grace,
 				Containers: []corev1.Container{{
-					Name: "c", Image: node.PodImage, Args: []string{":8080"}, ImagePullPolicy: corev1.PullNever,
+					Name: "c", Image: node.PodImage, Args: append([]string{":8080"}, more...), ImagePullPolicy: corev1.PullNever,
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}}},
 				}},
 			},

@@ -88,7 +88,7 @@ func TestDryRun(t *testing.T) {
 		t.Fatalf("overlays %v, %v: want %d", overlays, err, len(directories)-1)
 	}
 	namespaced := map[string]bool{}
-	for _, name := range append(slices.Clone(directories), "connector") {
+	for _, name := range append(slices.Clone(directories), "connector", "example-cni") {
 		for _, object := range manifests.Render(t, filepath.Join(dir, name)) {
 			if object.GetKind() == "Namespace" && !namespaced[object.GetName()] {
 				// the others need it, also in a dry run

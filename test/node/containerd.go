@@ -34,8 +34,8 @@ disabled_plugins = ['io.containerd.nri.v1.nri', 'io.containerd.snapshotter.v1.er
   disable_apparmor = true
   restrict_oom_score_adj = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
-    bin_dirs = ['%[1]s']
-    conf_dir = '/run/cni'
+    bin_dirs = ['/opt/cni/bin', '%[1]s']
+    conf_dir = '/etc/cni/net.d'
   [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
     runtime_type = 'io.containerd.runc.v2'
     [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
@@ -58,9 +58,11 @@ func (n *Node) StartContainerd() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.Do("mkdir", "-p", "/run/cni", "/run/containerd")
+	n.Do("mkdir", "-p", "/etc/cni/net.d", "/run/containerd")
 	n.Write("/run/containerd/config.toml", fmt.Sprintf(containerdConfig, n.containerdDir, PodImage, runc))
-	n.Write("/run/cni/pods.conflist", fmt.Sprintf(network, n.Pods))
+	if !n.bare {
+		n.Write("/etc/cni/net.d/pods.conflist", fmt.Sprintf(network, n.Pods))
+	}
 	n.containerd = n.Spawn(filepath.Join(n.containerdDir, "containerd"), "-c", "/run/containerd/config.toml")
 	controlplane.Eventually(n.t, "containerd of "+n.Name+" answers", func() string {
 		if n.containerd.Ended() {

@@ -87,10 +87,13 @@ func (n *Node) within(f func()) error {
 }
 
 // Dial connects to a TCP address from the network of the node.
-func (n *Node) Dial(address string) (net.Conn, error) {
+func (n *Node) Dial(address string) (net.Conn, error) { return n.DialNetwork("tcp", address) }
+
+// DialNetwork connects by "tcp" or "udp".
+func (n *Node) DialNetwork(network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	return n.dial(ctx, "tcp", address)
+	return n.dial(ctx, network, address)
 }
 
 // Client sends requests from the network of the node, each on a connection of its own.

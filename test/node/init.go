@@ -48,7 +48,7 @@ func prepare(dir string) error {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
 	values := filepath.Join(dir, "sysctl")
-	for _, place := range []string{"/run", "/var/lib", "/var/log", "/dev/shm", values} {
+	for _, place := range []string{"/run", "/var/lib", "/var/log", "/dev/shm", "/etc/cni", "/opt/cni", values} {
 		if err := os.MkdirAll(place, 0o755); err != nil {
 			return err
 		}

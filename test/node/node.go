@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -27,6 +28,7 @@ type Node struct {
 
 	t                         testing.TB
 	plane                     *controlplane.Plane
+	bare                      bool   // without a network for pods
 	dir                       string // for files of this node, on the machine
 	group                     string // its cgroup
 	pid                       int    // of its first process
@@ -55,6 +57,23 @@ func Missing() string {
 // with the test.
 func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 	t.Helper()
+	nodes := start(t, plane, false, images)
+	for _, n := range nodes {
+		n.WaitReady(n.Pods)
+	}
+	return nodes
+}
+
+// StartBare is Start for nodes without a network for pods. They have no range of pods yet, and are
+// Ready only after a CNI plugin has been installed (see WaitReady).
+func StartBare(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
+	t.Helper()
+	return start(t, plane, true, images)
+}
+
+// start starts the nodes.
+func start(t testing.TB, plane *controlplane.Plane, bare bool, images []string) []*Node {
+	t.Helper()
 	removeAbandoned()
 	kubeletDir, containerdDir, err := build.Node(t.Context(), t.Logf)
 	if err != nil {
@@ -66,12 +85,12 @@ func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 		n := &Node{
 			Name: fmt.Sprintf("node%d", i+1), Address: netip.AddrFrom4([4]byte{172, 31, 250, byte(i + 1)}),
 			Pods: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i + 1), 0}), 24),
-			t:    t, plane: plane, kubeletDir: kubeletDir, containerdDir: containerdDir,
+			t:    t, plane: plane, bare: bare, kubeletDir: kubeletDir, containerdDir: containerdDir,
 		}
 		n.begin()
 		nodes = append(nodes, n)
 	}
-	link(t, nodes[0], nodes[1])
+	link(nodes[0], nodes[1])
 	serveEgress(t, plane.EgressSocket(), nodes)
 	for _, n := range nodes {
 		n.forward(plane.Address())
@@ -81,10 +100,29 @@ func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 		}
 		n.StartKubelet()
 	}
-	for _, n := range nodes {
-		n.wait()
-	}
 	return nodes
+}
+
+// Machine starts a machine that is not a node: a network without Kubernetes. It ends with the test.
+func Machine(t testing.TB, name string) *Node {
+	t.Helper()
+	n := &Node{Name: name, t: t}
+	n.begin()
+	return n
+}
+
+// Connect joins a device of one node to a device of another by a link; both are down.
+func Connect(a *Node, device string, b *Node, other string) {
+	a.t.Helper()
+	const moving = "moving0"
+	a.Do("ip", "link", "add", device, "type", "veth", "peer", "name", moving)
+	// The names of namespaces are pids in the pid namespace of the command; that of the machine
+	// knows both.
+	out, err := exec.Command("nsenter", "-t", fmt.Sprint(a.pid), "-n", "--", "ip", "link", "set", moving, "netns", fmt.Sprint(b.pid)).CombinedOutput()
+	if err != nil {
+		a.t.Fatalf("move link to %s: %v: %s", b.Name, err, out)
+	}
+	b.Do("ip", "link", "set", moving, "name", other)
 }
 
 // begin makes the namespaces and the cgroup.
@@ -125,30 +163,28 @@ func (n *Node) begin() {
 }
 
 // link makes the link between two nodes; each is the router of the other one's pods.
-func link(t testing.TB, a, b *Node) {
-	t.Helper()
-	a.Do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
-	// The names of namespaces are pids in the pid namespace of the command; that of the machine
-	// knows both.
-	out, err := exec.Command("nsenter", "-t", fmt.Sprint(a.pid), "-n", "--", "ip", "link", "set", "eth1", "netns", fmt.Sprint(b.pid)).CombinedOutput()
-	if err != nil {
-		t.Fatalf("move link to %s: %v: %s", b.Name, err, out)
-	}
-	b.Do("ip", "link", "set", "eth1", "name", "eth0")
+func link(a, b *Node) {
+	a.t.Helper()
+	Connect(a, "eth0", b, "eth0")
 	for _, pair := range [][2]*Node{{a, b}, {b, a}} {
 		n, other := pair[0], pair[1]
 		n.Do("ip", "address", "add", n.Address.String()+"/24", "dev", "eth0")
 		n.Do("ip", "link", "set", "eth0", "up")
-		n.Do("ip", "route", "add", other.Pods.String(), "via", other.Address.String())
+		if !n.bare {
+			n.Do("ip", "route", "add", other.Pods.String(), "via", other.Address.String())
+		}
 		n.Do("ip", "route", "add", "default", "via", other.Address.String())
 		n.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
 	}
 }
 
-// wait gives the node its range of pods and waits until it is Ready.
-func (n *Node) wait() {
+// WaitReady gives the node its ranges of pods, at most one per family, and waits until it is Ready.
+func (n *Node) WaitReady(ranges ...netip.Prefix) {
 	n.t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"podCIDR":"%s","podCIDRs":["%[1]s"]}}`, n.Pods)
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podCIDR": ranges[0], "podCIDRs": ranges}})
+	if err != nil {
+		n.t.Fatal(err)
+	}
 	given := false
 	controlplane.Eventually(n.t, n.Name+" Ready", func() string {
 		if n.kubelet.Ended() {

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"reflect"
+	"time"
+
+	"go.fd.io/govpp"
+	"go.fd.io/govpp/api"
+	af_packet "go.fd.io/govpp/binapi/af_packet"
+	"go.fd.io/govpp/binapi/fib_types"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	vppip "go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_neighbor"
+	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/core"
+)
+
+const (
+	apiSocket = "/run/vpp/api.sock"
+	gateway   = "loop0" // the interface with the address of VPP
+	// answerTime is the longest time that VPP may take for all that one caller asks.
+	answerTime = 20 * time.Second
+)
+
+// vpp is a connection to VPP.
+type vpp struct {
+	*core.Connection
+	ctx    context.Context
+	cancel context.CancelFunc
+	have   map[string]interface_types.InterfaceIndex // interfaces by name
+}
+
+// connect connects to VPP and reads which interfaces it has.
+func connect() (*vpp, error) {
+	connection, err := govpp.Connect(apiSocket)
+	if err != nil {
+		return nil, fmt.Errorf("connect to VPP at %s: %w", apiSocket, err)
+	}
+	v := &vpp{Connection: connection}
+	if err := v.read(); err != nil {
+		v.close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// read reads which interfaces VPP has, and starts a new answerTime.
+func (v *vpp) read() error {
+	if v.cancel != nil {
+		v.cancel()
+	}
+	v.ctx, v.cancel = context.WithTimeout(context.Background(), answerTime)
+	v.have = map[string]interface_types.InterfaceIndex{}
+	stream, err := interfaces.NewServiceClient(v).SwInterfaceDump(v.ctx, &interfaces.SwInterfaceDump{})
+	for err == nil {
+		var one *interfaces.SwInterfaceDetails
+		if one, err = stream.Recv(); err == nil {
+			v.have[one.InterfaceName] = one.SwIfIndex
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("list interfaces of VPP: %w", err)
+	}
+	return nil
+}
+
+func (v *vpp) close() {
+	v.cancel()
+	v.Disconnect()
+}
+
+// do sends a request and reads its reply. Each reply of VPP has a field Retval.
+func (v *vpp) do(about string, request, reply api.Message) error {
+	err := v.Invoke(v.ctx, request, reply)
+	if err == nil {
+		err = api.RetvalToVPPApiError(int32(reflect.ValueOf(reply).Elem().FieldByName("Retval").Int()))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", about, err)
+	}
+	return nil
+}
+
+// makeGateway makes the interface with the addresses that VPP has at the links of pods.
+func (v *vpp) makeGateway(addresses []netip.Addr) error {
+	if _, have := v.have[gateway]; !have {
+		made := new(interfaces.CreateLoopbackInstanceReply)
+		if err := v.do("make "+gateway+" in VPP", &interfaces.CreateLoopbackInstance{IsSpecified: true}, made); err != nil {
+			return err
+		}
+		v.have[gateway] = made.SwIfIndex
+	}
+	for _, a := range addresses {
+		if err := v.address(v.have[gateway], single(a)); err != nil {
+			return err
+		}
+	}
+	return v.up(v.have[gateway])
+}
+
+// take gives VPP a link of the kernel as its interface and returns its index.
+func (v *vpp) take(link string, mac [6]byte) (interface_types.InterfaceIndex, error) {
+	if index, have := v.have["host-"+link]; have {
+		return index, nil
+	}
+	made := new(af_packet.AfPacketCreateV3Reply)
+	err := v.do("give VPP the link "+link, &af_packet.AfPacketCreateV3{
+		Mode: af_packet.AF_PACKET_API_MODE_ETHERNET, HwAddr: mac, HostIfName: link, NumRxQueues: 1, NumTxQueues: 1,
+		Flags: af_packet.AF_PACKET_API_FLAG_QDISC_BYPASS | af_packet.AF_PACKET_API_FLAG_CKSUM_GSO,
+	}, made)
+	if err != nil {
+		return 0, err
+	}
+	v.have["host-"+link] = made.SwIfIndex
+	return made.SwIfIndex, v.up(made.SwIfIndex)
+}
+
+// attach gives VPP the link, behind which the addresses are. A link that VPP has already is
+// configured once more.
+func (v *vpp) attach(link string, addresses []netip.Addr) error {
+	lender, have := v.have[gateway]
+	if !have {
+		return fmt.Errorf("VPP has no %s yet: the node process makes it", gateway)
+	}
+	index, err := v.take(link, vppMAC)
+	if err != nil {
+		return err
+	}
+	borrow := &interfaces.SwInterfaceSetUnnumbered{SwIfIndex: lender, UnnumberedSwIfIndex: index, IsAdd: true}
+	if err := v.do("let VPP work with IP at "+link, borrow, new(interfaces.SwInterfaceSetUnnumberedReply)); err != nil {
+		return err
+	}
+	for _, a := range addresses {
+		known := &ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: ip_neighbor.IPNeighbor{
+			SwIfIndex: index, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: macOf(link), IPAddress: wire(a),
+		}}
+		if err := v.do("name the neighbour "+a.String()+" of VPP", known, new(ip_neighbor.IPNeighborAddDelReply)); err != nil {
+			return err
+		}
+		if err := v.route(single(a), a, index, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// detach takes a link and the routes to it away from VPP.
+func (v *vpp) detach(link string, addresses []netip.Addr) error {
+	index, have := v.have["host-"+link]
+	if !have {
+		return nil
+	}
+	for _, a := range addresses {
+		if err := v.route(single(a), a, index, false); err != nil {
+			return err
+		}
+	}
+	return v.do("take the link "+link+" away from VPP", &af_packet.AfPacketDelete{HostIfName: link}, new(af_packet.AfPacketDeleteReply))
+}
+
+// route adds the only path to a network, or removes it.
+func (v *vpp) route(to netip.Prefix, via netip.Addr, index interface_types.InterfaceIndex, add bool) error {
+	path := fib_types.FibPath{SwIfIndex: uint32(index), Weight: 1, Nh: fib_types.FibPathNh{Address: wire(via).Un}}
+	if via.Is6() {
+		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
+	}
+	route := vppip.IPRoute{Prefix: ip_types.Prefix{Address: wire(to.Masked().Addr()), Len: uint8(to.Bits())}, Paths: []fib_types.FibPath{path}}
+	return v.do(fmt.Sprintf("route of VPP to %s via %s", to, via), &vppip.IPRouteAddDel{IsAdd: add, Route: route}, new(vppip.IPRouteAddDelReply))
+}
+
+// address gives an interface an address that it may have already.
+func (v *vpp) address(index interface_types.InterfaceIndex, address netip.Prefix) error {
+	request := &interfaces.SwInterfaceAddDelAddress{
+		SwIfIndex: index, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Address: wire(address.Addr()), Len: uint8(address.Bits())},
+	}
+	err := v.do("give VPP the address "+address.String(), request, new(interfaces.SwInterfaceAddDelAddressReply))
+	// 25.10 answers the first one for IPv4 and the second one for IPv6.
+	if errors.Is(err, api.ADDRESS_IN_USE) || errors.Is(err, api.DUPLICATE_IF_ADDRESS) {
+		return nil
+	}
+	return err
+}
+
+// up sets an interface up.
+func (v *vpp) up(index interface_types.InterfaceIndex) error {
+	request := &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP}
+	return v.do(fmt.Sprintf("set interface %d of VPP up", index), request, new(interfaces.SwInterfaceSetFlagsReply))
+}
+
+// wire is an address in messages of VPP.
+func wire(a netip.Addr) ip_types.Address { return ip_types.NewAddress(a.AsSlice()) }
