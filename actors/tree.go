@@ -45,18 +45,19 @@ func (d *Deps) usesNAT44() bool { return d.CNAT == nil || !d.CNAT.IPv4 }
 
 // renderer is one renderer.
 type renderer struct {
-	render.Kind
-	actor  func(*render.Config) runtime.Behaviour
-	dryRun func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
+	name       string
+	givesRoles bool
+	actor      func(*render.Config) runtime.Behaviour
+	dryRun     func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
 }
 
 // adapted is the renderer of an adapter.
-func adapted[K render.Key, C any](adapter func(C) render.Adapter[K], config C) renderer {
+func adapted[K render.Key, C any](of func(C) render.Renderer[K], config C) renderer {
 	return renderer{
-		adapter(config).Kind(),
-		func(driver *render.Config) runtime.Behaviour { return render.New(driver, adapter(config)) },
+		of(config).Name, of(config).GivesRoles(),
+		func(driver *render.Config) runtime.Behaviour { return render.New(driver, of(config)) },
 		func(begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
-			return render.DryRun(adapter(config), begin, views)
+			return render.DryRun(of(config), begin, views)
 		},
 	}
 }
@@ -75,14 +76,14 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 // Renderers are the names of the renderers, in the order of the tree. A service is in sync when it
 // is in each of them.
 func (d *Deps) Renderers() []string {
-	return names(d.renderers(), func(render.Kind) bool { return true })
+	return names(d.renderers(), func(renderer) bool { return true })
 }
 
-// names are the names of the renderers that are of some kind.
-func names(all []renderer, of func(render.Kind) bool) (names []string) {
+// names are the names of some renderers.
+func names(all []renderer, of func(renderer) bool) (names []string) {
 	for _, r := range all {
-		if of(r.Kind) {
-			names = append(names, r.Name)
+		if of(r) {
+			names = append(names, r.name)
 		}
 	}
 	return names
@@ -111,7 +112,7 @@ func Tree(d *Deps) runtime.Spec {
 		t.child("interfaces", "interfaces", runtime.ReactResync, func() runtime.Behaviour { return interfaces.New(t.interfaces) }),
 	}
 	for _, r := range d.renderers() {
-		dataplane = append(dataplane, t.child(r.Name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
+		dataplane = append(dataplane, t.child(r.name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
 	dataplane = append(dataplane, t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }))
 	upkeep := []runtime.Child{
@@ -167,9 +168,8 @@ func newTree(d *Deps) *tree {
 	if attachments == nil {
 		attachments = &interfaces.MemoryStore{}
 	}
-	all := d.renderers()
-	t := &tree{Deps: d, names: names(all, func(render.Kind) bool { return true })}
-	roleGivers := names(all, func(k render.Kind) bool { return k.GivesRoles })
+	t := &tree{Deps: d, names: d.Renderers()}
+	roleGivers := names(d.renderers(), func(r renderer) bool { return r.givesRoles })
 	t.renderer = &render.Config{
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
 		HeapReserve: d.HeapReserve,

@@ -24,8 +24,8 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"a crashed service does not ask for its spec", "actors/desired/service.go",
-		"	s.pull(c) // a message that came before this incarnation may be lost with the one that was handling it\n",
-		"",
+		"	s.pull(c)\n	s.retryLater(c)\n",
+		"	s.retryLater(c)\n",
 	},
 	{
 		"a new spec does not end a quarantine", "actors/desired/specs.go",
@@ -89,8 +89,8 @@ var mutants = []mutant{
 	},
 	{
 		"rows of others are not seen", "actors/render/nat44/adapter.go",
-		"if _, foreign := a.have.Foreign[k.Key]; foreign {",
-		"if _, foreign := a.have.Foreign[k.Key]; foreign && k.part != row {",
+		"if what, foreign := a.have.Foreign[k.Key]; foreign {",
+		"if what, foreign := a.have.Foreign[k.Key]; foreign && k.part != row {",
 	},
 	{
 		"what VPP refused is not tried again", "actors/render/queue.go",
@@ -104,12 +104,12 @@ var mutants = []mutant{
 	},
 	{
 		"a change is not put into the work queue", "actors/render/barrier.go",
-		"		d.queue.touch(k, key)\n",
-		"		_ = k\n",
+		"	d.touched(key)\n",
+		"	d.adapter.News()\n",
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
-		"			if r.Err == nil {\n				done =",
+		"			if r.Err == nil && !r.Unknown {\n				done =",
 		"			if r.Err == nil || op.OnRow() {\n				done =",
 	},
 	{
@@ -204,8 +204,8 @@ var mutants = []mutant{
 	},
 	{
 		"translations of earlier runs stay", "actors/render/cnat/adapter.go",
-		"		if !a.Wanted(k) && a.held(k) != nil {\n",
-		"		if false {\n",
+		"			if held.Ours && !yield(k) {\n",
+		"			if false && held.Ours && !yield(k) {\n",
 	},
 	{
 		"the nodes of a replaced interface are believed to be there", "actors/render/cnat/adapter.go",

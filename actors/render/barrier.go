@@ -90,9 +90,10 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 		if first && s != nil { // a message that was late: what VPP holds may be newer
 			delete(d.subscribers, key)
-			d.changed(c, d.adapter.Plan(key, nil), nil)
+			d.adapter.Plan(key, nil)
+			d.changed(c)
 		}
-		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.kind.Name})
+		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.name})
 	}
 	if found < len(d.subscribers) {
 		d.forget(c, m)
@@ -102,7 +103,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 	switch {
 	case closes:
 		report.Event(c, &messages.Event{
-			Kind: "resync", Object: d.kind.Name, Method: messages.Method_METHOD_FULL_RESYNC,
+			Kind: "resync", Object: d.name, Method: messages.Method_METHOD_FULL_RESYNC,
 			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(d.awaited)),
 		})
 		if first {
@@ -139,7 +140,7 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 	switch {
 	case s == nil && m.GetView() == nil:
 		c.Send(c.PID(address.Service(key)), &messages.RenderAck{
-			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.kind.Name, State: messages.RenderState_RENDER_RETIRED,
+			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.name, State: messages.RenderState_RENDER_RETIRED,
 		})
 	case s != nil && s.hash == m.GetHash() && (s.view == nil) == (m.GetView() == nil):
 		if s.generation == m.GetGeneration() && d.owed[key] {
@@ -164,15 +165,13 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	}
 	s.generation, s.hash, s.view = generation, hash, view
 	before := d.adapter.Objects(key)
-	changed := d.adapter.Plan(key, view)
+	d.adapter.Plan(key, view)
 	concerned := map[string]bool{key: true}
 	for _, k := range slices.Concat(before, d.adapter.Objects(key)) {
 		// its owner may be another one although the same is wanted
 		d.concern(k, concerned)
 	}
-	for _, k := range changed {
-		d.queue.touch(k, key)
-	}
+	d.touched(key)
 	d.queue.leave(key, before)
 	if d.known && d.work == nil {
 		for _, k := range d.adapter.Objects(key) {
@@ -217,14 +216,14 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 // acknowledgement says what became of a service in VPP, as far as it is known.
 func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderAck {
 	ack := &messages.RenderAck{
-		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.kind.Name, State: messages.RenderState_RENDER_IN_SYNC,
+		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.name, State: messages.RenderState_RENDER_IN_SYNC,
 	}
 	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
 		// what became of each of very many objects is said once, when they are done
 		ack.State = messages.RenderState_RENDER_PENDING
 		return ack
 	}
-	left := d.queue.left(key) && d.adapter.Left(key)
+	left := d.queue.left(key)
 	switch {
 	case !d.known:
 		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -56,9 +57,9 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 	}
 	w := &work{session: d.link.GetSession(), began: c.Now()}
 	d.work = w
-	report.TookStep(c, d.kind.Name, report.StepKey, d.queue.retries(keys))
+	report.TookStep(c, d.name, report.StepKey, d.queue.retries(keys))
 	post, vpp := c.Post(), d.config.VPP
-	c.Go("apply", func(ctx context.Context) { post(&applied[K]{w, keys, todo.Apply(ctx, vpp)}) })
+	c.Go("apply", func(ctx context.Context) { post(&applied[K]{w, keys, todo(ctx, vpp)}) })
 }
 
 // settingsDone notes that the settings and roles of the present interface set are in VPP.
@@ -76,7 +77,8 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	if m.session != d.link.GetSession() || !d.known {
 		return // VPP was away meanwhile, everything is read again
 	}
-	services := d.adapter.Record(m.results)
+	d.adapter.Record(m.results)
+	changed, services := d.touched("")
 	if why := d.adapter.RolesRefused(); why != "" {
 		d.RefusedSet, d.RefusedWhy = d.set.GetGeneration(), why
 	}
@@ -92,6 +94,6 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		return
 	}
 	d.answerEach(c, services)
-	d.answerFor(c, m.keys)
+	d.answerFor(c, slices.Concat(changed, m.keys))
 	d.answerOwed(c)
 }

@@ -122,7 +122,7 @@ func (d *Driver[K]) unknown() string {
 
 // working says how much is to be done.
 func (d *Driver[K]) working() string {
-	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.kind.Noun, causeWork)
+	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.noun, causeWork)
 }
 
 // progress is the reach of work: as long as VPP comes to hold what is wanted, however much that is,
@@ -137,7 +137,7 @@ func (d *Driver[K]) progress() messages.Reach {
 // refusesAll reports whether VPP holds nothing of what services want of this renderer, which serves
 // their packets.
 func (d *Driver[K]) refusesAll() bool {
-	if !d.kind.GivesRoles {
+	if !d.givesRoles {
 		return false
 	}
 	for key := range d.subscribers {
@@ -158,5 +158,5 @@ func (d *Driver[K]) silent() string {
 // failures says what VPP refused.
 func (d *Driver[K]) failures() string {
 	k, err := d.queue.firstFailure()
-	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed)-d.queue.short, d.kind.Noun, causeFailed, k, err)
+	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed)-d.queue.short, d.noun, causeFailed, k, err)
 }

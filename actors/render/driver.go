@@ -57,8 +57,9 @@ type Driver[K Key] struct {
 	barrier
 	session
 	config      *Config
-	kind        Kind
-	adapter     Adapter[K]
+	name, noun  string // of the renderer, for its objects
+	adapter     *port[K]
+	givesRoles  bool
 	queue       *queue[K]
 	heap        heap.Reserve
 	subscribers map[string]*subscriber
@@ -84,14 +85,15 @@ type Driver[K Key] struct {
 type tick struct{}
 
 // New returns the actor of a renderer.
-func New[K Key](config *Config, adapter Adapter[K]) runtime.Behaviour {
-	kind := adapter.Kind()
+func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
+	adapter := newPort(r)
 	d := &Driver[K]{
-		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter), heap: heap.Reserve{Percent: config.HeapReserve},
+		Health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, adapter: adapter, givesRoles: r.GivesRoles(),
+		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
-		session: session{config: config, name: kind.Name, link: &messages.LinkState{}},
+		session: session{config: config, name: r.Name, link: &messages.LinkState{}},
 	}
-	if kind.GivesRoles {
+	if d.givesRoles {
 		d.Also = address.Interfaces
 	}
 	adapter.Bind(progress[K]{d.queue, &d.session})
@@ -115,7 +117,7 @@ func (p progress[K]) Read(reason string) { p.session.verify = reason }
 // Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for
 // what the renderer needs.
 func (d *Driver[K]) Start(c *runtime.Context) {
-	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.kind.Name})
+	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.name})
 	d.askSiblings(c)
 	d.Health.Start(c)
 	d.report(c)
@@ -125,12 +127,8 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 // askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their
 // state.
 func (d *Driver[K]) askSiblings(c *runtime.Context) {
-	asked := []string{address.Link, address.Interfaces}
-	if d.kind.External {
-		asked = append(asked, address.External)
-	}
-	for _, path := range asked {
-		c.Send(c.PID(path), &messages.Resync{Sibling: d.kind.Name, Incarnation: c.Incarnation()})
+	for _, path := range append([]string{address.Link, address.Interfaces}, d.adapter.Asks()...) {
+		c.Send(c.PID(path), &messages.Resync{Sibling: d.name, Incarnation: c.Incarnation()})
 	}
 }
 
@@ -177,11 +175,12 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	case *DiffQuery:
 		d.diff(c)
 		return
-	case *diffDone:
-		c.Send(m.to, m.page)
+	case *diffRead:
+		d.diffed(c, m)
 		return
 	default:
-		d.other(c, msg)
+		d.adapter.Handle(c, msg)
+		d.changed(c)
 	}
 	d.pump(c)
 	d.answerOwed(c)
@@ -189,23 +188,25 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	d.adapter.After(c, d.known)
 }
 
-// other gives a message to the adapter.
-func (d *Driver[K]) other(c *runtime.Context, msg any) {
-	handled, changed, services := d.adapter.Handle(c, msg)
-	if handled {
-		d.changed(c, changed, services)
+// touched puts the objects of which something else is wanted now into the queue, in the turns of a
+// service where no other wants them.
+func (d *Driver[K]) touched(by string) (changed []K, services []string) {
+	changed, services = d.adapter.News()
+	for _, k := range changed {
+		d.queue.touch(k, by)
 	}
+	return changed, services
 }
 
 // changed has objects looked at of which something else is wanted now, and acknowledges the
 // services that this concerns.
-func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) {
+func (d *Driver[K]) changed(c *runtime.Context) {
+	changed, services := d.touched("")
 	concerned := map[string]bool{}
 	for _, name := range services {
 		concerned[name] = true
 	}
 	for _, k := range changed {
-		d.queue.touch(k, "")
 		d.concern(k, concerned)
 	}
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
@@ -245,7 +246,8 @@ func (d *Driver[K]) surroundings(c *runtime.Context) {
 	if d.located() {
 		s.Set = d.set
 	}
-	d.changed(c, d.adapter.Surroundings(s), nil)
+	d.adapter.Surroundings(s)
+	d.changed(c)
 }
 
 // pump starts the next piece of work, if there is any and VPP is there.
@@ -259,8 +261,8 @@ func (d *Driver[K]) pump(c *runtime.Context) {
 		if d.phase() > d.swept {
 			d.sweep(c)
 		}
-		changed, services := d.adapter.Settle(d.phase())
-		d.changed(c, changed, services)
+		d.adapter.Settle(d.phase())
+		d.changed(c)
 		if d.heap.Due() && !d.queue.next.empty() {
 			d.startMemoryRead(c)
 			break

@@ -41,10 +41,11 @@ type DiffPage struct {
 	Err error
 }
 
-// diffDone brings the answer of a DiffQuery back to the actor.
-type diffDone struct {
-	to   *actor.PID
-	page *DiffPage
+// diffRead brings what was read for a DiffQuery back to the actor.
+type diffRead struct {
+	to      *actor.PID
+	reading any
+	err     error
 }
 
 // diff reads VPP in a goroutine; the renderer goes on meanwhile.
@@ -57,11 +58,20 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
 		return
 	}
-	changed, services := d.adapter.Settle(d.phase())
-	d.changed(c, changed, services)
-	compare, vpp, post := d.adapter.Diff(d.passed()), d.config.VPP, c.Post()
+	read, vpp, post := d.adapter.Reader(false), d.config.VPP, c.Post()
 	c.Go("diff", func(ctx context.Context) {
-		operations, err := compare(ctx, vpp)
-		post(&diffDone{to, &DiffPage{operations, err}})
+		reading, err := read(ctx, vpp)
+		post(&diffRead{to, reading, err})
 	})
+}
+
+// diffed compares what was read for a DiffQuery with what is wanted.
+func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
+	page := &DiffPage{Err: m.err}
+	if m.err == nil {
+		d.adapter.Settle(d.phase())
+		d.changed(c)
+		page.Operations = d.adapter.Diff(m.reading, d.passed())
+	}
+	c.Send(m.to, page)
 }

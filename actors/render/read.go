@@ -50,17 +50,16 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	}
 	d.readAccepted()
 	known := d.known
-	found := d.adapter.Adopt(m.reading, known, d.passed())
+	drifted, settings := d.adapter.Adopt(m.reading, known)
 	d.known, d.swept = true, Rendering
-	for _, k := range found.Changed {
-		d.queue.touch(k, "")
-	}
-	for _, k := range found.Drifted {
+	changed, services := d.touched("")
+	for _, k := range drifted {
 		if d.queue.failed[k] != nil { // what was refused because of it is worth another try at once
 			d.queue.touch(k, "")
 		}
 	}
-	differing := found.Differing
+	// what no service wants waits for the barrier
+	differing := d.adapter.differing(func(k K) bool { return d.passed() || d.adapter.Wanted(k) })
 	for _, left := range d.queue.leaving {
 		for k := range left {
 			if !d.queue.inSync(k) {
@@ -72,21 +71,21 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	d.queue.retry(c.Now())
 	differences := len(d.queue.dirty)
 	if known {
-		differences = len(found.Drifted) + found.Settings
+		differences = len(drifted) + settings
 		d.damaged = d.damaged || differences > 0
 		if differences > 0 {
-			d.config.Observer.Drifted(d.kind.Name, differences)
+			d.config.Observer.Drifted(d.name, differences)
 		}
 	} else {
 		d.full = m.began
 	}
 	if differences > 0 || m.reason != reasonDriftCheck {
 		report.Event(c, &messages.Event{
-			Kind: "resync", Object: d.kind.Name, Method: d.method(),
+			Kind: "resync", Object: d.name, Method: d.method(),
 			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.reason, d.adapter.Summary(), differences),
 		})
 	}
-	verified := &messages.Verified{Renderer: d.kind.Name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.began))}
+	verified := &messages.Verified{Renderer: d.name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.began))}
 	for _, path := range []string{address.Introspect, address.Audit} {
 		c.Send(c.PID(path), verified)
 	}
@@ -94,8 +93,8 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 		d.answerAll(c)
 		return
 	}
-	d.answerEach(c, slices.Concat(found.Services, slices.Collect(maps.Keys(d.queue.leaving))))
-	d.answerFor(c, slices.Concat(found.Changed, settled, found.Drifted))
+	d.answerEach(c, slices.Concat(services, slices.Collect(maps.Keys(d.queue.leaving))))
+	d.answerFor(c, slices.Concat(changed, settled, drifted))
 }
 
 // warned reports whether the adapter's warning has changed since the services were acknowledged.
@@ -111,7 +110,7 @@ func (d *Driver[K]) sweep(c *runtime.Context) {
 	d.swept = d.phase()
 	var leftovers []K
 	if d.passed() {
-		leftovers = d.adapter.Leftovers()
+		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) })
 		slices.SortFunc(leftovers, d.adapter.Compare)
 	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
@@ -120,8 +119,8 @@ func (d *Driver[K]) sweep(c *runtime.Context) {
 	if d.passed() && (!d.opened || len(leftovers) > 0) {
 		d.opened = true
 		report.Event(c, &messages.Event{
-			Kind: "resync", Object: d.kind.Name, Method: d.method(),
-			Text: fmt.Sprintf("every service has rendered; %d %s of earlier runs are not wanted any more", len(leftovers), d.kind.Noun),
+			Kind: "resync", Object: d.name, Method: d.method(),
+			Text: fmt.Sprintf("every service has rendered; %d %s of earlier runs are not wanted any more", len(leftovers), d.noun),
 		})
 	}
 }

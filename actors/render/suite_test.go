@@ -35,7 +35,7 @@ import (
 // subject is a renderer that the suite can be run with. All names of objects in the suite are
 // addresses 10.0.x.y.
 type subject struct {
-	kind render.Kind
+	kind
 	view func(key string, created int64, addresses ...string) *messages.ServiceView
 	// incarnation makes the actor; reading is called for each read.
 	incarnation func(config *render.Config, reading func(routine bool)) runtime.Behaviour
@@ -54,24 +54,21 @@ type subject struct {
 	occupy, release func(vpp *simulator.VPP, addr netip.Addr) error
 }
 
-// counted is an adapter of which reads are counted.
-type counted[K render.Key] struct {
-	render.Adapter[K]
-	reading func(routine bool)
+// kind is what the suite has to know of a renderer.
+type kind struct {
+	name, noun           string
+	givesRoles, external bool
 }
 
-func (a *counted[K]) Reader(known bool) func(context.Context, link.Caller) (any, error) {
-	read := a.Adapter.Reader(known)
-	return func(ctx context.Context, vpp link.Caller) (any, error) {
-		a.reading(link.IsRoutine(ctx))
-		return read(ctx, vpp)
-	}
+func kindOf[K render.Key](r render.Renderer[K]) kind {
+	_, external := r.Adapter.(render.Correspondent)
+	return kind{r.Name, r.Noun, r.GivesRoles(), external}
 }
 
-// incarnations has an adapter counted.
-func incarnations[K render.Key, C any](adapter func(C) render.Adapter[K], settings C) func(*render.Config, func(bool)) runtime.Behaviour {
+// incarnations has the reads of a renderer counted.
+func incarnations[K render.Key, C any](renderer func(C) render.Renderer[K], settings C) func(*render.Config, func(bool)) runtime.Behaviour {
 	return func(config *render.Config, reading func(bool)) runtime.Behaviour {
-		return render.New[K](config, &counted[K]{adapter(settings), reading})
+		return render.NewCounted(config, renderer(settings), reading)
 	}
 }
 
@@ -87,7 +84,7 @@ func toySubject() subject {
 		return err
 	}
 	return subject{
-		kind: newToy(struct{}{}).Kind(), view: rendertest.Forwarding, incarnation: incarnations(newToy, struct{}{}), settings: true, owned: true,
+		kind: kindOf(newToy(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(newToy, struct{}{}), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			all, err := readNeighbours(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
@@ -114,7 +111,7 @@ func nat44Subject() subject {
 	config := natvpp.Config{Node: probe.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
 	frontendOf := func(addr netip.Addr) netip.AddrPort { return netip.AddrPortFrom(addr, 80) }
 	return subject{
-		kind: nat44.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(nat44.New, config), settings: true, owned: true,
+		kind: kindOf(nat44.New(config)), view: rendertest.Forwarding, incarnation: incarnations(nat44.New, config), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := natvpp.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
@@ -159,7 +156,7 @@ func cnatSubject() subject {
 		return err
 	}
 	return subject{
-		kind: cnat.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
+		kind: kindOf(cnat.New(config)), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil, nil)
 			held := map[string]bool{}
@@ -199,7 +196,7 @@ func cnatSubject() subject {
 
 func routesSubject() subject {
 	return subject{
-		kind: routes.New(routes.Config{}).Kind(), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
+		kind: kindOf(routes.New(routes.Config{})), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp), nil, nil)
 			held := map[string]bool{}
@@ -241,7 +238,7 @@ func each(t *testing.T, play func(s *scene), services ...string) {
 		services = []string{"a/a", "b/b"}
 	}
 	for _, subject := range subjects() {
-		t.Run(subject.kind.Name, func(t *testing.T) { subject.play(t, services, play) })
+		t.Run(subject.name, func(t *testing.T) { subject.play(t, services, play) })
 	}
 }
 
@@ -254,7 +251,7 @@ func (sub subject) play(t *testing.T, services []string, play func(s *scene)) {
 		}
 	}
 	r := rendertest.Renderer{
-		Name: sub.kind.Name, View: sub.view, New: func(config *render.Config) runtime.Behaviour { return sub.incarnation(config, reading) },
+		Name: sub.name, View: sub.view, New: func(config *render.Config) runtime.Behaviour { return sub.incarnation(config, reading) },
 	}
 	rendertest.Play(t, r, services, func(s *rendertest.Stage) {
 		sc.Stage = s

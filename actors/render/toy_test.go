@@ -3,6 +3,7 @@ package render_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -14,7 +15,6 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -35,60 +35,43 @@ var marker, markerMAC = netip.MustParseAddr("192.168.16.250"), mac{2, 't', 'o', 
 
 func ours(m mac) bool { return m[1] == 't' && m[2] == 'o' && m[3] == 'y' }
 
-var _ render.Adapter[netip.Addr] = (*toy)(nil)
-
-func newToy(struct{}) render.Adapter[netip.Addr] {
+func newToy(struct{}) render.Renderer[netip.Addr] {
 	a := &toy{}
-	a.claims = render.NewClaims(netip.Addr.Compare, nil, a.resolve, func(x, y mac) bool { return x == y })
-	return a
+	a.claims = render.NewClaims(render.Rules[netip.Addr, mac, mac]{
+		Order:   netip.Addr.Compare,
+		Resolve: func(_ netip.Addr, claims []render.Claim[mac]) (mac, bool) { return claims[0].Value, true },
+		Same:    func(x, y mac) bool { return x == y },
+		Taken:   a.taken,
+	})
+	return render.Renderer[netip.Addr]{Name: "toy", Noun: "neighbours", Claims: a.claims, Adapter: a}
 }
 
-func (a *toy) resolve(k netip.Addr, claims []render.Claim[mac]) (mac, bool) {
-	held, is := a.have[k]
-	return claims[0].Value, !is || ours(held)
+func (a *toy) taken(k netip.Addr) string {
+	if held, is := a.have[k]; is && !ours(held) {
+		return fmt.Sprint("VPP: ", held)
+	}
+	return ""
 }
 
-func (*toy) Kind() render.Kind                { return render.Kind{Name: "toy", Noun: "neighbours"} }
-func (*toy) Compare(x, y netip.Addr) int      { return x.Compare(y) }
-func (*toy) Bind(render.Progress[netip.Addr]) {}
-
-func (a *toy) Plan(service string, view *messages.ServiceView) []netip.Addr {
+func (a *toy) Plan(service string, view *messages.ServiceView) {
 	wishes := map[netip.Addr]mac{}
 	for _, f := range view.GetFrontends() {
 		backend := netip.MustParseAddr(f.GetBackends()[0].GetAddress()).As4()
 		wishes[netip.MustParseAddr(f.GetAddress())] = mac{2, 't', 'o', 'y', 0, backend[3]}
 	}
-	return a.claims.Set(service, view.GetCreated(), wishes)
+	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-func (a *toy) Surroundings(s render.Surroundings) []netip.Addr {
+func (a *toy) Surroundings(s render.Surroundings) {
 	for _, i := range s.Set.GetInterfaces() {
 		if i.GetName() == "uplink0" {
 			a.uplink = interface_types.InterfaceIndex(i.GetSwIfIndex())
 		}
 	}
-	return nil
 }
 
-func (*toy) Settle(render.Phase) ([]netip.Addr, []string) { return nil, nil }
-func (a *toy) Objects(service string) []netip.Addr        { return a.claims.Of(service) }
-func (a *toy) Services(k netip.Addr) []string             { return a.claims.Services(k) }
-func (a *toy) Wanted(k netip.Addr) bool                   { _, wanted := a.claims.Desired(k); return wanted }
-func (a *toy) Forget(bool)                                { a.have = nil }
-func (*toy) Left(string) bool                             { return true }
-func (*toy) Warning() string                              { return "" }
-func (*toy) RolesRefused() string                         { return "" }
-func (a *toy) Summary() string                            { return fmt.Sprintf("%d neighbours", len(a.have)) }
-func (a *toy) Settings() bool                             { return a.have[marker] == markerMAC }
-func (*toy) After(*runtime.Context, bool)                 {}
-
-func (a *toy) Owner(k netip.Addr) string {
-	if held, is := a.have[k]; is && !ours(held) {
-		return fmt.Sprint("VPP: ", held)
-	}
-	first, _ := a.claims.First(k)
-	return first.Service
-}
+func (a *toy) Forget(bool)    { a.have = nil }
+func (a *toy) Settings() bool { return a.have[marker] == markerMAC }
 
 func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	return func(ctx context.Context, vpp link.Caller) (any, error) { return readNeighbours(ctx, vpp) }
@@ -105,31 +88,17 @@ func readNeighbours(ctx context.Context, vpp link.Caller) (map[netip.Addr]mac, e
 	return found, err
 }
 
-func (a *toy) Adopt(reading any, known, passed bool) (found render.Comparison[netip.Addr]) {
+func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int) {
 	before := a.have
-	found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]mac) })
-	for _, k := range slices.Concat(slices.Collect(a.claims.Keys()), slices.Collect(maps.Keys(a.have))) {
-		if a.Cost(k) > 0 && (passed || a.Wanted(k)) {
-			found.Differing = append(found.Differing, k)
-		}
-	}
-	if !known {
-		return found
-	}
-	for k, held := range a.have {
-		if k != marker && before[k] != held {
-			found.Drifted = append(found.Drifted, k)
-		}
-	}
-	for k := range before {
-		if _, still := a.have[k]; k != marker && !still {
-			found.Drifted = append(found.Drifted, k)
-		}
+	a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]mac) })
+	if known {
+		drifted = render.Drifted(before, a.have, func(x, y mac) bool { return x == y })
+		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == marker })
 	}
 	if before[marker] == markerMAC && !a.Settings() {
-		found.Settings = 1
+		settings = 1
 	}
-	return found
+	return drifted, settings
 }
 
 func (a *toy) Cost(k netip.Addr) int {
@@ -141,21 +110,7 @@ func (a *toy) Cost(k netip.Addr) int {
 	return 1
 }
 
-func (a *toy) Leftovers() (keys []netip.Addr) {
-	for k := range a.have {
-		if !a.Wanted(k) && a.Cost(k) > 0 {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
-
-func (a *toy) Gate(k netip.Addr, phase render.Phase) render.Gate {
-	if held, is := a.have[k]; phase < render.Passed && is && (!a.Wanted(k) || !ours(held)) {
-		return render.Closed
-	}
-	return render.Open
-}
+func (a *toy) Held() iter.Seq[netip.Addr] { return maps.Keys(a.have) }
 
 // toyOp sets or deletes one neighbour.
 type toyOp struct {
@@ -171,30 +126,25 @@ func (op toyOp) request() *ip_neighbor.IPNeighborAddDel {
 	return &ip_neighbor.IPNeighborAddDel{IsAdd: op.add, Neighbor: n}
 }
 
-type toyWork []toyOp
-
 func (a *toy) Work(keys []netip.Addr) render.Work[netip.Addr] {
-	var work toyWork
+	var ops []toyOp
 	if !a.Settings() {
-		work = append(work, toyOp{a.uplink, marker, markerMAC, true})
+		ops = append(ops, toyOp{a.uplink, marker, markerMAC, true})
 	}
 	for _, k := range keys {
 		want, wanted := a.claims.Desired(k)
-		work = append(work, toyOp{a.uplink, k, want, wanted})
+		ops = append(ops, toyOp{a.uplink, k, want, wanted})
 	}
-	if len(work) == 0 {
-		return nil
-	}
-	return work
+	return render.Batch(ops, applyToy, func(r *render.Result[netip.Addr]) render.Result[netip.Addr] { return *r })
 }
 
-func (w toyWork) Apply(ctx context.Context, vpp link.Caller) (results []render.Result[netip.Addr]) {
+func applyToy(ctx context.Context, vpp link.Caller, ops []toyOp) (results []render.Result[netip.Addr]) {
 	var requests []api.Message
-	for _, op := range w {
+	for _, op := range ops {
 		requests = append(requests, op.request())
 	}
 	answers, _ := vpp.Do(ctx, requests)
-	for i, op := range w {
+	for i, op := range ops {
 		results = append(results, render.Result[netip.Addr]{
 			Text: fmt.Sprintf("neighbour %s %t", op.addr, op.add), Object: op.addr, Setting: op.addr == marker, Err: answers[i].Err, Op: op,
 		})
@@ -202,7 +152,7 @@ func (w toyWork) Apply(ctx context.Context, vpp link.Caller) (results []render.R
 	return results
 }
 
-func (a *toy) Record(results []render.Result[netip.Addr]) []string {
+func (a *toy) Record(results []render.Result[netip.Addr]) {
 	for _, r := range results {
 		if op := r.Op.(toyOp); r.Err == nil && op.add {
 			a.have[op.addr] = op.mac
@@ -210,37 +160,29 @@ func (a *toy) Record(results []render.Result[netip.Addr]) []string {
 			delete(a.have, op.addr)
 		}
 	}
-	return nil
 }
 
-func (*toy) Acknowledge(*messages.RenderAck, string, bool) {}
-
-func (a *toy) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
-	want := a.claims.All()
-	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		found, err := readNeighbours(ctx, vpp)
-		for k, m := range want {
-			if found[k] != m {
-				operations = append(operations, fmt.Sprint("set neighbour ", k))
-			}
+func (a *toy) Diff(reading any, sweep bool) (operations []string) {
+	found, want := reading.(map[netip.Addr]mac), a.claims.All()
+	for k, m := range want {
+		if found[k] != m {
+			operations = append(operations, fmt.Sprint("set neighbour ", k))
 		}
-		for k, m := range found {
-			if _, wanted := want[k]; sweep && !wanted && ours(m) && k != marker {
-				operations = append(operations, fmt.Sprint("delete neighbour ", k))
-			}
-		}
-		return operations, err
 	}
+	for k, m := range found {
+		if _, wanted := want[k]; sweep && !wanted && ours(m) && k != marker {
+			operations = append(operations, fmt.Sprint("delete neighbour ", k))
+		}
+	}
+	return operations
 }
 
 func (a *toy) Rows(service string, known bool) (wanted, held []*messages.RowState) {
-	for _, k := range a.claims.Of(service) {
+	for _, k := range a.claims.Objects(service) {
 		wanted = append(wanted, &messages.RowState{Vip: k.String()})
-		if _, is := a.have[k]; is && known && a.Owner(k) == service {
+		if _, is := a.have[k]; is && known && a.claims.Owner(k) == service {
 			held = append(held, &messages.RowState{Vip: k.String()})
 		}
 	}
 	return wanted, held
 }
-
-func (*toy) Handle(*runtime.Context, any) (bool, []netip.Addr, []string) { return false, nil, nil }

@@ -413,12 +413,11 @@ func (r *Ranges) Left(service string) bool {
 	return false
 }
 
-// Diff returns what would make a state equal to what is wanted; nil where VPP has no access lists
-// or the interfaces are not known.
-func (r *Ranges) Diff(sweep bool) func(have *acl.State) []acl.Op {
+// Diff is what would make a state equal to what is wanted; nothing where VPP has no access lists or
+// the interfaces are not known.
+func (r *Ranges) Diff(have *acl.State, sweep bool) []acl.Op {
 	if r.absent || r.want.Interfaces == nil {
 		return nil
 	}
-	want := r.want
-	return func(have *acl.State) []acl.Op { return acl.Diff(have, &want, sweep) }
+	return acl.Diff(have, &r.want, sweep)
 }
