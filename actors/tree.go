@@ -105,13 +105,15 @@ type tree struct {
 }
 
 // Tree is the whole troupe below the root actor. Deps must not be modified afterwards.
-func Tree(d *Deps) runtime.Spec {
-	t := newTree(d)
+func Tree(d *Deps) runtime.Spec { return treeOf(d, d.renderers()) }
+
+func treeOf(d *Deps, all []renderer) runtime.Spec {
+	t := newTree(d, all)
 	dataplane := []runtime.Child{
 		t.child("link", "link", runtime.ReactRestart, func() runtime.Behaviour { return link.New(t.link) }),
 		t.child("interfaces", "interfaces", runtime.ReactResync, func() runtime.Behaviour { return interfaces.New(t.interfaces) }),
 	}
-	for _, r := range d.renderers() {
+	for _, r := range all {
 		dataplane = append(dataplane, t.child(r.name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
 	dataplane = append(dataplane, t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }))
@@ -158,7 +160,7 @@ func (t *tree) spec(kind string, make func() runtime.Behaviour) runtime.Spec {
 }
 
 // newTree distributes Deps among the actors and completes what the bootstrap has left out.
-func newTree(d *Deps) *tree {
+func newTree(d *Deps, all []renderer) *tree {
 	timing := d.Timing.withDefaults()
 	observer := d.Observer
 	if observer == nil {
@@ -168,8 +170,8 @@ func newTree(d *Deps) *tree {
 	if attachments == nil {
 		attachments = &interfaces.MemoryStore{}
 	}
-	t := &tree{Deps: d, names: d.Renderers()}
-	roleGivers := names(d.renderers(), func(r renderer) bool { return r.givesRoles })
+	t := &tree{Deps: d, names: names(all, func(renderer) bool { return true })}
+	roleGivers := names(all, func(r renderer) bool { return r.givesRoles })
 	t.renderer = &render.Config{
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
 		HeapReserve: d.HeapReserve,

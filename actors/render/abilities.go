@@ -1,7 +1,9 @@
 package render
 
 import (
+	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -171,11 +173,14 @@ func (plain[K]) RolesRefused() string                                  { return 
 func (plain[K]) Acknowledge(*messages.RenderAck, string, bool)         {}
 func (plain[K]) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
 func (plain[K]) Warning() string                                       { return "" }
-func (p plain[K]) Summary() string                                     { return p.Noun + " of ours" }
 func (plain[K]) Bytes(K) (wanted, held int)                            { return 0, 0 }
 func (plain[K]) Asks() []string                                        { return nil }
 func (plain[K]) Handle(*runtime.Context, any)                          {}
 func (plain[K]) After(*runtime.Context, bool)                          {}
+
+func (p plain[K]) Summary() string {
+	return fmt.Sprintf("%d %s of ours", len(slices.Collect(p.Adapter.Held())), p.Noun)
+}
 
 func (p plain[K]) Gate(k K, phase Phase) Gate {
 	if phase < Passed && !p.Wanted(k) {

@@ -9,6 +9,7 @@ import (
 
 	"go.fd.io/govpp/api"
 	binapi "go.fd.io/govpp/binapi/cnat"
+	"go.fd.io/govpp/binapi/ethernet_types"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_neighbor"
@@ -20,6 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/actors/render/rendertest/toy"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -78,18 +80,18 @@ func subjects() []subject {
 }
 
 func toySubject() subject {
-	set := func(vpp *simulator.VPP, addr netip.Addr, m mac, add bool) error {
+	set := func(vpp *simulator.VPP, addr netip.Addr, m ethernet_types.MacAddress, add bool) error {
 		uplink := interface_types.InterfaceIndex(vpp.Interfaces()["uplink0"])
-		_, err := vpp.Exec(toyOp{uplink, addr, m, add}.request())
+		_, err := vpp.Exec(toy.Op{Uplink: uplink, Addr: addr, MAC: m, Add: add}.Request())
 		return err
 	}
 	return subject{
-		kind: kindOf(newToy(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(newToy, struct{}{}), settings: true, owned: true,
+		kind: kindOf(toy.New(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(toy.New, struct{}{}), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
-			all, err := readNeighbours(context.Background(), virtual.NewReader(vpp))
+			all, err := toy.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
 			for addr, m := range all {
-				if ours(m) && addr != marker {
+				if toy.Ours(m) && addr != toy.Marker {
 					held[addr.String()] = true
 				}
 			}
@@ -101,9 +103,9 @@ func toySubject() subject {
 			}
 			return addr
 		},
-		remove:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
-		occupy:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{2, 1}, true) },
-		release: func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
+		remove:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, ethernet_types.MacAddress{}, false) },
+		occupy:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, ethernet_types.MacAddress{2, 1}, true) },
+		release: func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, ethernet_types.MacAddress{}, false) },
 	}
 }
 

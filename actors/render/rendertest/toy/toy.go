@@ -1,10 +1,11 @@
-package render_test
+// Package toy is a renderer as small as one can be, for tests: its adapter, and the line of the tree
+// in the tests of package actors.
+package toy
 
 import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -19,23 +20,30 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// toy is an adapter as small as one can be: a service has a static neighbour on the uplink for each
-// address, whose MAC address says which backend it has. A neighbour with another kind of MAC
-// address is not ours. One neighbour, the marker, is a setting: it must be there before the others.
+// Name of the renderer.
+const Name = "toy"
+
+// toy is the adapter: a service has a static neighbour on the uplink for each address, whose MAC
+// address says which backend it has. A neighbour with another kind of MAC address is not ours. One
+// neighbour, the marker, is a setting: it must be there before the others.
 type toy struct {
 	claims *render.Claims[netip.Addr, mac, mac]
 	uplink interface_types.InterfaceIndex // 0 = not known
 	have   map[netip.Addr]mac             // neighbours on the uplink; nil = not known
 }
 
-// mac is the MAC address of a neighbour; those of ours begin with "toy".
 type mac = ethernet_types.MacAddress
 
-var marker, markerMAC = netip.MustParseAddr("192.168.16.250"), mac{2, 't', 'o', 'y', 255, 255}
+// Marker is the address of the neighbour that is a setting.
+var Marker = netip.MustParseAddr("192.168.16.250")
 
-func ours(m mac) bool { return m[1] == 't' && m[2] == 'o' && m[3] == 'y' }
+var markerMAC = mac{2, 't', 'o', 'y', 255, 255}
 
-func newToy(struct{}) render.Renderer[netip.Addr] {
+// Ours reports whether the MAC address is that of a neighbour of ours.
+func Ours(m ethernet_types.MacAddress) bool { return m[1] == 't' && m[2] == 'o' && m[3] == 'y' }
+
+// New returns the renderer.
+func New(struct{}) render.Renderer[netip.Addr] {
 	a := &toy{}
 	a.claims = render.NewClaims(render.Rules[netip.Addr, mac, mac]{
 		Order:   netip.Addr.Compare,
@@ -43,11 +51,11 @@ func newToy(struct{}) render.Renderer[netip.Addr] {
 		Same:    func(x, y mac) bool { return x == y },
 		Taken:   a.taken,
 	})
-	return render.Renderer[netip.Addr]{Name: "toy", Noun: "neighbours", Claims: a.claims, Adapter: a}
+	return render.Renderer[netip.Addr]{Name: Name, Noun: "neighbours", Claims: a.claims, Adapter: a}
 }
 
 func (a *toy) taken(k netip.Addr) string {
-	if held, is := a.have[k]; is && !ours(held) {
+	if held, is := a.have[k]; is && !Ours(held) {
 		return fmt.Sprint("VPP: ", held)
 	}
 	return ""
@@ -56,8 +64,10 @@ func (a *toy) taken(k netip.Addr) string {
 func (a *toy) Plan(service string, view *messages.ServiceView) {
 	wishes := map[netip.Addr]mac{}
 	for _, f := range view.GetFrontends() {
-		backend := netip.MustParseAddr(f.GetBackends()[0].GetAddress()).As4()
-		wishes[netip.MustParseAddr(f.GetAddress())] = mac{2, 't', 'o', 'y', 0, backend[3]}
+		addr, err := netip.ParseAddr(f.GetAddress())
+		if backends := f.GetBackends(); err == nil && addr.Is4() && len(backends) > 0 {
+			wishes[addr] = mac{2, 't', 'o', 'y', 0, netip.MustParseAddr(backends[0].GetAddress()).AsSlice()[3]}
+		}
 	}
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
@@ -71,13 +81,14 @@ func (a *toy) Surroundings(s render.Surroundings) {
 }
 
 func (a *toy) Forget(bool)    { a.have = nil }
-func (a *toy) Settings() bool { return a.have[marker] == markerMAC }
+func (a *toy) Settings() bool { return a.have[Marker] == markerMAC }
 
 func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
-	return func(ctx context.Context, vpp link.Caller) (any, error) { return readNeighbours(ctx, vpp) }
+	return func(ctx context.Context, vpp link.Caller) (any, error) { return Read(ctx, vpp) }
 }
 
-func readNeighbours(ctx context.Context, vpp link.Caller) (map[netip.Addr]mac, error) {
+// Read returns all neighbours on the uplink.
+func Read(ctx context.Context, vpp link.Caller) (map[netip.Addr]ethernet_types.MacAddress, error) {
 	found := map[netip.Addr]mac{}
 	err := vpp.Dump(ctx, &ip_neighbor.IPNeighborDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(m api.Message) {
 		if d, is := m.(*ip_neighbor.IPNeighborDetails); is && d.Neighbor.SwIfIndex != 0 {
@@ -93,9 +104,9 @@ func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int
 	a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]mac) })
 	if known {
 		drifted = render.Drifted(before, a.have, func(x, y mac) bool { return x == y })
-		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == marker })
+		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == Marker })
 	}
-	if before[marker] == markerMAC && !a.Settings() {
+	if before[Marker] == markerMAC && !a.Settings() {
 		settings = 1
 	}
 	return drifted, settings
@@ -104,49 +115,58 @@ func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int
 func (a *toy) Cost(k netip.Addr) int {
 	held, is := a.have[k]
 	want, wanted := a.claims.Desired(k)
-	if is && !ours(held) || k == marker || is == wanted && held == want {
+	if is && !Ours(held) || k == Marker || is == wanted && held == want {
 		return 0
 	}
 	return 1
 }
 
-func (a *toy) Held() iter.Seq[netip.Addr] { return maps.Keys(a.have) }
-
-// toyOp sets or deletes one neighbour.
-type toyOp struct {
-	uplink interface_types.InterfaceIndex
-	addr   netip.Addr
-	mac    mac
-	add    bool
+func (a *toy) Held() iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for k, m := range a.have {
+			if Ours(m) && k != Marker && !yield(k) {
+				return
+			}
+		}
+	}
 }
 
-func (op toyOp) request() *ip_neighbor.IPNeighborAddDel {
-	n := ip_neighbor.IPNeighbor{SwIfIndex: op.uplink, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: op.mac}
-	n.IPAddress.Un.SetIP4(ip_types.IP4Address(op.addr.As4()))
-	return &ip_neighbor.IPNeighborAddDel{IsAdd: op.add, Neighbor: n}
+// Op sets one neighbour on the uplink, or deletes it.
+type Op struct {
+	Uplink interface_types.InterfaceIndex
+	Addr   netip.Addr
+	MAC    ethernet_types.MacAddress
+	Add    bool
+}
+
+// Request is the operation for VPP.
+func (op Op) Request() *ip_neighbor.IPNeighborAddDel {
+	n := ip_neighbor.IPNeighbor{SwIfIndex: op.Uplink, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: op.MAC}
+	n.IPAddress.Un.SetIP4(ip_types.IP4Address(op.Addr.As4()))
+	return &ip_neighbor.IPNeighborAddDel{IsAdd: op.Add, Neighbor: n}
 }
 
 func (a *toy) Work(keys []netip.Addr) render.Work[netip.Addr] {
-	var ops []toyOp
+	var ops []Op
 	if !a.Settings() {
-		ops = append(ops, toyOp{a.uplink, marker, markerMAC, true})
+		ops = append(ops, Op{a.uplink, Marker, markerMAC, true})
 	}
 	for _, k := range keys {
 		want, wanted := a.claims.Desired(k)
-		ops = append(ops, toyOp{a.uplink, k, want, wanted})
+		ops = append(ops, Op{a.uplink, k, want, wanted})
 	}
-	return render.Batch(ops, applyToy, func(r *render.Result[netip.Addr]) render.Result[netip.Addr] { return *r })
+	return render.Batch(ops, apply, func(r *render.Result[netip.Addr]) render.Result[netip.Addr] { return *r })
 }
 
-func applyToy(ctx context.Context, vpp link.Caller, ops []toyOp) (results []render.Result[netip.Addr]) {
+func apply(ctx context.Context, vpp link.Caller, ops []Op) (results []render.Result[netip.Addr]) {
 	var requests []api.Message
 	for _, op := range ops {
-		requests = append(requests, op.request())
+		requests = append(requests, op.Request())
 	}
 	answers, _ := vpp.Do(ctx, requests)
 	for i, op := range ops {
 		results = append(results, render.Result[netip.Addr]{
-			Text: fmt.Sprintf("neighbour %s %t", op.addr, op.add), Object: op.addr, Setting: op.addr == marker, Err: answers[i].Err, Op: op,
+			Text: fmt.Sprintf("neighbour %s %t", op.Addr, op.Add), Object: op.Addr, Setting: op.Addr == Marker, Err: answers[i].Err, Op: op,
 		})
 	}
 	return results
@@ -154,10 +174,10 @@ func applyToy(ctx context.Context, vpp link.Caller, ops []toyOp) (results []rend
 
 func (a *toy) Record(results []render.Result[netip.Addr]) {
 	for _, r := range results {
-		if op := r.Op.(toyOp); r.Err == nil && op.add {
-			a.have[op.addr] = op.mac
+		if op := r.Op.(Op); r.Err == nil && op.Add {
+			a.have[op.Addr] = op.MAC
 		} else if r.Err == nil {
-			delete(a.have, op.addr)
+			delete(a.have, op.Addr)
 		}
 	}
 }
@@ -170,7 +190,7 @@ func (a *toy) Diff(reading any, sweep bool) (operations []string) {
 		}
 	}
 	for k, m := range found {
-		if _, wanted := want[k]; sweep && !wanted && ours(m) && k != marker {
+		if _, wanted := want[k]; sweep && !wanted && Ours(m) && k != Marker {
 			operations = append(operations, fmt.Sprint("delete neighbour ", k))
 		}
 	}
