@@ -79,6 +79,11 @@ func (d *Deps) Renderers() []string {
 	return names(d.renderers(), func(renderer) bool { return true })
 }
 
+// RoleGivers are the names of those renderers that give interfaces their roles.
+func (d *Deps) RoleGivers() []string {
+	return names(d.renderers(), func(r renderer) bool { return r.givesRoles })
+}
+
 // names are the names of some renderers.
 func names(all []renderer, of func(renderer) bool) (names []string) {
 	for _, r := range all {
