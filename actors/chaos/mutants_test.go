@@ -68,9 +68,9 @@ var mutants = []mutant{
 		"if e != nil && m.GetGeneration() > e.spec.GetGeneration() {",
 	},
 	{
-		"an older Render replaces a newer one", "actors/render/barrier.go",
-		"if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
-		"if m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
+		"an older Render replaces a newer one", "actors/render/services.go",
+		"if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.barrier.awaited[key] || s == nil && d.barrier.departed(m) {",
+		"if m.GetGeneration() < d.barrier.awaited[key] || s == nil && d.barrier.departed(m) {",
 	},
 	{
 		"rows are deleted before every service has rendered", "actors/render/barrier.go",
@@ -103,7 +103,7 @@ var mutants = []mutant{
 		"	d.queue.retry(c.Now())\n",
 	},
 	{
-		"a change is not put into the work queue", "actors/render/barrier.go",
+		"a change is not put into the work queue", "actors/render/services.go",
 		"	d.touched(key)\n",
 		"	d.adapter.News()\n",
 	},

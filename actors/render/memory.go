@@ -20,7 +20,7 @@ type memoryRead struct {
 
 // startMemoryRead asks VPP how much memory is free.
 func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
-	w := &work{session: d.link.GetSession(), began: c.Now()}
+	w := &work{session: d.session.link.GetSession(), began: c.Now()}
 	d.work = w
 	post, vpp := c.Post(), d.config.VPP
 	c.Go("memory", func(ctx context.Context) {
@@ -33,7 +33,7 @@ func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
 // reserve.
 func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 	d.work = nil
-	if m.session != d.link.GetSession() {
+	if m.session != d.session.link.GetSession() {
 		return
 	}
 	switch {

@@ -71,7 +71,7 @@ func (d *Driver[K]) beneficiary(k K) string {
 // event is the record of some operations: those that were planned, and where one failed those that
 // were carried out.
 func (d *Driver[K]) event(object string, cause uint64, list []Result[K]) *messages.Event {
-	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.method()}
+	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.session.method()}
 	objects := map[K]bool{}
 	var planned, executed []string
 	var failures int

@@ -54,7 +54,7 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 	if to == nil {
 		return
 	}
-	if !d.link.GetUp() || !d.located() {
+	if !d.session.link.GetUp() || !d.located() {
 		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
 		return
 	}
@@ -69,9 +69,9 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
 	page := &DiffPage{Err: m.err}
 	if m.err == nil {
-		d.adapter.Settle(d.phase())
+		d.adapter.Settle(d.barrier.phase())
 		d.changed(c)
-		page.Operations = d.adapter.Diff(m.reading, d.passed())
+		page.Operations = d.adapter.Diff(m.reading, d.barrier.passed())
 	}
 	c.Send(m.to, page)
 }

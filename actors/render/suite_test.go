@@ -103,9 +103,15 @@ func toySubject() subject {
 			}
 			return addr
 		},
-		remove:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, ethernet_types.MacAddress{}, false) },
-		occupy:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, ethernet_types.MacAddress{2, 1}, true) },
-		release: func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, ethernet_types.MacAddress{}, false) },
+		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
+			return set(vpp, addr, ethernet_types.MacAddress{}, false)
+		},
+		occupy: func(vpp *simulator.VPP, addr netip.Addr) error {
+			return set(vpp, addr, ethernet_types.MacAddress{2, 1}, true)
+		},
+		release: func(vpp *simulator.VPP, addr netip.Addr) error {
+			return set(vpp, addr, ethernet_types.MacAddress{}, false)
+		},
 	}
 }
 
