@@ -1,16 +1,17 @@
 // Package render is the renderer: one Driver for all of them, and an Adapter for each kind of
 // object in VPP (render/nat44, render/cnat, render/routes).
 //
-//	Adapter   plan, read, diff, apply, whose object it is: pure, or a thin call
-//	Driver    everything else, once: claims, work queue, back-off and half-open probes, barrier,
+//	Adapter   Plan, Actual, Apply: pure, or a thin call; abilities that only some have
+//	Claims    which service wants which object, whose it is, of which something else is wanted now
+//	Driver    everything else, once: work queue, back-off and half-open probes, barrier,
 //	          acknowledgements, drift checks, batches, the session with VPP, health, the operation
 //	          log
 //
 // # One pass
 //
-//	Render -> Adapter.Plan -> Claims -> objects in the queue -> Gate -> Work.Apply -> VPP
-//	                                          ^                            |
-//	                  Adapter.Adopt <- Reader |----- InSync? <- Record <---|
+//	Render -> Adapter.Plan -> Claims -> objects in the queue -> Gate -> Work -> VPP
+//	                                          ^                           |
+//	                  Adapter.Adopt <- Reader |---- Cost = 0? <- Record <-|
 //
 // # Ownership and ordering
 //
