@@ -184,8 +184,8 @@ var mutants = []mutant{
 	},
 	{
 		"the roles of a replaced interface are believed to be there", "actors/render/nat44/adapter.go",
-		"			a.have.Lose(index)\n",
-		"",
+		"		a.have.Lose(index)\n",
+		"		_ = index\n",
 	},
 	{
 		"SNAT does not come back in a VPP that has restarted", "vpp/nat44/diff.go",
@@ -209,8 +209,8 @@ var mutants = []mutant{
 	},
 	{
 		"the nodes of a replaced interface are believed to be there", "actors/render/cnat/adapter.go",
-		"			a.have.Lose(i.GetSwIfIndex())\n",
-		"",
+		"				a.have.Lose(index)\n",
+		"				_ = index\n",
 	},
 	{
 		"a translation that VPP refused counts as done", "actors/render/cnat/work.go",

@@ -152,3 +152,18 @@ type Result[K Key] struct {
 	// Op is the operation, for Apply.Record.
 	Op any
 }
+
+// Replaced are the indexes of the interfaces of a set that are not in the next one, or belong to
+// another interface there. What VPP held of them is gone.
+func Replaced(before, now *messages.InterfaceSet) (indexes []uint32) {
+	names := make(map[uint32]string, len(now.GetInterfaces()))
+	for _, i := range now.GetInterfaces() {
+		names[i.GetSwIfIndex()] = i.GetName()
+	}
+	for _, i := range before.GetInterfaces() {
+		if names[i.GetSwIfIndex()] != i.GetName() {
+			indexes = append(indexes, i.GetSwIfIndex())
+		}
+	}
+	return indexes
+}

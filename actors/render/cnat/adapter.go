@@ -159,7 +159,11 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
-		a.loseInterfaces(s.Set)
+		for _, index := range render.Replaced(a.set, s.Set) {
+			if a.have != nil {
+				a.have.Lose(index)
+			}
+		}
 		a.set, a.settings = s.Set, false
 	}
 }
@@ -172,22 +176,6 @@ func (a *adapter) configure(planned cnat.Config) {
 	a.planned, a.settings, a.stale = planned, false, true
 	for _, service := range slices.Sorted(maps.Keys(a.views)) {
 		a.plan(service)
-	}
-}
-
-// loseInterfaces forgets interfaces that are gone. The next one may have the index already.
-func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
-	if a.have == nil {
-		return
-	}
-	names := make(map[uint32]string, len(now.GetInterfaces()))
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	for _, i := range a.set.GetInterfaces() {
-		if names[i.GetSwIfIndex()] != i.GetName() {
-			a.have.Lose(i.GetSwIfIndex())
-		}
 	}
 }
 

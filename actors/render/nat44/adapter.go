@@ -166,27 +166,21 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 	}
 }
 
-// loseInterfaces forgets the roles of interfaces that are gone. The next one may have the index
-// already.
+// loseInterfaces forgets the roles of interfaces that are gone, also where VPP was read before the
+// first set.
 func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	if a.have == nil {
 		return
 	}
-	names := make(map[uint32]string, len(now.GetInterfaces()))
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	before := a.have.Interfaces() // VPP may have been read before the first set
-	for _, i := range a.set.GetInterfaces() {
-		if names[i.GetSwIfIndex()] != i.GetName() {
-			before = append(before, i.GetSwIfIndex())
-			delete(names, i.GetSwIfIndex())
+	gone := render.Replaced(a.set, now)
+	for _, index := range a.have.Interfaces() {
+		is := func(i *messages.Interface) bool { return i.GetSwIfIndex() == index }
+		if !slices.ContainsFunc(now.GetInterfaces(), is) {
+			gone = append(gone, index)
 		}
 	}
-	for _, index := range before {
-		if _, same := names[index]; !same {
-			a.have.Lose(index)
-		}
+	for _, index := range gone {
+		a.have.Lose(index)
 	}
 }
 

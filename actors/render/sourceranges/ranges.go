@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -240,12 +241,8 @@ func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
 	if r.have == nil || before == nil {
 		return
 	}
-	names := map[uint32]string{}
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	for _, i := range before.GetInterfaces() {
-		if _, listed := r.have.Lists[i.GetSwIfIndex()]; listed && names[i.GetSwIfIndex()] != i.GetName() {
+	for _, index := range render.Replaced(before, now) {
+		if _, listed := r.have.Lists[index]; listed {
 			r.have = nil
 			return
 		}
