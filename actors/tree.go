@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"context"
+	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -21,6 +24,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
+	vpplink "github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line
@@ -49,6 +53,7 @@ type renderer struct {
 	givesRoles bool
 	actor      func(*render.Config) runtime.Behaviour
 	dryRun     func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
+	remove     func(ctx context.Context, vpp vpplink.Caller, pool []netip.Addr) (operations int, err error)
 }
 
 // adapted is the renderer of an adapter.
@@ -59,6 +64,7 @@ func adapted[K render.Key, C any](of func(C) render.Renderer[K], config C) rende
 		func(begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 			return render.DryRun(of(config), begin, views)
 		},
+		of(config).Remove,
 	}
 }
 
@@ -71,6 +77,17 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 		acks = append(acks, r.dryRun(begin, views))
 	}
 	return acks
+}
+
+// CleanUp takes all that the renderers have put into VPP out of it, and returns the number of
+// operations. It blocks; the agent must have ended. pool are the NAT addresses of external
+// configuration.
+func CleanUp(ctx context.Context, d *Deps, vpp vpplink.Caller, pool []netip.Addr) (operations int, err error) {
+	for _, r := range d.renderers() {
+		n, failed := r.remove(ctx, vpp, pool)
+		operations, err = operations+n, errors.Join(err, failed)
+	}
+	return operations, err
 }
 
 // Renderers are the names of the renderers, in the order of the tree. A service is in sync when it

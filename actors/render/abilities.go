@@ -1,12 +1,15 @@
 package render
 
 import (
+	"context"
 	"fmt"
 	"iter"
+	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // Bound is an adapter that looks at the work queue. Bind gives it the view, before any other method
@@ -95,6 +98,12 @@ type Sizer[K Key] interface {
 	Bytes(k K) (wanted, held int)
 }
 
+// Remover is an adapter that takes all that is ours out of VPP when the agent has ended, whatever it
+// knows of it: it blocks. pool are the NAT addresses of external configuration.
+type Remover interface {
+	Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error)
+}
+
 // Correspondent is an adapter with messages of its own.
 type Correspondent interface {
 	// Asks are the paths of the actors whose state it needs; each is asked at the start.
@@ -159,6 +168,14 @@ func able[T any](adapter any, none T) T {
 func (r Renderer[K]) GivesRoles() bool {
 	_, gives := r.Adapter.(RoleGiver)
 	return gives
+}
+
+// Remove takes all that is ours out of VPP, see Remover. It may be called without a Driver.
+func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
+	if a, is := r.Adapter.(Remover); is {
+		return a.Remove(ctx, vpp, pool)
+	}
+	return 0, nil
 }
 
 // plain stands in for the abilities that an adapter lacks: what is claimed is wanted, and only a
