@@ -18,18 +18,19 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest/toy"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/vpp/toytest"
 )
 
 // neighbours are the objects of the toy renderer in VPP, ordered.
 func neighbours(w *actorstest.World) []string {
 	w.Helper()
-	all, err := toy.Read(context.Background(), w.Reader())
+	all, err := toytest.Read(context.Background(), w.Reader())
 	if err != nil {
 		w.Fatal(err)
 	}
 	var held []string
 	for _, addr := range slices.SortedFunc(maps.Keys(all), netip.Addr.Compare) {
-		if toy.Ours(all[addr]) && addr != toy.Marker {
+		if toytest.Ours(all[addr]) && addr != toytest.Marker {
 			held = append(held, addr.String())
 		}
 	}
@@ -79,7 +80,7 @@ func TestRendererIsOneLine(t *testing.T) {
 			t.Errorf("its death costs %d writes", n)
 		}
 		uplink := interface_types.InterfaceIndex(w.VPP.Interfaces()[probe.Uplink])
-		stolen := toy.Op{Uplink: uplink, Addr: netip.MustParseAddr("10.96.0.10")}
+		stolen := toytest.Op{Uplink: uplink, Addr: netip.MustParseAddr("10.96.0.10")}
 		if _, err := w.VPP.Exec(stolen.Request()); err != nil {
 			t.Fatal(err)
 		}

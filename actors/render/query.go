@@ -3,8 +3,6 @@ package render
 import (
 	"context"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -43,7 +41,7 @@ type DiffPage struct {
 
 // diffRead brings what was read for a DiffQuery back to the actor.
 type diffRead struct {
-	to      *actor.PID
+	to      *runtime.PID
 	reading any
 	err     error
 }

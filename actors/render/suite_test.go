@@ -9,7 +9,6 @@ import (
 
 	"go.fd.io/govpp/api"
 	binapi "go.fd.io/govpp/binapi/cnat"
-	"go.fd.io/govpp/binapi/ethernet_types"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_neighbor"
@@ -31,6 +30,7 @@ import (
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/toytest"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
@@ -80,18 +80,18 @@ func subjects() []subject {
 }
 
 func toySubject() subject {
-	set := func(vpp *simulator.VPP, addr netip.Addr, m ethernet_types.MacAddress, add bool) error {
+	set := func(vpp *simulator.VPP, addr netip.Addr, m toytest.MAC, add bool) error {
 		uplink := interface_types.InterfaceIndex(vpp.Interfaces()["uplink0"])
-		_, err := vpp.Exec(toy.Op{Uplink: uplink, Addr: addr, MAC: m, Add: add}.Request())
+		_, err := vpp.Exec(toytest.Op{Uplink: uplink, Addr: addr, MAC: m, Add: add}.Request())
 		return err
 	}
 	return subject{
 		kind: kindOf(toy.New(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(toy.New, struct{}{}), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
-			all, err := toy.Read(context.Background(), virtual.NewReader(vpp))
+			all, err := toytest.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
 			for addr, m := range all {
-				if toy.Ours(m) && addr != toy.Marker {
+				if toytest.Ours(m) && addr != toytest.Marker {
 					held[addr.String()] = true
 				}
 			}
@@ -104,13 +104,13 @@ func toySubject() subject {
 			return addr
 		},
 		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
-			return set(vpp, addr, ethernet_types.MacAddress{}, false)
+			return set(vpp, addr, toytest.MAC{}, false)
 		},
 		occupy: func(vpp *simulator.VPP, addr netip.Addr) error {
-			return set(vpp, addr, ethernet_types.MacAddress{2, 1}, true)
+			return set(vpp, addr, toytest.MAC{2, 1}, true)
 		},
 		release: func(vpp *simulator.VPP, addr netip.Addr) error {
-			return set(vpp, addr, ethernet_types.MacAddress{}, false)
+			return set(vpp, addr, toytest.MAC{}, false)
 		},
 	}
 }
