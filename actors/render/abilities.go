@@ -38,8 +38,8 @@ type Settler interface {
 	Settle(phase Phase)
 }
 
-// Keeper is an adapter that keeps objects in VPP beyond the claims. Wanted reports whether VPP should
-// hold an object of ours under the key.
+// Keeper is an adapter that keeps objects in VPP beyond the claims. Wanted reports whether VPP
+// should hold an object of ours under the key.
 type Keeper[K Key] interface {
 	Wanted(k K) bool
 }
@@ -98,8 +98,8 @@ type Sizer[K Key] interface {
 	Bytes(k K) (wanted, held int)
 }
 
-// Remover is an adapter that takes all that is ours out of VPP when the agent has ended, whatever it
-// knows of it: it blocks. pool are the NAT addresses of external configuration.
+// Remover is an adapter that takes all that is ours out of VPP when the agent has ended, whatever
+// it knows of it: it blocks. pool are the NAT addresses of external configuration.
 type Remover interface {
 	Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error)
 }

@@ -58,9 +58,9 @@ type Actual[K Key] interface {
 	// Reader returns a function that reads what VPP holds. known says whether the present belief is
 	// certain.
 	Reader(known bool) func(ctx context.Context, vpp link.Caller) (any, error)
-	// Adopt takes what was read and, where known, compares it with what was believed. It returns the
-	// objects that were not as believed: they were modified outside of the agent. settings counts
-	// settings and roles.
+	// Adopt takes what was read and, where known, compares it with what was believed. It returns
+	// the objects that were not as believed: they were modified outside of the agent. settings
+	// counts settings and roles.
 	Adopt(reading any, known bool) (drifted []K, settings int)
 	// Diff lists, a line each, the operations that would make VPP equal to what is wanted, if it
 	// holds what was read; with sweep, removals too. The reading is not adopted.
@@ -106,7 +106,8 @@ const (
 // Work is a batch for VPP: it is carried out in a goroutine, and returns one result per operation.
 type Work[K Key] func(ctx context.Context, vpp link.Caller) []Result[K]
 
-// Batch is the Work of operations that do carries out, with a result for each; nil = there are none.
+// Batch is the Work of operations that do carries out, with a result for each; nil = there are
+// none.
 func Batch[K Key, O, D any](ops []O, do func(context.Context, link.Caller, []O) []D, result func(*D) Result[K]) Work[K] {
 	if len(ops) == 0 {
 		return nil

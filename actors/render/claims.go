@@ -187,8 +187,8 @@ func (c *Claims[K, V, D]) Services(k K) (services []string) {
 	return services
 }
 
-// Owner is the owner of an object that can have only one: a service or, where it is not one of ours,
-// a description. "" = shared by its services.
+// Owner is the owner of an object that can have only one: a service or, where it is not one of
+// ours, a description. "" = shared by its services.
 func (c *Claims[K, V, D]) Owner(k K) string {
 	if c.Shared {
 		return ""

@@ -30,9 +30,10 @@ type session struct {
 	reread        time.Time // VPP is not read for verify before
 	driftCheckDue time.Time // since when a drift check is due; zero = none is
 	// VPP was modified outside of the agent; until it is repaired the node is not ready
-	damaged     bool
-	programmed  bool      // everything has been programmed once in this incarnation
-	full        time.Time // when the read began after which everything is being programmed; zero = none
+	damaged    bool
+	programmed bool // everything has been programmed once in this incarnation
+	// when the read began after which everything is being programmed; zero = none
+	full        time.Time
 	delayed     time.Time // nothing is sent to VPP before
 	refused     error     // the last settings, or read, that VPP refused
 	refusals    int       // how often in a row

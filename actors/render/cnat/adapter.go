@@ -23,22 +23,26 @@ const Name = "cnat"
 
 // adapter renders services as translations.
 type adapter struct {
+	// Set by New and Bind, read-only; the claims are the driver's.
 	config   cnat.Config // as configured
-	planned  cnat.Config // completed for the node
 	progress render.Progress[frontend.Key]
-	views    map[string]*messages.ServiceView
-	plans    map[string]*cnat.ServicePlan
 	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
-	remote   map[netip.Addr]int     // endpoints on other nodes, and how many services have each
-	targets  []netip.Prefix         // what they come to
-	left     int                    // those for which there is no room
-	stale    bool                   // targets have to be worked out again
-	phase    render.Phase           // when Settle was called last
-	set      *messages.InterfaceSet // nil = not known
 
+	// What is wanted: changed by Plan, Surroundings and Settle.
+	planned cnat.Config // completed for the node
+	views   map[string]*messages.ServiceView
+	plans   map[string]*cnat.ServicePlan
+	remote  map[netip.Addr]int     // endpoints on other nodes, and how many services have each
+	targets []netip.Prefix         // what they come to
+	left    int                    // those for which there is no room
+	stale   bool                   // targets have to be worked out again
+	phase   render.Phase           // when Settle was called last
+	set     *messages.InterfaceSet // nil = not known
+
+	// What VPP holds: changed by Adopt, Forget, Work and Record.
 	have     *cnat.State // nil = nothing is believed of this VPP
 	last     *cnat.State // what was believed of this VPP before the connection ended
-	settings bool        // settings and interfaces are in VPP
+	settings bool        // settings and interfaces are in VPP, as they are wanted
 	refused  string      // why VPP refused interfaces
 }
 

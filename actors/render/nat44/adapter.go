@@ -20,26 +20,31 @@ const Name = "nat44"
 // adapter renders services as NAT44 rows with access lists in front of them, and external
 // configuration as rows, addresses and roles.
 type adapter struct {
+	// Set by New and Bind, read-only; the claims are the driver's.
 	config   nat44.Config // as configured
-	planned  nat44.Config // completed for the node
 	progress render.Progress[object]
+	claims   *render.Claims[object, nat44.Row, nat44.Row]
+
+	// What is wanted: changed by Plan, Surroundings and Settle.
+	planned  nat44.Config // completed for the node
 	views    map[string]*messages.ServiceView
 	plans    map[string]*nat44.ServicePlan
-	claims   *render.Claims[object, nat44.Row, nat44.Row]
-	ranges   *sourceranges.Ranges
-	outside  outside
-	rests    rests
-	drains   drains
 	users    map[netip.AddrPort]int // lists of services that name a backend
-
+	ranges   *sourceranges.Ranges
 	set      *messages.InterfaceSet // nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
 	phase    render.Phase           // when Settle was called last
 
+	// Messages of its own: changed by Handle and After too, each in its file.
+	outside outside
+	rests   rests
+	drains  drains
+
+	// What VPP holds: changed by Adopt, Forget, Work and Record.
 	have     *nat44.State    // nil = nothing is believed of this VPP
 	doubtful map[object]bool // rows of which VPP has carried out a part of a change
 	spread   bool            // several workers do NAT, when VPP was read last
-	settings bool            // settings and roles are in VPP
+	settings bool            // settings and roles are in VPP, as they are wanted
 	refused  string          // why VPP refused roles
 }
 

@@ -178,8 +178,8 @@ func (a *adapter) leftBehind() (keys []object) {
 	return keys
 }
 
-// After satisfies render.Correspondent: it measures the work on access lists, and sends what became of
-// external configuration, if that is news.
+// After satisfies render.Correspondent: it measures the work on access lists, and sends what became
+// of external configuration, if that is news.
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)
 	a.sendDraining(c)

@@ -1,5 +1,5 @@
-// Package toy is a renderer as small as one can be, for tests: its adapter, and the line of the tree
-// in the tests of package actors.
+// Package toy is a renderer as small as one can be, for tests: its adapter, and the line of the
+// tree in the tests of package actors.
 package toy
 
 import (
