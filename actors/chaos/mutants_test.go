@@ -24,8 +24,8 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"a crashed service does not ask for its spec", "actors/desired/service.go",
-		"	s.pull(c)\n	s.retryLater(c)\n",
-		"	s.retryLater(c)\n",
+		"with the one that was handling it\n	s.pull(c)\n",
+		"with the one that was handling it\n",
 	},
 	{
 		"a new spec does not end a quarantine", "actors/desired/specs.go",
@@ -109,8 +109,8 @@ var mutants = []mutant{
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
-		"			if r.Err == nil && !r.Unknown {\n				done =",
-		"			if r.Err == nil || op.OnRow() {\n				done =",
+		"			if r.Err == nil && !r.Unknown {",
+		"			if (r.Err == nil || op.OnRow()) && !r.Unknown {",
 	},
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",

@@ -13,6 +13,22 @@
 //	                                          ^                           |
 //	                  Adapter.Adopt <- Reader |---- Cost = 0? <- Record <-|
 //
+// # The port
+//
+// An Adapter has ten methods: Plan (what a service, and the surroundings, ask for), Actual (read
+// VPP, adopt it, forget it, what it holds, what an object would cost, the difference to a reading)
+// and Apply (operations, what became of them). Claims tell the Driver of which objects something
+// else is wanted, so an Adapter returns no lists of changes. What only some adapters have is an
+// ability (abilities.go): settings, roles of interfaces, gates, rows for operators, warnings,
+// messages of their own, clean-up. The Driver finds out once, when it is made, which of them an
+// adapter has.
+//
+// A new renderer is a package with an Adapter, a package below vpp/ and one line in actors/tree.go:
+// order, health, commands, clean-up and the simulation follow from the tree. rendertest/toy and
+// vpp/toytest are one; actors/renderer_test.go has its line. Settings (bootstrap/config), an entry
+// in vpp/features, guards of inputs that crash VPP (vpp/link) and messages that the simulated VPP
+// does not have come to it where there are any.
+//
 // # Ownership and ordering
 //
 // A Driver and its Adapter belong to one actor; only the functions and values that an Adapter
