@@ -16,6 +16,20 @@
 //
 // docs/architecture.md has the tree and how a change travels through it.
 //
+// # Where equality is looked at
+//
+// A change ends where it makes no difference. Each comparison on its way has a reason of its own:
+//
+//	store      the input of a service: most updates are of metadata, and end before anything is
+//	           copied or sent (package kube)
+//	registry   the input of a service: the local mirror and the source after it say the same in
+//	           different messages
+//	service    the hash of its view: endpoints of other nodes mostly change nothing here. The view
+//	           is rendered nevertheless, because barriers count generations; there is no record
+//	renderer   the hash of the view: a repeated Render, or one of a newer generation, needs no
+//	           plan, only an answer
+//	claims     each object that is wanted: of a large service only what changed is looked at
+//
 // # Ownership
 //
 // A field of an actor belongs to its Start, Receive and Stop, which never run at the same time.

@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"context"
+	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -21,6 +24,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
+	vpplink "github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line
@@ -45,19 +49,22 @@ func (d *Deps) usesNAT44() bool { return d.CNAT == nil || !d.CNAT.IPv4 }
 
 // renderer is one renderer.
 type renderer struct {
-	render.Kind
-	actor  func(*render.Config) runtime.Behaviour
-	dryRun func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
+	name       string
+	givesRoles bool
+	actor      func(*render.Config) runtime.Behaviour
+	dryRun     func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
+	remove     func(ctx context.Context, vpp vpplink.Caller, pool []netip.Addr) (operations int, err error)
 }
 
 // adapted is the renderer of an adapter.
-func adapted[K render.Key, C any](adapter func(C) render.Adapter[K], config C) renderer {
+func adapted[K render.Key, C any](of func(C) render.Renderer[K], config C) renderer {
 	return renderer{
-		adapter(config).Kind(),
-		func(driver *render.Config) runtime.Behaviour { return render.New(driver, adapter(config)) },
+		of(config).Name, of(config).GivesRoles(),
+		func(driver *render.Config) runtime.Behaviour { return render.New(driver, of(config)) },
 		func(begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
-			return render.DryRun(adapter(config), begin, views)
+			return render.DryRun(of(config), begin, views)
 		},
+		of(config).Remove,
 	}
 }
 
@@ -72,17 +79,33 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 	return acks
 }
 
+// CleanUp takes all that the renderers have put into VPP out of it, and returns the number of
+// operations. It blocks; the agent must have ended. pool are the NAT addresses of external
+// configuration.
+func CleanUp(ctx context.Context, d *Deps, vpp vpplink.Caller, pool []netip.Addr) (operations int, err error) {
+	for _, r := range d.renderers() {
+		n, failed := r.remove(ctx, vpp, pool)
+		operations, err = operations+n, errors.Join(err, failed)
+	}
+	return operations, err
+}
+
 // Renderers are the names of the renderers, in the order of the tree. A service is in sync when it
 // is in each of them.
 func (d *Deps) Renderers() []string {
-	return names(d.renderers(), func(render.Kind) bool { return true })
+	return names(d.renderers(), func(renderer) bool { return true })
 }
 
-// names are the names of the renderers that are of some kind.
-func names(all []renderer, of func(render.Kind) bool) (names []string) {
+// RoleGivers are the names of those renderers that give interfaces their roles.
+func (d *Deps) RoleGivers() []string {
+	return names(d.renderers(), func(r renderer) bool { return r.givesRoles })
+}
+
+// names are the names of some renderers.
+func names(all []renderer, of func(renderer) bool) (names []string) {
 	for _, r := range all {
-		if of(r.Kind) {
-			names = append(names, r.Name)
+		if of(r) {
+			names = append(names, r.name)
 		}
 	}
 	return names
@@ -104,14 +127,16 @@ type tree struct {
 }
 
 // Tree is the whole troupe below the root actor. Deps must not be modified afterwards.
-func Tree(d *Deps) runtime.Spec {
-	t := newTree(d)
+func Tree(d *Deps) runtime.Spec { return treeOf(d, d.renderers()) }
+
+func treeOf(d *Deps, all []renderer) runtime.Spec {
+	t := newTree(d, all)
 	dataplane := []runtime.Child{
 		t.child("link", "link", runtime.ReactRestart, func() runtime.Behaviour { return link.New(t.link) }),
 		t.child("interfaces", "interfaces", runtime.ReactResync, func() runtime.Behaviour { return interfaces.New(t.interfaces) }),
 	}
-	for _, r := range d.renderers() {
-		dataplane = append(dataplane, t.child(r.Name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
+	for _, r := range all {
+		dataplane = append(dataplane, t.child(r.name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
 	dataplane = append(dataplane, t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }))
 	upkeep := []runtime.Child{
@@ -157,7 +182,7 @@ func (t *tree) spec(kind string, make func() runtime.Behaviour) runtime.Spec {
 }
 
 // newTree distributes Deps among the actors and completes what the bootstrap has left out.
-func newTree(d *Deps) *tree {
+func newTree(d *Deps, all []renderer) *tree {
 	timing := d.Timing.withDefaults()
 	observer := d.Observer
 	if observer == nil {
@@ -167,9 +192,8 @@ func newTree(d *Deps) *tree {
 	if attachments == nil {
 		attachments = &interfaces.MemoryStore{}
 	}
-	all := d.renderers()
-	t := &tree{Deps: d, names: names(all, func(render.Kind) bool { return true })}
-	roleGivers := names(all, func(k render.Kind) bool { return k.GivesRoles })
+	t := &tree{Deps: d, names: names(all, func(renderer) bool { return true })}
+	roleGivers := names(all, func(r renderer) bool { return r.givesRoles })
 	t.renderer = &render.Config{
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
 		HeapReserve: d.HeapReserve,

@@ -48,6 +48,8 @@ type Config struct {
 	Sim *runtime.SimOptions
 	// Deps changes what every troupe is given; nil = nothing.
 	Deps func(*actors.Deps)
+	// Tree makes the tree of every troupe; nil = actors.Tree.
+	Tree func(*actors.Deps) runtime.Spec
 	// System changes the options of every actor system; nil = nothing.
 	System func(*runtime.Options)
 	// Chain stands between source and relay, as kube/mirror does; nil = nothing.
@@ -179,7 +181,11 @@ func (w *World) Start() {
 	}
 	w.System = runtime.NewSystem(options)
 	w.run(feed)
-	if _, err := w.System.SpawnRoot(address.RootName, actors.Tree(w.Deps)); err != nil {
+	tree := w.Config.Tree
+	if tree == nil {
+		tree = actors.Tree
+	}
+	if _, err := w.System.SpawnRoot(address.RootName, tree(w.Deps)); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -145,8 +144,8 @@ func (w *world) stick(r *rand.Rand) {
 // when it has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
 	w.spell(r, &w.injector.late, 2, 6)
-	for _, renderer := range []string{"nat44", cnat.Renderer} {
-		_ = w.sys.Kill(address.Renderer(renderer)) // it may be down already, or there is none
+	for _, renderer := range w.deps.Renderers() {
+		_ = w.sys.Kill(address.Renderer(renderer)) // it may be down already
 	}
 }
 

@@ -68,9 +68,9 @@ var mutants = []mutant{
 		"if e != nil && m.GetGeneration() > e.spec.GetGeneration() {",
 	},
 	{
-		"an older Render replaces a newer one", "actors/render/barrier.go",
-		"if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
-		"if m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
+		"an older Render replaces a newer one", "actors/render/services.go",
+		"if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.barrier.awaited[key] || s == nil && d.barrier.departed(m) {",
+		"if m.GetGeneration() < d.barrier.awaited[key] || s == nil && d.barrier.departed(m) {",
 	},
 	{
 		"rows are deleted before every service has rendered", "actors/render/barrier.go",
@@ -89,8 +89,8 @@ var mutants = []mutant{
 	},
 	{
 		"rows of others are not seen", "actors/render/nat44/adapter.go",
-		"if _, foreign := a.have.Foreign[k.Key]; foreign {",
-		"if _, foreign := a.have.Foreign[k.Key]; foreign && k.part != row {",
+		"if what, foreign := a.have.Foreign[k.Key]; foreign {",
+		"if what, foreign := a.have.Foreign[k.Key]; foreign && k.part != row {",
 	},
 	{
 		"what VPP refused is not tried again", "actors/render/queue.go",
@@ -103,9 +103,9 @@ var mutants = []mutant{
 		"	d.queue.retry(c.Now())\n",
 	},
 	{
-		"a change is not put into the work queue", "actors/render/barrier.go",
-		"		d.queue.touch(k, key)\n",
-		"		_ = k\n",
+		"a change is not put into the work queue", "actors/render/services.go",
+		"	d.touched(key)\n",
+		"	d.adapter.News()\n",
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
@@ -184,8 +184,8 @@ var mutants = []mutant{
 	},
 	{
 		"the roles of a replaced interface are believed to be there", "actors/render/nat44/adapter.go",
-		"			a.have.Lose(index)\n",
-		"",
+		"		a.have.Lose(index)\n",
+		"		_ = index\n",
 	},
 	{
 		"SNAT does not come back in a VPP that has restarted", "vpp/nat44/diff.go",
@@ -204,13 +204,13 @@ var mutants = []mutant{
 	},
 	{
 		"translations of earlier runs stay", "actors/render/cnat/adapter.go",
-		"		if !a.Wanted(k) && a.held(k) != nil {\n",
-		"		if false {\n",
+		"			if held.Ours && !yield(k) {\n",
+		"			if false && held.Ours && !yield(k) {\n",
 	},
 	{
 		"the nodes of a replaced interface are believed to be there", "actors/render/cnat/adapter.go",
-		"			a.have.Lose(i.GetSwIfIndex())\n",
-		"",
+		"				a.have.Lose(index)\n",
+		"				_ = index\n",
 	},
 	{
 		"a translation that VPP refused counts as done", "actors/render/cnat/work.go",

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -9,13 +10,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// groups are the supervisors that start their children one after the other, in this order.
-func groups() map[string][]string {
-	return map[string][]string{
-		address.RootName:            {"journal", "introspect", "healer", "dataplane", "world"},
-		address.Dataplane:           {"link", "interfaces", "nat44", "routes", "audit", "upkeep"},
-		address.RootName + "/world": {"registry", "nodes", "services", "watch", "external"},
+// groups are the supervisors of a tree that start their children one after the other, by path, with
+// the names of the children in this order.
+func groups(at string, tree runtime.Spec) map[string][]string {
+	found := map[string][]string{}
+	for _, child := range tree.Children {
+		found[at] = append(found[at], child.Name)
+		maps.Copy(found, groups(at+"/"+child.Name, child.Spec))
 	}
+	return found
 }
 
 // order watches the start of groups: a child begins when all its earlier siblings are ready (I13).
@@ -25,7 +28,9 @@ type order struct {
 	ready  map[string]int  // words of readiness that a group has heard in this life
 }
 
-func newOrder() order { return order{groups(), map[string]bool{}, map[string]int{}} }
+func newOrder(tree runtime.Spec) order {
+	return order{groups(address.RootName, tree), map[string]bool{}, map[string]int{}}
+}
 
 // sees takes what happens to an actor and reports whether it came too early.
 func (o *order) sees(at string, msg any, phase runtime.Phase) (early bool) {

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func NewPlan(seed uint64, swarm bool) Plan {
 			add(kinds[r.IntN(len(kinds))])
 		}
 	}
-	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/cnat"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // What the troupe does because it has found that something is not as it should be. In the end
@@ -94,20 +94,20 @@ func (o observer) Drifted(renderer string, n int) {
 	o.injector.count("drift found")
 	explained := o.world.strayed[renderer]
 	delete(o.world.strayed, renderer)
-	if renderer == "nat44" {
-		explained += 2 * o.injector.counts["overlay ended"] // its roles, and its access lists
+	if slices.Contains(o.world.deps.RoleGivers(), renderer) {
+		// its roles: the next one may have its index and name
+		explained += o.injector.counts["overlay ended"]
+		if o.world.unseen() {
+			explained += o.injector.counts["pod ended"]
+		}
+	}
+	if renderer == nat44.Renderer {
+		explained += o.injector.counts["overlay ended"] // its access lists
 		for _, reads := range o.stolen {
 			if reads == o.vpp.Reads-1 {
 				explained++
 			}
 		}
-	}
-	if renderer == cnat.Renderer {
-		// its nodes: the next one may have its index and name
-		explained += o.injector.counts["overlay ended"]
-	}
-	if (renderer == "nat44" || renderer == cnat.Renderer) && o.world.unseen() {
-		explained += o.injector.counts["pod ended"]
 	}
 	if o.remedies.boots[address.Renderer(renderer)] != o.vpp.Boot() {
 		return // it is another VPP, of which the renderer has not been told yet

@@ -165,7 +165,14 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		path  string
 		reads int
 	}
-	all := []drill{{address.Renderer("nat44"), 1}, {address.Renderer("routes"), 0}, {address.Registry, 0}, {address.Watch, 0}, {address.Introspect, 0}}
+	all := []drill{{address.Registry, 0}, {address.Watch, 0}, {address.Introspect, 0}}
+	for _, renderer := range w.deps.Renderers() {
+		d := drill{address.Renderer(renderer), 0}
+		if slices.Contains(w.deps.RoleGivers(), renderer) {
+			d.reads = 1
+		}
+		all = append(all, d)
+	}
 	if keys := w.cluster.keys(); len(keys) > 0 {
 		all = append(all, drill{address.Service(keys[r.IntN(len(keys))]), 0})
 	}

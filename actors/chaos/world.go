@@ -73,7 +73,6 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w.cluster.ip6 = withIPv6(seed)
 	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
 	w.disk, w.provisional = durabletest.New(), provisional{}
-	w.order = newOrder()
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = w.virtually
 	w.observed = newObserved(w.cluster)
@@ -120,7 +119,9 @@ func (w *world) start() error {
 			w.breach("I9: the source does not end: %v", err)
 		}
 	}
-	if _, err := w.sys.SpawnRoot(address.RootName, actors.Tree(w.deps)); err != nil {
+	tree := actors.Tree(w.deps)
+	w.order = newOrder(tree)
+	if _, err := w.sys.SpawnRoot(address.RootName, tree); err != nil {
 		return fmt.Errorf("start the troupe: %w", err)
 	}
 	return nil

@@ -56,7 +56,6 @@ var (
 // classified is an error whose class its origin knows better than the table.
 type classified struct {
 	class Class
-	reach messages.Reach
 	err   error
 }
 
@@ -66,11 +65,8 @@ func (e *classified) Error() string { return e.err.Error() }
 // Unwrap returns the error.
 func (e *classified) Unwrap() error { return e.err }
 
-// WithResync wraps an error after which everything within reach has to be read again.
-func WithResync(reach messages.Reach, err error) error { return &classified{Resync, reach, err} }
-
 // Fatal wraps an error after which an actor (Actor) or the process (Process) cannot go on.
-func Fatal(k Class, err error) error { return &classified{k, messages.Reach_REACH_NONE, err} }
+func Fatal(k Class, err error) error { return &classified{k, err} }
 
 // line is one line of the table.
 type line struct {
@@ -110,7 +106,7 @@ func Of(err error) (Class, messages.Reach) {
 	}
 	var own *classified
 	if errors.As(err, &own) {
-		return own.class, own.reach
+		return own.class, messages.Reach_REACH_NONE
 	}
 	for _, l := range table() {
 		if errors.Is(err, l.is) {

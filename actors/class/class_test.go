@@ -47,8 +47,7 @@ func TestOf(t *testing.T) {
 		"a command that is not rolled back":  {errors.Join(refusal, ErrNotReverted), Resync, downstream},
 		"children fail too often":            {fmt.Errorf("dataplane: %w", runtime.ErrBudget), Actor, none},
 		"the system shuts down":              {runtime.ErrShutdown, Process, none},
-		"the origin knows better":            {fmt.Errorf("read: %w", WithResync(downstream, refusal)), Resync, downstream},
-		"the origin knows that it is fatal":  {Fatal(Process, io.EOF), Process, none},
+		"the origin knows that it is fatal":  {fmt.Errorf("read: %w", Fatal(Process, io.EOF)), Process, none},
 		"what is known weighs more than why": {Fatal(Actor, link.ErrDown), Actor, none},
 	} {
 		if k, reach := Of(tt.err); k != tt.class || reach != tt.reach {
@@ -56,7 +55,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	var answer *link.RetvalError
-	if err := WithResync(downstream, refusal); !errors.As(err, &answer) || !errors.Is(Fatal(Actor, io.EOF), io.EOF) || err.Error() != refusal.Error() {
+	if err := Fatal(Actor, refusal); !errors.As(err, &answer) || !errors.Is(Fatal(Actor, io.EOF), io.EOF) || err.Error() != refusal.Error() {
 		t.Error("a classified error hides its cause")
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -31,7 +29,7 @@ type Command struct {
 	After func(c *runtime.Context, err error)
 
 	cause  uint64
-	to     *actor.PID // nil = answered, or there is no caller
+	to     *runtime.PID // nil = answered, or there is no caller
 	cancel func()     // of the timer
 }
 

@@ -46,7 +46,6 @@ type registry struct {
 	budget    *service.Budget // which services their namespaces have room for
 	endpoints *messages.LocalEndpoints
 	stale     bool // endpoints must be computed again
-	traced    bool // what is given out now is recorded service by service
 }
 
 // entry is one service.
@@ -144,18 +143,16 @@ func (r *registry) serviceChanged(c *runtime.Context, in *messages.ServiceInput)
 	}
 	r.newest = in.GetGeneration()
 	// The actor of a known service exists, or is being started again by its supervisor.
-	if r.trace(c, in, messages.Method_METHOD_UPDATE) {
+	if r.apply(c, in, messages.Method_METHOD_UPDATE) {
 		c.Send(c.PID(address.Services), &messages.Ensure{Keys: []string{in.GetKey()}})
 	}
 }
 
-// trace takes the latest input of one service and, if that is news, records the id of everything
+// apply takes the latest input of one service and, if that is news, records the id of everything
 // that follows from it.
-func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method messages.Method) (created bool) {
+func (r *registry) apply(c *runtime.Context, in *messages.ServiceInput, method messages.Method) (created bool) {
 	before := r.generation
-	r.traced = true
-	created = r.changed(c, in)
-	r.traced = false
+	created = r.changed(c, in, true)
 	if r.generation == before {
 		return created // the source counts on without a change that a service would see
 	}
@@ -211,7 +208,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 			r.listed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()}, first)
 		}
 	}
-	r.moved(c, moved)
+	r.moved(c, moved, false)
 	// not before everything is in: a Begin with half of the services would cost the others their
 	// rows
 	r.complete = true
@@ -226,9 +223,9 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 // record.
 func (r *registry) listed(c *runtime.Context, in *messages.ServiceInput, first bool) {
 	if first {
-		r.changed(c, in)
+		r.changed(c, in, false)
 	} else {
-		r.trace(c, in, messages.Method_METHOD_UPSTREAM_RESYNC)
+		r.apply(c, in, messages.Method_METHOD_UPSTREAM_RESYNC)
 	}
 }
 
@@ -245,9 +242,9 @@ func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 	}
 	moved := r.budget.Settle()
 	for _, in := range m.GetServices() {
-		r.changed(c, in)
+		r.changed(c, in, false)
 	}
-	r.moved(c, moved)
+	r.moved(c, moved, false)
 	if !r.mirrored {
 		r.mirrored = true
 		r.began(c, fmt.Sprintf("%d services taken from the local mirror; nothing is removed before the source delivers", len(r.entries)), m)
@@ -285,8 +282,8 @@ func (r *registry) report(c *runtime.Context) {
 }
 
 // changed takes the latest input of one service and reports whether it needs an actor that it did
-// not need before.
-func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (created bool) {
+// not need before. traced says that what follows is recorded service by service.
+func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput, traced bool) (created bool) {
 	key, gone := in.GetKey(), in.GetService() == nil
 	e := r.entries[key]
 	switch {
@@ -304,13 +301,13 @@ func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (creat
 	r.host(c, in)
 	r.measure(in)
 	moved := r.budget.Settle()
-	r.give(c, e, in)
-	r.moved(c, moved)
+	r.give(c, e, in, traced)
+	r.moved(c, moved, traced)
 	return created
 }
 
 // sameInput reports whether the service would see no difference, whatever generation the source
-// counts.
+// counts: the local mirror and the source after it mostly say the same, in different messages.
 func sameInput(a, b *messages.ServiceInput) bool {
 	if a == b || a.GetService() == nil && b.GetService() == nil {
 		return true
@@ -376,7 +373,7 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	}
 	r.budget.Settle()
 	for _, key := range r.keys() {
-		r.give(c, r.entries[key], r.entries[key].spec.GetInput())
+		r.give(c, r.entries[key], r.entries[key].spec.GetInput(), false)
 	}
 	r.announce(c, false)
 	return true

@@ -10,10 +10,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// give hands a new spec to the service; until the node is known the registry only keeps it.
-func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput) {
+// give hands a new spec to the service; until the node is known the registry only keeps it. The
+// service records what becomes of a traced one.
+func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput, traced bool) {
 	r.generation++
-	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: r.traced, Refused: r.budget.Refused(in.GetKey())}
+	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: traced, Refused: r.budget.Refused(in.GetKey())}
 	e.tries = 0 // news end the back-off
 	r.unacked[in.GetKey()] = e
 	r.send(c, e)
@@ -26,10 +27,10 @@ func (r *registry) measure(in *messages.ServiceInput) {
 
 // moved gives those of the services a new spec for which their namespace has room now and had none,
 // or the other way round.
-func (r *registry) moved(c *runtime.Context, keys []string) {
+func (r *registry) moved(c *runtime.Context, keys []string, traced bool) {
 	for _, key := range keys {
 		if e := r.entries[key]; e != nil && e.spec.GetRefused() != r.budget.Refused(key) {
-			r.give(c, e, e.spec.GetInput())
+			r.give(c, e, e.spec.GetInput(), traced)
 		}
 	}
 }

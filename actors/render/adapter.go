@@ -3,8 +3,8 @@ package render
 import (
 	"context"
 	"fmt"
+	"iter"
 
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -15,105 +15,72 @@ type Key interface {
 	fmt.Stringer
 }
 
-// Kind describes a renderer.
-type Kind struct {
+// Renderer is an adapter with what the Driver has to know of it before it asks.
+type Renderer[K Key] struct {
 	// Name is the name of the actor, the part of the node's health and the renderer in metrics:
 	// "nat44".
 	Name string
-	// Noun is what its objects are called: "rows".
+	// Noun is the word for its objects: "rows".
 	Noun string
-	// GivesRoles says that it gives interfaces their roles, so that commands about interfaces wait
-	// for it.
-	GivesRoles bool
-	// External says that it carries out external configuration.
-	External bool
+	// Claims are a *Claims: the wishes of the services. The adapter enters them in Plan, and the
+	// Driver does everything else with them.
+	Claims wishes[K]
+	// Adapter is what differs between renderers. It may have abilities besides: Settler, Gated and
+	// the others.
+	Adapter Adapter[K]
 }
 
-// Adapter is what differs between renderers; everything else is in the Driver. It holds what is
-// wanted and what VPP holds as plain data, and its methods are called from the Driver's actor only:
-// they compute and never block. What talks to VPP is returned as a function (Reader) or a value
-// (Work) and runs in a goroutine; it must not touch the Adapter.
+// Adapter is what differs between renderers; everything else is in the Driver. It holds what VPP
+// holds as plain data, and its methods are called from the Driver's actor only: they compute and
+// never block. What talks to VPP is returned as a function (Reader) or a value (Work) and runs in a
+// goroutine; it must not touch the Adapter.
 //
 // All methods are idempotent: the same input again changes nothing.
 type Adapter[K Key] interface {
-	// Kind describes the renderer; constant.
-	Kind() Kind
-	// Compare orders keys, so that a run is repeatable.
-	Compare(a, b K) int
-	// Bind gives the adapter a view of the Driver's work queue; called once, before any other
-	// method.
-	Bind(progress Progress[K])
+	Plan[K]
+	Actual[K]
+	Apply[K]
+}
 
-	// Plan takes what a service wants to be served; nil = nothing any more. It returns the objects
-	// of which something else is wanted now.
-	Plan(service string, view *messages.ServiceView) (changed []K)
-	// Surroundings takes what planning depends on besides the services. It returns the objects of
-	// which something else is wanted now.
-	Surroundings(s Surroundings) (changed []K)
-	// Settle works out what depends on several services or on the barrier, before work is chosen.
-	// It returns the objects of which something else is wanted now, and the services whose
-	// acknowledgement may have changed.
-	Settle(phase Phase) (changed []K, services []string)
-	// Objects are those that a service wants, ordered.
-	Objects(service string) []K
-	// Services are those that want an object, the owner first.
-	Services(k K) []string
-	// Owner is the owner of an object that can have only one: a service or, where it is not one of
-	// ours, a description. "" = shared by its services.
-	Owner(k K) string
-	// Wanted reports whether VPP should hold an object of ours under the key.
-	Wanted(k K) bool
+// Plan enters into the claims what VPP should hold. The Driver takes from them of which objects
+// something else is wanted now.
+type Plan[K Key] interface {
+	// Plan takes what a service wants to be served; nil = nothing any more.
+	Plan(service string, view *messages.ServiceView)
+	// Surroundings takes what planning depends on besides the services.
+	Surroundings(s Surroundings)
+}
 
+// Actual is what VPP holds, as far as is known.
+type Actual[K Key] interface {
 	// Forget drops what VPP holds: the connection ended, and with restarted it is another VPP.
 	Forget(restarted bool)
 	// Reader returns a function that reads what VPP holds. known says whether the present belief is
 	// certain.
 	Reader(known bool) func(ctx context.Context, vpp link.Caller) (any, error)
-	// Adopt takes what was read and compares it with what is wanted and, where known, with what was
-	// believed.
-	Adopt(reading any, known, passed bool) Comparison[K]
+	// Adopt takes what was read and, where known, compares it with what was believed. It returns
+	// the objects that were not as believed: they were modified outside of the agent. settings
+	// counts settings and roles.
+	Adopt(reading any, known bool) (drifted []K, settings int)
+	// Diff lists, a line each, the operations that would make VPP equal to what is wanted, if it
+	// holds what was read; with sweep, removals too. The reading is not adopted.
+	Diff(reading any, sweep bool) []string
 	// Cost is about how many messages make VPP hold what is wanted under the key; 0 = VPP holds it,
 	// or the object may not be changed yet.
 	Cost(k K) int
-	// Leftovers are objects of ours in VPP that no service wants; they go when the barrier has been
-	// passed.
-	Leftovers() []K
-	// Gate says whether an object that is not in sync may be changed now.
-	Gate(k K, phase Phase) Gate
+	// Held are the objects of ours in VPP, in no order.
+	Held() iter.Seq[K]
+}
 
-	// Settings reports whether the settings that concern all objects are in VPP, as far as is
-	// known.
-	Settings() bool
-	// RolesRefused is why VPP refused roles of interfaces; "" = it did not.
-	RolesRefused() string
+// Apply makes VPP hold what is wanted.
+type Apply[K Key] interface {
 	// Work returns what is to be sent to VPP for these objects, preceded by settings that are not
 	// in VPP; nil = nothing. For one object it sends at most TurnMessages, the rest in a later
 	// batch, where that is safe.
 	Work(keys []K) Work[K]
-	// Record enters the results of Work. It may clear the error of a result that is none of an
-	// object, and returns the services whose acknowledgement may have changed.
-	Record(results []Result[K]) (services []string)
-
-	// Acknowledge completes the acknowledgement of a service with what only the renderer knows:
-	// rows, approximations, parts without means.
-	Acknowledge(ack *messages.RenderAck, service string, known bool)
-	// Left reports whether VPP holds nothing of a service any more besides its objects.
-	Left(service string) bool
-	// Warning is what operators should know although the renderer is in sync; "" = nothing. Summary
-	// describes what VPP holds, for the journal.
-	Warning() string
-	Summary() string
-	// Diff returns a function that reads VPP and lists what would make it equal to what is wanted;
-	// with sweep, removals too.
-	Diff(sweep bool) func(ctx context.Context, vpp link.Caller) (operations []string, err error)
-	// Rows are the objects of a service as rows for operators: wanted and, where known, held.
-	Rows(service string, known bool) (wanted, held []*messages.RowState)
-
-	// Handle takes a message that is not the Driver's, and reports whether it did. changed and
-	// services are as those of Settle.
-	Handle(c *runtime.Context, msg any) (handled bool, changed []K, services []string)
-	// After is called when a message has been handled: the adapter may send what follows from it.
-	After(c *runtime.Context, known bool)
+	// Record enters the results of Work. It may clear the error of a result that no object has
+	// caused.
+	Record(results []Result[K])
 }
 
 // Surroundings are what planning depends on besides the services.
@@ -122,20 +89,6 @@ type Surroundings struct {
 	Begin *messages.Begin
 	// Set is the interface set of the connected VPP; nil = not known.
 	Set *messages.InterfaceSet
-}
-
-// Progress is an adapter's view of the work queue.
-type Progress[K Key] interface {
-	// Dirty reports whether an object may not be as wanted.
-	Dirty(k K) bool
-	// Refusal is how often in a row VPP refused an object, and why last; nil = it did not.
-	Refusal(k K) (times int, err error)
-	// Pending counts the objects that are being worked on; refused ones are not among them.
-	Pending() int
-	// Refused is how often in a row VPP refused settings, and why last; nil = it did not.
-	Refused() (times int, err error)
-	// Read has VPP read soon, before anything else is sent, for the reason.
-	Read(reason string)
 }
 
 // Phase is how far the services have rendered.
@@ -150,38 +103,38 @@ const (
 	Passed
 )
 
-// Gate says whether an object may be changed now.
-type Gate uint8
+// Work is a batch for VPP: it is carried out in a goroutine, and returns one result per operation.
+type Work[K Key] func(ctx context.Context, vpp link.Caller) []Result[K]
 
-const (
-	// Open: it may.
-	Open Gate = iota
-	// Blocked: it depends on another object that is not in sync.
-	Blocked
-	// Closed: a service that has not rendered may want it. It waits for the barrier.
-	Closed
-)
-
-// Comparison is what a reading of VPP has brought.
-type Comparison[K Key] struct {
-	// Changed are objects of which something else is wanted now, because of objects in VPP that are
-	// not ours.
-	Changed []K
-	// Differing are objects that are not as wanted. Without the barrier, those that no service
-	// wants are not among them.
-	Differing []K
-	// Drifted are objects that were not as believed: they were modified outside of the agent.
-	// Settings counts settings and roles.
-	Drifted  []K
-	Settings int
-	// Services are those whose acknowledgement may have changed besides.
-	Services []string
+// Batch is the Work of operations that do carries out, with a result for each; nil = there are
+// none.
+func Batch[K Key, O, D any](ops []O, do func(context.Context, link.Caller, []O) []D, result func(*D) Result[K]) Work[K] {
+	if len(ops) == 0 {
+		return nil
+	}
+	return func(ctx context.Context, vpp link.Caller) []Result[K] {
+		done := do(ctx, vpp, ops)
+		results := make([]Result[K], len(done))
+		for i := range done {
+			results[i] = result(&done[i])
+		}
+		return results
+	}
 }
 
-// Work is a batch for VPP.
-type Work[K Key] interface {
-	// Apply carries it out, in a goroutine, and returns one result per operation.
-	Apply(ctx context.Context, vpp link.Caller) []Result[K]
+// Drifted lists the keys under which VPP holds something else than was believed, in no order.
+func Drifted[K comparable, V any](before, now map[K]V, same func(a, b V) bool) (keys []K) {
+	for k, old := range before {
+		if held, found := now[k]; !found || !same(old, held) {
+			keys = append(keys, k)
+		}
+	}
+	for k := range now {
+		if _, found := before[k]; !found {
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // Result is what became of one operation.
@@ -197,6 +150,21 @@ type Result[K Key] struct {
 	Idle bool
 	// Unknown says that VPP may hold something else than is believed: it has to be read.
 	Unknown bool
-	// Op is the operation, for Adapter.Record.
+	// Op is the operation, for Apply.Record.
 	Op any
+}
+
+// Replaced are the indexes of the interfaces of a set that are not in the next one, or belong to
+// another interface there. What VPP held of them is gone.
+func Replaced(before, now *messages.InterfaceSet) (indexes []uint32) {
+	names := make(map[uint32]string, len(now.GetInterfaces()))
+	for _, i := range now.GetInterfaces() {
+		names[i.GetSwIfIndex()] = i.GetName()
+	}
+	for _, i := range before.GetInterfaces() {
+		if names[i.GetSwIfIndex()] != i.GetName() {
+			indexes = append(indexes, i.GetSwIfIndex())
+		}
+	}
+	return indexes
 }

@@ -2,9 +2,14 @@ package render
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // applied is the result of a batch.
@@ -28,7 +33,7 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 				quiet = append(quiet, k)
 				continue
 			}
-			switch d.adapter.Gate(k, d.phase()) {
+			switch d.adapter.Gate(k, d.barrier.phase()) {
 			case Open:
 				if d.admit(c, k) {
 					keys = append(keys, k)
@@ -49,23 +54,23 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 	}
 	d.answerFor(c, quiet)
 	if todo == nil {
-		if d.queue.Pending() == 0 && !d.full.IsZero() {
-			d.synced(c, d.full, 0) // VPP held everything already
+		if d.queue.Pending() == 0 && !d.session.full.IsZero() {
+			d.session.synced(c, d.session.full, 0) // VPP held everything already
 		}
 		return
 	}
-	w := &work{session: d.link.GetSession(), began: c.Now()}
+	w := &work{session: d.session.link.GetSession(), began: c.Now()}
 	d.work = w
-	report.TookStep(c, d.kind.Name, report.StepKey, d.queue.retries(keys))
+	report.TookStep(c, d.name, report.StepKey, d.queue.retries(keys))
 	post, vpp := c.Post(), d.config.VPP
-	c.Go("apply", func(ctx context.Context) { post(&applied[K]{w, keys, todo.Apply(ctx, vpp)}) })
+	c.Go("apply", func(ctx context.Context) { post(&applied[K]{w, keys, todo(ctx, vpp)}) })
 }
 
 // settingsDone notes that the settings and roles of the present interface set are in VPP.
 func (d *Driver[K]) settingsDone() {
-	d.Interfaces, d.RefusedSet, d.RefusedWhy = d.set.GetGeneration(), 0, ""
-	if d.refused != nil && !d.unread {
-		d.accepted() // what was refused is not wanted any more
+	d.health.Interfaces, d.health.RefusedSet, d.health.RefusedWhy = d.set.GetGeneration(), 0, ""
+	if d.session.refused != nil && !d.session.readRefused {
+		d.session.accepted() // what was refused is not wanted any more
 	}
 }
 
@@ -73,12 +78,13 @@ func (d *Driver[K]) settingsDone() {
 func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	d.work = nil
 	d.record(c, m.results)
-	if m.session != d.link.GetSession() || !d.known {
+	if m.session != d.session.link.GetSession() || !d.known {
 		return // VPP was away meanwhile, everything is read again
 	}
-	services := d.adapter.Record(m.results)
+	d.adapter.Record(m.results)
+	changed, services := d.touched("")
 	if why := d.adapter.RolesRefused(); why != "" {
-		d.RefusedSet, d.RefusedWhy = d.set.GetGeneration(), why
+		d.health.RefusedSet, d.health.RefusedWhy = d.set.GetGeneration(), why
 	}
 	o := sum(m.results)
 	d.advanced = d.queue.conclude(m.keys, o.refused, c.Now(), d.config.backoff()) || d.advanced
@@ -86,12 +92,84 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		d.known = false // some of it may have happened
 	}
 	conclude(c, &d.session, &o, d.queue.stubborn(m.keys))
-	d.synced(c, m.began, d.queue.Pending())
+	d.session.synced(c, m.began, d.queue.Pending())
 	if d.warned() {
 		d.answerAll(c)
 		return
 	}
 	d.answerEach(c, services)
-	d.answerFor(c, m.keys)
+	d.answerFor(c, slices.Concat(changed, m.keys))
 	d.answerOwed(c)
+}
+
+// outcome sums up what became of a batch.
+type outcome[K Key] struct {
+	refused  map[K]error
+	settings error // of the last operation that is about settings
+	done     int
+	failed   int
+	unknown  int  // without an answer
+	unsent   int  // never left this process
+	doubt    bool // VPP holds something else than was believed
+}
+
+// sum sums up results.
+func sum[K Key](results []Result[K]) (o outcome[K]) {
+	o.refused = map[K]error{}
+	for i := range results {
+		o.take(&results[i])
+	}
+	return o
+}
+
+func (o *outcome[K]) take(r *Result[K]) {
+	kind, _ := class.Of(r.Err)
+	switch {
+	case r.Idle:
+		return
+	case kind == class.None:
+		o.done++
+		o.doubt = o.doubt || r.Unknown
+		return
+	case errors.Is(r.Err, link.ErrUnknown):
+		o.unknown++
+		return
+	case kind == class.Wait:
+		o.unsent++
+		return
+	case r.Setting:
+		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
+	default:
+		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) {
+			// what was refused after it may only follow from it
+			o.refused[r.Object] = r.Err
+		}
+	}
+	o.failed++
+	o.doubt = o.doubt || r.Unknown || kind == class.Resync
+}
+
+// conclude draws the consequences of a batch for the next one; stubborn says that something in it
+// was refused again and again.
+func conclude[K Key](c *runtime.Context, s *session, o *outcome[K], stubborn bool) {
+	s.config.Observer.Operations(s.name, o.done, o.failed, o.unknown+o.unsent)
+	switch {
+	case o.unknown+o.unsent > 0:
+		// the link reports the next connection, which ends the wait
+		s.delayed = c.Now().Add(s.config.Backoff)
+	case o.settings != nil:
+		s.refuse(c, o.settings)
+	default:
+		s.accepted()
+	}
+	if !o.doubt && !stubborn && o.settings == nil {
+		return
+	}
+	if o.settings == nil && s.verify == "" {
+		report.TookStep(c, s.name, report.StepObject, 1)
+	}
+	s.verify, s.reread = "VPP refused an operation", c.Now()
+	if !o.doubt {
+		s.reread = c.Now().Add(s.config.Backoff) // not after every one of many
+	}
 }

@@ -25,27 +25,72 @@ func (c Claim[V]) compare(other Claim[V]) int {
 
 // Claims knows what every service wants for which objects, and what follows where several want the
 // same object. A service that loses gets the object as soon as it is free. V is the wish of one
-// service, D what VPP should hold. It belongs to one goroutine.
+// service, D what VPP should hold. It belongs to one goroutine: the Driver's, which takes from it
+// of which objects something else is wanted.
 type Claims[K comparable, V, D any] struct {
-	order    func(a, b K) int
-	rank     func(V) int
-	resolve  func(k K, claims []Claim[V]) (D, bool)
-	same     func(a, b D) bool
+	Rules[K, V, D]
 	services map[string][]K
 	claims   map[K][]Claim[V]
+	changed  []K      // something else is wanted since the last call of News
+	concerns []string // services
 }
 
-// NewClaims returns an empty value. order orders keys; rank says how much a wish counts, the lowest
-// most, before age does, nil = all alike; resolve says what the claims on an object, in their
-// order, come to, and whether VPP should hold anything; same compares two of its results.
-func NewClaims[K comparable, V, D any](
-	order func(a, b K) int, rank func(V) int, resolve func(k K, claims []Claim[V]) (D, bool), same func(a, b D) bool,
-) *Claims[K, V, D] {
-	if rank == nil {
-		rank = func(V) int { return 0 }
-	}
-	return &Claims[K, V, D]{order: order, rank: rank, resolve: resolve, same: same, services: map[string][]K{}, claims: map[K][]Claim[V]{}}
+// Rules say how wishes come to objects.
+type Rules[K comparable, V, D any] struct {
+	// Order compares keys, so that a run is repeatable.
+	Order func(a, b K) int
+	// Rank says how much a wish counts, the lowest most, before age does; nil = all alike.
+	Rank func(V) int
+	// Resolve says what the claims on an object, in their order, come to, and whether VPP should
+	// hold anything.
+	Resolve func(k K, claims []Claim[V]) (D, bool)
+	// Same compares two results of Resolve.
+	Same func(a, b D) bool
+	// Taken describes the object of another client of VPP that has the key, "" = there is none: as
+	// long as it is there, VPP should hold nothing of ours. nil = there never is.
+	Taken func(k K) string
+	// Shared says that services share an object, so that it has no owner.
+	Shared bool
 }
+
+// wishes are the Claims of a renderer, whatever is wished.
+type wishes[K Key] interface {
+	Compare(a, b K) int
+	Keys() iter.Seq[K]
+	Objects(service string) []K
+	Services(k K) []string
+	Owner(k K) string
+	Claimed(k K) bool
+	News() (changed []K, services []string)
+}
+
+// NewClaims returns an empty value.
+func NewClaims[K comparable, V, D any](rules Rules[K, V, D]) *Claims[K, V, D] {
+	if rules.Rank == nil {
+		rules.Rank = func(V) int { return 0 }
+	}
+	if rules.Taken == nil {
+		rules.Taken = func(K) string { return "" }
+	}
+	return &Claims[K, V, D]{Rules: rules, services: map[string][]K{}, claims: map[K][]Claim[V]{}}
+}
+
+// Touch notes that something else is wanted of objects for a reason that the claims do not know.
+func (c *Claims[K, V, D]) Touch(keys ...K) { c.changed = append(c.changed, keys...) }
+
+// Concern notes that the acknowledgement of services may have changed although nothing else is
+// wanted.
+func (c *Claims[K, V, D]) Concern(services ...string) { c.concerns = append(c.concerns, services...) }
+
+// News returns, once, the objects of which something else is wanted, and the services whose
+// acknowledgement may have changed besides.
+func (c *Claims[K, V, D]) News() (changed []K, services []string) {
+	changed, services, c.changed, c.concerns = c.changed, c.concerns, nil, nil
+	return changed, services
+}
+
+// Compare orders keys.
+func (c *Claims[K, V, D]) Compare(a, b K) int { return c.Order(a, b) }
 
 // Set replaces all wishes of a service and returns the keys, ordered, for which Desired has another
 // answer than before. The values must not be changed afterwards.
@@ -56,13 +101,13 @@ func (c *Claims[K, V, D]) Set(service string, created int64, wishes map[K]V) (ch
 			c.withdraw(k, service)
 		}
 		for k, v := range wishes {
-			claim := Claim[V]{service, created, v, c.rank(v)}
+			claim := Claim[V]{service, created, v, c.Rank(v)}
 			at, _ := slices.BinarySearchFunc(c.claims[k], claim, Claim[V].compare)
 			c.claims[k] = slices.Insert(slices.Clip(c.claims[k]), at, claim)
 		}
 	})
 	if delete(c.services, service); len(wishes) > 0 {
-		c.services[service] = slices.SortedFunc(maps.Keys(wishes), c.order)
+		c.services[service] = slices.SortedFunc(maps.Keys(wishes), c.Compare)
 	}
 	return changed
 }
@@ -78,7 +123,7 @@ func (c *Claims[K, V, D]) withdraw(k K, service string) {
 // Change carries out a change that resolve depends on and returns those of the keys, ordered, for
 // which Desired has another answer then.
 func (c *Claims[K, V, D]) Change(keys []K, change func()) (changed []K) {
-	slices.SortFunc(keys, c.order)
+	slices.SortFunc(keys, c.Compare)
 	keys = slices.Compact(keys)
 	type answer struct {
 		value D
@@ -90,21 +135,22 @@ func (c *Claims[K, V, D]) Change(keys []K, change func()) (changed []K) {
 	}
 	change()
 	for i, k := range keys {
-		if after, found := c.Desired(k); found != before[i].found || found && !c.same(after, before[i].value) {
+		if after, found := c.Desired(k); found != before[i].found || found && !c.Same(after, before[i].value) {
 			changed = append(changed, k)
 		}
 	}
+	c.Touch(changed...)
 	return changed
 }
 
 // Desired is what VPP should hold under a key, and whether it should hold anything.
-func (c *Claims[K, V, D]) Desired(k K) (D, bool) {
-	claims := c.claims[k]
-	if len(claims) == 0 {
-		var none D
-		return none, false
+func (c *Claims[K, V, D]) Desired(k K) (desired D, found bool) {
+	if claims := c.claims[k]; len(claims) > 0 && c.Taken(k) == "" {
+		if d, wanted := c.Resolve(k, claims); wanted {
+			return d, true
+		}
 	}
-	return c.resolve(k, claims)
+	return desired, false
 }
 
 // All is everything that VPP should hold. The map belongs to the caller.
@@ -118,19 +164,37 @@ func (c *Claims[K, V, D]) All() map[K]D {
 	return all
 }
 
-// Keys are all keys with a claim, in no order.
+// Keys are all objects with a claim, in no order.
 func (c *Claims[K, V, D]) Keys() iter.Seq[K] { return maps.Keys(c.claims) }
 
-// Of are the keys that a service wants, ordered; shared, not to be changed.
-func (c *Claims[K, V, D]) Of(service string) []K { return c.services[service] }
+// Claimed reports whether VPP should hold an object because of its claims.
+func (c *Claims[K, V, D]) Claimed(k K) bool {
+	_, found := c.Desired(k)
+	return found
+}
 
-// Services are those that want a key, in the order of their claims.
-func (c *Claims[K, V, D]) Services(k K) []string {
-	services := make([]string, len(c.claims[k]))
-	for i, claim := range c.claims[k] {
-		services[i] = claim.Service
+// Objects are those that a service wants, ordered; shared, not to be changed.
+func (c *Claims[K, V, D]) Objects(service string) []K { return c.services[service] }
+
+// Services are those that want an object, the owner first. A claim without a service is the
+// renderer's own.
+func (c *Claims[K, V, D]) Services(k K) (services []string) {
+	for _, claim := range c.claims[k] {
+		if claim.Service != "" {
+			services = append(services, claim.Service)
+		}
 	}
 	return services
+}
+
+// Owner is the owner of an object that can have only one: a service or, where it is not one of
+// ours, a description. "" = shared by its services.
+func (c *Claims[K, V, D]) Owner(k K) string {
+	if c.Shared {
+		return ""
+	}
+	first, _ := c.First(k)
+	return cmp.Or(c.Taken(k), first.Service)
 }
 
 // At are the claims on a key, the one that counts most first; shared, not to be changed.

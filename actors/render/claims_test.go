@@ -16,7 +16,7 @@ import (
 // newClaims are claims on names of which the first one counts, unless the name is blocked.
 func newClaims(blocked map[string]bool) *Claims[string, int, int] {
 	resolve := func(k string, claims []Claim[int]) (int, bool) { return claims[0].Value, !blocked[k] }
-	return NewClaims(strings.Compare, nil, resolve, func(a, b int) bool { return a == b })
+	return NewClaims(Rules[string, int, int]{Order: strings.Compare, Resolve: resolve, Same: func(a, b int) bool { return a == b }})
 }
 
 // check fails the test where values differ.
@@ -61,7 +61,7 @@ func TestClaims(t *testing.T) {
 	owner("default/older")
 	check(t, "all", map[string]int{"vip": 3, "own": 2}, c.All())
 
-	check(t, "keys of young", []string{"own", "vip"}, c.Of("default/young"))
+	check(t, "keys of young", []string{"own", "vip"}, c.Objects("default/young"))
 	check(t, "last but one goes", []string{"vip"}, c.Set("default/older", 0, nil))
 	check(t, "the last goes", []string{"own", "vip"}, c.Set("default/young", 0, nil))
 	check(t, "an unknown service goes", nil, c.Set("default/young", 0, nil))
@@ -90,7 +90,7 @@ func TestClaimsKeepKeys(t *testing.T) {
 	c := newClaims(nil)
 	c.Set("default/web", 1, map[string]int{"b": 1, "c": 1, "d": 1})
 	c.Set("default/other", 2, map[string]int{"b": 1})
-	before, at := c.Of("default/web"), c.At("b")
+	before, at := c.Objects("default/web"), c.At("b")
 	want, wantAt := slices.Clone(before), slices.Clone(at)
 	c.Set("default/web", 1, map[string]int{"a": 1, "b": 2})
 	c.Set("default/third", 0, map[string]int{"b": 1})

@@ -39,7 +39,7 @@ const (
 func (d *Driver[K]) report(c *runtime.Context) {
 	settled := d.adapter.Settings()
 	if d.resting() && settled {
-		d.damaged, d.once = false, d.once || d.opened
+		d.session.damaged, d.session.programmed = false, d.session.programmed || d.opened
 	}
 	warning := cmp.Or(d.shortage(), d.adapter.Warning())
 	if warning != d.told {
@@ -48,17 +48,19 @@ func (d *Driver[K]) report(c *runtime.Context) {
 	}
 	switch {
 	case warning != "":
-	case d.begun.GetProvisional():
+	case d.barrier.begun.GetProvisional():
 		warning = report.FromMirror
 	case d.fromMirror():
 		d.cause = "" // the warning has to go
 	}
 	is := d.condition(settled)
-	if d.Reach, d.Partial = is.reach, is.partial; is.cause == d.cause && d.Interfaces == d.Last.GetInterfaces() && d.RefusedSet == d.Last.GetRefusedSet() {
+	h := &d.health
+	h.Reach, h.Partial = is.reach, is.partial
+	if is.cause == d.cause && h.Interfaces == h.Last.GetInterfaces() && h.RefusedSet == h.Last.GetRefusedSet() {
 		return
 	}
 	d.cause = is.cause
-	d.Partial = d.Partial && (is.cause != causeFailed || !d.refusesAll())
+	d.health.Partial = d.health.Partial && (is.cause != causeFailed || !d.refusesAll())
 	ok, reason := is.cause == causeInSync, is.cause
 	switch {
 	case ok:
@@ -66,19 +68,19 @@ func (d *Driver[K]) report(c *runtime.Context) {
 	case is.details != nil:
 		reason = is.details()
 	}
-	if !d.Current(ok, reason) {
-		d.Report(c, ok, reason, c.Incarnation())
+	if !d.health.Current(ok, reason) {
+		d.health.Report(c, ok, reason, c.Incarnation())
 	}
 }
 
 // fromMirror reports whether the renderer was last in sync with what the local mirror says, and not
 // with the cluster.
-func (d *Driver[K]) fromMirror() bool { return d.Last.GetReason() == report.FromMirror }
+func (d *Driver[K]) fromMirror() bool { return d.health.Last.GetReason() == report.FromMirror }
 
 // resting reports whether nothing is left to do. On a provisional list what waits for the barrier
 // does not count.
 func (d *Driver[K]) resting() bool {
-	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && d.queue.next.empty()
+	return d.queue.Pending() == 0 || d.barrier.begun.GetProvisional() && d.known && d.work == nil && d.queue.next.empty()
 }
 
 // condition is the first thing that is not as it should be. Once in sync, ordinary changes do not
@@ -86,17 +88,17 @@ func (d *Driver[K]) resting() bool {
 // agent does.
 func (d *Driver[K]) condition(settled bool) condition {
 	const downstream = messages.Reach_REACH_DOWNSTREAM
-	unready := !d.Last.GetOk() || d.damaged || d.fromMirror()
+	unready := !d.health.Last.GetOk() || d.session.damaged || d.fromMirror()
 	switch {
-	case !d.link.GetUp():
+	case !d.session.link.GetUp():
 		return condition{cause: causeLink}
 	case !d.known:
 		return condition{cause: reasonUnknown, details: d.unknown, reach: downstream}
-	case d.refused != nil:
-		return condition{cause: causeRefused, details: d.refused.Error, reach: downstream}
-	case d.begun == nil:
+	case d.session.refused != nil:
+		return condition{cause: causeRefused, details: d.session.refused.Error, reach: downstream}
+	case d.barrier.begun == nil:
 		return condition{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
-	case len(d.awaited) > 0:
+	case len(d.barrier.awaited) > 0:
 		return condition{causeSilent, d.silent, messages.Reach_REACH_OBJECT, true}
 	case !d.located():
 		return condition{cause: causeInterfaces}
@@ -106,7 +108,7 @@ func (d *Driver[K]) condition(settled bool) condition {
 		return condition{causeWork, d.working, d.progress(), true}
 	case !settled && unready:
 		return condition{cause: causeSettings, reach: downstream}
-	case d.swept < Passed && unready && !d.begun.GetProvisional():
+	case d.swept < Passed && unready && !d.barrier.begun.GetProvisional():
 		return condition{cause: causeLeftovers, reach: downstream}
 	}
 	return condition{cause: causeInSync}
@@ -114,15 +116,15 @@ func (d *Driver[K]) condition(settled bool) condition {
 
 // unknown says why it is not known what VPP holds, as far as there is more to say.
 func (d *Driver[K]) unknown() string {
-	if d.refused != nil {
-		return reasonUnknown + ": " + d.refused.Error()
+	if d.session.refused != nil {
+		return reasonUnknown + ": " + d.session.refused.Error()
 	}
 	return reasonUnknown
 }
 
 // working says how much is to be done.
 func (d *Driver[K]) working() string {
-	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.kind.Noun, causeWork)
+	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.noun, causeWork)
 }
 
 // progress is the reach of work: as long as VPP comes to hold what is wanted, however much that is,
@@ -137,7 +139,7 @@ func (d *Driver[K]) progress() messages.Reach {
 // refusesAll reports whether VPP holds nothing of what services want of this renderer, which serves
 // their packets.
 func (d *Driver[K]) refusesAll() bool {
-	if !d.kind.GivesRoles {
+	if !d.givesRoles {
 		return false
 	}
 	for key := range d.subscribers {
@@ -152,11 +154,11 @@ func (d *Driver[K]) refusesAll() bool {
 
 // silent says which services are awaited.
 func (d *Driver[K]) silent() string {
-	return fmt.Sprintf("%d %s, first %s", len(d.awaited), causeSilent, slices.Min(slices.Collect(maps.Keys(d.awaited))))
+	return fmt.Sprintf("%d %s, first %s", len(d.barrier.awaited), causeSilent, slices.Min(slices.Collect(maps.Keys(d.barrier.awaited))))
 }
 
 // failures says what VPP refused.
 func (d *Driver[K]) failures() string {
 	k, err := d.queue.firstFailure()
-	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed)-d.queue.short, d.kind.Noun, causeFailed, k, err)
+	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed)-d.queue.short, d.noun, causeFailed, k, err)
 }

@@ -1,16 +1,33 @@
 // Package render is the renderer: one Driver for all of them, and an Adapter for each kind of
 // object in VPP (render/nat44, render/cnat, render/routes).
 //
-//	Adapter   plan, read, diff, apply, whose object it is: pure, or a thin call
-//	Driver    everything else, once: claims, work queue, back-off and half-open probes, barrier,
+//	Adapter   Plan, Actual, Apply: pure, or a thin call; abilities that only some have
+//	Claims    which service wants which object, whose it is, of which something else is wanted now
+//	Driver    everything else, once: work queue, back-off and half-open probes, barrier,
 //	          acknowledgements, drift checks, batches, the session with VPP, health, the operation
 //	          log
 //
 // # One pass
 //
-//	Render -> Adapter.Plan -> Claims -> objects in the queue -> Gate -> Work.Apply -> VPP
-//	                                          ^                            |
-//	                  Adapter.Adopt <- Reader |----- InSync? <- Record <---|
+//	Render -> Adapter.Plan -> Claims -> objects in the queue -> Gate -> Work -> VPP
+//	                                          ^                           |
+//	                  Adapter.Adopt <- Reader |---- Cost = 0? <- Record <-|
+//
+// # The port
+//
+// An Adapter has ten methods: Plan (what a service, and the surroundings, ask for), Actual (read
+// VPP, adopt it, forget it, what it holds, what an object would cost, the difference to a reading)
+// and Apply (operations, what became of them). Claims tell the Driver of which objects something
+// else is wanted, so an Adapter returns no lists of changes. What only some adapters have is an
+// ability (abilities.go): settings, roles of interfaces, gates, rows for operators, warnings,
+// messages of their own, clean-up. The Driver finds out once, when it is made, which of them an
+// adapter has.
+//
+// A new renderer is a package with an Adapter, a package below vpp/ and one line in actors/tree.go:
+// order, health, commands, clean-up and the simulation follow from the tree. rendertest/toy and
+// vpp/toytest are one; actors/renderer_test.go has its line. Settings (bootstrap/config), an entry
+// in vpp/features, guards of inputs that crash VPP (vpp/link) and messages that the simulated VPP
+// does not have come to it where there are any.
 //
 // # Ownership and ordering
 //

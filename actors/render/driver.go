@@ -53,46 +53,56 @@ func (g *Config) backoff() runtime.Backoff {
 // has rendered. Requests of a predecessor cannot interfere: they stand before the read in the same
 // stream.
 type Driver[K Key] struct {
-	report.Health
-	barrier
-	session
-	config      *Config
-	kind        Kind
-	adapter     Adapter[K]
-	queue       *queue[K]
-	heap        heap.Reserve
+	// Set by New, read-only.
+	config     *Config
+	name, noun string // of the renderer, of its objects
+	givesRoles bool
+
+	adapter *port[K]
+	queue   *queue[K]
+	heap    heap.Reserve
+	set     *messages.InterfaceSet // complete; nil = none yet
+	ticking bool                   // a tick is under way
+
+	// The services: touched by barrier.go, services.go and acks.go only.
+	barrier     barrier
 	subscribers map[string]*subscriber
 	// services whose acknowledgement may be another one when nothing of them is in the queue any
 	// more
-	owed  map[string]bool
-	set   *messages.InterfaceSet // complete; nil = none yet
-	known bool                   // the adapter knows what VPP holds
+	owed map[string]bool
+
+	// VPP: touched by read.go and batch.go, and where the connection changes.
+	session session
+	known   bool  // the adapter knows what VPP holds
+	work    *work // under way; nil = none
 	// since the last read: what has waited for this phase is in the queue
-	swept   Phase
-	opened  bool   // the barrier has been passed once
-	work    *work  // under way; nil = none
-	warning string // of the adapter, when the services were acknowledged last
+	swept  Phase
+	opened bool // the barrier has been passed once
+
+	// What was said last: touched by condition.go, and where something is to be said again.
+	health  report.Health
+	warning string // of the adapter, when the services were acknowledged
 	told    string // the adapter's warning at the last report
 	cause   string // of the last condition that was reported
 	// since the last heartbeat VPP has come to hold an object as it is wanted
 	advanced bool
 	advances bool // it had before
-	ticking  bool // a tick is under way
 }
 
 // tick tries again what VPP refused.
 type tick struct{}
 
 // New returns the actor of a renderer.
-func New[K Key](config *Config, adapter Adapter[K]) runtime.Behaviour {
-	kind := adapter.Kind()
+func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
+	adapter := newPort(r)
 	d := &Driver[K]{
-		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter), heap: heap.Reserve{Percent: config.HeapReserve},
+		health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, adapter: adapter, givesRoles: r.GivesRoles(),
+		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
-		session: session{config: config, name: kind.Name, link: &messages.LinkState{}},
+		session: session{config: config, name: r.Name, link: &messages.LinkState{}},
 	}
-	if kind.GivesRoles {
-		d.Also = address.Interfaces
+	if d.givesRoles {
+		d.health.Also = address.Interfaces
 	}
 	adapter.Bind(progress[K]{d.queue, &d.session})
 	return d
@@ -106,7 +116,7 @@ type progress[K Key] struct {
 
 // Refused satisfies Progress.
 func (p progress[K]) Refused() (times int, err error) {
-	return p.session.times, p.session.refused
+	return p.session.refusals, p.session.refused
 }
 
 // Read satisfies Progress.
@@ -115,9 +125,9 @@ func (p progress[K]) Read(reason string) { p.session.verify = reason }
 // Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for
 // what the renderer needs.
 func (d *Driver[K]) Start(c *runtime.Context) {
-	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.kind.Name})
+	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.name})
 	d.askSiblings(c)
-	d.Health.Start(c)
+	d.health.Start(c)
 	d.report(c)
 	c.Ready()
 }
@@ -125,12 +135,8 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 // askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their
 // state.
 func (d *Driver[K]) askSiblings(c *runtime.Context) {
-	asked := []string{address.Link, address.Interfaces}
-	if d.kind.External {
-		asked = append(asked, address.External)
-	}
-	for _, path := range asked {
-		c.Send(c.PID(path), &messages.Resync{Sibling: d.kind.Name, Incarnation: c.Incarnation()})
+	for _, path := range append([]string{address.Link, address.Interfaces}, d.adapter.Asks()...) {
+		c.Send(c.PID(path), &messages.Resync{Sibling: d.name, Incarnation: c.Incarnation()})
 	}
 }
 
@@ -150,7 +156,7 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	case *messages.InterfaceSet:
 		d.interfaces(c, m)
 	case *messages.Verify:
-		d.ask(m, c.Now())
+		d.session.ask(m, c.Now())
 	case *messages.Resync: // an earlier sibling has a new incarnation
 		d.askSiblings(c)
 	case *readDone:
@@ -162,14 +168,14 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	case *tick:
 		d.tick(c)
 	case *report.Ask:
-		d.Repeat(c)
+		d.health.Repeat(c)
 		return
 	case *report.Beat:
 		d.cause = "" // the numbers in the reason may have changed
-		d.Waiting = d.queue.waiting()
+		d.health.Waiting = d.queue.waiting()
 		d.advances, d.advanced = d.advanced, false
 		d.report(c)
-		d.Beat(c)
+		d.health.Beat(c)
 		return
 	case *RowsQuery:
 		c.Reply(d.rows(m))
@@ -177,11 +183,12 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	case *DiffQuery:
 		d.diff(c)
 		return
-	case *diffDone:
-		c.Send(m.to, m.page)
+	case *diffRead:
+		d.diffed(c, m)
 		return
 	default:
-		d.other(c, msg)
+		d.adapter.Handle(c, msg)
+		d.changed(c)
 	}
 	d.pump(c)
 	d.answerOwed(c)
@@ -189,23 +196,25 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	d.adapter.After(c, d.known)
 }
 
-// other gives a message to the adapter.
-func (d *Driver[K]) other(c *runtime.Context, msg any) {
-	handled, changed, services := d.adapter.Handle(c, msg)
-	if handled {
-		d.changed(c, changed, services)
+// touched puts the objects of which something else is wanted now into the queue, in the turns of a
+// service where no other wants them.
+func (d *Driver[K]) touched(by string) (changed []K, services []string) {
+	changed, services = d.adapter.News()
+	for _, k := range changed {
+		d.queue.touch(k, by)
 	}
+	return changed, services
 }
 
 // changed has objects looked at of which something else is wanted now, and acknowledges the
 // services that this concerns.
-func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) {
+func (d *Driver[K]) changed(c *runtime.Context) {
+	changed, services := d.touched("")
 	concerned := map[string]bool{}
 	for _, name := range services {
 		concerned[name] = true
 	}
 	for _, k := range changed {
-		d.queue.touch(k, "")
 		d.concern(k, concerned)
 	}
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
@@ -214,7 +223,7 @@ func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) 
 // connection takes the state of the connection: what VPP holds is not known on another one, and
 // what it refused means nothing when it has restarted.
 func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
-	lost, restarted := d.linkChanged(m)
+	lost, restarted := d.session.linkChanged(m)
 	if lost || restarted {
 		d.known = false
 		d.adapter.Forget(restarted)
@@ -237,39 +246,42 @@ func (d *Driver[K]) interfaces(c *runtime.Context, m *messages.InterfaceSet) {
 }
 
 // located reports whether the interfaces of the connected VPP are known.
-func (d *Driver[K]) located() bool { return d.set != nil && d.set.GetBoot() == d.link.GetBoot() }
+func (d *Driver[K]) located() bool {
+	return d.set != nil && d.set.GetBoot() == d.session.link.GetBoot()
+}
 
 // surroundings gives the adapter what planning depends on besides the services.
 func (d *Driver[K]) surroundings(c *runtime.Context) {
-	s := Surroundings{Begin: d.begun}
+	s := Surroundings{Begin: d.barrier.begun}
 	if d.located() {
 		s.Set = d.set
 	}
-	d.changed(c, d.adapter.Surroundings(s), nil)
+	d.adapter.Surroundings(s)
+	d.changed(c)
 }
 
 // pump starts the next piece of work, if there is any and VPP is there.
 func (d *Driver[K]) pump(c *runtime.Context) {
 	now := c.Now()
 	switch {
-	case d.work != nil || !d.open(now):
-	case !d.known || d.doubtful(now):
+	case d.work != nil || !d.session.open(now):
+	case !d.known || d.session.doubtful(now):
 		d.startRead(c)
-	case d.located() && d.begun != nil:
-		if d.phase() > d.swept {
+	case d.located() && d.barrier.begun != nil:
+		if d.barrier.phase() > d.swept {
 			d.sweep(c)
 		}
-		changed, services := d.adapter.Settle(d.phase())
-		d.changed(c, changed, services)
+		d.adapter.Settle(d.barrier.phase())
+		d.changed(c)
 		if d.heap.Due() && !d.queue.next.empty() {
 			d.startMemoryRead(c)
 			break
 		}
 		d.startBatch(c)
-		for d.work == nil && d.queue.unblock(d.phase()) {
+		for d.work == nil && d.queue.unblock(d.barrier.phase()) {
 			d.startBatch(c)
 		}
-		if d.work == nil && !d.check.IsZero() {
+		if d.work == nil && !d.session.driftCheckDue.IsZero() {
 			d.startRead(c)
 		}
 	}
@@ -278,7 +290,8 @@ func (d *Driver[K]) pump(c *runtime.Context) {
 
 // tickLater has the next tick come while something waits for its time.
 func (d *Driver[K]) tickLater(c *runtime.Context) {
-	waits := len(d.queue.failed) > 0 || d.link.GetUp() && (d.refused != nil || d.verify != "" || d.delayed.After(c.Now()))
+	s := &d.session
+	waits := len(d.queue.failed) > 0 || s.link.GetUp() && (s.refused != nil || s.verify != "" || s.delayed.After(c.Now()))
 	if waits && !d.ticking {
 		d.ticking = true
 		c.After(max(d.config.Tick, d.config.Backoff), &tick{})
@@ -295,8 +308,9 @@ func (d *Driver[K]) tick(c *runtime.Context) {
 // Inspect satisfies runtime.Inspector.
 func (d *Driver[K]) Inspect() any {
 	state := map[string]any{
-		"services": len(d.subscribers), "awaited": len(d.awaited), "barrierPassed": d.passed(), "knowsVPP": d.known, "notInSync": len(d.queue.dirty),
-		"refused": len(d.queue.failed), "working": d.work != nil, "settingsInVPP": d.adapter.Settings(), "connected": d.link.GetUp(),
+		"services": len(d.subscribers), "awaited": len(d.barrier.awaited), "barrierPassed": d.barrier.passed(), "knowsVPP": d.known,
+		"notInSync": len(d.queue.dirty), "refused": len(d.queue.failed), "working": d.work != nil, "settingsInVPP": d.adapter.Settings(),
+		"connected": d.session.link.GetUp(),
 	}
 	if d.known {
 		state["holds"] = d.adapter.Summary()

@@ -8,8 +8,9 @@ import (
 
 // DryRun returns what a renderer would acknowledge to each service if VPP were connected and empty,
 // in the order of the views, with the rows as it would install them. The adapter must be new.
-func DryRun[K Key](adapter Adapter[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
-	adapter.Bind(idle[K]{})
+func DryRun[K Key](r Renderer[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
+	adapter := newPort(r)
+	adapter.Bind(progress[K]{newQueue[K](adapter), &session{}}) // nothing is under way
 	adapter.Surroundings(Surroundings{Begin: begin})
 	for _, view := range views {
 		adapter.Plan(view.GetKey(), view)
@@ -18,7 +19,7 @@ func DryRun[K Key](adapter Adapter[K], begin *messages.Begin, views []*messages.
 	acks := make([]*messages.RenderAck, len(views))
 	for i, view := range views {
 		key := view.GetKey()
-		acks[i] = &messages.RenderAck{Key: key, Renderer: adapter.Kind().Name}
+		acks[i] = &messages.RenderAck{Key: key, Renderer: r.Name}
 		for _, k := range adapter.Objects(key) {
 			if owner := adapter.Owner(k); owner != "" && owner != key {
 				acks[i].Conflicts = append(acks[i].Conflicts, &messages.Conflict{Frontend: k.String(), Owner: owner})
@@ -34,21 +35,3 @@ func DryRun[K Key](adapter Adapter[K], begin *messages.Begin, views []*messages.
 	}
 	return acks
 }
-
-// idle is the Progress of a dry run: nothing is under way.
-type idle[K Key] struct{}
-
-// Dirty satisfies Progress.
-func (idle[K]) Dirty(K) bool { return false }
-
-// Refusal satisfies Progress.
-func (idle[K]) Refusal(K) (int, error) { return 0, nil }
-
-// Pending satisfies Progress.
-func (idle[K]) Pending() int { return 0 }
-
-// Refused satisfies Progress.
-func (idle[K]) Refused() (int, error) { return 0, nil }
-
-// Read satisfies Progress.
-func (idle[K]) Read(string) {}

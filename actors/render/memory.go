@@ -11,13 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// Sizer is an adapter that knows how much of VPP's memory its objects need.
-type Sizer[K Key] interface {
-	// Bytes returns how many bytes of VPP's main heap an object needs as it is wanted, and as VPP
-	// holds it; 0 = there is none.
-	Bytes(k K) (wanted, held int)
-}
-
 // memoryRead is the state of VPP's heap.
 type memoryRead struct {
 	*work
@@ -27,7 +20,7 @@ type memoryRead struct {
 
 // startMemoryRead asks VPP how much memory is free.
 func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
-	w := &work{session: d.link.GetSession(), began: c.Now()}
+	w := &work{session: d.session.link.GetSession(), began: c.Now()}
 	d.work = w
 	post, vpp := c.Post(), d.config.VPP
 	c.Go("memory", func(ctx context.Context) {
@@ -40,7 +33,7 @@ func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
 // reserve.
 func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 	d.work = nil
-	if m.session != d.link.GetSession() {
+	if m.session != d.session.link.GetSession() {
 		return
 	}
 	switch {
@@ -56,17 +49,13 @@ func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 // observeMemory counts the state of VPP's heap, and what waits for it.
 func (d *Driver[K]) observeMemory() {
 	now := d.heap.State()
-	d.config.Observer.Memory(d.kind.Name, now.Total, now.Free, d.queue.short)
+	d.config.Observer.Memory(d.name, now.Total, now.Free, d.queue.short)
 }
 
 // admit reports whether VPP has memory for what is wanted of an object. One that VPP holds already
 // may grow: an outdated row does more harm.
 func (d *Driver[K]) admit(c *runtime.Context, k K) bool {
-	sizer, knows := d.adapter.(Sizer[K])
-	if !knows {
-		return true
-	}
-	wanted, held := sizer.Bytes(k)
+	wanted, held := d.adapter.Bytes(k)
 	if held > 0 || wanted == 0 {
 		d.heap.Grow(max(0, wanted-held))
 		return true
@@ -83,7 +72,7 @@ func (d *Driver[K]) memoryLost(c *runtime.Context) {
 	if free := d.heap.State().Free; d.heap.Lost() {
 		text := fmt.Sprintf("VPP ended with %d MiB of memory free; now %d %% are kept free", free>>20, d.heap.Percent)
 		c.Logger().Warn("VPP may have ended of its memory, keeping more of it free", "free", free, "percent", d.heap.Percent)
-		report.Event(c, &messages.Event{Kind: "render", Object: d.kind.Name, Text: text})
+		report.Event(c, &messages.Event{Kind: "render", Object: d.name, Text: text})
 	}
 }
 
@@ -93,5 +82,5 @@ func (d *Driver[K]) shortage() string {
 		return ""
 	}
 	return fmt.Sprintf("%d %s are not in VPP, because its memory is nearly used up: see main-heap-size in VPP's startup.conf",
-		d.queue.short, d.kind.Noun)
+		d.queue.short, d.noun)
 }

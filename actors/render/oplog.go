@@ -35,7 +35,7 @@ func (d *Driver[K]) record(c *runtime.Context, results []Result[K]) {
 		}
 	}
 	if len(log.names) > mostRecords {
-		report.Event(c, d.event(d.kind.Name, 0, all))
+		report.Event(c, d.event(d.name, 0, all))
 		return
 	}
 	for _, name := range log.names {
@@ -45,7 +45,7 @@ func (d *Driver[K]) record(c *runtime.Context, results []Result[K]) {
 
 // add enters one operation under the service for which it is carried out.
 func (l *oplog[K]) add(d *Driver[K], r Result[K]) {
-	name, cause := d.kind.Name, d.set.GetCause()
+	name, cause := d.name, d.set.GetCause()
 	if !r.Setting {
 		if service := d.beneficiary(r.Object); service != "" {
 			name, cause = service, d.subscribers[service].generation
@@ -71,7 +71,7 @@ func (d *Driver[K]) beneficiary(k K) string {
 // event is the record of some operations: those that were planned, and where one failed those that
 // were carried out.
 func (d *Driver[K]) event(object string, cause uint64, list []Result[K]) *messages.Event {
-	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.method()}
+	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.session.method()}
 	objects := map[K]bool{}
 	var planned, executed []string
 	var failures int
@@ -89,7 +89,7 @@ func (d *Driver[K]) event(object string, cause uint64, list []Result[K]) *messag
 			first = r.Err
 		}
 	}
-	e.Text = fmt.Sprintf("%d operations on %d %s", len(list), len(objects), d.kind.Noun)
+	e.Text = fmt.Sprintf("%d operations on %d %s", len(list), len(objects), d.noun)
 	e.Operations = shortened(planned)
 	if first != nil {
 		e.Executed = shortened(executed)

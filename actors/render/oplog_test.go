@@ -8,9 +8,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// owned is an adapter of which objects have owners and services.
+// owned are objects with owners and services.
 type owned struct {
-	*names
+	wishes[name]
 	owner    map[name]string
 	services map[name][]string
 }
@@ -20,10 +20,10 @@ func (o *owned) Services(k name) []string { return o.services[k] }
 
 // newLogger is a driver with the services "a/a" and "b/b", for tests of its operation log.
 func newLogger() (*Driver[name], *owned) {
-	a := &owned{newNames(), map[name]string{}, map[name][]string{}}
+	a := &owned{nil, map[name]string{}, map[name][]string{}}
 	d := &Driver[name]{
-		kind: Kind{Name: "toy", Noun: "rows"}, adapter: a, queue: newQueue[name](a), set: &messages.InterfaceSet{Cause: 9},
-		subscribers: map[string]*subscriber{"a/a": {generation: 11}, "b/b": {generation: 22}}, session: session{once: true},
+		name: "toy", noun: "rows", adapter: &port[name]{wishes: a}, queue: newQueue[name](newNames()), set: &messages.InterfaceSet{Cause: 9},
+		subscribers: map[string]*subscriber{"a/a": {generation: 11}, "b/b": {generation: 22}}, session: session{programmed: true},
 	}
 	return d, a
 }

@@ -3,8 +3,6 @@ package render
 import (
 	"context"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -41,10 +39,11 @@ type DiffPage struct {
 	Err error
 }
 
-// diffDone brings the answer of a DiffQuery back to the actor.
-type diffDone struct {
-	to   *actor.PID
-	page *DiffPage
+// diffRead brings what was read for a DiffQuery back to the actor.
+type diffRead struct {
+	to      *runtime.PID
+	reading any
+	err     error
 }
 
 // diff reads VPP in a goroutine; the renderer goes on meanwhile.
@@ -53,15 +52,24 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 	if to == nil {
 		return
 	}
-	if !d.link.GetUp() || !d.located() {
+	if !d.session.link.GetUp() || !d.located() {
 		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
 		return
 	}
-	changed, services := d.adapter.Settle(d.phase())
-	d.changed(c, changed, services)
-	compare, vpp, post := d.adapter.Diff(d.passed()), d.config.VPP, c.Post()
+	read, vpp, post := d.adapter.Reader(false), d.config.VPP, c.Post()
 	c.Go("diff", func(ctx context.Context) {
-		operations, err := compare(ctx, vpp)
-		post(&diffDone{to, &DiffPage{operations, err}})
+		reading, err := read(ctx, vpp)
+		post(&diffRead{to, reading, err})
 	})
+}
+
+// diffed compares what was read for a DiffQuery with what is wanted.
+func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
+	page := &DiffPage{Err: m.err}
+	if m.err == nil {
+		d.adapter.Settle(d.barrier.phase())
+		d.changed(c)
+		page.Operations = d.adapter.Diff(m.reading, d.barrier.passed())
+	}
+	c.Send(m.to, page)
 }

@@ -16,7 +16,7 @@ import (
 // refused and when they are tried again, and those that services have left behind. It is plain
 // data: it neither sends nor waits.
 type queue[K Key] struct {
-	adapter Adapter[K]
+	adapter objects[K]
 	now     int64      // Unix nanoseconds
 	dirty   map[K]mark // may not be as wanted
 	// to be looked at; those that became clean meanwhile are still in it
@@ -30,6 +30,15 @@ type queue[K Key] struct {
 	// by service: what it wanted, no service wants any more, and may still be in VPP
 	leaving map[string]map[K]bool
 	leavers map[K][]string // the services that an object is leaving
+}
+
+// objects are what the queue has to know of those of an adapter.
+type objects[K Key] interface {
+	Compare(a, b K) int
+	Services(k K) []string
+	Cost(k K) int
+	Keeper[K]
+	Gated[K]
 }
 
 // mark says where an object is that may not be as wanted, and since when.
@@ -57,7 +66,7 @@ type failure struct {
 	again bool      // the last try was a probe that was refused as before
 }
 
-func newQueue[K Key](adapter Adapter[K]) *queue[K] {
+func newQueue[K Key](adapter objects[K]) *queue[K] {
 	return &queue[K]{
 		adapter: adapter, dirty: map[K]mark{}, blocked: map[K]bool{}, failed: map[K]*failure{}, probed: map[refusal]K{},
 		leaving: map[string]map[K]bool{}, leavers: map[K][]string{},

@@ -20,7 +20,6 @@ func (n name) String() string { return string(n) }
 
 // names is an adapter for tests of the queue, which need little of it.
 type names struct {
-	Adapter[name]
 	differs, blocked, unwanted map[name]bool     // zero: in sync, open, wanted
 	wanted                     map[name][]string // by services
 	cost                       map[name]int      // where it is more than 1

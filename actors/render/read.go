@@ -29,7 +29,7 @@ type readDone struct {
 
 // startRead reads what VPP holds.
 func (d *Driver[K]) startRead(c *runtime.Context) {
-	w := &work{session: d.link.GetSession(), began: c.Now(), reason: d.reading(d.known)}
+	w := &work{session: d.session.link.GetSession(), began: c.Now(), reason: d.session.reading(d.known)}
 	d.work = w
 	post, vpp, read := c.Post(), d.config.VPP, d.adapter.Reader(d.known)
 	c.Go("read", func(ctx context.Context) {
@@ -41,26 +41,25 @@ func (d *Driver[K]) startRead(c *runtime.Context) {
 // read adopts what VPP holds and puts every object that differs into the queue.
 func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	d.work = nil
-	if m.session != d.link.GetSession() {
+	if m.session != d.session.link.GetSession() {
 		return
 	}
 	if m.err != nil {
-		d.readFailed(c, d.known, m.reason, m.err)
+		d.session.readFailed(c, d.known, m.reason, m.err)
 		return
 	}
-	d.readAccepted()
+	d.session.readAccepted()
 	known := d.known
-	found := d.adapter.Adopt(m.reading, known, d.passed())
+	drifted, settings := d.adapter.Adopt(m.reading, known)
 	d.known, d.swept = true, Rendering
-	for _, k := range found.Changed {
-		d.queue.touch(k, "")
-	}
-	for _, k := range found.Drifted {
+	changed, services := d.touched("")
+	for _, k := range drifted {
 		if d.queue.failed[k] != nil { // what was refused because of it is worth another try at once
 			d.queue.touch(k, "")
 		}
 	}
-	differing := found.Differing
+	// what no service wants waits for the barrier
+	differing := d.adapter.differing(func(k K) bool { return d.barrier.passed() || d.adapter.Wanted(k) })
 	for _, left := range d.queue.leaving {
 		for k := range left {
 			if !d.queue.inSync(k) {
@@ -72,21 +71,21 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	d.queue.retry(c.Now())
 	differences := len(d.queue.dirty)
 	if known {
-		differences = len(found.Drifted) + found.Settings
-		d.damaged = d.damaged || differences > 0
+		differences = len(drifted) + settings
+		d.session.damaged = d.session.damaged || differences > 0
 		if differences > 0 {
-			d.config.Observer.Drifted(d.kind.Name, differences)
+			d.config.Observer.Drifted(d.name, differences)
 		}
 	} else {
-		d.full = m.began
+		d.session.full = m.began
 	}
 	if differences > 0 || m.reason != reasonDriftCheck {
 		report.Event(c, &messages.Event{
-			Kind: "resync", Object: d.kind.Name, Method: d.method(),
+			Kind: "resync", Object: d.name, Method: d.session.method(),
 			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.reason, d.adapter.Summary(), differences),
 		})
 	}
-	verified := &messages.Verified{Renderer: d.kind.Name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.began))}
+	verified := &messages.Verified{Renderer: d.name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.began))}
 	for _, path := range []string{address.Introspect, address.Audit} {
 		c.Send(c.PID(path), verified)
 	}
@@ -94,8 +93,8 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 		d.answerAll(c)
 		return
 	}
-	d.answerEach(c, slices.Concat(found.Services, slices.Collect(maps.Keys(d.queue.leaving))))
-	d.answerFor(c, slices.Concat(found.Changed, settled, found.Drifted))
+	d.answerEach(c, slices.Concat(services, slices.Collect(maps.Keys(d.queue.leaving))))
+	d.answerFor(c, slices.Concat(changed, settled, drifted))
 }
 
 // warned reports whether the adapter's warning has changed since the services were acknowledged.
@@ -108,20 +107,20 @@ func (d *Driver[K]) warned() bool {
 // sweep puts what has waited for the phase into the queue, and when the barrier has been passed
 // every object of ours that no service wants.
 func (d *Driver[K]) sweep(c *runtime.Context) {
-	d.swept = d.phase()
+	d.swept = d.barrier.phase()
 	var leftovers []K
-	if d.passed() {
-		leftovers = d.adapter.Leftovers()
+	if d.barrier.passed() {
+		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) })
 		slices.SortFunc(leftovers, d.adapter.Compare)
 	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
 		d.queue.list(k)
 	}
-	if d.passed() && (!d.opened || len(leftovers) > 0) {
+	if d.barrier.passed() && (!d.opened || len(leftovers) > 0) {
 		d.opened = true
 		report.Event(c, &messages.Event{
-			Kind: "resync", Object: d.kind.Name, Method: d.method(),
-			Text: fmt.Sprintf("every service has rendered; %d %s of earlier runs are not wanted any more", len(leftovers), d.kind.Noun),
+			Kind: "resync", Object: d.name, Method: d.session.method(),
+			Text: fmt.Sprintf("every service has rendered; %d %s of earlier runs are not wanted any more", len(leftovers), d.noun),
 		})
 	}
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -27,17 +26,18 @@ type session struct {
 	link   *messages.LinkState
 	boot   string // of the VPP that was connected last
 	// why a read of VPP is wanted although its content is believed to be known; "" = it is not
-	verify string
-	reread time.Time // VPP is not read for verify before
-	check  time.Time // since when a drift check is due; zero = none is
+	verify        string
+	reread        time.Time // VPP is not read for verify before
+	driftCheckDue time.Time // since when a drift check is due; zero = none is
 	// VPP was modified outside of the agent; until it is repaired the node is not ready
-	damaged bool
-	once    bool      // everything has been programmed once in this incarnation
-	full    time.Time // when the read began after which everything is being programmed; zero = none
-	delayed time.Time // nothing is sent to VPP before
-	refused error     // the last settings, or read, that VPP refused
-	times   int       // how often in a row
-	unread  bool      // it was a read
+	damaged    bool
+	programmed bool // everything has been programmed once in this incarnation
+	// when the read began after which everything is being programmed; zero = none
+	full        time.Time
+	delayed     time.Time // nothing is sent to VPP before
+	refused     error     // the last settings, or read, that VPP refused
+	refusals    int       // how often in a row
+	readRefused bool      // it was a read
 }
 
 // linkChanged takes the state of the connection. lost says that what VPP holds is not known any
@@ -48,7 +48,7 @@ func (s *session) linkChanged(m *messages.LinkState) (lost, restarted bool) {
 	}
 	lost = m.GetSession() != s.link.GetSession() || !m.GetUp()
 	if lost {
-		s.delayed, s.refused, s.times = time.Time{}, nil, 0
+		s.delayed, s.refused, s.refusals = time.Time{}, nil, 0
 	}
 	s.link = m
 	if restarted = m.GetUp() && m.GetBoot() != s.boot; restarted {
@@ -63,7 +63,7 @@ func (s *session) open(now time.Time) bool { return s.link.GetUp() && !s.delayed
 // doubtful reports whether VPP should be read before anything else is done, although its content is
 // believed to be known.
 func (s *session) doubtful(now time.Time) bool {
-	return s.verify != "" && !s.reread.After(now) || !s.check.IsZero() && now.Sub(s.check) >= s.config.DriftCheckOverdue
+	return s.verify != "" && !s.reread.After(now) || !s.driftCheckDue.IsZero() && now.Sub(s.driftCheckDue) >= s.config.DriftCheckOverdue
 }
 
 // ask has VPP read for a reason. A drift check waits until nothing else is to be done.
@@ -71,14 +71,14 @@ func (s *session) ask(m *messages.Verify, now time.Time) {
 	switch {
 	case !m.GetRoutine():
 		s.verify = m.GetReason()
-	case s.check.IsZero():
-		s.check = now
+	case s.driftCheckDue.IsZero():
+		s.driftCheckDue = now
 	}
 }
 
 // reading says why VPP is being read, and that it need not be for the same reason again.
 func (s *session) reading(known bool) (reason string) {
-	reason, s.verify, s.check = s.verify, "", time.Time{}
+	reason, s.verify, s.driftCheckDue = s.verify, "", time.Time{}
 	switch {
 	case !known:
 		return reasonUnknown
@@ -99,26 +99,26 @@ func (s *session) readFailed(c *runtime.Context, known bool, reason string, err 
 		return // the link reports the next connection
 	}
 	s.refuse(c, fmt.Errorf("read VPP: %w", err))
-	s.unread = true
+	s.readRefused = true
 }
 
 // refuse has VPP left alone for a growing while.
 func (s *session) refuse(c *runtime.Context, err error) {
-	s.times++
-	delay := s.config.backoff().DelayFor(s.name, s.times)
+	s.refusals++
+	delay := s.config.backoff().DelayFor(s.name, s.refusals)
 	if news := s.refused == nil || s.refused.Error() != err.Error(); news {
 		c.Logger().Warn("VPP refused settings or a read, retrying", "err", err)
 	}
-	s.refused, s.delayed, s.unread = err, c.Now().Add(delay), false
+	s.refused, s.delayed, s.readRefused = err, c.Now().Add(delay), false
 	report.Event(c, &messages.Event{Kind: "render", Object: s.name, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
 }
 
 // accepted notes that VPP does what it is asked for.
-func (s *session) accepted() { s.refused, s.times = nil, 0 }
+func (s *session) accepted() { s.refused, s.refusals = nil, 0 }
 
 // readAccepted notes that VPP could be read. Settings that it refused are not accepted by that.
 func (s *session) readAccepted() {
-	if s.unread {
+	if s.readRefused {
 		s.accepted()
 	}
 }
@@ -126,7 +126,7 @@ func (s *session) readAccepted() {
 // method says what kind of event the renderer is at.
 func (s *session) method() messages.Method {
 	switch {
-	case !s.once:
+	case !s.programmed:
 		return messages.Method_METHOD_FULL_RESYNC
 	case !s.full.IsZero() || s.damaged:
 		return messages.Method_METHOD_DOWNSTREAM_RESYNC
@@ -153,76 +153,4 @@ func purpose(ctx context.Context, reason string) context.Context {
 		return link.Routine(ctx)
 	}
 	return ctx
-}
-
-// outcome sums up what became of a batch.
-type outcome[K Key] struct {
-	refused  map[K]error
-	settings error // of the last operation that is about settings
-	done     int
-	failed   int
-	unknown  int  // without an answer
-	unsent   int  // never left this process
-	doubt    bool // VPP holds something else than was believed
-}
-
-// sum sums up results.
-func sum[K Key](results []Result[K]) (o outcome[K]) {
-	o.refused = map[K]error{}
-	for i := range results {
-		o.take(&results[i])
-	}
-	return o
-}
-
-func (o *outcome[K]) take(r *Result[K]) {
-	kind, _ := class.Of(r.Err)
-	switch {
-	case r.Idle:
-		return
-	case kind == class.None:
-		o.done++
-		o.doubt = o.doubt || r.Unknown
-		return
-	case errors.Is(r.Err, link.ErrUnknown):
-		o.unknown++
-		return
-	case kind == class.Wait:
-		o.unsent++
-		return
-	case r.Setting:
-		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
-	default:
-		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) {
-			// what was refused after it may only follow from it
-			o.refused[r.Object] = r.Err
-		}
-	}
-	o.failed++
-	o.doubt = o.doubt || r.Unknown || kind == class.Resync
-}
-
-// conclude draws the consequences of a batch for the next one; stubborn says that something in it
-// was refused again and again.
-func conclude[K Key](c *runtime.Context, s *session, o *outcome[K], stubborn bool) {
-	s.config.Observer.Operations(s.name, o.done, o.failed, o.unknown+o.unsent)
-	switch {
-	case o.unknown+o.unsent > 0:
-		// the link reports the next connection, which ends the wait
-		s.delayed = c.Now().Add(s.config.Backoff)
-	case o.settings != nil:
-		s.refuse(c, o.settings)
-	default:
-		s.accepted()
-	}
-	if !o.doubt && !stubborn && o.settings == nil {
-		return
-	}
-	if o.settings == nil && s.verify == "" {
-		report.TookStep(c, s.name, report.StepObject, 1)
-	}
-	s.verify, s.reread = "VPP refused an operation", c.Now()
-	if !o.doubt {
-		s.reread = c.Now().Add(s.config.Backoff) // not after every one of many
-	}
 }

@@ -27,12 +27,12 @@ func TestSessionFollowsTheLink(t *testing.T) {
 		{"a message of an earlier session", &messages.LinkState{Session: 1}, false, false, true},
 		{"another VPP without a word", &messages.LinkState{Session: 3, Up: true, Boot: "b"}, true, true, true},
 	} {
-		s.delayed, s.refused, s.times = now.Add(time.Hour), errors.New("no"), 3
+		s.delayed, s.refused, s.refusals = now.Add(time.Hour), errors.New("no"), 3
 		lost, restarted := s.linkChanged(step.link)
 		if lost != step.lost || restarted != step.restarted {
 			t.Errorf("%s: lost %t, restarted %t", step.what, lost, restarted)
 		}
-		if forgot := s.refused == nil && s.times == 0; forgot != step.lost {
+		if forgot := s.refused == nil && s.refusals == 0; forgot != step.lost {
 			t.Errorf("%s: refusal forgotten %t", step.what, forgot)
 		}
 		if s.delayed = (time.Time{}); s.open(now) != step.open {
@@ -61,7 +61,7 @@ func TestSessionSaysWhyVPPIsRead(t *testing.T) {
 		if got := s.reading(tc.known); got != tc.reason {
 			t.Errorf("%s: %q", what, got)
 		}
-		if s.doubtful(now.Add(time.Hour)) || s.verify != "" || !s.check.IsZero() {
+		if s.doubtful(now.Add(time.Hour)) || s.verify != "" || !s.driftCheckDue.IsZero() {
 			t.Errorf("%s: read again for the same", what)
 		}
 	}
@@ -118,14 +118,14 @@ func TestOutcomeSumsUp(t *testing.T) {
 func TestSessionNamesTheKindOfEvent(t *testing.T) {
 	for want, s := range map[messages.Method]session{
 		messages.Method_METHOD_FULL_RESYNC:       {},
-		messages.Method_METHOD_DOWNSTREAM_RESYNC: {once: true, damaged: true},
-		messages.Method_METHOD_UPDATE:            {once: true},
+		messages.Method_METHOD_DOWNSTREAM_RESYNC: {programmed: true, damaged: true},
+		messages.Method_METHOD_UPDATE:            {programmed: true},
 	} {
 		if got := s.method(); got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	if s := (session{once: true, full: time.Unix(1, 0)}); s.method() != messages.Method_METHOD_DOWNSTREAM_RESYNC {
+	if s := (session{programmed: true, full: time.Unix(1, 0)}); s.method() != messages.Method_METHOD_DOWNSTREAM_RESYNC {
 		t.Errorf("after a read of another VPP: %v", s.method())
 	}
 }

@@ -33,7 +33,7 @@ func TestDriverInstallsWhatServicesWant(t *testing.T) {
 		s.Serve("a/a", 4, "10.0.0.1")
 		s.Serve("b/b", 1, "10.0.0.3")
 		s.expect("after the barrier", "10.0.0.1", "10.0.0.3")
-		if !s.Health().GetOk() || s.Observed.Full != 1 || !s.Observed.Names[s.kind.Name] || len(s.Observed.Names) != 1 {
+		if !s.Health().GetOk() || s.Observed.Full != 1 || !s.Observed.Names[s.name] || len(s.Observed.Names) != 1 {
 			s.Errorf("health %v, counted %+v", s.Health(), s.Observed)
 		}
 	})
@@ -45,16 +45,16 @@ func TestDriverAsksForWhatItNeeds(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Forget()
 		s.Kill()
-		if up := probe.All[*messages.RenderUp](s, address.Registry); len(up) != 1 || up[0].GetRenderer() != s.kind.Name {
+		if up := probe.All[*messages.RenderUp](s, address.Registry); len(up) != 1 || up[0].GetRenderer() != s.name {
 			s.Errorf("told the registry %v", up)
 		}
 		for i := range 2 {
 			for _, path := range []string{address.Link, address.Interfaces, address.External} {
 				want := 1
-				if path == address.External && !s.kind.External {
+				if path == address.External && !s.external {
 					want = 0
 				}
-				if got := probe.All[*messages.Resync](s, path); len(got) != want || want > 0 && got[0].GetSibling() != s.kind.Name {
+				if got := probe.All[*messages.Resync](s, path); len(got) != want || want > 0 && got[0].GetSibling() != s.name {
 					s.Errorf("%d: told %s %v", i, path, got)
 				}
 			}
@@ -89,7 +89,7 @@ func TestDriverRemovesNothingBeforeTheBarrier(t *testing.T) {
 		s.Tell(&messages.Begin{Keys: []string{"a/a", "b/b"}, Generations: []uint64{1, 7}, Generation: 9, Node: &messages.NodeContext{Node: probe.ThisNode()}})
 		check("the list", "2 services have not rendered, first a/a", all...)
 		for _, key := range []string{"a/a", "b/b"} {
-			if got := probe.All[*messages.Replay](s, address.Service(key)); len(got) != 1 || got[0].GetRenderer() != s.kind.Name {
+			if got := probe.All[*messages.Replay](s, address.Service(key)); len(got) != 1 || got[0].GetRenderer() != s.name {
 				s.Errorf("%s was asked %v", key, got)
 			}
 		}

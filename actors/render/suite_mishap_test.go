@@ -224,7 +224,7 @@ func (r *troupe) settled() {
 func TestDriverSurvivesMishaps(t *testing.T) {
 	services := []string{"a/a", "b/b", "c/c"}
 	for _, sub := range subjects() {
-		t.Run(sub.kind.Name, func(t *testing.T) {
+		t.Run(sub.name, func(t *testing.T) {
 			var seen map[string]int
 			sub.play(t, services, func(s *scene) {
 				r := newTroupe(s, &mishap{})

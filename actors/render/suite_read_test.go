@@ -255,7 +255,7 @@ func TestDriverRepairsDamage(t *testing.T) {
 		s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2")
 		s.Forget()
 		s.Tell(&messages.Verify{Reason: "test"})
-		if v := s.Verified(); v == nil || v.GetDifferences() != 0 || v.GetRenderer() != s.kind.Name {
+		if v := s.Verified(); v == nil || v.GetDifferences() != 0 || v.GetRenderer() != s.name {
 			s.Errorf("verified %v", v)
 		}
 		if len(s.Healths()) != 0 || s.Ack("a/a") != nil || s.Observed.Drift != 0 {

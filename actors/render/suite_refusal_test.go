@@ -25,7 +25,7 @@ func TestDriverRetriesWhatWasRefused(t *testing.T) {
 			s.Errorf("acknowledged a/a %v, b/b %v", s.State("a/a"), s.State("b/b"))
 		}
 		s.Run(2 * time.Second)
-		if h := s.Health(); h.GetOk() || !strings.HasPrefix(h.GetReason(), "1 "+s.kind.Noun+" refused by VPP, first 10.0.0.1") {
+		if h := s.Health(); h.GetOk() || !strings.HasPrefix(h.GetReason(), "1 "+s.noun+" refused by VPP, first 10.0.0.1") {
 			s.Errorf("health %v", h)
 		}
 		*tries = 0

@@ -20,6 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/actors/render/rendertest/toy"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -29,13 +30,14 @@ import (
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/toytest"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // subject is a renderer that the suite can be run with. All names of objects in the suite are
 // addresses 10.0.x.y.
 type subject struct {
-	kind render.Kind
+	kind
 	view func(key string, created int64, addresses ...string) *messages.ServiceView
 	// incarnation makes the actor; reading is called for each read.
 	incarnation func(config *render.Config, reading func(routine bool)) runtime.Behaviour
@@ -54,24 +56,21 @@ type subject struct {
 	occupy, release func(vpp *simulator.VPP, addr netip.Addr) error
 }
 
-// counted is an adapter of which reads are counted.
-type counted[K render.Key] struct {
-	render.Adapter[K]
-	reading func(routine bool)
+// kind is what the suite has to know of a renderer.
+type kind struct {
+	name, noun           string
+	givesRoles, external bool
 }
 
-func (a *counted[K]) Reader(known bool) func(context.Context, link.Caller) (any, error) {
-	read := a.Adapter.Reader(known)
-	return func(ctx context.Context, vpp link.Caller) (any, error) {
-		a.reading(link.IsRoutine(ctx))
-		return read(ctx, vpp)
-	}
+func kindOf[K render.Key](r render.Renderer[K]) kind {
+	_, external := r.Adapter.(render.Correspondent)
+	return kind{r.Name, r.Noun, r.GivesRoles(), external}
 }
 
-// incarnations has an adapter counted.
-func incarnations[K render.Key, C any](adapter func(C) render.Adapter[K], settings C) func(*render.Config, func(bool)) runtime.Behaviour {
+// incarnations has the reads of a renderer counted.
+func incarnations[K render.Key, C any](renderer func(C) render.Renderer[K], settings C) func(*render.Config, func(bool)) runtime.Behaviour {
 	return func(config *render.Config, reading func(bool)) runtime.Behaviour {
-		return render.New[K](config, &counted[K]{adapter(settings), reading})
+		return render.NewCounted(config, renderer(settings), reading)
 	}
 }
 
@@ -81,18 +80,18 @@ func subjects() []subject {
 }
 
 func toySubject() subject {
-	set := func(vpp *simulator.VPP, addr netip.Addr, m mac, add bool) error {
+	set := func(vpp *simulator.VPP, addr netip.Addr, m toytest.MAC, add bool) error {
 		uplink := interface_types.InterfaceIndex(vpp.Interfaces()["uplink0"])
-		_, err := vpp.Exec(toyOp{uplink, addr, m, add}.request())
+		_, err := vpp.Exec(toytest.Op{Uplink: uplink, Addr: addr, MAC: m, Add: add}.Request())
 		return err
 	}
 	return subject{
-		kind: newToy(struct{}{}).Kind(), view: rendertest.Forwarding, incarnation: incarnations(newToy, struct{}{}), settings: true, owned: true,
+		kind: kindOf(toy.New(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(toy.New, struct{}{}), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
-			all, err := readNeighbours(context.Background(), virtual.NewReader(vpp))
+			all, err := toytest.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
 			for addr, m := range all {
-				if ours(m) && addr != marker {
+				if toytest.Ours(m) && addr != toytest.Marker {
 					held[addr.String()] = true
 				}
 			}
@@ -104,9 +103,15 @@ func toySubject() subject {
 			}
 			return addr
 		},
-		remove:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
-		occupy:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{2, 1}, true) },
-		release: func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
+		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
+			return set(vpp, addr, toytest.MAC{}, false)
+		},
+		occupy: func(vpp *simulator.VPP, addr netip.Addr) error {
+			return set(vpp, addr, toytest.MAC{2, 1}, true)
+		},
+		release: func(vpp *simulator.VPP, addr netip.Addr) error {
+			return set(vpp, addr, toytest.MAC{}, false)
+		},
 	}
 }
 
@@ -114,7 +119,7 @@ func nat44Subject() subject {
 	config := natvpp.Config{Node: probe.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
 	frontendOf := func(addr netip.Addr) netip.AddrPort { return netip.AddrPortFrom(addr, 80) }
 	return subject{
-		kind: nat44.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(nat44.New, config), settings: true, owned: true,
+		kind: kindOf(nat44.New(config)), view: rendertest.Forwarding, incarnation: incarnations(nat44.New, config), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := natvpp.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
@@ -159,7 +164,7 @@ func cnatSubject() subject {
 		return err
 	}
 	return subject{
-		kind: cnat.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
+		kind: kindOf(cnat.New(config)), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil, nil)
 			held := map[string]bool{}
@@ -199,7 +204,7 @@ func cnatSubject() subject {
 
 func routesSubject() subject {
 	return subject{
-		kind: routes.New(routes.Config{}).Kind(), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
+		kind: kindOf(routes.New(routes.Config{})), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp), nil, nil)
 			held := map[string]bool{}
@@ -241,7 +246,7 @@ func each(t *testing.T, play func(s *scene), services ...string) {
 		services = []string{"a/a", "b/b"}
 	}
 	for _, subject := range subjects() {
-		t.Run(subject.kind.Name, func(t *testing.T) { subject.play(t, services, play) })
+		t.Run(subject.name, func(t *testing.T) { subject.play(t, services, play) })
 	}
 }
 
@@ -254,7 +259,7 @@ func (sub subject) play(t *testing.T, services []string, play func(s *scene)) {
 		}
 	}
 	r := rendertest.Renderer{
-		Name: sub.kind.Name, View: sub.view, New: func(config *render.Config) runtime.Behaviour { return sub.incarnation(config, reading) },
+		Name: sub.name, View: sub.view, New: func(config *render.Config) runtime.Behaviour { return sub.incarnation(config, reading) },
 	}
 	rendertest.Play(t, r, services, func(s *rendertest.Stage) {
 		sc.Stage = s

@@ -162,7 +162,7 @@ func TestWhatIsRefusedOfSomeIsPartial(t *testing.T) {
 		}
 		s.Serve("b/b", 3, "10.0.0.3")
 		s.Run(time.Minute)
-		if h := s.Health(); h.GetOk() || h.GetPartial() == s.kind.GivesRoles || h.GetReach() != messages.Reach_REACH_OBJECT {
+		if h := s.Health(); h.GetOk() || h.GetPartial() == s.givesRoles || h.GetReach() != messages.Reach_REACH_OBJECT {
 			s.Errorf("all: %v", h)
 		}
 	})

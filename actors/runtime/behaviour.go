@@ -38,6 +38,8 @@ type Spec struct {
 	// for actors whose messages have no keys and lose value with age. 0 = unlimited: with keys that
 	// is one message each.
 	Limit int
+	// Children are those of an Ordered supervisor, in the order of their start; read-only.
+	Children []Child
 }
 
 // Reaction is what an Ordered supervisor does with a child when an earlier sibling fails.

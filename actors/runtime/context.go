@@ -12,6 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
+// PID is the address of an actor, to which messages are sent.
+type PID = actor.PID
+
 // Context is what a Behaviour sees of its actor. It is valid only inside Start, Receive and Stop of
 // the value it was given to, on their goroutine. A goroutine of the actor uses the function that
 // Post returns, and System.Send for others.

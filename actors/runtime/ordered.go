@@ -23,7 +23,7 @@ import (
 func Ordered(kind string, children []Child, policy Policy) Spec {
 	const budget, backoffMax = 10, 500 * time.Millisecond
 	policy = policy.withDefaults(budget, backoffMax)
-	return Spec{Kind: kind, New: func() Behaviour { return &ordered{children: children, policy: policy} }}
+	return Spec{Kind: kind, New: func() Behaviour { return &ordered{children: children, policy: policy} }, Children: children}
 }
 
 // ordered is one incarnation of an Ordered supervisor.

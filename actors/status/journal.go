@@ -38,8 +38,10 @@ type EventsPage struct {
 // growing sequence.
 type journal struct {
 	first []*messages.Event
-	ring  []*messages.Event // the latest JournalRing events after first, in a circle
-	seq   uint64
+	ring  []*messages.Event // the latest JournalRing events after first, from the place oldest on
+	// place of the oldest event in a full ring
+	oldest int
+	seq    uint64
 }
 
 // NewJournal returns the actor.
@@ -65,11 +67,19 @@ func (j *journal) Receive(c *runtime.Context, msg any) {
 	case *messages.Fault:
 		j.add(c, &messages.Event{
 			Kind: "fault", Actor: m.GetActor(), Error: m.GetReason(),
-			Text: "failed while handling " + m.GetMessage() + ", decision: " + m.GetDecision(),
+			Text: failedAt(m.GetMessage()) + ", decision: " + m.GetDecision(),
 		})
 	case *EventsQuery:
 		c.Reply(j.page(m))
 	}
+}
+
+// failedAt says what an actor was at when it failed; "" = no message, see runtime.Failure.
+func failedAt(message string) string {
+	if message == "" {
+		return "failed while handling no message"
+	}
+	return "failed while handling " + message
 }
 
 func (j *journal) add(c *runtime.Context, e *messages.Event) { j.keep(e, c.Now().UnixNano()) }
@@ -89,15 +99,15 @@ func (j *journal) keep(e *messages.Event, now int64) {
 		j.ring = append(j.ring, stamped)
 		return
 	}
-	copy(j.ring, j.ring[1:]) // 32 KiB once per event: cheaper than the event itself
-	j.ring[len(j.ring)-1] = stamped
+	j.ring[j.oldest] = stamped
+	j.oldest = (j.oldest + 1) % JournalRing
 }
 
 // page walks from the newest event down.
 func (j *journal) page(q *EventsQuery) *EventsPage {
 	limit := min(max(q.Limit, 1), 1000)
 	page := &EventsPage{}
-	for _, part := range [][]*messages.Event{j.ring, j.first} {
+	for _, part := range [][]*messages.Event{j.ring[:j.oldest], j.ring[j.oldest:], j.first} {
 		for i := len(part) - 1; i >= 0; i-- {
 			e := part[i]
 			switch {

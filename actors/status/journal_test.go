@@ -57,6 +57,17 @@ func TestJournalIsBoundedAndKeepsTheBeginning(t *testing.T) {
 	if j.first[0].GetSeq() != 1 {
 		t.Errorf("the first event is %d, want 1", j.first[0].GetSeq())
 	}
+	for q := (&EventsQuery{Limit: 1000}); ; { // without a gap over the end of the ring
+		page := j.page(q)
+		for i, e := range page.Events[1:] {
+			if before := page.Events[i].GetSeq(); e.GetSeq() != before-1 && e.GetSeq() != journalFirst {
+				t.Fatalf("%d follows %d", e.GetSeq(), before)
+			}
+		}
+		if q.Before = page.Next; q.Before == 0 {
+			break
+		}
+	}
 	if last := j.page(&EventsQuery{Limit: 1}).Events[0].GetSeq(); last != journalFirst+JournalRing+500 {
 		t.Errorf("the newest event is %d, want %d", last, journalFirst+JournalRing+500)
 	}
@@ -124,6 +135,10 @@ func TestJournalRecordsFaults(t *testing.T) {
 	}
 	if got := newest(EventsQuery{Cause: 7}); got.GetText() != "changed" {
 		t.Errorf("cause 7 is %v", got)
+	}
+	s.Tell(&messages.Fault{Actor: address.Registry, Decision: "restart", Reason: "killed"})
+	if got := newest(EventsQuery{Kind: "fault"}).GetText(); got != "failed while handling no message, decision: restart" {
+		t.Errorf("recorded %q", got)
 	}
 	last := fault.GetSeq()
 	s.Kill()

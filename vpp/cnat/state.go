@@ -86,13 +86,6 @@ func NewState() *State {
 	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}, Below: map[netip.Addr]netip.Prefix{}}
 }
 
-// Clone returns a copy that shares nothing that changes.
-func (s *State) Clone() *State {
-	c := *s
-	c.Rows, c.Attached, c.Excluded, c.Below = maps.Clone(s.Rows), maps.Clone(s.Attached), maps.Clone(s.Excluded), maps.Clone(s.Below)
-	return &c
-}
-
 // Interfaces are those that are known to have the nodes, ordered.
 func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attached)) }
 

@@ -38,13 +38,6 @@ func NewState() *State {
 	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}}
 }
 
-// Clone returns a copy that shares nothing.
-func (s *State) Clone() *State {
-	c := *s
-	c.Older, c.Routes, c.Beneath, c.Covered = slices.Clone(s.Older), maps.Clone(s.Routes), maps.Clone(s.Beneath), maps.Clone(s.Covered)
-	return &c
-}
-
 // Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil
 // State holds none.
 func (s *State) Prefixes(want Want) []netip.Prefix {

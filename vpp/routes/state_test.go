@@ -29,17 +29,3 @@ func TestStateInherit(t *testing.T) {
 	state.Inherit(before)
 	check(t, "with memory", map[Place]Kind{{seen, 26}: Drop, {hidden, 26}: Reject}, state.Routes)
 }
-
-func TestStateClone(t *testing.T) {
-	have := knows(map[Place]Kind{{pfx("10.96.0.0/16"), 26}: Reject})
-	have.Beneath[pfx("10.96.0.1/32")] = "API"
-	c := have.Clone()
-	check(t, "clone", have, c)
-	c.Record(Op{Verb: Delete, Source: 26, Prefix: pfx("10.96.0.0/16")})
-	c.Record(Op{Verb: Register, Source: 31})
-	delete(c.Beneath, pfx("10.96.0.1/32"))
-	check(t, "original", knows(map[Place]Kind{{pfx("10.96.0.0/16"), 26}: Reject}).Routes, have.Routes)
-	if have.Source != 26 || len(have.Beneath) != 1 {
-		t.Errorf("the original has changed: %+v", have)
-	}
-}

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -23,41 +23,44 @@ const Name = "cnat"
 
 // adapter renders services as translations.
 type adapter struct {
+	// Set by New and Bind, read-only; the claims are the driver's.
 	config   cnat.Config // as configured
-	planned  cnat.Config // completed for the node
 	progress render.Progress[frontend.Key]
-	views    map[string]*messages.ServiceView
-	plans    map[string]*cnat.ServicePlan
 	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
-	remote   map[netip.Addr]int     // endpoints on other nodes, and how many services have each
-	targets  []netip.Prefix         // what they come to
-	left     int                    // those for which there is no room
-	stale    bool                   // targets have to be worked out again
-	phase    render.Phase           // when Settle was called last
-	set      *messages.InterfaceSet // nil = not known
 
+	// What is wanted: changed by Plan, Surroundings and Settle.
+	planned cnat.Config // completed for the node
+	views   map[string]*messages.ServiceView
+	plans   map[string]*cnat.ServicePlan
+	remote  map[netip.Addr]int     // endpoints on other nodes, and how many services have each
+	targets []netip.Prefix         // what they come to
+	left    int                    // those for which there is no room
+	stale   bool                   // targets have to be worked out again
+	phase   render.Phase           // when Settle was called last
+	set     *messages.InterfaceSet // nil = not known
+
+	// What VPP holds: changed by Adopt, Forget, Work and Record.
 	have     *cnat.State // nil = nothing is believed of this VPP
 	last     *cnat.State // what was believed of this VPP before the connection ended
-	settings bool        // settings and interfaces are in VPP
+	settings bool        // settings and interfaces are in VPP, as they are wanted
 	refused  string      // why VPP refused interfaces
 }
 
-var _ render.Adapter[frontend.Key] = (*adapter)(nil)
-
-// New returns the adapter. Unset addresses of SNAT are derived from the node.
-func New(config cnat.Config) render.Adapter[frontend.Key] {
+// New returns the renderer. Unset addresses of SNAT are derived from the node.
+func New(config cnat.Config) render.Renderer[frontend.Key] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: map[netip.Addr]int{},
 	}
-	a.claims = render.NewClaims(frontend.Key.Compare, func(r cnat.Row) int { return int(r.Rank) }, a.resolve, cnat.Row.Equal)
-	return a
+	a.claims = render.NewClaims(render.Rules[frontend.Key, cnat.Row, cnat.Row]{
+		Order: frontend.Key.Compare, Rank: func(r cnat.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: cnat.Row.Equal, Taken: a.taken,
+	})
+	return render.Renderer[frontend.Key]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
 }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, or VPP would crash,
-// else the first one.
+// resolve says whose row is installed: none where VPP would crash, else the first one.
 func (a *adapter) resolve(k frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
 	_, unsafe := a.below(k)
-	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k) && !unsafe
+	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !unsafe
 }
 
 // below returns the route because of which VPP would crash with a row.
@@ -80,30 +83,26 @@ func (a *adapter) addresses() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(found), netip.Addr.Compare)
 }
 
-// foreign reports whether VPP holds a translation of another client under a key.
-func (a *adapter) foreign(k frontend.Key) bool {
+// taken says that VPP holds a translation of another client under a key.
+func (a *adapter) taken(k frontend.Key) string {
 	if a.have == nil {
-		return false
+		return ""
 	}
-	h, held := a.have.Rows[k]
-	return held && !h.Ours
+	if h, held := a.have.Rows[k]; !held || h.Ours {
+		return ""
+	}
+	return "VPP: a translation of another client"
 }
 
-// Kind satisfies render.Adapter.
-func (*adapter) Kind() render.Kind { return render.Kind{Name: Name, Noun: "rows", GivesRoles: true} }
-
-// Compare satisfies render.Adapter.
-func (*adapter) Compare(a, b frontend.Key) int { return a.Compare(b) }
-
-// Bind satisfies render.Adapter.
+// Bind satisfies render.Bound.
 func (a *adapter) Bind(progress render.Progress[frontend.Key]) { a.progress = progress }
 
-// Plan satisfies render.Adapter.
-func (a *adapter) Plan(service string, view *messages.ServiceView) []frontend.Key {
+// Plan satisfies render.Plan.
+func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	if a.views[service] = view; view == nil || !a.concerns(view) {
 		delete(a.views, service)
 	}
-	return a.plan(service)
+	a.plan(service)
 }
 
 // concerns reports whether a service has a frontend of a family that is served here. Most have none
@@ -113,12 +112,13 @@ func (a *adapter) concerns(view *messages.ServiceView) bool {
 }
 
 // plan translates one view into rows and claims them.
-func (a *adapter) plan(service string) []frontend.Key {
+func (a *adapter) plan(service string) {
 	view := a.views[service]
 	a.count(a.plans[service], -1)
 	if view == nil {
 		delete(a.plans, service)
-		return a.claims.Set(service, 0, nil)
+		a.claims.Set(service, 0, nil)
+		return
 	}
 	plan := cnat.Plan(view, a.planned)
 	a.plans[service] = plan
@@ -127,7 +127,7 @@ func (a *adapter) plan(service string) []frontend.Key {
 	for _, r := range plan.Claims() {
 		wishes[r.Key] = r
 	}
-	return a.claims.Set(service, view.GetCreated(), wishes)
+	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
 // count adds the endpoints of a plan to those of all services, or takes them away.
@@ -154,75 +154,42 @@ func (a *adapter) retarget() {
 	a.targets, a.left, a.stale = targets, left, false
 }
 
-// Surroundings satisfies render.Adapter: the addresses of source NAT depend on the node, the nodes
+// Surroundings satisfies render.Plan: the addresses of source NAT depend on the node, the nodes
 // of CNAT on the interfaces, what services may claim on both.
-func (a *adapter) Surroundings(s render.Surroundings) (changed []frontend.Key) {
+func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode()).InCluster(s.Begin)
 		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
-		changed = a.configure(planned)
+		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
-		a.loseInterfaces(s.Set)
+		for _, index := range render.Replaced(a.set, s.Set) {
+			if a.have != nil {
+				a.have.Lose(index)
+			}
+		}
 		a.set, a.settings = s.Set, false
 	}
-	return changed
 }
 
 // configure adopts another configuration, and plans the services again.
-func (a *adapter) configure(planned cnat.Config) (changed []frontend.Key) {
+func (a *adapter) configure(planned cnat.Config) {
 	if planned.Equal(a.planned) {
-		return nil
+		return
 	}
 	a.planned, a.settings, a.stale = planned, false, true
 	for _, service := range slices.Sorted(maps.Keys(a.views)) {
-		changed = append(changed, a.plan(service)...)
-	}
-	return changed
-}
-
-// loseInterfaces forgets interfaces that are gone. The next one may have the index already.
-func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
-	if a.have == nil {
-		return
-	}
-	names := make(map[uint32]string, len(now.GetInterfaces()))
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	for _, i := range a.set.GetInterfaces() {
-		if names[i.GetSwIfIndex()] != i.GetName() {
-			a.have.Lose(i.GetSwIfIndex())
-		}
+		a.plan(service)
 	}
 }
 
-// Settle satisfies render.Adapter: targets that no service has any more go when all services have
+// Settle satisfies render.Settler: targets that no service has any more go when all services have
 // rendered.
-func (a *adapter) Settle(phase render.Phase) ([]frontend.Key, []string) {
+func (a *adapter) Settle(phase render.Phase) {
 	a.settings = a.settings && (a.phase == render.Passed) == (phase == render.Passed)
 	a.phase = phase
 	a.retarget()
-	return nil, nil
 }
-
-// Objects satisfies render.Adapter.
-func (a *adapter) Objects(service string) []frontend.Key { return a.claims.Of(service) }
-
-// Services satisfies render.Adapter.
-func (a *adapter) Services(k frontend.Key) []string { return a.claims.Services(k) }
-
-// Owner satisfies render.Adapter.
-func (a *adapter) Owner(k frontend.Key) string {
-	if a.foreign(k) {
-		return "VPP: a translation of another client"
-	}
-	first, _ := a.claims.First(k)
-	return first.Service
-}
-
-// Wanted satisfies render.Adapter.
-func (a *adapter) Wanted(k frontend.Key) bool { return a.wanted(k) != nil }
 
 // wanted is the row that VPP should hold under a key; nil = none.
 func (a *adapter) wanted(k frontend.Key) *cnat.Row {
@@ -243,10 +210,7 @@ func (a *adapter) held(k frontend.Key) *cnat.Held {
 	return nil
 }
 
-// Left satisfies render.Adapter.
-func (*adapter) Left(string) bool { return true }
-
-// Warning satisfies render.Adapter.
+// Warning satisfies render.Speaker.
 func (a *adapter) Warning() string {
 	if a.left == 0 {
 		return ""
@@ -254,15 +218,7 @@ func (a *adapter) Warning() string {
 	return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: there is no room for that many outside of the pod networks", a.left)
 }
 
-// Handle satisfies render.Adapter.
-func (*adapter) Handle(*runtime.Context, any) (bool, []frontend.Key, []string) {
-	return false, nil, nil
-}
-
-// After satisfies render.Adapter.
-func (*adapter) After(*runtime.Context, bool) {}
-
-// Forget satisfies render.Adapter: of the same VPP, what no dump returns is needed later.
+// Forget satisfies render.Actual: of the same VPP, what no dump returns is needed later.
 func (a *adapter) Forget(restarted bool) {
 	if a.have != nil {
 		a.last = a.have
@@ -283,7 +239,7 @@ func (a *adapter) interfaces(before *cnat.State) []uint32 {
 	return slices.Compact(found)
 }
 
-// Reader satisfies render.Adapter.
+// Reader satisfies render.Actual.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	ip4, interfaces, addresses := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last)), a.addresses()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -291,34 +247,28 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	}
 }
 
-// Adopt satisfies render.Adapter.
-func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[frontend.Key]) {
+// Adopt satisfies render.Actual.
+func (a *adapter) Adopt(read any, known bool) (drifted []frontend.Key, settings int) {
 	state, before := read.(*cnat.State), cmp.Or(a.have, a.last) //nolint:forcetypeassert // Reader made it
 	state.Inherit(before, a.wanted)
 	a.last, a.settings = nil, false
-	found.Changed = a.claims.Change(a.contended(state), func() { a.have = state })
-	for k := range a.have.Rows {
-		if a.wanted(k) == nil && passed && a.held(k) != nil {
-			found.Differing = append(found.Differing, k)
+	a.claims.Change(a.contended(state), func() { a.have = state })
+	if !known || before == nil {
+		return nil, 0
+	}
+	for _, op := range a.settingOps() {
+		tables, had := before.Attached[op.Interface]
+		// otherwise VPP has not been told yet
+		had = had && (tables == nil || *tables == op.Tables)
+		if op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
+			settings++
 		}
 	}
-	for k := range a.claims.Keys() {
-		if want := a.wanted(k); want != nil && len(cnat.DiffRow(a.held(k), want)) > 0 {
-			found.Differing = append(found.Differing, k)
-		}
-	}
-	if known && before != nil {
-		found.Drifted = drifted(before, a.have)
-		for _, op := range a.settingOps() {
-			tables, had := before.Attached[op.Interface]
-			// otherwise VPP has not been told yet
-			had = had && (tables == nil || *tables == op.Tables)
-			if op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
-				found.Settings++
-			}
-		}
-	}
-	return found
+	same := func(x, y cnat.Held) bool { return x.ID == y.ID && x.Equal(y.Row) }
+	drifted = slices.DeleteFunc(render.Drifted(before.Rows, state.Rows, same), func(k frontend.Key) bool {
+		return !before.Rows[k].Ours && !state.Rows[k].Ours
+	})
+	return drifted, settings
 }
 
 // contended lists the keys under which another client has a translation, or had one, and those that
@@ -327,43 +277,28 @@ func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
 	for k := range a.claims.Keys() {
 		_, was := a.below(k)
 		_, is := now.Below[k.Addr]
-		if h, held := now.Rows[k]; held && !h.Ours || a.foreign(k) || was != is {
+		if h, held := now.Rows[k]; held && !h.Ours || a.taken(k) != "" || was != is {
 			keys = append(keys, k)
 		}
 	}
 	return keys
 }
 
-// drifted lists the rows that VPP did not hold as believed.
-func drifted(before, now *cnat.State) (changed []frontend.Key) {
-	for k, old := range before.Rows {
-		if held, found := now.Rows[k]; old.Ours && (!found || held.ID != old.ID || !held.Equal(old.Row)) {
-			changed = append(changed, k)
-		}
-	}
-	for k, held := range now.Rows {
-		if _, found := before.Rows[k]; !found && held.Ours {
-			changed = append(changed, k)
-		}
-	}
-	return changed
-}
-
-// Cost satisfies render.Adapter.
+// Cost satisfies render.Actual.
 func (a *adapter) Cost(k frontend.Key) int { return cnat.Cost(cnat.DiffRow(a.held(k), a.wanted(k))) }
 
-// Leftovers satisfies render.Adapter.
-func (a *adapter) Leftovers() (keys []frontend.Key) {
-	a.settings = false
-	for k := range a.have.Rows {
-		if !a.Wanted(k) && a.held(k) != nil {
-			keys = append(keys, k)
+// Held satisfies render.Actual.
+func (a *adapter) Held() iter.Seq[frontend.Key] {
+	return func(yield func(frontend.Key) bool) {
+		for k, held := range a.have.Rows {
+			if held.Ours && !yield(k) {
+				return
+			}
 		}
 	}
-	return keys
 }
 
-// Gate satisfies render.Adapter: of an address that several services may claim, and not all have
+// Gate satisfies render.Gated: of an address that several services may claim, and not all have
 // rendered, nothing is changed before the barrier. VPP does not say whose row it holds.
 func (a *adapter) Gate(k frontend.Key, phase render.Phase) render.Gate {
 	want := a.wanted(k)
@@ -376,11 +311,11 @@ func (a *adapter) Gate(k frontend.Key, phase render.Phase) render.Gate {
 	return render.Open
 }
 
-// Summary satisfies render.Adapter.
+// Summary satisfies render.Speaker.
 func (a *adapter) Summary() string {
 	others := 0
 	for k := range a.have.Rows {
-		if a.foreign(k) {
+		if a.taken(k) != "" {
 			others++
 		}
 	}

@@ -1,7 +1,6 @@
 package cnat
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -10,13 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
-	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Settings satisfies render.Adapter.
+// Settings satisfies render.Configured.
 func (a *adapter) Settings() bool { return a.settings }
 
-// RolesRefused satisfies render.Adapter.
+// RolesRefused satisfies render.RoleGiver.
 func (a *adapter) RolesRefused() string { return a.refused }
 
 // settingsWanted are the settings and interfaces that VPP should have.
@@ -48,7 +46,7 @@ func (a *adapter) settingOps() []cnat.Op {
 	return append(before, after...)
 }
 
-// Work satisfies render.Adapter: settings and interfaces first, then rows; those that have to be
+// Work satisfies render.Apply: settings and interfaces first, then rows; those that have to be
 // deleted before they can be added before all others.
 func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
@@ -74,31 +72,18 @@ func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 			}
 		}
 	}
-	if ops := slices.Concat(settings, replaced, put, gone, detach); len(ops) > 0 {
-		return work(ops)
-	}
-	return nil
+	return render.Batch(slices.Concat(settings, replaced, put, gone, detach), cnat.Apply, result)
 }
 
-// work are operations.
-type work []cnat.Op
-
-// Apply satisfies render.Work.
-func (w work) Apply(ctx context.Context, vpp link.Caller) []render.Result[frontend.Key] {
-	done := cnat.Apply(ctx, vpp, w)
-	results := make([]render.Result[frontend.Key], len(done))
-	for i := range done {
-		d := &done[i]
-		results[i] = render.Result[frontend.Key]{
-			Text: d.Op.Describe(), Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
-			Idle: d.Messages == 0 && d.Err == nil,
-		}
+func result(d *cnat.OpResult) render.Result[frontend.Key] {
+	return render.Result[frontend.Key]{
+		Text: d.Op.Describe(), Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
+		Idle: d.Messages == 0 && d.Err == nil,
 	}
-	return results
 }
 
-// Record satisfies render.Adapter.
-func (a *adapter) Record(results []render.Result[frontend.Key]) []string {
+// Record satisfies render.Apply.
+func (a *adapter) Record(results []render.Result[frontend.Key]) {
 	for i := range results {
 		r := &results[i]
 		op, _ := r.Op.(cnat.Op)
@@ -113,10 +98,9 @@ func (a *adapter) Record(results []render.Result[frontend.Key]) []string {
 			}
 		}
 	}
-	return nil
 }
 
-// Acknowledge satisfies render.Adapter.
+// Acknowledge satisfies render.Acknowledger.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
 	plan := a.plans[service]
 	if plan == nil {
@@ -140,40 +124,25 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 
 // rowState says what became of one row: in sync, pending, refused, or of another owner.
 func (a *adapter) rowState(service string, r *cnat.Row, known bool) *messages.RowState {
-	if a.Owner(r.Key) != service {
+	if a.claims.Owner(r.Key) != service {
 		return render.RowState(Name, r.Key, false, render.ErrContested)
 	}
 	_, err := a.progress.Refusal(r.Key)
 	return render.RowState(Name, r.Key, known && !a.progress.Dirty(r.Key) && err == nil, err)
 }
 
-// Diff satisfies render.Adapter.
-func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
-	want, before := a.settingsWanted(), a.have
+// Diff satisfies render.Actual.
+func (a *adapter) Diff(read any, sweep bool) (operations []string) {
+	state, want := read.(*cnat.State), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = a.claims.All()
-	if before != nil {
-		before = before.Clone()
+	state.Inherit(a.have, a.wanted)
+	for _, op := range cnat.Diff(state, want, sweep) {
+		operations = append(operations, op.Describe())
 	}
-	interfaces, addresses := a.interfaces(before), a.addresses()
-	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces, addresses)
-		if err != nil {
-			return nil, err
-		}
-		state.Inherit(before, func(k frontend.Key) *cnat.Row {
-			if r, found := want.Rows[k]; found {
-				return &r
-			}
-			return nil
-		})
-		for _, op := range cnat.Diff(state, want, sweep) {
-			operations = append(operations, op.Describe())
-		}
-		return operations, nil
-	}
+	return operations
 }
 
-// Rows satisfies render.Adapter.
+// Rows satisfies render.Shower.
 func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	plan := a.plans[service]
 	if plan == nil {
@@ -182,7 +151,7 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 	for i := range plan.Rows {
 		r := &plan.Rows[i]
 		wanted = append(wanted, r.State(false))
-		if is := a.held(r.Key); known && is != nil && a.Owner(r.Key) == service {
+		if is := a.held(r.Key); known && is != nil && a.claims.Owner(r.Key) == service {
 			held = append(held, is.State(true))
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
@@ -24,7 +24,7 @@ type reading struct {
 	lists     *acl.State // nil = VPP has none, because the plugin is not loaded
 }
 
-// Forget satisfies render.Adapter.
+// Forget satisfies render.Actual.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
 		a.drains = newDrains(a.drains.limit)
@@ -34,7 +34,7 @@ func (a *adapter) Forget(restarted bool) {
 	clear(a.rests)
 }
 
-// Reader satisfies render.Adapter. Access lists are read where ours may be, because their lists may
+// Reader satisfies render.Actual. Access lists are read where ours may be, because their lists may
 // be changed outside of the agent.
 func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, error) {
 	withLists := !known || !a.ranges.Known() || a.ranges.Needed()
@@ -57,17 +57,16 @@ func readLists(ctx context.Context, vpp link.Caller) (*acl.State, error) {
 	return held, err
 }
 
-// Adopt satisfies render.Adapter.
-func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] {
+// Adopt satisfies render.Actual.
+func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 	m := read.(*reading) //nolint:forcetypeassert // Reader made it
-	found := render.Comparison[object]{}
 	before := a.have
 	m.state.Inherit(before)
 	a.settings, a.outside.stale = false, true
 	if before != nil && maps.Equal(before.Foreign, m.state.Foreign) {
 		a.have = m.state
 	} else {
-		found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
+		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
 	}
 	for _, k := range a.drains.keys() {
@@ -75,68 +74,34 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 	}
 	for k, r := range a.have.Rows {
 		a.drains.follow(rowOf(k), &r)
+		if wanted, found := a.claims.Desired(rowOf(k)); found && wanted.Equal(r) { // nearly all
+			a.have.Share(wanted)
+		}
 	}
 	a.spread = a.have.Spread(a.config.AllWorkers)
-	found.Changed = append(found.Changed, a.configure(a.planned)...)
+	a.configure(a.planned)
 	if m.withLists {
-		availability, drifted := a.ranges.Adopt(m.lists)
+		availability, strayed := a.ranges.Adopt(m.lists)
 		if availability {
-			found.Services = a.ranges.Services()
-			found.Changed = append(found.Changed, a.planAgain(found.Services)...)
+			services := a.ranges.Services()
+			a.planAgain(services)
+			a.claims.Concern(services...)
 		}
-		if drifted {
-			found.Drifted = append(found.Drifted, missingLists)
+		if strayed {
+			drifted = append(drifted, missingLists)
 		}
-		found.Services = append(found.Services, a.ranges.Compare()...)
+		a.claims.Concern(a.ranges.Compare()...)
 	}
-	found.Differing = a.differing(passed)
 	if known && before != nil {
-		found.Drifted = append(found.Drifted, a.drifted(before)...)
-		found.Settings = a.strayed(before)
+		for _, k := range render.Drifted(before.Rows, a.have.Rows, nat44.Row.Equal) {
+			if !a.doubtful[rowOf(k)] {
+				drifted = append(drifted, rowOf(k))
+			}
+		}
+		settings = a.strayed(before)
 	}
 	clear(a.doubtful)
-	return found
-}
-
-// differing lists the objects that are not as wanted; what no service wants waits for the barrier.
-func (a *adapter) differing(passed bool) (keys []object) {
-	for k, held := range a.have.Rows {
-		o := rowOf(k)
-		if wanted, found := a.claims.Desired(o); found && wanted.Equal(held) { // nearly all
-			a.have.Share(wanted)
-			continue
-		}
-		if want := a.wanted(o); want == nil && passed && !a.spares(o) || want != nil && a.rowCost(o) > 0 {
-			keys = append(keys, o)
-		}
-	}
-	for k := range a.claims.Keys() {
-		if _, held := a.have.Rows[k.Key]; held { // nearly all
-			continue
-		}
-		if a.wanted(k) != nil {
-			keys = append(keys, k)
-		}
-	}
-	if a.ranges.Needed() {
-		keys = append(keys, missingLists, extraLists)
-	}
-	return keys
-}
-
-// drifted lists the rows that VPP did not hold as believed.
-func (a *adapter) drifted(before *nat44.State) (changed []object) {
-	for k, old := range before.Rows {
-		if now, held := a.have.Rows[k]; !a.doubtful[rowOf(k)] && (!held || !now.Equal(old)) {
-			changed = append(changed, rowOf(k))
-		}
-	}
-	for k := range a.have.Rows {
-		if _, held := before.Rows[k]; !held && !a.doubtful[rowOf(k)] {
-			changed = append(changed, rowOf(k))
-		}
-	}
-	return changed
+	return drifted, settings
 }
 
 // strayed counts the settings and roles that have to be set again although VPP had them. Addresses
@@ -163,7 +128,7 @@ func (a *adapter) strayed(before *nat44.State) (n int) {
 	return n
 }
 
-// Cost satisfies render.Adapter.
+// Cost satisfies render.Actual.
 func (a *adapter) Cost(k object) int {
 	switch {
 	case k.part != lists && k.part != surplus:
@@ -186,18 +151,21 @@ func (a *adapter) rowCost(k object) int {
 	return nat44.Cost(nat44.DiffRow(a.held(k), want))
 }
 
-// Leftovers satisfies render.Adapter.
-func (a *adapter) Leftovers() (keys []object) {
-	a.settings = false
-	for k := range a.have.Rows {
-		if o := rowOf(k); a.wanted(o) == nil && !a.spares(o) {
-			keys = append(keys, o)
+// Held satisfies render.Actual.
+func (a *adapter) Held() iter.Seq[object] {
+	return func(yield func(object) bool) {
+		if a.ranges.Needed() && (!yield(missingLists) || !yield(extraLists)) {
+			return
+		}
+		for k := range a.have.Rows {
+			if !yield(rowOf(k)) {
+				return
+			}
 		}
 	}
-	return keys
 }
 
-// Gate satisfies render.Adapter. Access lists come before rows and roles, so that no client gets in
+// Gate satisfies render.Gated. Access lists come before rows and roles, so that no client gets in
 // that a service keeps out; what they drop too much goes when the rows are as wanted.
 func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 	switch k.part {
@@ -262,15 +230,14 @@ func (a *adapter) anothers(k object, want *nat44.Row, phase render.Phase) bool {
 	return !want.SameService(held)
 }
 
-// Summary satisfies render.Adapter.
+// Summary satisfies render.Speaker.
 func (a *adapter) Summary() string {
 	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows), len(a.have.Foreign))
 }
 
-// Diff satisfies render.Adapter.
-func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
-	want, shared := a.settingsWanted(), a.shared()
-	want.Shared = func() map[netip.Addr]bool { return shared } // the claims are the actor's
+// Diff satisfies render.Actual.
+func (a *adapter) Diff(read any, sweep bool) (operations []string) {
+	m, want := read.(*reading), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = map[frontend.Key]nat44.Row{}
 	for k := range a.claims.Keys() {
 		if r := a.wanted(k); r != nil {
@@ -286,30 +253,18 @@ func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string,
 			}
 		}
 	}
-	diffLists := a.ranges.Diff(sweep)
-	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		state, err := nat44.Read(ctx, vpp)
-		if err != nil {
-			return nil, err
-		}
-		for _, op := range nat44.Diff(state, want, sweep) {
-			operations = append(operations, op.Describe())
-		}
-		if diffLists == nil {
-			return operations, nil
-		}
-		held, err := readLists(ctx, vpp)
-		if err != nil || held == nil {
-			return operations, err
-		}
-		for _, op := range diffLists(held) {
-			operations = append(operations, op.Describe())
-		}
-		return operations, nil
+	for _, op := range nat44.Diff(m.state, want, sweep) {
+		operations = append(operations, op.Describe())
 	}
+	if m.lists != nil {
+		for _, op := range a.ranges.Diff(m.lists, sweep) {
+			operations = append(operations, op.Describe())
+		}
+	}
+	return operations
 }
 
-// Rows satisfies render.Adapter.
+// Rows satisfies render.Shower.
 func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	plan := a.plans[service]
 	if plan == nil {
@@ -326,7 +281,7 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 		if len(r.Locals) > 0 {
 			wanted = append(wanted, r.Beside(is).State(false))
 		}
-		if owner := a.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
+		if owner := a.claims.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
 			state := is.State(true)
 			state.Draining = a.drainingOf(rowOf(r.Key), is)
 			held = append(held, state)

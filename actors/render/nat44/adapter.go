@@ -20,78 +20,79 @@ const Name = "nat44"
 // adapter renders services as NAT44 rows with access lists in front of them, and external
 // configuration as rows, addresses and roles.
 type adapter struct {
+	// Set by New and Bind, read-only; the claims are the driver's.
 	config   nat44.Config // as configured
-	planned  nat44.Config // completed for the node
 	progress render.Progress[object]
+	claims   *render.Claims[object, nat44.Row, nat44.Row]
+
+	// What is wanted: changed by Plan, Surroundings and Settle.
+	planned  nat44.Config // completed for the node
 	views    map[string]*messages.ServiceView
 	plans    map[string]*nat44.ServicePlan
-	claims   *render.Claims[object, nat44.Row, nat44.Row]
-	ranges   *sourceranges.Ranges
-	outside  outside
-	rests    rests
-	drains   drains
 	users    map[netip.AddrPort]int // lists of services that name a backend
-
+	ranges   *sourceranges.Ranges
 	set      *messages.InterfaceSet // nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
 	phase    render.Phase           // when Settle was called last
 
+	// Messages of its own: changed by Handle and After too, each in its file.
+	outside outside
+	rests   rests
+	drains  drains
+
+	// What VPP holds: changed by Adopt, Forget, Work and Record.
 	have     *nat44.State    // nil = nothing is believed of this VPP
 	doubtful map[object]bool // rows of which VPP has carried out a part of a change
 	spread   bool            // several workers do NAT, when VPP was read last
-	settings bool            // settings and roles are in VPP
+	settings bool            // settings and roles are in VPP, as they are wanted
 	refused  string          // why VPP refused roles
 }
 
-var _ render.Adapter[object] = (*adapter)(nil)
-
-// New returns the adapter. An unset TwiceNAT is derived from the node.
-func New(config nat44.Config) render.Adapter[object] {
+// New returns the renderer. An unset TwiceNAT is derived from the node.
+func New(config nat44.Config) render.Renderer[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
 		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), outside: newOutside(), rests: rests{},
 		drains: newDrains(config.DrainLimit), users: map[netip.AddrPort]int{}, doubtful: map[object]bool{},
 	}
-	a.claims = render.NewClaims(compare, func(r nat44.Row) int { return int(r.Rank) }, a.resolve, nat44.Row.Equal)
-	return a
+	a.claims = render.NewClaims(render.Rules[object, nat44.Row, nat44.Row]{
+		Order: compare, Rank: func(r nat44.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: nat44.Row.Equal, Taken: a.taken,
+	})
+	return render.Renderer[object]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
 }
 
-// Kind satisfies render.Adapter.
-func (*adapter) Kind() render.Kind {
-	return render.Kind{Name: Name, Noun: "rows", GivesRoles: true, External: true}
-}
-
-// Compare satisfies render.Adapter.
-func (*adapter) Compare(a, b object) int { return compare(a, b) }
-
-// Bind satisfies render.Adapter.
+// Bind satisfies render.Bound.
 func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, source ranges for it
-// cannot be enforced, or the service that has it refuses its clients, else the first one.
+// resolve says whose row is installed: none where source ranges for it cannot be enforced, or the
+// service that has it refuses its clients, else the first one.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
-	if a.ranges.Closed(k.Key) {
-		return nat44.Row{}, false
-	}
-	if a.have != nil {
-		if _, foreign := a.have.Foreign[k.Key]; foreign {
-			return nat44.Row{}, false
-		}
-	}
-	return claims[0].Value, true
+	return claims[0].Value, !a.ranges.Closed(k.Key)
 }
 
-// Plan satisfies render.Adapter.
-func (a *adapter) Plan(service string, view *messages.ServiceView) []object {
+// taken describes the row in VPP under a key that is not ours.
+func (a *adapter) taken(k object) string {
+	if a.have == nil || k.part != row {
+		return ""
+	}
+	if what, foreign := a.have.Foreign[k.Key]; foreign {
+		return "VPP: " + what
+	}
+	return ""
+}
+
+// Plan satisfies render.Plan.
+func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.ranges.Plan(service, view)
 	if a.views[service] = view; view == nil {
 		delete(a.views, service)
 	}
-	return a.plan(service)
+	a.plan(service)
 }
 
 // plan translates one view into rows and claims them.
-func (a *adapter) plan(service string) (changed []object) {
+func (a *adapter) plan(service string) {
+	var changed []object
 	view := a.views[service]
 	a.use(a.plans[service], -1)
 	defer func() { a.use(a.plans[service], 1) }()
@@ -114,25 +115,23 @@ func (a *adapter) plan(service string) (changed []object) {
 		// to compute the status walks over all rows: not for each service
 		a.outside.stale = a.outside.stale || a.concernsOutside(k)
 	}
-	return changed
 }
 
 // planAgain translates services once more, because something changed that planning depends on.
-func (a *adapter) planAgain(services []string) (changed []object) {
+func (a *adapter) planAgain(services []string) {
 	for _, service := range services {
-		changed = append(changed, a.plan(service)...)
+		a.plan(service)
 	}
-	return changed
 }
 
 // configure adopts another configuration, and plans the services again that depend on what has
 // changed: on the addresses that no service may claim only those with addresses that Kubernetes has
 // not allocated.
-func (a *adapter) configure(planned nat44.Config) (changed []object) {
+func (a *adapter) configure(planned nat44.Config) {
 	before := a.planned
 	planned.Pads = a.config.Pads && !a.spread
 	if planned.Equal(before) {
-		return nil
+		return
 	}
 	a.replaceHairpin(planned.TwiceNAT)
 	a.planned, a.settings = planned, false
@@ -147,20 +146,19 @@ func (a *adapter) configure(planned nat44.Config) (changed []object) {
 			a.ranges.Plan(service, a.views[service])
 		}
 	}
-	changed = a.planAgain(services)
+	a.planAgain(services)
 	if o := &a.outside; o.wants != nil && planned.Pads != before.Pads {
-		changed = append(changed, a.adoptExternal(o.wants)...)
+		a.adoptExternal(o.wants)
 	}
-	return changed
 }
 
-// Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and
+// Surroundings satisfies render.Plan: the twice-NAT address depends on the node, roles and
 // access lists on the interfaces, what services may claim on both.
-func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
+func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
 		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
-		changed = a.configure(planned)
+		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
 		known := a.ranges.Known()
@@ -171,30 +169,23 @@ func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 		a.loseInterfaces(s.Set)
 		a.set, a.settings, a.outside.stale = s.Set, false, true
 	}
-	return changed
 }
 
-// loseInterfaces forgets the roles of interfaces that are gone. The next one may have the index
-// already.
+// loseInterfaces forgets the roles of interfaces that are gone, also where VPP was read before the
+// first set.
 func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	if a.have == nil {
 		return
 	}
-	names := make(map[uint32]string, len(now.GetInterfaces()))
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	before := a.have.Interfaces() // VPP may have been read before the first set
-	for _, i := range a.set.GetInterfaces() {
-		if names[i.GetSwIfIndex()] != i.GetName() {
-			before = append(before, i.GetSwIfIndex())
-			delete(names, i.GetSwIfIndex())
+	gone := render.Replaced(a.set, now)
+	for _, index := range a.have.Interfaces() {
+		is := func(i *messages.Interface) bool { return i.GetSwIfIndex() == index }
+		if !slices.ContainsFunc(now.GetInterfaces(), is) {
+			gone = append(gone, index)
 		}
 	}
-	for _, index := range before {
-		if _, same := names[index]; !same {
-			a.have.Lose(index)
-		}
+	for _, index := range gone {
+		a.have.Lose(index)
 	}
 }
 
@@ -207,11 +198,12 @@ func (a *adapter) replaceHairpin(now netip.Addr) {
 	}
 }
 
-// Settle satisfies render.Adapter: it puts the rules of the access lists together, whose owners
+// Settle satisfies render.Settler: it puts the rules of the access lists together, whose owners
 // depend on the barrier too.
-func (a *adapter) Settle(phase render.Phase) (changed []object, services []string) {
+func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
+		a.settings = false       // what is not needed any more goes now
 	}
 	a.phase = phase
 	if a.ranges.Stale() {
@@ -220,16 +212,16 @@ func (a *adapter) Settle(phase render.Phase) (changed []object, services []strin
 		for i, k := range turned {
 			closing[i] = rowOf(k)
 		}
-		changed = append(a.claims.Change(closing, a.ranges.Close), a.planAgain(moved)...)
-		services = append(moved, a.ranges.Merge(plans, a.dropsOf)...)
+		a.claims.Change(closing, a.ranges.Close)
+		a.planAgain(moved)
+		a.claims.Concern(append(moved, a.ranges.Merge(plans, a.dropsOf)...)...)
 	}
 	if a.ranges.News() && a.ranges.Needed() {
-		changed = append(changed, missingLists, extraLists)
+		a.claims.Touch(missingLists, extraLists)
 	}
 	if a.ranges.Waiting(a.rowDirty) && !a.progress.Dirty(extraLists) {
-		changed = append(changed, extraLists)
+		a.claims.Touch(extraLists)
 	}
-	return changed, services
 }
 
 // rowDirty reports whether a row may not be as wanted.
@@ -245,34 +237,15 @@ func (a *adapter) dropsOf(k frontend.Key) (service string, claimed bool) {
 			return "", true
 		}
 	}
-	if a.have != nil {
-		if _, foreign := a.have.Foreign[k]; foreign {
-			return "", true
-		}
+	if a.taken(rowOf(k)) != "" {
+		return "", true
 	}
 	first, claimed := a.claims.First(rowOf(k))
 	return first.Service, claimed
 }
 
-// Objects satisfies render.Adapter.
-func (a *adapter) Objects(service string) []object { return a.claims.Of(service) }
-
-// Services satisfies render.Adapter. What the access lists concern is said by Settle and Record.
-func (a *adapter) Services(k object) []string { return a.claims.Services(k) }
-
-// Owner satisfies render.Adapter.
-func (a *adapter) Owner(k object) string {
-	if a.have != nil {
-		if what, foreign := a.have.Foreign[k.Key]; foreign && k.part == row {
-			return "VPP: " + what
-		}
-	}
-	first, _ := a.claims.First(k)
-	return first.Service
-}
-
-// Wanted satisfies render.Adapter.
-func (a *adapter) Wanted(k object) bool { return a.wanted(k) != nil }
+// Wanted satisfies render.Keeper: there are backends that drain, and the access lists.
+func (a *adapter) Wanted(k object) bool { return k.part != row || a.wanted(k) != nil }
 
 // held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
 func (a *adapter) held(k object) *nat44.Row {
@@ -285,10 +258,7 @@ func (a *adapter) held(k object) *nat44.Row {
 	return nil
 }
 
-// Left satisfies render.Adapter.
-func (a *adapter) Left(service string) bool { return a.ranges.Left(service) }
-
-// Warning satisfies render.Adapter.
+// Warning satisfies render.Speaker.
 func (a *adapter) Warning() string {
 	switch {
 	case a.ranges.Absent():

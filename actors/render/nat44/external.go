@@ -40,40 +40,37 @@ type outside struct {
 
 func newOutside() outside { return outside{gone: map[object]bool{}} }
 
-// Handle satisfies render.Adapter: the messages that the driver does not know are external
+// Asks satisfies render.Correspondent.
+func (*adapter) Asks() []string { return []string{address.External} }
+
+// Handle satisfies render.Correspondent: the messages that the driver does not know are external
 // configuration, the end of a rest, and the sessions of backends that drain.
-func (a *adapter) Handle(c *runtime.Context, msg any) (handled bool, changed []object, services []string) {
+func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *external.Wants:
-		return a.handleExternal(m)
+		a.handleExternal(m)
 	case *messages.DrainingSessions:
-		return true, a.handleSessions(c, m), nil
+		a.claims.Touch(a.handleSessions(c, m)...)
 	case *rested:
 		a.rests.over(m)
-		return true, nil, nil
-	default:
-		return false, nil, nil
 	}
 }
 
-func (a *adapter) handleExternal(m *external.Wants) (handled bool, changed []object, services []string) {
-	o := &a.outside
-	switch {
-	case o.wants != nil && m.Generation < o.wants.Generation:
-		return true, nil, nil
-	case o.wants != nil && m.Generation == o.wants.Generation:
+func (a *adapter) handleExternal(m *external.Wants) {
+	switch o := &a.outside; {
+	case o.wants == nil || m.Generation > o.wants.Generation:
+		a.adoptExternal(m)
+	case m.Generation == o.wants.Generation:
 		o.sent, o.stale = nil, true // the status was not received, or is asked for in a roll call
-		return true, nil, nil
 	}
-	return true, a.adoptExternal(m), nil
 }
 
 // adoptExternal changes what external configuration wants. Services keep every row that they want.
-func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
+func (a *adapter) adoptExternal(m *external.Wants) {
 	o := &a.outside
 	if m.Complete && (o.wants == nil || !o.wants.Complete) {
 		// what an earlier run left of external configuration may go now
-		defer func() { changed = append(changed, a.leftBehind()...) }()
+		defer func() { a.claims.Touch(a.leftBehind()...) }()
 	}
 	rows := m.Merged.Rows(a.planned)
 	sources := map[string]bool{}
@@ -82,7 +79,7 @@ func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 	}
 	for _, name := range o.claimants() {
 		sources[name] = true
-		for _, k := range a.claims.Of(name) {
+		for _, k := range a.claims.Objects(name) {
 			o.gone[k] = true
 		}
 	}
@@ -100,13 +97,11 @@ func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 				r.Rank = frontend.OfExternalConfiguration
 				wishes[rowOf(r.Key)] = r
 			}
-			changed = append(changed, a.claims.Set(name, 0, wishes)...)
+			for _, k := range a.claims.Set(name, 0, wishes) {
+				a.ranges.OwnerChanged(k.Key)
+			}
 		}
 	}
-	for _, k := range changed {
-		a.ranges.OwnerChanged(k.Key)
-	}
-	return changed
 }
 
 // claimants are the names under which sources claim rows, ordered.
@@ -183,8 +178,8 @@ func (a *adapter) leftBehind() (keys []object) {
 	return keys
 }
 
-// After satisfies render.Adapter: it measures the work on access lists, and sends what became of
-// external configuration, if that is news.
+// After satisfies render.Correspondent: it measures the work on access lists, and sends what became
+// of external configuration, if that is news.
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)
 	a.sendDraining(c)
@@ -226,7 +221,7 @@ func (a *adapter) status(known bool) *external.Status {
 func (a *adapter) mappingState(source string, key frontend.Key, known bool) external.State {
 	k := rowOf(key)
 	tries, refused := a.progress.Refusal(k)
-	switch owner := a.Owner(k); {
+	switch owner := a.claims.Owner(k); {
 	case !known:
 		return external.State{State: external.Pending, Why: "what VPP holds is not known"}
 	case owner != "" && owner != claimPrefix+source:

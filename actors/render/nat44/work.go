@@ -1,7 +1,6 @@
 package nat44
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,14 +10,13 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Settings satisfies render.Adapter.
+// Settings satisfies render.Configured.
 func (a *adapter) Settings() bool { return a.settings }
 
-// RolesRefused satisfies render.Adapter.
+// RolesRefused satisfies render.RoleGiver.
 func (a *adapter) RolesRefused() string { return a.refused }
 
 // settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken
@@ -52,7 +50,7 @@ func (a *adapter) shared() map[netip.Addr]bool {
 // needed reports whether services need the roles of an interface.
 func needed(i *messages.Interface) bool { return i.GetFrontend() || i.GetBackend() }
 
-// Work satisfies render.Adapter: access lists alone, because rows and roles that rely on them must
+// Work satisfies render.Apply: access lists alone, because rows and roles that rely on them must
 // not be under way when VPP refuses one; then settings and roles first and removals last.
 func (a *adapter) Work(keys []object) render.Work[object] {
 	if slices.Contains(keys, missingLists) {
@@ -83,7 +81,7 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 	}
 	if ops = slices.Concat(ops, removals, retirements); len(ops) > 0 {
 		nat44.Release(a.have, ops)
-		return rowWork(ops)
+		return render.Batch(ops, nat44.Apply, result)
 	}
 	if slices.Contains(keys, extraLists) {
 		return a.listWork(extraLists)
@@ -105,10 +103,13 @@ func (a *adapter) serves(k object) bool {
 func (a *adapter) listWork(k object) render.Work[object] {
 	a.rests.begin(k)
 	_, err := a.progress.Refusal(k)
-	if k == missingLists {
-		return listWork{a.ranges.Additions(err != nil), k}
+	ops := a.ranges.Additions
+	if k == extraLists {
+		ops = func(again bool) []acl.Op { return a.ranges.Removals(a.rowDirty, again) }
 	}
-	return listWork{a.ranges.Removals(a.rowDirty, err != nil), k}
+	return render.Batch(ops(err != nil), acl.Apply, func(d *acl.OpResult) render.Result[object] {
+		return render.Result[object]{Text: d.Op.Describe(), Object: k, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+	})
 }
 
 // splitRetirements sets apart what goes after the rows: roles and addresses that are not needed any
@@ -126,42 +127,16 @@ func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
 	return ops, retirements
 }
 
-// rowWork are operations on settings, roles and rows.
-type rowWork []nat44.Op
-
-// Apply satisfies render.Work.
-func (w rowWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[object] {
-	done := nat44.Apply(ctx, vpp, w)
-	results := make([]render.Result[object], len(done))
-	for i := range done {
-		d := &done[i]
-		results[i] = render.Result[object]{Text: d.Op.Describe(), Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op}
-		if d.Op.OnRow() {
-			results[i].Object = rowOf(d.Op.Key)
-		}
+func result(d *nat44.OpResult) render.Result[object] {
+	r := render.Result[object]{Text: d.Op.Describe(), Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+	if d.Op.OnRow() {
+		r.Object = rowOf(d.Op.Key)
 	}
-	return results
+	return r
 }
 
-// listWork are operations on access lists.
-type listWork struct {
-	ops    []acl.Op
-	object object
-}
-
-// Apply satisfies render.Work.
-func (w listWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[object] {
-	done := acl.Apply(ctx, vpp, w.ops)
-	results := make([]render.Result[object], len(done))
-	for i := range done {
-		d := &done[i]
-		results[i] = render.Result[object]{Text: d.Op.Describe(), Object: w.object, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
-	}
-	return results
-}
-
-// Record satisfies render.Adapter.
-func (a *adapter) Record(results []render.Result[object]) (services []string) {
+// Record satisfies render.Apply.
+func (a *adapter) Record(results []render.Result[object]) {
 	listed := false
 	var refused *acl.Op
 	var done []nat44.Op // by VPP, not recorded yet
@@ -198,12 +173,11 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 	a.record(done)
 	if listed {
 		a.ranges.Refused(refused)
-		services = a.ranges.Compare()
+		a.claims.Concern(a.ranges.Compare()...)
 	}
 	if refused != nil { // what VPP drops is the same, but why it does is news
-		services = append(services, a.ranges.Concerned()...)
+		a.claims.Concern(a.ranges.Concerned()...)
 	}
-	return services
 }
 
 // record enters operations on settings, roles or rows that VPP has carried out. A row that is as it
@@ -236,7 +210,7 @@ func (a *adapter) suspect(op nat44.Op, err error) {
 	}
 }
 
-// Acknowledge satisfies render.Adapter.
+// Acknowledge satisfies render.Acknowledger.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
 	if plan := a.plans[service]; plan != nil {
 		ack.Approximations = plan.Approximations
@@ -261,7 +235,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 // rowState says what became of one row: in sync, pending, refused, or of another owner.
 func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.RowState {
 	k := rowOf(r.Key)
-	if a.Owner(k) != service {
+	if a.claims.Owner(k) != service {
 		return render.RowState(Name, r.Key, false, render.ErrContested)
 	}
 	if a.ranges.Closed(r.Key) {

@@ -20,7 +20,7 @@ import (
 
 // Renderer is the one that is real.
 type Renderer struct {
-	// Name is that of its Kind.
+	// Name is that of the actor.
 	Name string
 	// New returns an incarnation of it.
 	New func(config *render.Config) runtime.Behaviour
@@ -28,12 +28,12 @@ type Renderer struct {
 	View func(key string, created int64, addresses ...string) *messages.ServiceView
 }
 
-// Adapted is the renderer of an adapter.
+// Adapted is the renderer of a package.
 func Adapted[K render.Key, C any](
-	adapter func(C) render.Adapter[K], settings C, view func(key string, created int64, addresses ...string) *messages.ServiceView,
+	renderer func(C) render.Renderer[K], settings C, view func(key string, created int64, addresses ...string) *messages.ServiceView,
 ) Renderer {
 	return Renderer{
-		adapter(settings).Kind().Name, func(config *render.Config) runtime.Behaviour { return render.New(config, adapter(settings)) }, view,
+		renderer(settings).Name, func(config *render.Config) runtime.Behaviour { return render.New(config, renderer(settings)) }, view,
 	}
 }
 

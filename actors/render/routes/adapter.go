@@ -1,23 +1,14 @@
-// Package routes is the adapter of the renderer of routes that refuse or drop what no row serves.
-// Package vpp/routes plans, compares and talks to VPP.
-//
-// A wrong route cuts off a client, a missing one only lets it wait. So before the barrier the
-// adapter only lets through what no other service can object to, and nothing at all before the
-// addresses of hosts are known.
-//
-// The adapter is plain data that belongs to the actor of its render.Driver.
 package routes
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"iter"
 	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
@@ -42,8 +33,6 @@ type adapter struct {
 	provisional bool          // the services are those of the local mirror
 }
 
-var _ render.Adapter[netip.Prefix] = (*adapter)(nil)
-
 // Config is what the adapter is given.
 type Config struct {
 	// Plan are the settings of the planner.
@@ -53,12 +42,14 @@ type Config struct {
 	Networks []netip.Prefix
 }
 
-// New returns the adapter.
-func New(config Config) render.Adapter[netip.Prefix] {
+// New returns the renderer.
+func New(config Config) render.Renderer[netip.Prefix] {
 	a := &adapter{config: config.Plan, fixed: len(config.Networks) > 0, have: routes.NewState()}
-	a.claims = render.NewClaims(routes.ComparePrefixes, nil, a.resolve, func(x, y routes.Route) bool { return x == y })
+	a.claims = render.NewClaims(render.Rules[netip.Prefix, routes.Claim, routes.Route]{
+		Order: routes.ComparePrefixes, Resolve: a.resolve, Same: func(x, y routes.Route) bool { return x == y }, Shared: true,
+	})
 	a.claims.Set(networks, 0, routes.Networks(config.Networks))
-	return a
+	return render.Renderer[netip.Prefix]{Name: Name, Noun: "routes", Claims: a.claims, Adapter: a}
 }
 
 // resolve says which route a prefix should have: an external address none while something else
@@ -90,45 +81,33 @@ func (a *adapter) external() (found []netip.Prefix) {
 	return found
 }
 
-// Kind satisfies render.Adapter.
-func (*adapter) Kind() render.Kind { return render.Kind{Name: Name, Noun: "routes"} }
-
-// Compare satisfies render.Adapter.
-func (*adapter) Compare(a, b netip.Prefix) int { return routes.ComparePrefixes(a, b) }
-
-// Bind satisfies render.Adapter.
-func (*adapter) Bind(render.Progress[netip.Prefix]) {}
-
-// Plan satisfies render.Adapter.
-func (a *adapter) Plan(service string, view *messages.ServiceView) []netip.Prefix {
+// Plan satisfies render.Plan.
+func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	wishes := map[netip.Prefix]routes.Claim{}
 	if view != nil {
 		for _, claim := range routes.Plan(view, a.config).Claims {
 			wishes[claim.Prefix()] = claim
 		}
 	}
-	return a.claims.Set(service, view.GetCreated(), wishes)
+	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Surroundings satisfies render.Adapter: service networks get a route, addresses of hosts never do.
-func (a *adapter) Surroundings(s render.Surroundings) []netip.Prefix {
+// Surroundings satisfies render.Plan: service networks get a route, addresses of hosts never do.
+func (a *adapter) Surroundings(s render.Surroundings) {
 	a.provisional = s.Begin.GetProvisional()
 	if s.Begin == nil || s.Set == nil {
-		return nil
+		return
 	}
-	changed := a.serviceNetworks(s.Begin.GetServiceCidrs())
-	ground := frontend.NewGround(s.Begin, s.Set, nil)
-	if ground.Equal(a.ground) {
-		return changed
+	a.serviceNetworks(s.Begin.GetServiceCidrs())
+	if ground := frontend.NewGround(s.Begin, s.Set, nil); !ground.Equal(a.ground) {
+		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })
 	}
-	return append(changed, a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })...)
 }
 
-// serviceNetworks takes what the cluster says of its service networks, and returns those that
-// changed.
-func (a *adapter) serviceNetworks(texts []string) []netip.Prefix {
+// serviceNetworks takes what the cluster says of its service networks.
+func (a *adapter) serviceNetworks(texts []string) {
 	if a.fixed {
-		return nil
+		return
 	}
 	var all []netip.Prefix
 	for _, text := range texts {
@@ -136,30 +115,10 @@ func (a *adapter) serviceNetworks(texts []string) []netip.Prefix {
 			all = append(all, p)
 		}
 	}
-	return a.claims.Set(networks, 0, routes.Networks(all))
+	a.claims.Set(networks, 0, routes.Networks(all))
 }
 
-// Settle satisfies render.Adapter.
-func (*adapter) Settle(render.Phase) ([]netip.Prefix, []string) { return nil, nil }
-
-// Objects satisfies render.Adapter.
-func (a *adapter) Objects(service string) []netip.Prefix { return a.claims.Of(service) }
-
-// Services satisfies render.Adapter.
-func (a *adapter) Services(p netip.Prefix) []string {
-	return slices.DeleteFunc(a.claims.Services(p), func(name string) bool { return name == networks })
-}
-
-// Owner satisfies render.Adapter: services share a route.
-func (*adapter) Owner(netip.Prefix) string { return "" }
-
-// Wanted satisfies render.Adapter.
-func (a *adapter) Wanted(p netip.Prefix) bool {
-	_, wanted := a.claims.Desired(p)
-	return wanted
-}
-
-// Forget satisfies render.Adapter: what the same VPP held is needed to know what lies beneath
+// Forget satisfies render.Actual: what the same VPP held is needed to know what lies beneath
 // routes of others.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
@@ -167,7 +126,7 @@ func (a *adapter) Forget(restarted bool) {
 	}
 }
 
-// Reader satisfies render.Adapter.
+// Reader satisfies render.Actual.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	prefixes, external := a.have.Prefixes(a.claims.All()), a.external()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -179,48 +138,26 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	}
 }
 
-// Adopt satisfies render.Adapter.
-func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[netip.Prefix]) {
+// Adopt satisfies render.Actual.
+func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings int) {
 	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
 	if a.unsupported = state == nil; a.unsupported {
 		a.have = routes.NewState()
-		return found
+		return nil, 0
 	}
 	before := a.have
 	state.Inherit(before)
-	found.Changed = a.claims.Change(a.external(), func() { a.have = state })
-	want := a.claims.All()
-	differing := map[netip.Prefix]bool{}
-	for _, op := range routes.Diff(a.have, want, true) {
-		_, wanted := want[op.Prefix]
-		if op.Verb != routes.Register && (wanted || passed) {
-			differing[op.Prefix] = true
-		}
-	}
-	found.Differing = slices.Collect(maps.Keys(differing))
+	a.claims.Change(a.external(), func() { a.have = state })
 	if known {
-		found.Drifted = changedRoutes(before, a.have)
-	}
-	return found
-}
-
-// changedRoutes lists the prefixes of which two states hold something else.
-func changedRoutes(before, now *routes.State) []netip.Prefix {
-	found := map[netip.Prefix]bool{}
-	for place, kind := range before.Routes {
-		if now.Routes[place] != kind {
-			found[place.Prefix] = true
+		same := func(x, y routes.Kind) bool { return x == y }
+		for _, place := range render.Drifted(before.Routes, state.Routes, same) {
+			drifted = append(drifted, place.Prefix)
 		}
 	}
-	for place, kind := range now.Routes {
-		if before.Routes[place] != kind {
-			found[place.Prefix] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(found), routes.ComparePrefixes)
+	return drifted, 0
 }
 
-// Cost satisfies render.Adapter.
+// Cost satisfies render.Actual.
 func (a *adapter) Cost(p netip.Prefix) int {
 	if a.unsupported {
 		return 0
@@ -239,18 +176,18 @@ func (a *adapter) wanted(prefixes ...netip.Prefix) routes.Want {
 	return want
 }
 
-// Leftovers satisfies render.Adapter.
-func (a *adapter) Leftovers() []netip.Prefix {
-	found := map[netip.Prefix]bool{}
-	for place := range a.have.Routes {
-		if !a.Wanted(place.Prefix) {
-			found[place.Prefix] = true
+// Held satisfies render.Actual.
+func (a *adapter) Held() iter.Seq[netip.Prefix] {
+	return func(yield func(netip.Prefix) bool) {
+		for place := range a.have.Routes {
+			if !yield(place.Prefix) {
+				return
+			}
 		}
 	}
-	return slices.Collect(maps.Keys(found))
 }
 
-// Gate satisfies render.Adapter: before the barrier only what no service that has not rendered can
+// Gate satisfies render.Gated: before the barrier only what no service that has not rendered can
 // object to. VPP holds nothing of ours there, and it is no address that several services may have.
 // That a service has no endpoints is only known when the source has delivered: what the local
 // mirror says counts for rows, which serve, and not for routes, which refuse.
@@ -258,9 +195,9 @@ func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	switch {
 	case phase == render.Passed:
 		return render.Open
-	case !a.Wanted(p) || len(a.have.Only(p).Routes) > 0:
+	case !a.claims.Claimed(p) || len(a.have.Only(p).Routes) > 0:
 		return render.Closed
-	case a.provisional && len(a.Services(p)) > 0, a.contested(p):
+	case a.provisional && len(a.claims.Services(p)) > 0, a.contested(p):
 		return render.Closed
 	}
 	return render.Open
@@ -272,39 +209,20 @@ func (a *adapter) contested(p netip.Prefix) bool {
 	return slices.ContainsFunc(a.claims.At(p), func(c render.Claim[routes.Claim]) bool { return c.Value.External })
 }
 
-// Settings satisfies render.Adapter: there are none.
-func (*adapter) Settings() bool { return true }
-
-// RolesRefused satisfies render.Adapter.
-func (*adapter) RolesRefused() string { return "" }
-
-// Work satisfies render.Adapter.
+// Work satisfies render.Apply.
 func (a *adapter) Work(keys []netip.Prefix) render.Work[netip.Prefix] {
-	if ops := routes.Diff(a.have.Only(keys...), a.wanted(keys...), true); len(ops) > 0 {
-		return routeWork(ops)
-	}
-	return nil
+	return render.Batch(routes.Diff(a.have.Only(keys...), a.wanted(keys...), true), routes.Apply, result)
 }
 
-// routeWork are operations on routes and their sources.
-type routeWork []routes.Op
-
-// Apply satisfies render.Work.
-func (w routeWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[netip.Prefix] {
-	done := routes.Apply(ctx, vpp, w)
-	results := make([]render.Result[netip.Prefix], len(done))
-	for i := range done {
-		d := &done[i]
-		results[i] = render.Result[netip.Prefix]{
-			Text: d.Op.Describe(), Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: *d,
-		}
+func result(d *routes.OpResult) render.Result[netip.Prefix] {
+	return render.Result[netip.Prefix]{
+		Text: d.Op.Describe(), Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: *d,
 	}
-	return results
 }
 
-// Record satisfies render.Adapter. That VPP cannot have routes of ours is no failure of single
+// Record satisfies render.Apply. That VPP cannot have routes of ours is no failure of single
 // routes, and neither is that something else leads to an address.
-func (a *adapter) Record(results []render.Result[netip.Prefix]) (services []string) {
+func (a *adapter) Record(results []render.Result[netip.Prefix]) {
 	for i := range results {
 		r := &results[i]
 		done, _ := r.Op.(routes.OpResult)
@@ -313,17 +231,16 @@ func (a *adapter) Record(results []render.Result[netip.Prefix]) (services []stri
 			a.unsupported, r.Err = true, nil
 		case errors.Is(r.Err, routes.ErrCovered):
 			a.have.Covered[done.Op.Prefix], r.Err = done.By, nil
-			services = append(services, a.Services(done.Op.Prefix)...)
+			a.claims.Concern(a.claims.Services(done.Op.Prefix)...)
 		case r.Err == nil:
 			a.have.Record(done.Op)
 		}
 	}
-	return services
 }
 
-// Acknowledge satisfies render.Adapter: it says where VPP does not refuse although it should.
+// Acknowledge satisfies render.Acknowledger: it says where VPP does not refuse although it should.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
-	for _, p := range a.claims.Of(service) {
+	for _, p := range a.claims.Objects(service) {
 		why := ""
 		route, wanted := a.asked(p, a.claims.At(p))
 		by, covered := a.have.Covered[p]
@@ -342,10 +259,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
 	}
 }
 
-// Left satisfies render.Adapter.
-func (*adapter) Left(string) bool { return true }
-
-// Warning satisfies render.Adapter.
+// Warning satisfies render.Speaker.
 func (a *adapter) Warning() string {
 	if a.unsupported {
 		return routes.ErrUnsupported.Error() + ": nothing is refused"
@@ -353,44 +267,27 @@ func (a *adapter) Warning() string {
 	return ""
 }
 
-// Summary satisfies render.Adapter.
+// Summary satisfies render.Speaker.
 func (a *adapter) Summary() string {
 	return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
 }
 
-// Diff satisfies render.Adapter.
-func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
-	want, before, external := a.claims.All(), a.have.Clone(), a.external()
-	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		state, err := routes.Read(ctx, vpp, before.Prefixes(want), external)
-		switch {
-		case errors.Is(err, routes.ErrUnsupported):
-			return nil, nil // the warning says so
-		case err != nil:
-			return nil, err
-		}
-		state.Inherit(before)
-		for _, op := range routes.Diff(state, want, sweep) {
-			operations = append(operations, op.Describe())
-		}
-		return operations, nil
+// Diff satisfies render.Actual. Of a VPP that cannot have routes of ours the warning says so.
+func (a *adapter) Diff(read any, sweep bool) (operations []string) {
+	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
+	if state == nil {
+		return nil
 	}
+	state.Inherit(a.have)
+	for _, op := range routes.Diff(state, a.claims.All(), sweep) {
+		operations = append(operations, op.Describe())
+	}
+	return operations
 }
-
-// Rows satisfies render.Adapter: routes are no rows.
-func (*adapter) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
-
-// Handle satisfies render.Adapter.
-func (*adapter) Handle(*runtime.Context, any) (bool, []netip.Prefix, []string) {
-	return false, nil, nil
-}
-
-// After satisfies render.Adapter.
-func (*adapter) After(*runtime.Context, bool) {}
 
 // Bytes satisfies render.Sizer.
 func (a *adapter) Bytes(p netip.Prefix) (wanted, held int) {
-	if a.Wanted(p) {
+	if a.claims.Claimed(p) {
 		wanted = heap.Route().Row
 	}
 	if len(a.have.Only(p).Routes) > 0 {

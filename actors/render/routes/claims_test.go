@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-func newAdapter(config Config) *adapter { return New(config).(*adapter) }
+func newAdapter(config Config) *adapter { return New(config).Adapter.(*adapter) }
 
 // differing are the prefixes of which two states want something else, ordered.
 func differing(before, after map[netip.Prefix]routes.Route) (all []netip.Prefix) {
@@ -30,8 +30,8 @@ func differing(before, after map[netip.Prefix]routes.Route) (all []netip.Prefix)
 	return all
 }
 
-// TestAdapterTellsEveryChange: what Plan and Surroundings return is exactly the difference of what
-// is wanted, and that depends on what was said last, not on the way there.
+// TestAdapterTellsEveryChange: what Plan and Surroundings tell is exactly the difference of what is
+// wanted, and that depends on what was said last, not on the way there.
 func TestAdapterTellsEveryChange(t *testing.T) {
 	addresses := []string{"10.96.0.1", "203.0.113.7", "192.168.50.9", "2001:db8::7"}
 	begin := func(taken []string) *messages.Begin {
@@ -51,11 +51,12 @@ func TestAdapterTellsEveryChange(t *testing.T) {
 		surroundings := render.Surroundings{Begin: begin(nil), Set: set(false)}
 		a.Surroundings(surroundings)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			before, changed := a.claims.All(), []netip.Prefix(nil)
+			before := a.claims.All()
+			a.claims.News()
 			if rapid.IntRange(0, 3).Draw(t, "step") == 0 {
 				taken := rapid.SliceOfNDistinct(rapid.SampledFrom(addresses), 0, 2, rapid.ID).Draw(t, "taken")
 				surroundings = render.Surroundings{Begin: begin(taken), Set: set(rapid.Bool().Draw(t, "connected"))}
-				changed = a.Surroundings(surroundings)
+				a.Surroundings(surroundings)
 			} else {
 				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "service")
 				views[name] = nil
@@ -68,10 +69,11 @@ func TestAdapterTellsEveryChange(t *testing.T) {
 						})
 					}
 				}
-				changed = a.Plan(name, views[name])
+				a.Plan(name, views[name])
 			}
+			changed, _ := a.claims.News()
 			if d := cmp.Diff(differing(before, a.claims.All()), changed, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{})); d != "" {
-				t.Fatalf("changed (-difference +returned):\n%s", d)
+				t.Fatalf("changed (-difference +told):\n%s", d)
 			}
 		}
 		fresh := newAdapter(config)

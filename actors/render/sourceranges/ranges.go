@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -14,32 +15,35 @@ import (
 // it.
 type Ranges struct {
 	config acl.Config
-	// services that drop something, or have something to say about it
-	plans map[string]*plan
-	// frontends with rules, and the services that these are of
-	keys map[frontend.Key]map[string]bool
+
+	// What services want: changed by Plan, SetGround and Interfaces.
+	plans   map[string]*plan                 // those that drop something, or have something to say about it
+	keys    map[frontend.Key]map[string]bool // frontends with rules, and the services that these are of
+	changed map[string]bool                  // services whose rules changed since the last merge
+	stale   bool                             // the rules have to be put together anew
 	// services with frontends of which rules may be in VPP that no service wants any more
 	leaving map[string]map[frontend.Key]bool
-	changed map[string]bool                  // services whose rules changed since the last merge
+
+	// What that comes to: changed by Fit, Close and Merge.
+	want    acl.Want
+	news    bool                             // something else is wanted than at the last call of News
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
-	// frontends that are not served, because their source ranges cannot be enforced
-	closed   map[frontend.Key]bool
-	closing  map[frontend.Key]bool // what Close adopts
-	absent   bool                  // VPP has no access lists: nothing is dropped
-	stale    bool                  // the rules have to be put together anew
-	want     acl.Want              //
-	have     *acl.State            // nil = unknown
-	standing acl.Standing          // where VPP does not drop exactly what it should
-	missing  bool                  // something may be missing in VPP
-	extra    bool                  // something may be superfluous in VPP
-	// something else is wanted than at the last call of News
-	news  bool
-	kept  []frontend.Key // rows that superfluous rules were left for
-	added []acl.Op       // what Additions found, if it need not look again
-	// what Removals found with these rows kept, if it need not look again
-	removed []acl.Op
-	looked  struct{ added, removed bool } // whether it need not
-	blamed  *acl.Op                       // what VPP refused last; nil = nothing
+	closed  map[frontend.Key]bool            // not served, because their source ranges cannot be enforced
+	closing map[frontend.Key]bool            // what Close adopts
+
+	// What VPP holds: changed by Adopt, Forget, Record and Compare.
+	have     *acl.State   // nil = unknown
+	absent   bool         // VPP has no access lists: nothing is dropped
+	standing acl.Standing // where VPP does not drop exactly what it should
+	missing  bool         // something may be missing in VPP
+	extra    bool         // something may be superfluous in VPP
+	blamed   *acl.Op      // what VPP refused last; nil = nothing
+
+	// What Additions and Removals found, if they need not look again.
+	added   []acl.Op
+	removed []acl.Op                      // with the rules of these rows left in VPP:
+	kept    []frontend.Key                //
+	looked  struct{ added, removed bool } // whether they need not
 }
 
 // plan is what one service wants to be dropped.
@@ -240,12 +244,8 @@ func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
 	if r.have == nil || before == nil {
 		return
 	}
-	names := map[uint32]string{}
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	for _, i := range before.GetInterfaces() {
-		if _, listed := r.have.Lists[i.GetSwIfIndex()]; listed && names[i.GetSwIfIndex()] != i.GetName() {
+	for _, index := range render.Replaced(before, now) {
+		if _, listed := r.have.Lists[index]; listed {
 			r.have = nil
 			return
 		}
@@ -413,12 +413,11 @@ func (r *Ranges) Left(service string) bool {
 	return false
 }
 
-// Diff returns what would make a state equal to what is wanted; nil where VPP has no access lists
-// or the interfaces are not known.
-func (r *Ranges) Diff(sweep bool) func(have *acl.State) []acl.Op {
+// Diff is what would make a state equal to what is wanted; nothing where VPP has no access lists or
+// the interfaces are not known.
+func (r *Ranges) Diff(have *acl.State, sweep bool) []acl.Op {
 	if r.absent || r.want.Interfaces == nil {
 		return nil
 	}
-	want := r.want
-	return func(have *acl.State) []acl.Op { return acl.Diff(have, &want, sweep) }
+	return acl.Diff(have, &r.want, sweep)
 }

@@ -1,17 +1,18 @@
-package agent
+package cnat
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// removeTranslations removes the agent's configuration from CNAT. Where others have translations,
-// what they need besides stays. A VPP without CNAT has nothing.
-func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, err error) {
+// Remove satisfies render.Remover. Where others have translations, what they need besides stays. A
+// VPP without CNAT has nothing.
+func (*adapter) Remove(ctx context.Context, vpp link.Caller, _ []netip.Addr) (operations int, err error) {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {
 		return 0, fmt.Errorf("clean up CNAT: %w", err)

@@ -1,0 +1,207 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Bound is an adapter that looks at the work queue. Bind gives it the view, before any other method
+// is called.
+type Bound[K Key] interface {
+	Bind(progress Progress[K])
+}
+
+// Progress is an adapter's view of the work queue.
+type Progress[K Key] interface {
+	// Dirty reports whether an object may not be as wanted.
+	Dirty(k K) bool
+	// Refusal is how often in a row VPP refused an object, and why last; nil = it did not.
+	Refusal(k K) (times int, err error)
+	// Pending counts the objects that are being worked on; refused ones are not among them.
+	Pending() int
+	// Refused is how often in a row VPP refused settings, and why last; nil = it did not.
+	Refused() (times int, err error)
+	// Read has VPP read soon, before anything else is sent, for the reason.
+	Read(reason string)
+}
+
+// Settler is an adapter whose plan depends on several services at once, or on the barrier. Settle
+// works that out, before work is chosen.
+type Settler interface {
+	Settle(phase Phase)
+}
+
+// Keeper is an adapter that keeps objects in VPP beyond the claims. Wanted reports whether VPP
+// should hold an object of ours under the key.
+type Keeper[K Key] interface {
+	Wanted(k K) bool
+}
+
+// Gated is an adapter of which an object may have to wait for more than its removal does, which
+// waits for the barrier. Gate says whether one that is not in sync may be changed now.
+type Gated[K Key] interface {
+	Gate(k K, phase Phase) Gate
+}
+
+// Gate says whether an object may be changed now.
+type Gate uint8
+
+const (
+	// Open: it may.
+	Open Gate = iota
+	// Blocked: it depends on another object that is not in sync.
+	Blocked
+	// Closed: a service that has not rendered may want it. It waits for the barrier.
+	Closed
+)
+
+// Configured is an adapter with settings that concern all objects. Settings reports whether they
+// are in VPP, as far as is known.
+type Configured interface {
+	Settings() bool
+}
+
+// RoleGiver is an adapter that gives interfaces their roles, so that commands about interfaces wait
+// for it. RolesRefused is why VPP refused them; "" = it did not.
+type RoleGiver interface {
+	RolesRefused() string
+}
+
+// Acknowledger completes the acknowledgement of a service with what only the renderer knows: rows,
+// approximations, parts without means.
+type Acknowledger interface {
+	Acknowledge(ack *messages.RenderAck, service string, known bool)
+}
+
+// Shower shows the objects of a service as rows for operators: wanted and, where known, held.
+type Shower interface {
+	Rows(service string, known bool) (wanted, held []*messages.RowState)
+}
+
+// Speaker has something to say of the whole. Warning is what operators should know although the
+// renderer is in sync, "" = nothing. Summary describes what VPP holds, for the journal.
+type Speaker interface {
+	Warning() string
+	Summary() string
+}
+
+// Sizer is an adapter that knows how much of VPP's memory its objects need. Bytes returns how many
+// bytes of VPP's main heap an object needs as it is wanted, and as VPP holds it; 0 = there is none.
+type Sizer[K Key] interface {
+	Bytes(k K) (wanted, held int)
+}
+
+// Remover is an adapter that takes all that is ours out of VPP when the agent has ended, whatever
+// it knows of it: it blocks. pool are the NAT addresses of external configuration.
+type Remover interface {
+	Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error)
+}
+
+// Correspondent is an adapter with messages of its own.
+type Correspondent interface {
+	// Asks are the paths of the actors whose state it needs; each is asked at the start.
+	Asks() []string
+	// Handle takes a message that is not the Driver's.
+	Handle(c *runtime.Context, msg any)
+	// After is called when a message has been handled: the adapter may send what follows from it.
+	After(c *runtime.Context, known bool)
+}
+
+// port is an adapter with all abilities: its own, and plain ones in place of those that it lacks.
+type port[K Key] struct {
+	Adapter[K]
+	wishes[K]
+	Bound[K]
+	Settler
+	Keeper[K]
+	Gated[K]
+	Configured
+	RoleGiver
+	Acknowledger
+	Shower
+	Speaker
+	Sizer[K]
+	Correspondent
+}
+
+// newPort finds out, once, which abilities an adapter has.
+func newPort[K Key](r Renderer[K]) *port[K] {
+	a, none := r.Adapter, plain[K]{r}
+	return &port[K]{
+		Adapter: a, wishes: r.Claims, Bound: able[Bound[K]](a, none), Settler: able[Settler](a, none), Keeper: able[Keeper[K]](a, none),
+		Gated: able[Gated[K]](a, none), Configured: able[Configured](a, none), RoleGiver: able[RoleGiver](a, none),
+		Acknowledger: able[Acknowledger](a, none), Shower: able[Shower](a, none), Speaker: able[Speaker](a, none),
+		Sizer: able[Sizer[K]](a, none), Correspondent: able[Correspondent](a, none),
+	}
+}
+
+// differing are the objects that are not as wanted, of those that are asked for.
+func (p *port[K]) differing(asked func(K) bool) (keys []K) {
+	seen := map[K]bool{}
+	for _, all := range []iter.Seq[K]{p.Held(), p.Keys()} {
+		for k := range all {
+			if !seen[k] && asked(k) && p.Cost(k) > 0 {
+				keys = append(keys, k)
+			}
+			seen[k] = true
+		}
+	}
+	return keys
+}
+
+// able is the adapter, if it has the ability, or else the one that stands in.
+func able[T any](adapter any, none T) T {
+	if a, is := adapter.(T); is {
+		return a
+	}
+	return none
+}
+
+// GivesRoles reports whether the renderer gives interfaces their roles.
+func (r Renderer[K]) GivesRoles() bool {
+	_, gives := r.Adapter.(RoleGiver)
+	return gives
+}
+
+// Remove takes all that is ours out of VPP, see Remover. It may be called without a Driver.
+func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
+	if a, is := r.Adapter.(Remover); is {
+		return a.Remove(ctx, vpp, pool)
+	}
+	return 0, nil
+}
+
+// plain stands in for the abilities that an adapter lacks: what is claimed is wanted, and only a
+// removal waits for the barrier.
+type plain[K Key] struct{ Renderer[K] }
+
+func (plain[K]) Bind(Progress[K])                                      {}
+func (plain[K]) Settle(Phase)                                          {}
+func (p plain[K]) Wanted(k K) bool                                     { return p.Claims.Claimed(k) }
+func (plain[K]) Settings() bool                                        { return true }
+func (plain[K]) RolesRefused() string                                  { return "" }
+func (plain[K]) Acknowledge(*messages.RenderAck, string, bool)         {}
+func (plain[K]) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
+func (plain[K]) Warning() string                                       { return "" }
+func (plain[K]) Bytes(K) (wanted, held int)                            { return 0, 0 }
+func (plain[K]) Asks() []string                                        { return nil }
+func (plain[K]) Handle(*runtime.Context, any)                          {}
+func (plain[K]) After(*runtime.Context, bool)                          {}
+
+func (p plain[K]) Summary() string {
+	return fmt.Sprintf("%d %s of ours", len(slices.Collect(p.Adapter.Held())), p.Noun)
+}
+
+func (p plain[K]) Gate(k K, phase Phase) Gate {
+	if phase < Passed && !p.Wanted(k) {
+		return Closed
+	}
+	return Open
+}

@@ -1,0 +1,29 @@
+package render
+
+import (
+	"context"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// NewCounted is New; reading is called for each read.
+func NewCounted[K Key](config *Config, r Renderer[K], reading func(routine bool)) runtime.Behaviour {
+	d := New(config, r).(*Driver[K])
+	d.adapter.Adapter = counted[K]{d.adapter.Adapter, reading}
+	return d
+}
+
+// counted is an adapter of which reads are counted.
+type counted[K Key] struct {
+	Adapter[K]
+	reading func(routine bool)
+}
+
+func (a counted[K]) Reader(known bool) func(context.Context, link.Caller) (any, error) {
+	read := a.Adapter.Reader(known)
+	return func(ctx context.Context, vpp link.Caller) (any, error) {
+		a.reading(link.IsRoutine(ctx))
+		return read(ctx, vpp)
+	}
+}

@@ -1,0 +1,158 @@
+// Package toy is a renderer as small as one can be, for tests: its adapter, and the line of the
+// tree in the tests of package actors.
+package toy
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/toytest"
+)
+
+// Name of the renderer.
+const Name = "toy"
+
+// toy is the adapter: a service has a static neighbour on the uplink for each address, whose MAC
+// address says which backend it has. A neighbour with another kind of MAC address is not ours. One
+// neighbour, the marker, is a setting: it must be there before the others.
+type toy struct {
+	claims *render.Claims[netip.Addr, toytest.MAC, toytest.MAC]
+	uplink toytest.Index              // 0 = not known
+	have   map[netip.Addr]toytest.MAC // neighbours on the uplink; nil = not known
+}
+
+// New returns the renderer.
+func New(struct{}) render.Renderer[netip.Addr] {
+	a := &toy{}
+	a.claims = render.NewClaims(render.Rules[netip.Addr, toytest.MAC, toytest.MAC]{
+		Order: netip.Addr.Compare,
+		Resolve: func(_ netip.Addr, claims []render.Claim[toytest.MAC]) (toytest.MAC, bool) {
+			return claims[0].Value, true
+		},
+		Same:  func(x, y toytest.MAC) bool { return x == y },
+		Taken: a.taken,
+	})
+	return render.Renderer[netip.Addr]{Name: Name, Noun: "neighbours", Claims: a.claims, Adapter: a}
+}
+
+func (a *toy) taken(k netip.Addr) string {
+	if held, is := a.have[k]; is && !toytest.Ours(held) {
+		return fmt.Sprint("VPP: ", held)
+	}
+	return ""
+}
+
+func (a *toy) Plan(service string, view *messages.ServiceView) {
+	wishes := map[netip.Addr]toytest.MAC{}
+	for _, f := range view.GetFrontends() {
+		addr, err := netip.ParseAddr(f.GetAddress())
+		if backends := f.GetBackends(); err == nil && addr.Is4() && len(backends) > 0 {
+			wishes[addr] = toytest.MAC{2, 't', 'o', 'y', 0, netip.MustParseAddr(backends[0].GetAddress()).AsSlice()[3]}
+		}
+	}
+	a.claims.Set(service, view.GetCreated(), wishes)
+}
+
+func (a *toy) Surroundings(s render.Surroundings) {
+	for _, i := range s.Set.GetInterfaces() {
+		if i.GetName() == "uplink0" {
+			a.uplink = toytest.Index(i.GetSwIfIndex())
+		}
+	}
+}
+
+func (a *toy) Forget(bool)    { a.have = nil }
+func (a *toy) Settings() bool { return a.have[toytest.Marker] == toytest.MarkerMAC }
+
+func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
+	return func(ctx context.Context, vpp link.Caller) (any, error) { return toytest.Read(ctx, vpp) }
+}
+
+func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int) {
+	before := a.have
+	a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]toytest.MAC) })
+	if known {
+		drifted = render.Drifted(before, a.have, func(x, y toytest.MAC) bool { return x == y })
+		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == toytest.Marker })
+	}
+	if before[toytest.Marker] == toytest.MarkerMAC && !a.Settings() {
+		settings = 1
+	}
+	return drifted, settings
+}
+
+func (a *toy) Cost(k netip.Addr) int {
+	held, is := a.have[k]
+	want, wanted := a.claims.Desired(k)
+	if is && !toytest.Ours(held) || k == toytest.Marker || is == wanted && held == want {
+		return 0
+	}
+	return 1
+}
+
+func (a *toy) Held() iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for k, m := range a.have {
+			if toytest.Ours(m) && k != toytest.Marker && !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func (a *toy) Work(keys []netip.Addr) render.Work[netip.Addr] {
+	var ops []toytest.Op
+	if !a.Settings() {
+		ops = append(ops, toytest.Op{Uplink: a.uplink, Addr: toytest.Marker, MAC: toytest.MarkerMAC, Add: true})
+	}
+	for _, k := range keys {
+		want, wanted := a.claims.Desired(k)
+		ops = append(ops, toytest.Op{Uplink: a.uplink, Addr: k, MAC: want, Add: wanted})
+	}
+	return render.Batch(ops, toytest.Apply, result)
+}
+
+func result(d *toytest.OpResult) render.Result[netip.Addr] {
+	return render.Result[netip.Addr]{Text: d.Op.Describe(), Object: d.Op.Addr, Setting: d.Op.Addr == toytest.Marker, Err: d.Err, Op: d.Op}
+}
+
+func (a *toy) Record(results []render.Result[netip.Addr]) {
+	for _, r := range results {
+		if op := r.Op.(toytest.Op); r.Err == nil && op.Add {
+			a.have[op.Addr] = op.MAC
+		} else if r.Err == nil {
+			delete(a.have, op.Addr)
+		}
+	}
+}
+
+func (a *toy) Diff(reading any, sweep bool) (operations []string) {
+	found, want := reading.(map[netip.Addr]toytest.MAC), a.claims.All()
+	for k, m := range want {
+		if found[k] != m {
+			operations = append(operations, fmt.Sprint("set neighbour ", k))
+		}
+	}
+	for k, m := range found {
+		if _, wanted := want[k]; sweep && !wanted && toytest.Ours(m) && k != toytest.Marker {
+			operations = append(operations, fmt.Sprint("delete neighbour ", k))
+		}
+	}
+	return operations
+}
+
+func (a *toy) Rows(service string, known bool) (wanted, held []*messages.RowState) {
+	for _, k := range a.claims.Objects(service) {
+		wanted = append(wanted, &messages.RowState{Vip: k.String()})
+		if _, is := a.have[k]; is && known && a.claims.Owner(k) == service {
+			held = append(held, &messages.RowState{Vip: k.String()})
+		}
+	}
+	return wanted, held
+}
