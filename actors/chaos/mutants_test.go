@@ -148,6 +148,11 @@ var mutants = []mutant{
 		"	if from.backend == to.backend {\n		c.steps = nil\n",
 	},
 	{
+		"a row shrinks to what its backends need while others drain", "vpp/nat44/keep.go",
+		"	r.Draining = r.Draining[:min(len(r.Draining), maxDraining)]\n",
+		"	r.Draining = r.Draining[:min(len(r.Draining), slotsFor(len(r.Locals))-len(r.Locals))]\n",
+	},
+	{
 		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/drains.go",
 		"	r = r.AlsoDraining(kept)\n",
 		"	r.Draining = nil\n",
