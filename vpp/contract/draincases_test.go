@@ -46,6 +46,29 @@ func (h *holder) spread(n int) map[int]int {
 	return got
 }
 
+// manyDraws is how many connections show that shares are exact, each of them by its first packet.
+const manyDraws = 20_000
+
+// draw is spread for many connections, which are not looked at afterwards.
+func (h *holder) draw() map[int]int {
+	h.Helper()
+	const batch = 200
+	got := map[int]int{}
+	for range manyDraws / batch {
+		flows := make([]*flow, batch)
+		for i := range flows {
+			h.next++
+			addr := netip.AddrFrom4([4]byte{198, 18, byte(h.next >> 8), byte(h.next)})
+			flows[i] = &flow{row: key(h.T, drainKey), client: netip.AddrPortFrom(addr, 999)}
+		}
+		h.talk(flows, syn)
+		for _, f := range flows {
+			got[int(f.backend.Addr().As4()[3])-1]++
+		}
+	}
+	return got
+}
+
 // fair fails the test where the counts do not fit the weights, by chi-square at 0.001.
 func fair(t *testing.T, what string, got map[int]int, weights map[int]int) {
 	t.Helper()
@@ -92,14 +115,22 @@ var drainCases = []contractCase{
 	}},
 	{"drain/shares of 3 to 1 to 0", func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)
+		h.want.SessionLimit = 2 * manyDraws
 		h.wants(h.drainRow([]int{0, 1, 2}, nil))
 		shares := h.drainRow([]int{0, 1}, []int{2})
 		shares.Locals[0].Weight, shares.Locals[1].Weight = 6, 2
 		h.wants(shares)
-		fair(t, "shares", h.spread(2000), map[int]int{0: 3, 1: 1})
+		fair(t, "shares", h.draw(), map[int]int{0: 3, 1: 1})
+	}},
+	{"drain/shares of 1 to 1 to 1", func(t *testing.T, v *rig) {
+		h := newHolder(t, v, 1)
+		h.want.SessionLimit = 2 * manyDraws
+		h.wants(h.drainRow([]int{0, 1, 2}, nil))
+		fair(t, "shares", h.draw(), map[int]int{0: 1, 1: 1, 2: 1})
 	}},
 	{"drain/20 of 127", func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)
+		h.want.SessionLimit = 2 * manyDraws
 		all := make([]int, nat44.MaxBackends)
 		weights := map[int]int{}
 		for i := range all {
@@ -115,7 +146,7 @@ var drainCases = []contractCase{
 		}
 		h.wants(h.drainRow(slices.Sorted(slices.Values(order[20:])), draining))
 		h.compare("after they drain")
-		fair(t, "107 left", h.spread(5000), weights)
+		fair(t, "107 left", h.draw(), weights)
 		h.talk(h.flows, ack)
 	}},
 	{"drain/a row grows and fills up again", func(t *testing.T, v *rig) {
