@@ -30,6 +30,7 @@ type lane struct {
 	name, prefix string
 	publish      func(objects string)
 	again        func() // kills and starts what programs the node
+	holds        int // how often connections were opened to be held
 	client       io.Writer
 	out          *bufio.Reader
 }
@@ -210,7 +211,8 @@ func (p *publisher) resource(o *unstructured.Unstructured) dynamic.ResourceInter
 // holdMany opens connections, and keeps them open.
 func (l *lane) holdMany(n int) {
 	l.Helper()
-	cmd := l.in(l.prefix+"client", "many", fmt.Sprintf("%s %d", drainVIP, n))
+	l.holds++
+	cmd := l.in(l.prefix+"client", "many", fmt.Sprintf("%s %d %d", drainVIP, n, l.holds*20_000))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		l.Fatal(err)

@@ -109,15 +109,17 @@ func hold(address string) error {
 	return nil
 }
 
-// many keeps connections, as its argument "address number" says. For each line of its input it
-// prints one:
+// many keeps connections, as its argument "address number port" says. Each connection has the next
+// port: VPP leads the first packet of one from the port of a session that it still has where that
+// led, and one that reaches the same server through another service gets its answers. For each line
+// of its input it prints one:
 //
 //	use NAME...         a request on each connection, except those to the named servers => cut N
 //	new ADDRESS NUMBER  new connections => the names of the servers, or refused, or lost
 func many(argument string) error {
-	address, number, _ := strings.Cut(argument, " ")
-	n, err := strconv.Atoi(number)
-	if err != nil {
+	var address string
+	var n, port int
+	if _, err := fmt.Sscan(argument, &address, &n, &port); err != nil {
 		return err
 	}
 	type client struct {
@@ -138,14 +140,9 @@ func many(argument string) error {
 		c.name, _, _ = strings.Cut(string(body), " ")
 		return err
 	}
-	port := 10_000 // of the last connection to another address
 	dial := func(to string) (*client, error) {
-		d := net.Dialer{Timeout: 3 * time.Second}
-		if to != address {
-			// a connection from the port of an open one, to the same server, would get its answers
-			port++
-			d.LocalAddr = &net.TCPAddr{Port: port}
-		}
+		port++
+		d := net.Dialer{Timeout: 3 * time.Second, LocalAddr: &net.TCPAddr{Port: port}}
 		c, err := d.Dial("tcp", to)
 		if err != nil {
 			return nil, err
