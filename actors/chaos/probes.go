@@ -135,11 +135,12 @@ func (s *observed) compare(w *world) {
 		if row.At != s.at {
 			continue
 		}
+		if len(row.Backends) == 0 {
+			continue // VPP has refused the ones that follow those that drain
+		}
 		newest := -1
 		for n := range s.years + 1 {
-			// One that drains is still there: VPP may have refused the one that follows it.
-			at := netip.AddrPortFrom(year(n), endpointPort)
-			if slices.Contains(row.Backends, at) || slices.Contains(row.Draining, at) {
+			if slices.Contains(row.Backends, netip.AddrPortFrom(year(n), endpointPort)) {
 				newest = n
 			}
 		}

@@ -30,7 +30,7 @@ type lane struct {
 	name, prefix string
 	publish      func(objects string)
 	again        func() // kills and starts what programs the node
-	holds        int // how often connections were opened to be held
+	holds        int    // how often connections were opened to be held
 	client       io.Writer
 	out          *bufio.Reader
 }
