@@ -268,8 +268,12 @@ func (l *lane) fresh(vip string, n int) string {
 // reach waits until new connections reach exactly these pods, or are refused.
 func (l *lane) reach(what, vip, want string) {
 	l.Helper()
+	n := 60
+	if want == "refused" {
+		n = 4 // Linux limits the rate of its refusals
+	}
 	controlplane.Eventually(l, l.name+": "+what+": new connections reach "+want, func() string {
-		if got := l.fresh(vip, 60); got != want {
+		if got := l.fresh(vip, n); got != want {
 			return got
 		}
 		return ""

@@ -13,6 +13,9 @@ import (
 // drainKey is the row of drainCases.
 const drainKey = "10.96.0.1:80/TCP"
 
+// otherKey is a second row with the same backend.
+const otherKey = "10.96.0.2:80/TCP"
+
 // drainRow makes a row of hosts of which some drain.
 func (h *holder) drainRow(hosts, draining []int) nat44.Row {
 	h.Helper()
@@ -206,4 +209,38 @@ var drainCases = []contractCase{
 			t.Errorf("the client goes to %v, with a record of %v", again.backend, flows[0].backend)
 		}
 	}},
+	{"drain/the same port of a client at two rows with a backend in common", func(t *testing.T, v *rig) {
+		h, first := twoRows(t, v)
+		again := &flow{row: key(t, otherKey), client: first.client}
+		request := h.request(again, syn)
+		if got := h.traffic.exchange(t, []packet{request})[request.id]; got.dst != first.backend || got.src != first.client {
+			t.Errorf("the second connection arrives at %v from %v, want as the first one", got.dst, got.src)
+		}
+		answer := h.answer(first, ack)
+		if back := h.traffic.exchange(t, []packet{answer})[answer.id]; back.src != netip.AddrPortFrom(again.row.Addr, again.row.Port) {
+			t.Errorf("the answer comes from %v, want from the row of the second connection", back.src)
+		}
+	}},
+	{"drain/a port again leads to the same backend, which drains", func(t *testing.T, v *rig) {
+		h := newHolder(t, v, 1)
+		h.wants(h.drainRow([]int{0}, nil))
+		first := h.open(key(t, drainKey))[0]
+		h.talk([]*flow{first}, fin|ack) // both sides close it
+		h.talk([]*flow{first}, ack)
+		h.wants(h.drainRow([]int{1}, []int{0}))
+		again := &flow{row: first.row, client: first.client}
+		request := h.request(again, syn)
+		if got := h.traffic.exchange(t, []packet{request})[request.id]; got.dst != first.backend {
+			t.Errorf("a connection from the port of a closed one arrives at %v, want %v", got.dst, first.backend)
+		}
+	}},
+}
+
+// twoRows are two rows with one backend, and a flow through the first.
+func twoRows(t *testing.T, v *rig) (*holder, *flow) {
+	h := newHolder(t, v, 1)
+	h.want.Rows[key(t, drainKey)] = h.drainRow([]int{0}, nil)
+	h.want.Rows[key(t, otherKey)] = h.row(otherKey, nat44.SelfTwiceNAT, 0, 8000, []int{0})
+	h.settle(h.T, h.want)
+	return h, h.open(key(t, drainKey))[0]
 }
