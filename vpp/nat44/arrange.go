@@ -80,7 +80,7 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 	for _, l := range want.Locals {
 		shares[l.Endpoint()] = l.Weight
 	}
-	goal := make([]slot, len(a.slots), maxSlots)
+	goal := make([]slot, len(a.slots))
 	var empty, leaving []int
 	for i, s := range a.slots {
 		share, wanted := shares[s.backend]
