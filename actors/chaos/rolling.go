@@ -17,8 +17,9 @@ const (
 	sharing = serviceNames + 4 // has some of its pods, and is deleted and created again
 )
 
-// isRolling reports whether a change is about a row of the two. VPP has no reason to refuse one: a
-// row of which it makes a part of a change is replaced where the entries are not in their order then.
+// isRolling reports whether a change is about a row of the two. VPP has no reason to refuse one. A
+// row of which it makes a part of a change only, so that the entries have another order, is
+// replaced.
 func isRolling(c virtual.RowChange) bool {
 	return c.At.Addr() == clusterIP(rolling) || c.At.Addr() == clusterIP(sharing)
 }

@@ -190,7 +190,7 @@ func (s *drainStage) ready() string {
 		}
 	}
 	if len(names) == 0 {
-		return "refused"
+		return refused
 	}
 	return strings.Join(names, " ")
 }
@@ -200,8 +200,10 @@ func (s *drainStage) ready() string {
 func (s *drainStage) wants(what string) {
 	s.Helper()
 	s.publish()
-	for _, l := range s.lanes {
-		l.reach(what, drainVIP, s.ready())
+	for i, l := range s.lanes {
+		if i == 0 || s.ready() != refused { // Linux limits the rate of its refusals
+			l.reach(what, drainVIP, s.ready())
+		}
 	}
 	s.held(what)
 }
@@ -274,11 +276,11 @@ func (s *drainStage) shares() {
 	s.wants("another service takes a pod away")
 	s.other = nil
 	s.wants("another service is deleted")
-	s.lanes[0].reach("the row of the other service", drainOther, "refused")
+	s.lanes[0].reach("the row of the other service", drainOther, refused)
 }
 
-// rolls is a rolling update of five pods: one more, which becomes ready, then one terminates, serves
-// for a while, and is gone.
+// rolls is a rolling update of five pods: one more, which becomes ready, then one terminates,
+// serves for a while, and is gone.
 func (s *drainStage) rolls() {
 	s.Helper()
 	const pods, terminating = drainPods / 2, int(grace / apart)

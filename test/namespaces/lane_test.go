@@ -41,6 +41,9 @@ const drainPods = 10
 func drainPod(i int) string     { return fmt.Sprintf("pod%d", i) }
 func drainAddress(i int) string { return fmt.Sprintf("10.1.1.%d", 10+i) }
 
+// refused is what new connections say where no pod is ready.
+const refused = "refused"
+
 // clientAddress is that of the client pod.
 const clientAddress = "10.1.1.200"
 
@@ -268,12 +271,8 @@ func (l *lane) fresh(vip string, n int) string {
 // reach waits until new connections reach exactly these pods, or are refused.
 func (l *lane) reach(what, vip, want string) {
 	l.Helper()
-	n := 60
-	if want == "refused" {
-		n = 4 // Linux limits the rate of its refusals
-	}
 	controlplane.Eventually(l, l.name+": "+what+": new connections reach "+want, func() string {
-		if got := l.fresh(vip, n); got != want {
+		if got := l.fresh(vip, 60); got != want {
 			return got
 		}
 		return ""

@@ -112,8 +112,8 @@ type left struct {
 	held map[netip.Addr]bool
 }
 
-// before returns what is sent before an operation; nil = nothing. An address is withdrawn before its
-// row is deleted, because the row is the only record of it should the agent stop in between.
+// before returns what is sent before an operation; nil = nothing. An address is withdrawn before
+// its row is deleted, because the row is the only record of it should the agent stop in between.
 func (l left) before(op Op) *Op {
 	if op.Verb != DelRow || !op.Release || !l.held[op.Key.Addr] {
 		return nil
