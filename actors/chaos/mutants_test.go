@@ -24,7 +24,7 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"a crashed service does not ask for its spec", "actors/desired/service.go",
-		"	s.pull(c) // a message that came before this incarnation may be lost with the one that was handling it\n",
+		"	// a message that came before this incarnation may be lost with the one that was handling it\n	s.pull(c)\n",
 		"",
 	},
 	{
@@ -109,8 +109,8 @@ var mutants = []mutant{
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
-		"			if r.Err == nil {\n				done =",
-		"			if r.Err == nil || op.OnRow() {\n				done =",
+		"			if r.Err == nil && !r.Unknown {\n				done =",
+		"			if r.Err == nil && !r.Unknown || op.OnRow() {\n				done =",
 	},
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",
