@@ -207,6 +207,7 @@ func (s *story) run(command string, args []string) {
 		"open":         {1, func(args []string) { s.exchange(args[0], true) }},
 		"ended":        {1, func(args []string) { s.exchange(args[0], false) }},
 		"routes":       {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
+		"drained":      {0, func([]string) { s.drained() }},
 		"writes":       {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict":     {-1, s.conflict},
 		"says":         {-1, s.says},
@@ -339,6 +340,13 @@ func (s *story) shown() (rows []string) {
 		}
 	}
 	return rows
+}
+
+// drained waits until VPP holds no endpoint that only keeps its connections.
+func (s *story) drained() {
+	s.world.Await(s.line, func() bool {
+		return !slices.ContainsFunc(s.world.VPP.Rows(), func(row string) bool { return len(probe.Draining(row)) > 0 })
+	})
 }
 
 func (s *story) heldRows() string { return strings.Join(append(s.shown(), ""), "\n") }

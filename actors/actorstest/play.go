@@ -18,7 +18,9 @@ func (w *World) Settle(limit time.Duration) {
 // change and nothing is wrong.
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
-	w.Run(10 * time.Second) // endpoints that drain without connections have gone then
+	// An endpoint that has left the slices goes when VPP was asked for its connections, a second
+	// later; the sessions actor may have waited for the connection to VPP meanwhile.
+	w.Run(10 * time.Second)
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)
 	if after := w.Writes(); after != writes {

@@ -163,7 +163,7 @@ func (w *world) changed(c virtual.RowChange) {
 // much of it waits for a journal that does not work is limited in its mailbox, and a test of its
 // own.
 func (w *world) bounded() {
-	const most, written = 4 * (serviceNames + 3), 20 * (serviceNames + 3)
+	const most, written = 4 * (serviceNames + 5), 20 * (serviceNames + 5)
 	for _, a := range w.sys.Snapshot() {
 		allowed := most
 		if a.Path == address.Journal {

@@ -38,10 +38,12 @@ type service struct {
 	affinity uint32
 }
 
-// slice is an EndpointSlice: the ready endpoints of a service.
+// slice is an EndpointSlice of a service.
 type slice struct {
 	service   int
-	endpoints []netip.Addr
+	endpoints []netip.Addr // those that are ready
+	unready   []netip.Addr
+	leaving   []netip.Addr // terminate, and still serve
 }
 
 // cluster is what the API server knows. Every change has a version of its own.
@@ -106,7 +108,7 @@ func (k *cluster) ordered() iter.Seq2[int, service] {
 }
 
 func (k *cluster) putSlice(n, i int, endpoints []netip.Addr) {
-	k.slices[[2]int{n, i}] = slice{n, endpoints}
+	k.slices[[2]int{n, i}] = slice{service: n, endpoints: endpoints}
 	k.changed(n)
 }
 
@@ -180,13 +182,18 @@ func (s slice) object(i int) *messages.EndpointSlice {
 		Namespace: namespace, Name: fmt.Sprint(serviceName(s.service), "-", i), Service: serviceName(s.service), Family: messages.IPFamily_IPV4,
 		Ports: []*messages.EndpointPort{{Name: "http", Protocol: messages.Protocol_TCP, Port: endpointPort}},
 	}
-	for _, a := range s.endpoints {
-		node := otherNode
-		if isLocal(a) {
-			node = thisNode
+	add := func(all []netip.Addr, ready, leaving bool) {
+		for _, a := range all {
+			node := otherNode
+			if isLocal(a) {
+				node = thisNode
+			}
+			o.Endpoints = append(o.Endpoints, &messages.Endpoint{Address: a.String(), Ready: ready, Serving: ready || leaving, Terminating: leaving, Node: node})
 		}
-		o.Endpoints = append(o.Endpoints, &messages.Endpoint{Address: a.String(), Ready: true, Serving: true, Node: node})
 	}
+	add(s.endpoints, true, false)
+	add(s.unready, false, false)
+	add(s.leaving, false, true)
 	return o
 }
 

@@ -53,7 +53,7 @@ func addTwins(all *normalize.Objects) {
 		}
 		for _, e := range slice.Endpoints {
 			six.Endpoints = append(six.Endpoints, &messages.Endpoint{
-				Address: twin(netip.MustParseAddr(e.Address)).String(), Ready: e.Ready, Serving: e.Serving, Node: e.Node,
+				Address: twin(netip.MustParseAddr(e.Address)).String(), Ready: e.Ready, Serving: e.Serving, Terminating: e.Terminating, Node: e.Node,
 			})
 		}
 		all.Slices = append(all.Slices, six)

@@ -61,13 +61,17 @@ func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]
 	return want
 }
 
-// endpoints are all endpoints of a service, ordered, each once.
+// endpoints are those of a service that are used, ordered, each once: the ready ones, and where
+// there is none those that still serve while they terminate.
 func (k *cluster) endpoints(n int) []netip.Addr {
-	var all []netip.Addr
+	var all, leaving []netip.Addr
 	for id, s := range k.slices {
 		if id[0] == n {
-			all = append(all, s.endpoints...)
+			all, leaving = append(all, s.endpoints...), append(leaving, s.leaving...)
 		}
+	}
+	if len(all) == 0 {
+		all = leaving
 	}
 	slices.SortFunc(all, netip.Addr.Compare)
 	return slices.Compact(all)

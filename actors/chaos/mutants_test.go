@@ -24,8 +24,8 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"a crashed service does not ask for its spec", "actors/desired/service.go",
-		"with the one that was handling it\n	s.pull(c)\n",
-		"with the one that was handling it\n",
+		"	// a message that came before this incarnation may be lost with the one that was handling it\n	s.pull(c)\n",
+		"",
 	},
 	{
 		"a new spec does not end a quarantine", "actors/desired/specs.go",
@@ -109,8 +109,8 @@ var mutants = []mutant{
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
-		"			if r.Err == nil && !r.Unknown {",
-		"			if (r.Err == nil || op.OnRow()) && !r.Unknown {",
+		"			if r.Err == nil && !r.Unknown {\n				done =",
+		"			if r.Err == nil && !r.Unknown || op.OnRow() {\n				done =",
 	},
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",
@@ -146,6 +146,11 @@ var mutants = []mutant{
 		"a draining backend keeps its pad", "vpp/nat44/arrange.go",
 		"	if from.backend == to.backend {\n		c.steps = []step{{pad(&from), false}, {pad(&to), true}}\n",
 		"	if from.backend == to.backend {\n		c.steps = nil\n",
+	},
+	{
+		"a row shrinks to what its backends need while others drain", "vpp/nat44/keep.go",
+		"	r.Draining = r.Draining[:min(len(r.Draining), maxDraining)]\n",
+		"	r.Draining = r.Draining[:min(len(r.Draining), slotsFor(len(r.Locals))-len(r.Locals))]\n",
 	},
 	{
 		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/drains.go",

@@ -38,6 +38,7 @@ const (
 	quietChanges = 40
 	hotChanges   = 1500
 	years        = 40 // changes of the ageing service
+	rolls        = 60 // of the rolling one
 	mostFaults   = 25
 )
 
@@ -62,6 +63,9 @@ func NewPlan(seed uint64, swarm bool) Plan {
 	}
 	for range years {
 		add(age)
+	}
+	for range rolls {
+		add(roll)
 	}
 	for range faults {
 		if len(kinds) > 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// The services that are observed all the time. No fault touches their rows.
+// The services that are observed all the time, beside those of rolling.go. No fault touches their
+// rows.
 const (
 	// never changes: whatever happens, its rows stay and its connections live
 	steady = serviceNames
@@ -26,7 +27,7 @@ const age = "age"
 // knock is how often the connections through the steady service are tried, in virtual time.
 const knock = time.Second
 
-// observed watches three services all the time, not only at the end.
+// observed watches some services all the time, not only at the end.
 type observed struct {
 	frontends map[frontend]bool // of the steady service
 	at        frontend          // of the ageing one
@@ -37,6 +38,9 @@ type observed struct {
 	refused bool
 	// connections through the steady service, by client
 	open map[netip.AddrPort]simulator.Verdict
+	// those through the rolling service, by holder, and how many were opened
+	held   map[string]simulator.Verdict
+	opened int
 	// the overlay was replaced, which ends connections
 	interrupted bool
 	// since when rows of the steady service have been missing while the node said that it was
@@ -48,7 +52,7 @@ type observed struct {
 	version uint64 // of the cluster then
 }
 
-// newObserved creates the two services.
+// newObserved creates the services.
 func newObserved(k *cluster) observed {
 	k.put(steady, service{external: -1, nodePort: true})
 	// pods of its own: VPP ends the connections to a backend that another service loses
@@ -65,13 +69,17 @@ func newObserved(k *cluster) observed {
 		at:     netip.AddrPortFrom(clusterIP(ageing), servicePort),
 		inward: netip.AddrPortFrom(balancerIP(balancerIPs), servicePort),
 		open:   map[netip.AddrPort]simulator.Verdict{},
+		held:   map[string]simulator.Verdict{},
 	}
+	startRolling(k)
 	s.grow(k)
 	return s
 }
 
 // has reports whether a frontend is one of an observed service.
-func (s *observed) has(at frontend) bool { return at == s.at || at == s.inward || s.frontends[at] }
+func (s *observed) has(at frontend) bool {
+	return at == s.at || at == s.inward || s.frontends[at] || at.Addr() == clusterIP(rolling) || at.Addr() == clusterIP(sharing)
+}
 
 // year is the endpoint that the ageing service gets in a year.
 func year(n int) netip.Addr {
@@ -132,11 +140,12 @@ func (s *observed) compare(w *world) {
 		if row.At != s.at {
 			continue
 		}
+		if len(row.Backends) == 0 {
+			continue // VPP has refused the ones that follow those that drain
+		}
 		newest := -1
 		for n := range s.years + 1 {
-			// One that drains is still there: VPP may have refused the one that follows it.
-			at := netip.AddrPortFrom(year(n), endpointPort)
-			if slices.Contains(row.Backends, at) || slices.Contains(row.Draining, at) {
+			if slices.Contains(row.Backends, netip.AddrPortFrom(year(n), endpointPort)) {
 				newest = n
 			}
 		}
@@ -147,7 +156,8 @@ func (s *observed) compare(w *world) {
 	}
 }
 
-// watch tries the connections through the steady service again and again (I12).
+// watch tries the connections through the steady service again and again (I12), and those through
+// the rolling one (I19).
 func (s *observed) watch(w *world) {
 	s.try(w)
 	s.intrude(w)
@@ -162,6 +172,7 @@ func (s *observed) try(w *world) {
 	if s.boots != w.vpp.Boots() {
 		s.boots = w.vpp.Boots()
 		clear(s.open) // they died with VPP
+		clear(s.held)
 	}
 	if s.interrupted {
 		return
@@ -173,6 +184,7 @@ func (s *observed) try(w *world) {
 			s.knock(w, simulator.Packet{In: "pod1", Src: inside, Dst: at, Proto: protoTCP})
 		}
 	}
+	s.hold(w)
 	if w.snat {
 		s.knock(w, simulator.Packet{In: "pod1", Src: inside, Dst: netip.AddrPortFrom(outside.Addr(), endpointPort), Proto: protoTCP})
 	}

@@ -82,6 +82,9 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 		for range years {
 			w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.observed.grow(w.cluster) })
 		}
+		for range rolls {
+			w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.observed.roll(w.cluster, dice) })
+		}
 	}
 	if over.After(w.outage) {
 		w.outage = over

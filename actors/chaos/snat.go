@@ -141,5 +141,6 @@ func (w *world) stealSettings(r *rand.Rand) {
 		w.breach("steal: %v", done[0].Err)
 	}
 	clear(w.observed.open)
+	clear(w.observed.held)
 	w.strayed["nat44"]++
 }

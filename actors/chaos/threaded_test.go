@@ -131,6 +131,8 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 				w.cluster.mutate(dice, plan.Hot)
 			case age:
 				w.observed.grow(w.cluster)
+			case roll:
+				w.observed.roll(w.cluster, dice)
 			default:
 				if w.mortal > 0 && step.What == "rows put by another" {
 					return

@@ -209,6 +209,7 @@ func (w *threaded) look() {
 		clear(w.foreign)
 		clear(w.stolen)
 		clear(w.observed.open)
+		clear(w.observed.held)
 	}
 }
 

@@ -77,6 +77,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w.later = w.virtually
 	w.observed = newObserved(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
+	w.vpp.Spared = isRolling
 	w.injector = &injector{rand: sim.Rand(), now: sim.Now, heard: map[string]bool{}}
 	if err := w.start(); err != nil {
 		return nil, err

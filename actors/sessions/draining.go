@@ -18,9 +18,13 @@ import (
 const nat44Renderer = "nat44"
 
 // VPP stops its workers while it looks through its sessions. After a look that took a time, the
-// next one waits for restFactor times as long: the workers stop for one percent of the time at
-// most.
-const restFactor = 100
+// next one waits for restFactor times as long, and for longestRest at most: the workers stop for
+// one percent of the time, of a look that takes more than 2.4 seconds for more. A look that fails
+// says nothing about the time that VPP takes for one.
+const (
+	restFactor  = 100
+	longestRest = 4 * time.Minute
+)
 
 // draining looks, every now and then, for the sessions of backends that drain, as long as there are
 // any.
@@ -85,7 +89,11 @@ func (k *housekeeper) lookForDraining(c *runtime.Context) {
 
 // lookedForDraining tells the renderer what VPP answered.
 func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
-	k.lookLater(c, max(k.cfg.Soon, restFactor*c.Now().Sub(k.draining.began)))
+	rest := k.cfg.Soon
+	if m.err == nil {
+		rest = max(rest, min(restFactor*c.Now().Sub(k.draining.began), longestRest))
+	}
+	k.lookLater(c, rest)
 	if !k.done(c, m.session, m.err) {
 		return
 	}
@@ -93,7 +101,8 @@ func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
 	k.answer(c, m.of, m.found)
 }
 
-// answer sends the numbers of sessions; without any it only says that time has passed.
+// answer sends the numbers of sessions; without any it only says that time has passed, and which
+// list is known.
 func (*housekeeper) answer(c *runtime.Context, list *messages.Draining, found map[netip.AddrPort]sessions.Live) {
 	out := &messages.DrainingSessions{Generation: list.GetGeneration()}
 	for at, live := range found {

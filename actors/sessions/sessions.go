@@ -230,7 +230,8 @@ func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
 
 // look reads the usage: from the statistics, or else by asking VPP.
 func (k *housekeeper) look(c *runtime.Context) {
-	k.after(c, k.cfg.Interval) // also where this look ends without a decision
+	k.after(c, k.cfg.Interval)        // also where this look ends without a decision
+	k.answer(c, k.draining.list, nil) // the latest list may be lost
 	if k.busy || !k.link.GetUp() {
 		return
 	}

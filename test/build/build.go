@@ -46,8 +46,9 @@ var (
 		{"controllers", "./controllers"},
 		{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
 	}
-	kubelet  = []program{{"kubelet", "k8s.io/kubernetes/cmd/kubelet"}}
-	runtimes = []program{
+	kubelet   = []program{{"kubelet", "k8s.io/kubernetes/cmd/kubelet"}}
+	kubeProxy = []program{{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"}}
+	runtimes  = []program{
 		{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
 		{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 		{"ctr", "github.com/containerd/containerd/v2/cmd/ctr"},
@@ -79,6 +80,11 @@ func Node(ctx context.Context, say func(format string, args ...any)) (kubeletDir
 	}
 	containerdDir, err = containerd.build(ctx, say, runtimes)
 	return kubeletDir, containerdDir, err
+}
+
+// KubeProxy returns the directory of kube-proxy; as ControlPlane.
+func KubeProxy(ctx context.Context, say func(format string, args ...any)) (string, error) {
+	return kubernetes.build(ctx, say, kubeProxy)
 }
 
 // Consul returns the directory of consul; as ControlPlane.

@@ -1,11 +1,8 @@
 package namespaces
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,16 +12,17 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// Namespaces of the story of a Deployment: its pods, old and new ones, and a client pod.
+// Addresses of the two services.
 const (
-	drainPods   = 10
-	drainClient = "td-client"
-	drainVIP    = "10.96.0.10:80"
-	drainOther  = "10.96.0.11:80"
+	drainVIP   = "10.96.0.10:80"
+	drainOther = "10.96.0.11:80"
 )
 
-func drainPod(i int) string     { return fmt.Sprintf("td-pod%d", i) }
-func drainAddress(i int) string { return fmt.Sprintf("10.1.1.%d", 10+i) }
+// grace is how long a pod terminates, and apart the time between two pods of a rolling update.
+const (
+	grace = 30 * time.Second
+	apart = grace / 3
+)
 
 // condition is what an EndpointSlice says about a pod.
 type condition string
@@ -36,52 +34,64 @@ const (
 	elsewhere condition = "hinted"
 )
 
-// drainStage is a node with real pods behind a real VPP.
+// drainStage is the story of a Deployment on two nodes, one with Troupe and a real VPP and one with
+// kube-proxy.
 type drainStage struct {
 	*stage
-	client io.Writer
-	out    *bufio.Reader
-	pods   map[int]condition
-	other  map[int]condition // of the second service; nil = there is none
+	lanes []*lane
+	pods  map[int]condition
+	other map[int]condition // of the second service; nil = there is none
+	gone  []int             // pods that do not exist any more
+	table []string
 }
 
 // newDrainStage starts everything, with these pods ready.
 func newDrainStage(t *testing.T, first int) *drainStage {
 	t.Helper()
 	s := &drainStage{stage: bareStage(t), pods: map[int]condition{}}
-	all := []string{drainClient}
-	for i := range drainPods {
-		all = append(all, drainPod(i))
-	}
-	for i, n := range all {
-		s.namespace(n)
-		s.run("ip", "-n", n, "addr", "add", fmt.Sprintf("10.2.%d.2/30", i), "dev", "e0")
-		own := "10.1.1.200"
-		if i > 0 {
-			own = drainAddress(i - 1)
-		}
-		s.run("ip", "-n", n, "addr", "add", own+"/32", "dev", "e0")
-		s.run("ip", "-n", n, "route", "add", "default", "via", fmt.Sprintf("10.2.%d.1", i), "src", own)
-	}
-	var commands []string
-	for i, n := range all {
-		own := "10.1.1.200"
-		if i > 0 {
-			own = drainAddress(i - 1)
-		}
-		commands = append(commands, "create host-interface name "+n, "set interface state host-"+n+" up",
-			fmt.Sprintf("set interface ip address host-%s 10.2.%d.1/30", n, i), fmt.Sprintf("ip route add %s/32 via 10.2.%d.2 host-%s", own, i, n))
-	}
-	s.bareVPP(commands)
-	for i := range drainPods {
-		s.serve(drainPod(i))
+	s.lanes = []*lane{troupeLane(s.stage)}
+	if l := proxyLane(s.stage); l != nil {
+		s.lanes = append(s.lanes, l)
 	}
 	for i := range first {
 		s.pods[i] = isReady
 	}
+	for i := range drainPods {
+		s.begin(i)
+	}
 	s.publish()
-	s.startAgent()
+	for _, l := range s.lanes {
+		l.again()
+	}
+	for _, l := range s.lanes {
+		controlplane.Eventually(s, l.name+": the service answers", func() string {
+			if out, err := s.in(l.prefix+"client", "get", drainVIP).CombinedOutput(); err != nil {
+				return string(out)
+			}
+			return ""
+		})
+	}
 	return s
+}
+
+// begin starts a pod.
+func (s *drainStage) begin(i int) {
+	s.Helper()
+	for _, l := range s.lanes {
+		s.serve(l.prefix+drainPod(i), drainPod(i))
+	}
+}
+
+// end ends pods.
+func (s *drainStage) end(pods ...int) {
+	s.Helper()
+	for _, i := range pods {
+		for _, l := range s.lanes {
+			s.kill(l.prefix + drainPod(i))
+		}
+		delete(s.pods, i)
+	}
+	s.gone = append(s.gone, pods...)
 }
 
 // bareStage is a stage without namespaces and VPP.
@@ -114,11 +124,8 @@ metadata: {name: n1, labels: {topology.kubernetes.io/zone: here}}
 spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}
 status: {addresses: [{type: InternalIP, address: 172.18.0.2}]}
 `
-	for i := range drainPods + 1 {
-		address := "10.1.1.200"
-		if i < drainPods {
-			address = drainAddress(i)
-		}
+	_, addresses := s.lanes[0].hosts()
+	for i, address := range addresses {
 		text += fmt.Sprintf(`---
 apiVersion: v1
 kind: Pod
@@ -131,7 +138,9 @@ status: {phase: Running, podIP: %s, podIPs: [{ip: %s}]}
 	if s.other != nil {
 		text += serviceOf("other", drainOther, s.other)
 	}
-	s.apply(text)
+	for _, l := range s.lanes {
+		l.publish(text)
+	}
 }
 
 // serviceOf is a service with its slice.
@@ -163,96 +172,74 @@ endpoints: [%[3]s]
 `, name, address, strings.Join(endpoints, ", "))
 }
 
-// holdMany opens connections, and keeps them open.
-func (s *drainStage) holdMany(n int) {
+// hold opens connections on every node.
+func (s *drainStage) hold(n int) {
 	s.Helper()
-	cmd := s.in(drainClient, "many", fmt.Sprintf("%s %d", drainVIP, n))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		s.Fatal(err)
+	for _, l := range s.lanes {
+		l.holdMany(n)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	s.client, s.out = in, bufio.NewReader(out)
-	if got := s.line(); got != fmt.Sprintf("open %d", n) {
-		s.Fatalf("the client says %q", got)
-	}
+	s.gone = nil
 }
 
-func (s *drainStage) line() string {
-	s.Helper()
-	got, err := s.out.ReadString('\n')
-	if err != nil {
-		s.Fatal(err)
+// ready are the names of the pods that are ready.
+func (s *drainStage) ready() string {
+	var names []string
+	for i := range drainPods {
+		if s.pods[i] == isReady {
+			names = append(names, drainPod(i))
+		}
 	}
-	return strings.TrimSpace(got)
-}
-
-// cut sends a request on every open connection, and returns how many were cut. Connections to these
-// pods, which do not exist any more, do not count.
-func (s *drainStage) cut(gone ...int) string {
-	s.Helper()
-	words := []string{"use"}
-	for _, i := range gone {
-		words = append(words, drainPod(i))
+	if len(names) == 0 {
+		return refused
 	}
-	fmt.Fprintln(s.client, strings.Join(words, " "))
-	return s.line()
-}
-
-// fresh opens connections, and returns the pods that they reach, in their order.
-func (s *drainStage) fresh(vip string, n int) string {
-	s.Helper()
-	fmt.Fprintf(s.client, "new %s %d\n", vip, n)
-	return s.line()
+	return strings.Join(names, " ")
 }
 
 // wants changes what Kubernetes says, waits until new connections reach exactly the ready pods, and
 // expects that no connection was cut.
-func (s *drainStage) wants(what string, gone ...int) {
+func (s *drainStage) wants(what string) {
 	s.Helper()
 	s.publish()
-	var ready []string
-	for i := range drainPods {
-		if s.pods[i] == isReady {
-			ready = append(ready, drainPod(i))
+	for i, l := range s.lanes {
+		if i == 0 || s.ready() != refused { // Linux limits the rate of its refusals
+			l.reach(what, drainVIP, s.ready())
 		}
 	}
-	want := strings.Join(ready, " ")
-	controlplane.Eventually(s, what+": new connections reach "+want, func() string {
-		if got := s.fresh(drainVIP, 60); got != want {
-			return got
+	s.held(what)
+}
+
+// held expects that Troupe has cut no connection, and kube-proxy not fewer.
+func (s *drainStage) held(what string) {
+	s.Helper()
+	line := what
+	for i, l := range s.lanes {
+		n := l.cut(s.gone)
+		if line += fmt.Sprintf(" | %d", n); i == 0 && n > 0 {
+			s.Errorf("%s: %s has cut %d connections", what, l.name, n)
 		}
-		return ""
-	})
-	if got := s.cut(gone...); got != "cut 0" {
-		s.Errorf("%s: %s", what, got)
 	}
-	s.Logf("%s: new connections reach %q, cut 0", what, want)
+	s.table = append(s.table, line)
+}
+
+// for a time something holds.
+func (s *drainStage) during(what string, d time.Duration) {
+	s.Helper()
+	s.wants(what)
+	time.Sleep(d)
+	s.held(fmt.Sprint(what, ", after ", d))
 }
 
 // TestDrainOnRealVPP: connections of Linux through a real VPP while the pods of a Deployment
-// change.
+// change, and beside it through kube-proxy.
 func TestDrainOnRealVPP(t *testing.T) {
 	s := newDrainStage(t, 5)
-	controlplane.Eventually(s, "the service answers", func() string {
-		if out, err := s.in(drainClient, "get", drainVIP).CombinedOutput(); err != nil {
-			return string(out)
-		}
-		return ""
+	s.Cleanup(func() {
+		s.Logf("connections cut, of 200 held\n| Troupe | kube-proxy\n%s", strings.Join(s.table, "\n"))
 	})
-	s.holdMany(200)
+	s.hold(200)
 	s.wants("at the start")
-
 	s.pods[1] = notReady
-	s.wants("a probe fails")
+	s.during("a probe fails", 10*time.Second)
 	s.pods[1] = isReady
 	s.wants("it is back")
 	s.pods[2] = elsewhere
@@ -260,7 +247,7 @@ func TestDrainOnRealVPP(t *testing.T) {
 	s.pods[2] = isReady
 	s.wants("the hint is back")
 	delete(s.pods, 3)
-	s.wants("a label is taken off")
+	s.during("a label is taken off", 5*time.Second)
 	controlplane.Eventually(s, "VPP was asked for the connections of the pod", func() string {
 		text, _ := s.ask("/api/v1/services/shop/web")
 		text = strings.ReplaceAll(text, " ", "")
@@ -269,81 +256,84 @@ func TestDrainOnRealVPP(t *testing.T) {
 		}
 		return ""
 	})
-	if got := s.cut(); got != "cut 0" {
-		t.Errorf("a label taken off: %s", got)
-	}
+	s.held("VPP was asked for its connections")
 	s.pods[3] = isReady
 	s.wants("the label is back")
+	s.shares()
+	s.rolls()
+	s.shrinks()
+}
 
+// shares has another service use the pods, and go.
+func (s *drainStage) shares() {
+	s.Helper()
 	s.other = map[int]condition{0: isReady, 1: isReady, 2: isReady}
 	s.publish()
-	controlplane.Eventually(s, "another service has the pods", func() string { return strings.TrimPrefix(s.fresh(drainOther, 60), "td-pod0 td-pod1 td-pod2") })
+	for _, l := range s.lanes {
+		l.reach("another service has the pods", drainOther, "pod0 pod1 pod2")
+	}
 	delete(s.other, 1)
 	s.wants("another service takes a pod away")
 	s.other = nil
 	s.wants("another service is deleted")
-	controlplane.Eventually(s, "its row refuses", func() string { return strings.TrimPrefix(s.fresh(drainOther, 4), "refused") })
+	s.lanes[0].reach("the row of the other service", drainOther, refused)
+}
 
-	var gone []int
-	for i := range 5 { // a rolling update: one more, one less
-		s.pods[5+i], s.pods[i] = isReady, leavesNow
-		s.wants(fmt.Sprintf("update: pod %d terminates", i), gone...)
-		if i == 2 {
-			s.agent.Kill()
-			if got := s.cut(gone...); got != "cut 0" {
-				t.Errorf("the agent was killed: %s", got)
-			}
-			s.startAgent()
-			if got := s.cut(gone...); got != "cut 0" {
-				t.Errorf("the agent is back: %s", got)
-			}
+// rolls is a rolling update of five pods: one more, which becomes ready, then one terminates,
+// serves for a while, and is gone.
+func (s *drainStage) rolls() {
+	s.Helper()
+	const pods, terminating = drainPods / 2, int(grace / apart)
+	for i := range pods + terminating {
+		if i < pods {
+			s.pods[pods+i] = notReady
+			s.wants(fmt.Sprintf("update: pod %d begins", pods+i))
+			s.pods[pods+i], s.pods[i] = isReady, leavesNow
+			s.wants(fmt.Sprintf("update: pod %d terminates", i))
 		}
-		time.Sleep(2 * time.Second)
-		gone = append(gone, i)
-		s.kill(drainPod(i))
-		delete(s.pods, i)
-		s.wants(fmt.Sprintf("update: pod %d is gone", i), gone...)
+		switch i {
+		case 1:
+			s.run(s.troupe, "chaos", "kill", "nat44", "--control-socket", filepath.Join(s.dir, "control.sock"))
+			s.wants("update: the renderer was killed")
+		case 2:
+			for _, l := range s.lanes {
+				l.again()
+			}
+			s.wants("update: the agent was killed, and kube-proxy")
+		}
+		if i >= terminating {
+			s.end(i - terminating)
+			s.wants(fmt.Sprintf("update: pod %d is gone", i-terminating))
+		}
+		time.Sleep(apart)
 	}
-	s.holdMany(100)
-	for i := 6; i < 10; i++ {
-		s.pods[i] = leavesNow
-	}
-	s.wants("scaled down from 5 to 1")
-	for i := 5; i < 10; i++ { // terminating ones would be used for want of others
-		s.pods[i] = notReady
+	s.held("update: the end")
+}
+
+// shrinks scales down, from ten pods to two and to none that is ready.
+func (s *drainStage) shrinks() {
+	s.Helper()
+	for i := range drainPods {
+		if s.pods[i] == "" {
+			s.begin(i)
+		}
+		s.pods[i] = isReady
 	}
 	s.publish()
-	controlplane.Eventually(s, "none is ready: refused", func() string { return strings.TrimPrefix(s.fresh(drainVIP, 4), "refused") })
-	if got := s.cut(); got != "cut 0" {
-		t.Errorf("none is ready: %s", got)
+	for _, l := range s.lanes {
+		l.reach("ten pods", drainVIP, s.ready())
 	}
-}
-
-// kill ends the server of a pod.
-func (s *drainStage) kill(pod string) {
-	s.Helper()
-	if p := s.servers[pod]; p != nil {
-		_ = p.Process.Kill()
-		_ = p.Wait()
-		delete(s.servers, pod)
+	s.hold(200)
+	var less []int
+	for i := 2; i < drainPods; i++ {
+		s.pods[i] = leavesNow
+		less = append(less, i)
 	}
-}
-
-// serve starts the server of a pod.
-func (s *stage) serve(pod string) {
-	s.Helper()
-	server := s.in(pod, "serve", pod)
-	if err := server.Start(); err != nil {
-		s.Fatal(err)
+	s.during("scaled down from 10 to 2", grace)
+	s.end(less...)
+	s.wants("eight pods are gone")
+	for i := range 2 { // terminating ones would be used for want of others
+		s.pods[i] = notReady
 	}
-	if s.servers == nil {
-		s.servers = map[string]*exec.Cmd{}
-	}
-	s.servers[pod] = server
-	s.Cleanup(func() {
-		if s.servers[pod] == server {
-			_ = server.Process.Kill()
-			_ = server.Wait()
-		}
-	})
+	s.wants("none is ready")
 }

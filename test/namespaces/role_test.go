@@ -22,7 +22,7 @@ import (
 const role = "TROUPE_ROLE"
 
 func TestMain(m *testing.M) {
-	play, known := map[string]func(string) error{"serve": serve, "get": get, "udp": exchange, "hold": hold, "many": many}[os.Getenv(role)]
+	play, known := map[string]func(string) error{"serve": serve, "get": get, "udp": exchange, "hold": hold, "many": many, "lead": lead}[os.Getenv(role)]
 	if !known {
 		os.Exit(m.Run())
 	}
@@ -109,15 +109,17 @@ func hold(address string) error {
 	return nil
 }
 
-// many keeps connections, as its argument "address number" says. For each line of its input it
-// prints one:
+// many keeps connections, as its argument "address number port" says. Each connection has the next
+// port: VPP leads the first packet of one from the port of a session that it still has where that
+// led, and one that reaches the same server through another service gets its answers. For each line
+// of its input it prints one:
 //
 //	use NAME...         a request on each connection, except those to the named servers => cut N
 //	new ADDRESS NUMBER  new connections => the names of the servers, or refused, or lost
 func many(argument string) error {
-	address, number, _ := strings.Cut(argument, " ")
-	n, err := strconv.Atoi(number)
-	if err != nil {
+	var address string
+	var n, port int
+	if _, err := fmt.Sscan(argument, &address, &n, &port); err != nil {
 		return err
 	}
 	type client struct {
@@ -126,7 +128,7 @@ func many(argument string) error {
 		name string
 	}
 	ask := func(c *client) error {
-		_ = c.SetDeadline(time.Now().Add(3 * time.Second)) // fails only without a connection
+		_ = c.SetDeadline(time.Now().Add(15 * time.Second)) // fails only without a connection
 		if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			return err
 		}
@@ -138,8 +140,10 @@ func many(argument string) error {
 		c.name, _, _ = strings.Cut(string(body), " ")
 		return err
 	}
-	dial := func(address string) (*client, error) {
-		c, err := net.DialTimeout("tcp", address, 3*time.Second)
+	dial := func(to string) (*client, error) {
+		port++
+		d := net.Dialer{Timeout: 3 * time.Second, LocalAddr: &net.TCPAddr{Port: port}}
+		c, err := d.Dial("tcp", to)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +164,12 @@ func many(argument string) error {
 		if words[0] == "use" {
 			cut := 0
 			for _, c := range open {
-				if name := c.name; !slices.Contains(words[1:], name) && (ask(c) != nil || c.name != name) {
+				name := c.name
+				if slices.Contains(words[1:], name) {
+					continue
+				}
+				if err := ask(c); err != nil || c.name != name {
+					fmt.Fprintf(os.Stderr, "%s to %s: %v, answer of %q\n", c.LocalAddr(), name, err, c.name)
 					cut++
 				}
 			}
@@ -189,4 +198,34 @@ func many(argument string) error {
 		fmt.Println(strings.Join(slices.Sorted(maps.Keys(reached)), " "))
 	}
 	return nil
+}
+
+// lead listens at an address in a namespace, and leads to a socket outside of it.
+func lead(argument string) error {
+	address, socket, _ := strings.Cut(argument, " ")
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	return relay(listener, "unix", socket)
+}
+
+// relay leads every connection to an address, until the listener is closed.
+func relay(listener net.Listener, network, address string) error {
+	for {
+		c, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			to, err := net.Dial(network, address)
+			if err != nil {
+				return
+			}
+			defer to.Close()
+			go func() { _, _ = io.Copy(to, c); _ = to.Close() }()
+			_, _ = io.Copy(c, to)
+		}()
+	}
 }

@@ -43,7 +43,7 @@ func newStage(t *testing.T) *stage {
 	s.run("ip", "-n", "tr-out", "-6", "route", "add", "default", "via", "2001:db8::1")
 	s.startVPP()
 	for _, n := range names[:2] {
-		s.serve(n)
+		s.serve(n, n)
 	}
 	return s
 }
@@ -152,7 +152,7 @@ func (s *stage) startAgent() {
 	s.Helper()
 	s.agent = controlplane.Spawn(s, s.dir, s.troupe, "agent", "--node-name", "n1", "--kube-source", "files:"+filepath.Join(s.dir, "objects"),
 		"--vpp-api-socket", filepath.Join(s.dir, "api.sock"), "--vpp-stats-socket", filepath.Join(s.dir, "stats.sock"), "--etcd", "none", "--http-address", "",
-		"--healthz-bind-address", "", "--control-socket", filepath.Join(s.dir, "control.sock"), "--service-cidr", "10.96.0.0/12,fd00:96::/112", "--data-dir", filepath.Join(s.dir, "data"))
+		"--healthz-bind-address", "", "--enable-chaos", "--control-socket", filepath.Join(s.dir, "control.sock"), "--service-cidr", "10.96.0.0/12,fd00:96::/112", "--data-dir", filepath.Join(s.dir, "data"))
 	s.ready(true)
 }
 

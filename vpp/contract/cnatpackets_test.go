@@ -192,20 +192,24 @@ var cnatPackets = func() (cases []contractCase) {
 			n.exchange(n.uplink, frontend.TCP, hostPort(n.outside, 40000), hostPort(n.node, 30081), n.uplink, netip.MustParseAddr(n.snat))
 			n.exchange(n.other, frontend.TCP, hostPort(n.second, 40000), hostPort(n.node, 30080), n.first, netip.MustParseAddr(n.second))
 		}},
-		{"a backend that goes keeps its connections, others get the rest", func(n *cnatNode) {
-			n.serve(frontend.TCP, n.vip, 80, nil, n.second)
-			src, dst := hostPort(n.pod, 40000), hostPort(n.vip, 80)
-			n.exchange(n.first, frontend.TCP, src, dst, n.other, src.Addr())
-			id := n.serve(frontend.TCP, n.vip, 80, nil, n.far)
-			if got, found := n.send(n.first, frontend.TCP, ack, src, dst); !found || got.port != n.other {
-				n.Errorf("a packet of the open connection left %v through %d", found, got.port)
+		{"a backend that goes keeps its connections and flows, others get the rest", func(n *cnatNode) {
+			for _, proto := range []uint8{frontend.TCP, frontend.UDP} {
+				n.serve(proto, n.vip, 80, nil, n.second)
+				src, dst := hostPort(n.pod, 40000), hostPort(n.vip, 80)
+				n.exchange(n.first, proto, src, dst, n.other, src.Addr())
+				stays := func() {
+					n.Helper()
+					if got, found := n.send(n.first, proto, ack, src, dst); !found || got.port != n.other {
+						n.Errorf("a packet of what is open, protocol %d, left %v through %d", proto, found, got.port)
+					}
+				}
+				id := n.serve(proto, n.vip, 80, nil, n.far)
+				stays()
+				n.exchange(n.first, proto, hostPort(n.pod, 40001), dst, n.uplink, n.seen())
+				n.expect(n.T, ok, &cnat.CnatTranslationDel{ID: id})
+				stays()
+				n.lost(n.first, proto, hostPort(n.pod, 40002), dst)
 			}
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40001), dst, n.uplink, n.seen())
-			n.expect(n.T, ok, &cnat.CnatTranslationDel{ID: id})
-			if got, found := n.send(n.first, frontend.TCP, ack, src, dst); !found || got.port != n.other {
-				n.Errorf("a packet of the open connection left %v through %d", found, got.port)
-			}
-			n.lost(n.first, frontend.TCP, hostPort(n.pod, 40002), dst)
 		}},
 		{"sessions end with their backend where VPP looks for it often enough", func(n *cnatNode) {
 			says := n.version(n).cnat

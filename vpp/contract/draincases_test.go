@@ -13,6 +13,9 @@ import (
 // drainKey is the row of drainCases.
 const drainKey = "10.96.0.1:80/TCP"
 
+// otherKey is a second row with the same backend.
+const otherKey = "10.96.0.2:80/TCP"
+
 // drainRow makes a row of hosts of which some drain.
 func (h *holder) drainRow(hosts, draining []int) nat44.Row {
 	h.Helper()
@@ -40,6 +43,29 @@ func (h *holder) spread(n int) map[int]int {
 	got := map[int]int{}
 	for range n / 50 {
 		for _, f := range h.open(slices.Repeat([]frontend.Key{key(h.T, drainKey)}, 50)...) {
+			got[int(f.backend.Addr().As4()[3])-1]++
+		}
+	}
+	return got
+}
+
+// manyDraws is how many connections show that shares are exact, each of them by its first packet.
+const manyDraws = 20_000
+
+// draw is spread for many connections, which are not looked at afterwards.
+func (h *holder) draw() map[int]int {
+	h.Helper()
+	const batch = 200
+	got := map[int]int{}
+	for range manyDraws / batch {
+		flows := make([]*flow, batch)
+		for i := range flows {
+			h.next++
+			addr := netip.AddrFrom4([4]byte{198, 18, byte(h.next >> 8), byte(h.next)})
+			flows[i] = &flow{row: key(h.T, drainKey), client: netip.AddrPortFrom(addr, 999)}
+		}
+		h.talk(flows, syn)
+		for _, f := range flows {
 			got[int(f.backend.Addr().As4()[3])-1]++
 		}
 	}
@@ -92,14 +118,22 @@ var drainCases = []contractCase{
 	}},
 	{"drain/shares of 3 to 1 to 0", func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)
+		h.want.SessionLimit = 2 * manyDraws
 		h.wants(h.drainRow([]int{0, 1, 2}, nil))
 		shares := h.drainRow([]int{0, 1}, []int{2})
 		shares.Locals[0].Weight, shares.Locals[1].Weight = 6, 2
 		h.wants(shares)
-		fair(t, "shares", h.spread(2000), map[int]int{0: 3, 1: 1})
+		fair(t, "shares", h.draw(), map[int]int{0: 3, 1: 1})
+	}},
+	{"drain/shares of 1 to 1 to 1", func(t *testing.T, v *rig) {
+		h := newHolder(t, v, 1)
+		h.want.SessionLimit = 2 * manyDraws
+		h.wants(h.drainRow([]int{0, 1, 2}, nil))
+		fair(t, "shares", h.draw(), map[int]int{0: 1, 1: 1, 2: 1})
 	}},
 	{"drain/20 of 127", func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)
+		h.want.SessionLimit = 2 * manyDraws
 		all := make([]int, nat44.MaxBackends)
 		weights := map[int]int{}
 		for i := range all {
@@ -115,7 +149,7 @@ var drainCases = []contractCase{
 		}
 		h.wants(h.drainRow(slices.Sorted(slices.Values(order[20:])), draining))
 		h.compare("after they drain")
-		fair(t, "107 left", h.spread(5000), weights)
+		fair(t, "107 left", h.draw(), weights)
 		h.talk(h.flows, ack)
 	}},
 	{"drain/a row grows and fills up again", func(t *testing.T, v *rig) {
@@ -175,4 +209,38 @@ var drainCases = []contractCase{
 			t.Errorf("the client goes to %v, with a record of %v", again.backend, flows[0].backend)
 		}
 	}},
+	{"drain/the same port of a client at two rows with a backend in common", func(t *testing.T, v *rig) {
+		h, first := twoRows(t, v)
+		again := &flow{row: key(t, otherKey), client: first.client}
+		request := h.request(again, syn)
+		if got := h.traffic.exchange(t, []packet{request})[request.id]; got.dst != first.backend || got.src != first.client {
+			t.Errorf("the second connection arrives at %v from %v, want as the first one", got.dst, got.src)
+		}
+		answer := h.answer(first, ack)
+		if back := h.traffic.exchange(t, []packet{answer})[answer.id]; back.src != netip.AddrPortFrom(again.row.Addr, again.row.Port) {
+			t.Errorf("the answer comes from %v, want from the row of the second connection", back.src)
+		}
+	}},
+	{"drain/a port again leads to the same backend, which drains", func(t *testing.T, v *rig) {
+		h := newHolder(t, v, 1)
+		h.wants(h.drainRow([]int{0}, nil))
+		first := h.open(key(t, drainKey))[0]
+		h.talk([]*flow{first}, fin|ack) // both sides close it
+		h.talk([]*flow{first}, ack)
+		h.wants(h.drainRow([]int{1}, []int{0}))
+		again := &flow{row: first.row, client: first.client}
+		request := h.request(again, syn)
+		if got := h.traffic.exchange(t, []packet{request})[request.id]; got.dst != first.backend {
+			t.Errorf("a connection from the port of a closed one arrives at %v, want %v", got.dst, first.backend)
+		}
+	}},
+}
+
+// twoRows are two rows with one backend, and a flow through the first.
+func twoRows(t *testing.T, v *rig) (*holder, *flow) {
+	h := newHolder(t, v, 1)
+	h.want.Rows[key(t, drainKey)] = h.drainRow([]int{0}, nil)
+	h.want.Rows[key(t, otherKey)] = h.row(otherKey, nat44.SelfTwiceNAT, 0, 8000, []int{0})
+	h.settle(h.T, h.want)
+	return h, h.open(key(t, drainKey))[0]
 }

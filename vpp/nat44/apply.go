@@ -33,7 +33,7 @@ type OpResult struct {
 // (Op.Release); it sends nothing when that read fails.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
-	precheck(ops, results)
+	built := precheck(ops, results)
 
 	found, err := readLeft(ctx, c, results)
 	if err != nil {
@@ -46,18 +46,25 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 		return results
 	}
-	var msgs []api.Message
-	var steps []Op
-	var owner []int
-	for i, op := range ops {
+	msgs, steps, owner := make([]api.Message, 0, len(ops)), make([]*Op, 0, len(ops)), make([]int, 0, len(ops))
+	add := func(i int, step *Op, more []api.Message) {
+		for _, msg := range more {
+			msgs, steps, owner = append(msgs, msg), append(steps, step), append(owner, i)
+		}
+	}
+	for i := range ops {
 		if results[i].Err != nil {
 			continue
 		}
-		for _, step := range found.steps(op) {
-			for _, msg := range Messages(step) {
-				msgs, steps, owner = append(msgs, msg), append(steps, step), append(owner, i)
-			}
+		if step := found.before(ops[i]); step != nil {
+			add(i, step, Messages(*step))
 		}
+		if ops[i].Verb == Withdraw { // now that the source is known
+			step := ops[i]
+			step.Source = found.nat
+			built[i] = Messages(step)
+		}
+		add(i, &ops[i], built[i])
 	}
 	if len(msgs) == 0 {
 		return results
@@ -72,7 +79,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 	}
 	for i, answer := range answers {
-		results[owner[i]].add(steps[i], answer.Err)
+		results[owner[i]].add(*steps[i], answer.Err)
 	}
 	doubt(results)
 	return results
@@ -89,38 +96,41 @@ func doubt(results []OpResult) {
 	}
 }
 
-// precheck fills in the operation of every result and the error of each one that must not be sent.
-func precheck(ops []Op, results []OpResult) {
+// precheck fills in the operation of every result and the error of each one that must not be sent,
+// and returns the messages of the operations.
+func precheck(ops []Op, results []OpResult) [][]api.Message {
+	built := make([][]api.Message, len(ops))
 	refused := map[frontend.Key]bool{}
 	for i, op := range ops {
 		results[i].Op = op
-		if err := refuse(op); err != nil {
-			results[i].Err = err
+		if built[i], results[i].Err = compose(op); results[i].Err != nil {
 			refused[op.Key] = refused[op.Key] || op.OnRow()
 		}
 	}
 	if len(refused) == 0 {
-		return
+		return built
 	}
 	for i, op := range ops {
 		if results[i].Err == nil && op.OnRow() && refused[op.Key] {
 			results[i].Err = fmt.Errorf("%s: %w", op.Describe(), ErrSkipped)
 		}
 	}
+	return built
 }
 
-// refuse returns why an operation must not be sent: its own check, and that of the link for every
-// message.
-func refuse(op Op) error {
+// compose returns the messages of an operation, or why it must not be sent: its own check, and that
+// of the link for every message.
+func compose(op Op) ([]api.Message, error) {
 	if err := op.Check(); err != nil {
-		return err
+		return nil, err
 	}
-	for _, msg := range Messages(op) {
+	msgs := Messages(op)
+	for _, msg := range msgs {
 		if err := link.Check(msg); err != nil {
-			return fmt.Errorf("%s: %w: %w", op.Describe(), ErrUnsafe, err)
+			return nil, fmt.Errorf("%s: %w: %w", op.Describe(), ErrUnsafe, err)
 		}
 	}
-	return nil
+	return msgs, nil
 }
 
 // add enters the answer to one message of the operation, or of the step of it that the message is

@@ -80,7 +80,7 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 	for _, l := range want.Locals {
 		shares[l.Endpoint()] = l.Weight
 	}
-	goal := make([]slot, len(a.slots), maxSlots)
+	goal := make([]slot, len(a.slots))
 	var empty, leaving []int
 	for i, s := range a.slots {
 		share, wanted := shares[s.backend]
@@ -122,11 +122,11 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 // then the slots at the end.
 func (a *arranger) complete(have *Row, goal []slot) bool {
 	if len(have.astray) > 0 {
-		c := &change{after: slices.Clone(a.slots)}
+		c := &change{}
 		for _, l := range have.astray {
 			c.steps = append(c.steps, step{l, false})
 		}
-		a.ops = append(a.ops, Op{Verb: Mend, Key: a.key, change: c, After: loadOf(c.after)})
+		a.ops = append(a.ops, Op{Verb: Mend, Key: a.key, change: c, After: loadOf(a.slots)})
 	}
 	for i := range a.slots {
 		s := a.slots[i]
@@ -159,7 +159,7 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 	if size == len(a.slots) && (!have.torn || size != maxSlots || have.load().Entries == MaxEntries) {
 		return true
 	}
-	c := &change{}
+	c := &change{from: len(a.slots), to: make([]slot, size-len(a.slots))}
 	for i := len(a.slots); i < size; i++ {
 		a.slots = append(a.slots, slot{})
 		c.steps = append(c.steps, step{a.slots[i].entry(i), true}, step{newLocal(reservedAt(i, padPort), 0), true})
@@ -167,8 +167,7 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 	if size == maxSlots {
 		c.steps = append(c.steps, step{newLocal(reservedAt(maxSlots, emptyPort), 0), true})
 	}
-	c.after = slices.Clone(a.slots)
-	a.ops = append(a.ops, Op{Verb: Grow, Key: a.key, change: c, After: loadOf(c.after)})
+	a.ops = append(a.ops, Op{Verb: Grow, Key: a.key, change: c, After: loadOf(a.slots)})
 	return true
 }
 
@@ -201,9 +200,8 @@ func (a *arranger) move(i int, to slot) bool {
 
 // do takes a change of one slot if every step of it is safe.
 func (a *arranger) do(op Op, c *change, i int, to slot) bool {
-	c.after = slices.Clone(a.slots)
+	at, before := &a.slots[i], a.slots[i]
 	for _, s := range c.steps {
-		at := &c.after[i]
 		if reservedIndex(s.local.Endpoint(), padPort) >= 0 {
 			at.stray = false
 			if at.noPad = !s.add; s.add {
@@ -216,13 +214,14 @@ func (a *arranger) do(op Op, c *change, i int, to slot) bool {
 		} else {
 			at.weight, at.share = 0, 0
 		}
-		if !survives(c.after) {
+		if !survives(a.slots) {
+			*at = before
 			return false
 		}
 	}
-	c.after[i] = to
-	a.slots = c.after
-	op.Key, op.change, op.After = a.key, c, loadOf(c.after)
+	*at = to
+	c.from, c.to = i, []slot{to}
+	op.Key, op.change, op.After = a.key, c, loadOf(a.slots)
 	a.ops = append(a.ops, op)
 	return true
 }

@@ -96,7 +96,7 @@ func (r Row) load() Load {
 	case r.legacy:
 		l.Entries += len(legacyPads())
 	case r.Pads:
-		l.Entries = entriesOf(len(r.layout()))
+		l.Entries = entriesOf(r.size())
 	case l.Entries == 1:
 		l = Load{Entries: 2, Weight: 2 * l.Weight}
 	}

@@ -391,7 +391,7 @@ func TestPlanProperties(t *testing.T) {
 			t.Fatalf("%d of %d frontends are accounted for", got, len(view.GetFrontends()))
 		}
 		for _, row := range plan.Rows {
-			if err := refuse(Op{Verb: AddRow, Key: row.Key, Row: &row}); err != nil {
+			if _, err := compose(Op{Verb: AddRow, Key: row.Key, Row: &row}); err != nil {
 				t.Fatal(err)
 			}
 			f := view.GetFrontends()[row.Port-1]

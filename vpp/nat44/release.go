@@ -112,16 +112,13 @@ type left struct {
 	held map[netip.Addr]bool
 }
 
-// steps splits an operation into messages to send. An address is withdrawn before its row is
-// deleted, because the row is the only record of it should the agent stop in between.
-func (l left) steps(op Op) []Op {
-	switch {
-	case op.Verb == Withdraw:
-		op.Source = l.nat
-	case op.Verb == DelRow && op.Release && l.held[op.Key.Addr]:
-		return []Op{{Verb: Withdraw, Addr: op.Key.Addr, Source: l.nat}, op}
+// before returns what is sent before an operation; nil = nothing. An address is withdrawn before
+// its row is deleted, because the row is the only record of it should the agent stop in between.
+func (l left) before(op Op) *Op {
+	if op.Verb != DelRow || !op.Release || !l.held[op.Key.Addr] {
+		return nil
 	}
-	return []Op{op}
+	return &Op{Verb: Withdraw, Addr: op.Key.Addr, Source: l.nat}
 }
 
 // readLeft reads the FIB entries of the addresses of rows that are to be deleted, and the id of

@@ -160,7 +160,8 @@ func (r Row) Entries() []Local {
 		pads := legacyPads()
 		return append(slices.Clone(r.Locals), pads[:]...)
 	case r.Pads:
-		return entries(r.layout())
+		room := [fewSlots]slot{}
+		return entries(r.layoutIn(room[:]))
 	case len(r.Locals) == 1:
 		return append(slices.Clone(r.Locals), r.Locals...)
 	}

@@ -125,17 +125,33 @@ func entriesOf(slots int) int {
 }
 
 // layout returns the slots of a row with pads.
-func (r *Row) layout() []slot {
+func (r *Row) layout() []slot { return r.layoutIn(nil) }
+
+// layoutIn is layout with memory for the slots, which is used where it is large enough.
+func (r *Row) layoutIn(room []slot) []slot {
 	if r.slots != nil {
 		return r.slots
 	}
-	// what does not fit is refused, see Op.Check
-	all := make([]slot, max(slotsFor(len(r.Locals)), len(r.Locals)))
-	for i, l := range r.Locals {
-		all[i] = slot{backend: l.Endpoint(), weight: l.Weight, share: l.Weight}
+	all := slices.Grow(room[:0], r.size())
+	for _, l := range r.Locals {
+		all = append(all, slot{backend: l.Endpoint(), weight: l.Weight, share: l.Weight})
+	}
+	for len(all) < r.size() {
+		all = append(all, slot{})
 	}
 	return all
 }
+
+// size is the number of slots of a row with pads.
+func (r *Row) size() int {
+	if r.slots != nil {
+		return len(r.slots)
+	}
+	return max(slotsFor(len(r.Locals)), len(r.Locals)) // what does not fit is refused, see Op.Check
+}
+
+// fewSlots is the number of slots of nearly all rows at most.
+const fewSlots = 8
 
 // place makes the row one with these slots.
 func (r *Row) place(slots []slot) {
@@ -154,8 +170,8 @@ func (r *Row) place(slots []slot) {
 	}
 	slices.SortFunc(r.Locals, compareEndpoint)
 	slices.SortFunc(r.Draining, compareEndpoint)
-	fresh := Row{Locals: r.Locals}
-	if slices.Equal(fresh.layout(), slots) {
+	fresh, room := Row{Locals: r.Locals}, [fewSlots]slot{}
+	if slices.Equal(fresh.layoutIn(room[:]), slots) {
 		r.slots = nil // the usual case: nothing to remember
 		r.Locals = slices.Clip(r.Locals)
 	}
@@ -264,11 +280,18 @@ type step struct {
 	add   bool
 }
 
-// change is what one operation does to the slots of a row.
+// change is what one operation does to the slots of a row: its messages, and the slots from a place
+// on that are others when it is done.
 type change struct {
 	steps []step
-	// after are the slots when it is done.
-	after []slot
+	from  int
+	to    []slot
+}
+
+// on returns the slots when the change is done; it uses their memory.
+func (c *change) on(slots []slot) []slot {
+	n := copy(slots[min(c.from, len(slots)):], c.to)
+	return append(slots, c.to[n:]...)
 }
 
 // messages returns the messages of the steps.

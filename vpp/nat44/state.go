@@ -276,13 +276,14 @@ func (s *State) recordLocals(ops []Op) {
 	if !found {
 		return
 	}
-	for i, op := range slices.Backward(ops) {
-		// what comes before a change of all slots has no effect
-		if op.change != nil {
-			row.place(op.change.after)
-			ops = ops[i+1:]
-			break
+	if ops[0].change != nil { // then all of them have one
+		slots := slices.Clone(row.layout())
+		for _, op := range ops {
+			slots = op.change.on(slots)
 		}
+		row.place(slots)
+		s.Rows[row.Key] = row
+		return
 	}
 	row = row.clone()
 	for _, op := range ops {

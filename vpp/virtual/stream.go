@@ -48,8 +48,10 @@ type Stream struct {
 	Cut int
 	// Lose is the number of answers to changes to lose; each ends the session.
 	Lose int
-	// Refuse is the number of changes to refuse with an error.
+	// Refuse is the number of changes to refuse with an error. Those of rows for which Spared says
+	// true are not among them; nil = none is spared.
 	Refuse int
+	Spared func(RowChange) bool
 	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer,
 	// mean that VPP decides.
 	Veto func(api.Message) error
@@ -236,7 +238,7 @@ func (d *Stream) do(req api.Message) link.Result {
 			return link.Result{Err: err}
 		}
 	}
-	if d.Refuse > 0 && Changes(req) {
+	if d.Refuse > 0 && Changes(req) && !d.spared(req) {
 		d.Refuse--
 		if c, is := rowChange(req); is && d.changed != nil {
 			c.Refused = true

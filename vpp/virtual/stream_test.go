@@ -125,7 +125,7 @@ func TestRowChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	backend := netip.MustParseAddrPort("10.1.1.3:8080")
-	want := []RowChange{{At: at, Added: true}, {at, backend, true}, {at, backend, false}, {At: at}}
+	want := []RowChange{{At: at, Added: true}, {At: at, Backend: backend, Added: true}, {At: at, Backend: backend}, {At: at}}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}

@@ -27,7 +27,8 @@ type drains struct {
 	rows  map[object]map[netip.AddrPort]*drain
 	// at are the rows in which a backend drains.
 	at map[netip.AddrPort]map[object]bool
-	// generation counts changes of the list; stale says that it has not been sent.
+	// generation counts changes of the list; stale says that the latest one was not sent, or is
+	// lost.
 	generation uint64
 	stale      bool
 }
@@ -60,16 +61,16 @@ func (d *drains) follow(k object, held *nat44.Row) {
 	if len(before) == 0 && (held == nil || len(held.Draining) == 0) { // nearly all
 		return
 	}
-	now := map[netip.AddrPort]*drain{}
+	now, next := map[netip.AddrPort]*drain{}, d.generation+1
 	if held != nil {
 		for _, l := range held.Draining {
 			if now[l.Endpoint()] = before[l.Endpoint()]; now[l.Endpoint()] == nil {
-				now[l.Endpoint()] = &drain{generation: d.generation + 1}
+				now[l.Endpoint()] = &drain{generation: next}
 				if d.at[l.Endpoint()] == nil {
 					d.at[l.Endpoint()] = map[object]bool{}
 				}
 				d.at[l.Endpoint()][k] = true
-				d.stale = true
+				d.generation, d.stale = next, true
 			}
 		}
 	}
@@ -77,7 +78,7 @@ func (d *drains) follow(k object, held *nat44.Row) {
 		if now[at] != nil {
 			continue
 		}
-		d.stale = true
+		d.generation, d.stale = next, true
 		if delete(d.at[at], k); len(d.at[at]) == 0 {
 			delete(d.at, at)
 		}
@@ -214,8 +215,12 @@ func (a *adapter) wanted(k object) *nat44.Row {
 
 // handleSessions takes what VPP has said about the sessions of backends that drain, and the time.
 func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSessions) (changed []object) {
-	if m.GetGeneration() == 0 {
+	// the sessions actor has another list, or none: the latest was lost, or an earlier incarnation
+	// has sent it
+	if m.GetGeneration() != a.drains.generation {
 		a.drains.stale = true
+	}
+	if m.GetGeneration() == 0 || m.GetGeneration() > a.drains.generation {
 		return nil
 	}
 	a.drains.count(m)
@@ -245,7 +250,6 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 		return
 	}
 	a.drains.stale = false
-	a.drains.generation++
 	for _, row := range a.drains.rows {
 		for _, one := range row {
 			if one.since.IsZero() {

@@ -254,9 +254,11 @@ func TestDrainingIsReported(t *testing.T) {
 		s.Tell(&messages.DrainingSessions{Generation: last.GetGeneration(), Counts: []*messages.DrainingCount{
 			{Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 3, "10.96.0.9:80/TCP": 4}},
 		}})
-		s.Tell(&messages.DrainingSessions{})
-		if again := s.Draining; len(again) != len(list)+1 {
-			t.Errorf("asked for the list: %v", again)
+		for i, lost := range []uint64{0, last.GetGeneration() - 1, last.GetGeneration() + 1} {
+			s.Tell(&messages.DrainingSessions{Generation: lost})
+			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].GetGeneration() != last.GetGeneration() {
+				t.Errorf("another list is known, %d: %v", lost, again)
+			}
 		}
 	})
 }

@@ -121,7 +121,7 @@ func (s scene) writes(what func()) int {
 
 // noSessions says that VPP has no session to these endpoints.
 func (s scene) noSessions(endpoints ...string) {
-	m := &messages.DrainingSessions{Generation: 1 << 30}
+	m := &messages.DrainingSessions{Generation: s.Draining[len(s.Draining)-1].GetGeneration()}
 	for _, e := range endpoints {
 		m.Counts = append(m.Counts, &messages.DrainingCount{Endpoint: e})
 	}
