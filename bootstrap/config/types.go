@@ -85,8 +85,8 @@ type OneOrMore []string
 type Services struct {
 	// Networks of all pods of the cluster. A client address inside them is that of a pod; without
 	// them the agent never masquerades ClusterIP traffic, and externalTrafficPolicy Local applies
-	// to pods as well.
-	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
+	// to pods as well. "auto" alone: spec.podCIDRs of all Nodes.
+	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"podnetwork"`
 	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no
 	// service, instead of routing them. Empty: those of the cluster's ServiceCIDR objects, where
 	// the API server has them.

@@ -14,6 +14,8 @@ type Config struct {
 	// this node. A family without an entry has no detector, so no client of that family is
 	// recognised as a pod, and ClusterIP traffic of that family is not masqueraded.
 	ClusterCIDRs []netip.Prefix
+	// NodesPodNetworks takes the pod networks of the nodes (spec.podCIDRs) instead of ClusterCIDRs.
+	NodesPodNetworks bool
 	// ServiceCIDRs are the ranges that cluster IPs are allocated from. Packets to an address inside
 	// that no service has are dropped. They do not influence Resolve, only the verdicts of Table.
 	ServiceCIDRs []netip.Prefix
