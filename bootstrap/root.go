@@ -21,6 +21,7 @@ func newRoot(io streams) *root {
 		Short: "Kubernetes services on FD.io VPP",
 		Long: "Troupe is a Kubernetes node agent: it is what kube-proxy is on a Linux node for a node whose packets FD.io VPP forwards.\n" +
 			"It reads Services, EndpointSlices, Nodes and Pods, computes the desired state of this node, and keeps VPP in that state.",
+		Version:          readVersion().Version,
 		SilenceErrors:    true, // Main prints them
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { r.started = true },
@@ -47,6 +48,7 @@ func commands(io streams) []*cobra.Command {
 		newChaosCommand(io),
 		newExternalCommand(io),
 		newConnectorCommand(io),
+		newCleanupCommand(io),
 		newVersionCommand(io),
 	}
 	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)

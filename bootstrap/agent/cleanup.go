@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -14,18 +18,70 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
+// CleanUp removes what an agent has put into VPP and into the routes of the host, as
+// --cleanup-on-exit does, and returns the operations in words. It needs no agent, and must not run
+// beside one, which would put everything back. A dry run only reads VPP; a route that is below
+// another one of the agent is not among its operations. The agent's NAT addresses are those of the
+// external configuration in the data directory and in the file.
+func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logger) ([]string, error) {
+	every := *cfg
+	every.Renderer = config.RendererDual // an earlier agent may have had another one
+	a := &Agent{cfg: &every, log: log}
+	a.outside = a.externalSources()
+	vpp := link.New(link.Config{Socket: cfg.VPP.APISocket, Window: cfg.VPP.RequestWindow, ReplyTimeout: cfg.VPP.ReplyTimeout.Duration()}, log)
+	c := &cleaning{dryRun: dryRun}
+	err := errors.Join(a.clean(ctx, vpp, c), vpp.Close())
+	keeper, ok, invalid := cfg.HostRoute.Keeper()
+	if err = errors.Join(err, invalid); !ok || dryRun {
+		return c.said, err
+	}
+	return c.said, errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
+}
+
+// cleaning is one clean-up.
+type cleaning struct {
+	dryRun bool
+	pool   []netip.Addr // the NAT addresses that the agent owns
+	said   []string     // the operations
+}
+
+// carryOut applies operations, unless the clean-up is a dry run.
+func carryOut[O fmt.Stringer](c *cleaning, ops []O, apply func() error) error {
+	for _, op := range ops {
+		c.said = append(c.said, op.String())
+	}
+	if c.dryRun || len(ops) == 0 {
+		return nil
+	}
+	return apply()
+}
+
 // cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of
 // external configuration, the interface roles, the access lists and the agent's routes from VPP
-// (--cleanup-on-exit). It runs the link again after the end of the actors, and gives up when ctx
-// ends: a VPP that does not answer keeps its configuration.
+// (--cleanup-on-exit).
 func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
+	c := &cleaning{}
+	err := a.clean(ctx, vpp, c)
+	if len(c.said) > 0 || err == nil {
+		a.log.Info("VPP cleaned up", "operations", len(c.said))
+	}
+	return err
+}
+
+// clean cleans VPP up. It runs the link again after the end of the actors, and gives up when ctx
+// ends: a VPP that does not answer keeps its configuration.
+func (a *Agent) clean(ctx context.Context, vpp *link.Link, c *cleaning) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	up, done := make(chan struct{}, 1), make(chan struct{})
+	var reason atomic.Pointer[string]
 	go func() {
 		defer close(done)
 		cancel(vpp.Run(ctx, func(s *messages.LinkState) {
 			if s.GetUp() {
 				hint(up)
+			}
+			if text := s.GetReason(); text != "" {
+				reason.Store(&text)
 			}
 		}))
 	}()
@@ -36,75 +92,80 @@ func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 	select {
 	case <-up:
 	case <-ctx.Done():
+		if text := reason.Load(); text != nil {
+			return fmt.Errorf("no connection to VPP: %s: %w", *text, context.Cause(ctx))
+		}
 		return fmt.Errorf("no connection to VPP: %w", context.Cause(ctx))
 	}
-	operations := 0
-	var errs []error
-	var pool []netip.Addr
 	if a.outside != nil {
-		pool = natAddresses(ctx, a.outside)
+		c.pool = natAddresses(ctx, a.outside)
 	}
-	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
 	// access lists after the rows that they protect
-	removals := []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes}
+	removals := []func(context.Context, link.Caller) error{c.removeRows, c.removeLists, c.removeRoutes}
 	if a.cfg.CNAT("", nil) != nil {
-		removals = append(removals, removeTranslations)
+		removals = append(removals, c.removeTranslations)
 	}
+	var errs []error
 	for _, remove := range removals {
-		n, err := remove(ctx, vpp)
-		operations, errs = operations+n, append(errs, err)
+		errs = append(errs, remove(ctx, vpp))
 	}
-	a.log.Info("VPP cleaned up", "operations", operations)
 	return errors.Join(errs...)
 }
 
-// removeRows removes the agent's configuration from NAT44; pool are the NAT addresses that it owns.
-func removeRows(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
+// removeRows removes the agent's configuration from NAT44.
+func (c *cleaning) removeRows(ctx context.Context, vpp link.Caller) error {
 	state, err := nat44.Read(ctx, vpp)
 	if err != nil || !state.Enabled {
-		return 0, err
+		return err
 	}
-	ops := nat44.Diff(state, nothing(state, pool), true)
-	for _, result := range nat44.Apply(ctx, vpp, ops) {
-		err = errors.Join(err, result.Err)
-	}
-	return len(ops), err
+	ops := nat44.Diff(state, nothing(state, c.pool), true)
+	return carryOut(c, ops, func() (err error) {
+		for _, result := range nat44.Apply(ctx, vpp, ops) {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
 }
 
 // removeLists detaches the agent's access lists from the interfaces, which keep those of others,
 // and deletes them.
-func removeLists(ctx context.Context, vpp link.Caller) (operations int, err error) {
+func (c *cleaning) removeLists(ctx context.Context, vpp link.Caller) error {
 	state, err := acl.Read(ctx, vpp)
 	if errors.Is(err, link.ErrUnsupported) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	ops := acl.Diff(state, &acl.Want{}, true)
-	for _, result := range acl.Apply(ctx, vpp, ops) {
-		err = errors.Join(err, result.Err)
-	}
-	return len(ops), err
+	return carryOut(c, ops, func() (err error) {
+		for _, result := range acl.Apply(ctx, vpp, ops) {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
 }
 
 // removeRoutes removes the agent's routes from VPP. Route sources cannot be removed; the next start
 // uses them again.
-func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err error) {
+func (c *cleaning) removeRoutes(ctx context.Context, vpp link.Caller) error {
 	for { // VPP shows a route only after the one above it has been removed
 		state, err := routes.Read(ctx, vpp, nil, nil)
 		if errors.Is(err, routes.ErrUnsupported) {
-			return operations, nil
+			return nil
 		}
 		if err != nil {
-			return operations, err
+			return err
 		}
-		results := routes.Apply(ctx, vpp, routes.Diff(state, nil, true))
-		for _, result := range results {
-			err = errors.Join(err, result.Err)
-		}
-		if operations += len(results); len(results) == 0 || err != nil {
-			return operations, err
+		ops := routes.Diff(state, nil, true)
+		err = carryOut(c, ops, func() (err error) {
+			for _, result := range routes.Apply(ctx, vpp, ops) {
+				err = errors.Join(err, result.Err)
+			}
+			return err
+		})
+		if len(ops) == 0 || err != nil || c.dryRun {
+			return err
 		}
 	}
 }

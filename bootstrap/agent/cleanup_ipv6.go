@@ -11,17 +11,17 @@ import (
 
 // removeTranslations removes the agent's configuration from CNAT. Where others have translations,
 // what they need besides stays. A VPP without CNAT has nothing.
-func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, err error) {
+func (c *cleaning) removeTranslations(ctx context.Context, vpp link.Caller) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {
-		return 0, fmt.Errorf("clean up CNAT: %w", err)
+		return fmt.Errorf("clean up CNAT: %w", err)
 	}
 	state, err := cnat.Read(ctx, vpp, false, indexes, nil)
 	if errors.Is(err, link.ErrUnsupported) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("clean up CNAT: %w", err)
+		return fmt.Errorf("clean up CNAT: %w", err)
 	}
 	want := &cnat.Want{SNAT: cnat.NoSNAT(), IPv4: true, Interfaces: map[uint32]*cnat.Tables{}}
 	for index := range state.Attached {
@@ -34,8 +34,10 @@ func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, e
 		}
 	}
 	ops := cnat.Diff(state, want, true)
-	for _, result := range cnat.Apply(ctx, vpp, ops) {
-		err = errors.Join(err, result.Err)
-	}
-	return len(ops), err
+	return carryOut(c, ops, func() (err error) {
+		for _, result := range cnat.Apply(ctx, vpp, ops) {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
 }
