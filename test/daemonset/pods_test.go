@@ -62,7 +62,13 @@ func realPods(c *cluster) {
 // as kubectl exec does.
 func (c *cluster) inside(on int, command ...string) (string, error) {
 	c.Helper()
-	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(c.rolledOut()[on].Name).SubResource("exec").
+	return c.exec(namespace, c.rolledOut()[on].Name, command...)
+}
+
+// exec is kubectl exec.
+func (c *cluster) exec(namespace, pod string, command ...string) (string, error) {
+	c.Helper()
+	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(c.AdminConfig(), http.MethodGet, request.URL().String())
 	if err != nil {

@@ -90,7 +90,7 @@ type rule struct {
 
 func rules(t *testing.T) map[string]rule {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "monitoring", "rules.yaml"))
+	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "components", "monitoring", "rules.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestMetricsExist(t *testing.T) {
 			t.Errorf("docs/operations.md does not say what to do about %s", name)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "monitoring", "dashboard.json"))
+	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "components", "monitoring", "dashboard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

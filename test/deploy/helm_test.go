@@ -163,7 +163,7 @@ func TestChartParts(t *testing.T) {
 // TestChartRefuses: the schema names what is wrong with the values before anything is installed.
 func TestChartRefuses(t *testing.T) {
 	for values, want := range map[string]string{
-		`{imgae: {}}`:                                        "imgae",
+		`{imgae: {}}`: "imgae",
 		`{config: {services: {clusterCIDR: [10.1.0.0/16]}}}`: "clusterCIDR",
 		`{config: {kubernetes: {stalenessLimit: 60}}}`:       "stalenessLimit",
 		`{config: {renderer: iptables}}`:                     "renderer",

@@ -84,8 +84,8 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	overlays, err := filepath.Glob(filepath.Join(dir, "overlays", "*"))
-	if err != nil || len(overlays) != len(directories)-1 {
-		t.Fatalf("overlays %v, %v: want %d", overlays, err, len(directories)-1)
+	if err != nil || len(overlays) != len(directories)-2 {
+		t.Fatalf("overlays %v, %v: want %d", overlays, err, len(directories)-2)
 	}
 	namespaced := map[string]bool{}
 	for _, name := range append(slices.Clone(directories), "connector") {

@@ -74,7 +74,7 @@ func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 	link(t, nodes[0], nodes[1])
 	serveEgress(t, plane.EgressSocket(), nodes)
 	for _, n := range nodes {
-		n.forward(plane.Address())
+		n.forward(plane.Address(), plane.Address())
 		n.StartContainerd()
 		for _, image := range images {
 			n.Ctr("images", "import", image)
