@@ -45,10 +45,7 @@ func Missing() string {
 			return "a node needs " + command
 		}
 	}
-	if _, err := os.Stat(filepath.Join(hierarchies, "memory", "cgroup.procs")); err != nil {
-		return "a node needs cgroups of version 1: " + err.Error()
-	}
-	return ""
+	return missingCgroups(hierarchies)
 }
 
 // Start starts two nodes with the images of the archives, and waits until both are Ready. They end
@@ -101,7 +98,7 @@ func (n *Node) begin() {
 			n.t.Errorf("remove files of %s: %v", n.Name, err)
 		}
 	})
-	if err := makeCgroup(n.group); err != nil {
+	if err := makeCgroup(hierarchies, n.group); err != nil {
 		n.t.Fatal(err)
 	}
 	self, err := os.Executable()
