@@ -166,6 +166,11 @@ func TestAlerts(t *testing.T) {
 			series{`up{job="troupe-system/troupe-agent",` + n1 + `}`: {0}},
 			`{job="troupe-system/troupe-agent", node="n1"}`,
 		},
+		"TroupeAgentsAbsent": {
+			series{`up{job="troupe-system/troupe-agent",` + n1 + `}`: {0}},
+			series{`up{job="other",` + n1 + `}`: {1}},
+			`{job="troupe-system/troupe-agent"}`,
+		},
 		"TroupePartNotReady": {
 			series{`troupe_ready{part="nat44",` + n1 + `}`: {1}},
 			series{`troupe_ready{part="nat44",` + n1 + `}`: {0}, `troupe_ready{part="link",` + n1 + `}`: {1}},
@@ -238,6 +243,9 @@ func TestAlerts(t *testing.T) {
 			}
 			if r.Annotations["summary"] == "" || r.Labels["severity"] == "" {
 				t.Error("no summary or no severity")
+			}
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/operations.md#alerts") {
+				t.Errorf("runbook %q", r.Annotations["runbook_url"])
 			}
 		})
 	}
