@@ -12,7 +12,9 @@ import (
 func TestPodNetworksText(t *testing.T) {
 	own := &messages.Node{PodCidrs: []string{"10.1.2.0/24", "fd00:1:2::/64"}}
 	nodes := map[string]*messages.Node{"a": own, "b": {PodCidrs: []string{"10.1.3.0/24"}}}
-	configured := func(networks ...string) service.Config { return service.Config{ClusterCIDRs: service.Networks(networks)} }
+	configured := func(networks ...string) service.Config {
+		return service.Config{ClusterCIDRs: service.Networks(networks)}
+	}
 	for name, test := range map[string]struct {
 		serving service.Config
 		input   *messages.NodeInput
@@ -20,7 +22,8 @@ func TestPodNetworksText(t *testing.T) {
 	}{
 		"of the nodes": {service.Config{NodesPodNetworks: true}, &messages.NodeInput{Self: own, Nodes: nodes}, "[10.1.2.0/23 fd00:1:2::/64]"},
 		"no node has one": {
-			service.Config{NodesPodNetworks: true}, &messages.NodeInput{Self: &messages.Node{}},
+			service.Config{NodesPodNetworks: true},
+			&messages.NodeInput{Self: &messages.Node{}},
 			"warning: no Node has spec.podCIDRs: name the networks of pods in services.clusterCIDRs",
 		},
 		"configured": {configured("10.1.0.0/16", "fd00:1::/32"), &messages.NodeInput{Self: own, Nodes: nodes}, "[10.1.0.0/16 fd00:1::/32]"},
@@ -37,7 +40,8 @@ func TestPodNetworksText(t *testing.T) {
 			"warning: 10.0.0.0/8 of pods (services.clusterCIDRs) overlaps 10.96.0.0/12 of services",
 		},
 		"configured services": {
-			service.Config{ClusterCIDRs: service.Networks([]string{"10.1.0.0/16"}), ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.128.0/20")}}, nil,
+			service.Config{ClusterCIDRs: service.Networks([]string{"10.1.0.0/16"}), ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.128.0/20")}},
+			nil,
 			"warning: 10.1.0.0/16 of pods (services.clusterCIDRs) overlaps 10.1.128.0/20 of services",
 		},
 	} {

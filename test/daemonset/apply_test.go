@@ -23,7 +23,8 @@ const patched = `resources: [../%]
 images: [{name: troupe.dev/troupe, newName: troupe.test/troupe, newTag: "1"}]
 patches:
 - target: {kind: DaemonSet}
-  patch: '[{op: replace, path: /spec/minReadySeconds, value: 1}]'
+  patch: |-
+    - {op: replace, path: /spec/minReadySeconds, value: 1}
 `
 
 // apply applies a directory of deploy/kubernetes as kubectl apply -k does, with the image of the

@@ -160,8 +160,13 @@ func TestFlags(t *testing.T) {
 				a = strings.ReplaceAll(a, "$(NODE_NAME)", "")
 				arguments[i] = strings.ReplaceAll(a, "$(ENDPOINTS)", "https://192.0.2.11:2379")
 			}
+			want := "nodeName: is required"
+			if arguments[0] == "cleanup" { // needs no node, only a VPP
+				want = "no connection to VPP"
+				arguments = append(arguments, "--vpp-api-socket="+filepath.Join(t.TempDir(), "none"), "--http-address=", "--timeout=1s")
+			}
 			out, err := exec.CommandContext(t.Context(), troupe, arguments...).CombinedOutput()
-			if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err == nil || len(lines) != 1 || !strings.Contains(lines[0], "nodeName: is required") {
+			if lines := strings.Split(strings.TrimSpace(string(out)), "\n"); err == nil || len(lines) != 1 || !strings.Contains(lines[0], want) {
 				t.Errorf("%s: %v\n%s", strings.Join(arguments, " "), err, out)
 			}
 		})
