@@ -184,6 +184,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
 		return err
 	}
+	a.removeTaint(client)
 	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
 	_, err = a.system.SpawnRoot(address.RootName, actors.Tree(deps))
 	return err

@@ -72,6 +72,9 @@ type Kubernetes struct {
 	// Age of the state served above which the node is not ready (/readyz) while the API server, or
 	// the directory, cannot be read; until then /readyz?verbose shows the age. 0: no limit.
 	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
+	// Key of a taint that the agent removes from its Node once it is ready for the first time: see
+	// docs/operations.md. It needs the rights get and patch of nodes. Empty: none.
+	StartupTaint string `json:"startupTaint" flag:"startup-taint"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
 	// Number of requests that may exceed qps in a burst.

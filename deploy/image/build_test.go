@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
 
 // TestImage builds the image for this platform twice: the archives are equal, and not larger than
@@ -78,6 +79,7 @@ func TestLabels(t *testing.T) {
 // TestProgress: a build that takes a while says how many packages it has compiled; the output of one
 // that fails is in the error.
 func TestProgress(t *testing.T) {
+	defer goleak.VerifyNone(t)
 	var said bytes.Buffer
 	p := progress{to: &said, every: 50 * time.Millisecond}
 	if err := p.run(exec.Command("sh", "-c", "echo a; echo b; sleep 0.3"), "linux/test"); err != nil {

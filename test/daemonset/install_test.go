@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
@@ -147,6 +149,7 @@ func kustomize(c *cluster) {
 	c.settled(namespace, 0, 1)
 	c.logged(0, "the address of the API server is that of an earlier start")
 
+	taint(c, manifests)
 	c.label(1, "null")
 	before = c.settled(namespace, 0)
 	c.vpp[1].Kill()
@@ -170,6 +173,45 @@ func kustomize(c *cluster) {
 		}
 	}
 	c.deleteAll(filepath.Join(manifests, "overlays", "cleanup"))
+}
+
+// taint: with the component startup-taint the agent takes the taint from its node when it is ready,
+// leaves others, and may do nothing else to a Node.
+func taint(c *cluster, manifests string) {
+	name := c.nodes[1].Name
+	patch := `{"spec":{"taints":[{"key":"other","effect":"PreferNoSchedule"},{"key":"troupe.dev/agent-not-ready","effect":"NoSchedule"}]}}`
+	if _, err := c.Admin.CoreV1().Nodes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		c.Fatal(err)
+	}
+	c.applyAsItIs(filepath.Join(manifests, "overlays", "startup-taint"))
+	controlplane.Eventually(c, "the taint is removed", func() string {
+		object, err := c.Admin.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil || len(object.Spec.Taints) != 1 || object.Spec.Taints[0].Key != "other" {
+			return fmt.Sprintf("taints %v, %v", object.Spec.Taints, err)
+		}
+		return ""
+	})
+	own := c.AdminConfig()
+	own.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + namespace + ":" + daemonSet, Groups: []string{"system:serviceaccounts", "system:authenticated"},
+		Extra: map[string][]string{"authentication.kubernetes.io/node-name": {name}},
+	}
+	agent, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, refused := range [][3]string{
+		{c.nodes[0].Name, `{"spec":{"taints":[]}}`, "its own Node only"},
+		{name, `{"spec":{"taints":[{"key":"mine","effect":"NoExecute"}]}}`, "may add no taint"},
+		{name, `{"metadata":{"labels":{"mine":"1"}}}`, "nothing of a Node except its taints"},
+		{name, `{"spec":{"unschedulable":true}}`, "nothing of a Node except its taints"},
+	} {
+		_, err := agent.CoreV1().Nodes().Patch(context.Background(), refused[0], types.MergePatchType, []byte(refused[1]), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil || !strings.Contains(err.Error(), refused[2]) {
+			c.Errorf("%s of %s: %v, want %q", refused[1], refused[0], err, refused[2])
+		}
+	}
+	c.settled(namespace, 0, 1)
 }
 
 // unreadyNodes: while no agent is ready, an update with the strategy OnDelete waits for the

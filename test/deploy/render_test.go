@@ -18,14 +18,15 @@ import (
 
 // directories of the agent: the base, its overlays, and a kustomization of several components.
 var directories = []string{
-	"base", "overlays/chaos", "overlays/cleanup", "overlays/etcd", "overlays/files", "overlays/host-route", "overlays/monitoring", combined,
+	"base", "overlays/chaos", "overlays/cleanup", "overlays/etcd", "overlays/files", "overlays/host-route", "overlays/monitoring",
+	"overlays/startup-taint", combined,
 }
 
 // combined has all components that do not exclude each other.
 const (
 	combined              = "combined"
 	combinedKustomization = `resources: [../base]
-components: [../components/chaos, ../components/etcd, ../components/host-route, ../components/monitoring]
+components: [../components/chaos, ../components/etcd, ../components/host-route, ../components/monitoring, ../components/startup-taint]
 `
 )
 
