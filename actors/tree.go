@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -53,7 +52,7 @@ type renderer struct {
 	givesRoles bool
 	actor      func(*render.Config) runtime.Behaviour
 	dryRun     func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
-	remove     func(ctx context.Context, vpp vpplink.Caller, pool []netip.Addr) (operations int, err error)
+	remove     func(ctx context.Context, vpp vpplink.Caller, r *render.Removal) error
 }
 
 // adapted is the renderer of an adapter.
@@ -79,15 +78,13 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 	return acks
 }
 
-// CleanUp takes all that the renderers have put into VPP out of it, and returns the number of
-// operations. It blocks; the agent must have ended. pool are the NAT addresses of external
-// configuration.
-func CleanUp(ctx context.Context, d *Deps, vpp vpplink.Caller, pool []netip.Addr) (operations int, err error) {
+// CleanUp removes from VPP everything that the renderers have put there. It blocks; the agent must
+// have ended.
+func CleanUp(ctx context.Context, d *Deps, vpp vpplink.Caller, removal *render.Removal) (err error) {
 	for _, r := range d.renderers() {
-		n, failed := r.remove(ctx, vpp, pool)
-		operations, err = operations+n, errors.Join(err, failed)
+		err = errors.Join(err, r.remove(ctx, vpp, removal))
 	}
-	return operations, err
+	return err
 }
 
 // Renderers are the names of the renderers, in the order of the tree. A service is in sync when it

@@ -21,6 +21,7 @@ func newRoot(io streams) *root {
 		Short: "Kubernetes services on FD.io VPP",
 		Long: "Troupe is a Kubernetes node agent. It does the work of kube-proxy on nodes that forward packets in FD.io VPP.\n" +
 			"It reads Services, EndpointSlices, Nodes and Pods, computes the desired state of this node, and keeps VPP in that state.",
+		Version:          readVersion().Version,
 		SilenceErrors:    true, // Main prints them
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { r.started = true },
@@ -47,6 +48,7 @@ func commands(io streams) []*cobra.Command {
 		newChaosCommand(io),
 		newExternalCommand(io),
 		newConnectorCommand(io),
+		newCleanupCommand(io),
 		newVersionCommand(io),
 	}
 	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)

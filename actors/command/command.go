@@ -30,7 +30,7 @@ type Command struct {
 
 	cause  uint64
 	to     *runtime.PID // nil = answered, or there is no caller
-	cancel func()     // of the timer
+	cancel func()       // of the timer
 }
 
 // Cause is the id of the command in the journal.

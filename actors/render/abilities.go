@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -98,12 +97,6 @@ type Sizer[K Key] interface {
 	Bytes(k K) (wanted, held int)
 }
 
-// Remover is an adapter that takes all that is ours out of VPP when the agent has ended, whatever
-// it knows of it: it blocks. pool are the NAT addresses of external configuration.
-type Remover interface {
-	Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error)
-}
-
 // Correspondent is an adapter with messages of its own.
 type Correspondent interface {
 	// Asks are the paths of the actors whose state it needs; each is asked at the start.
@@ -170,12 +163,12 @@ func (r Renderer[K]) GivesRoles() bool {
 	return gives
 }
 
-// Remove takes all that is ours out of VPP, see Remover. It may be called without a Driver.
-func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
+// Remove removes the agent's objects from VPP, see Remover. It may be called without a Driver.
+func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, removal *Removal) error {
 	if a, is := r.Adapter.(Remover); is {
-		return a.Remove(ctx, vpp, pool)
+		return a.Remove(ctx, vpp, removal)
 	}
-	return 0, nil
+	return nil
 }
 
 // plain stands in for the abilities that an adapter lacks: what is claimed is wanted, and only a

@@ -65,6 +65,8 @@ type Agent struct {
 	renderers []string
 
 	hostRoutes hostRoutes
+
+	podNetworks podNetworks
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP
@@ -120,6 +122,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
+	a.podNetworks.serving = serving
 	if room := &serving.Limits.Node.Agent; *room == 0 {
 		*room = memoryRoom(debug.SetMemoryLimit(-1))
 	}
@@ -181,6 +184,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
 		return err
 	}
+	a.removeTaint(client)
 	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
 	_, err = a.system.SpawnRoot(address.RootName, actors.Tree(deps))
 	return err

@@ -71,6 +71,7 @@ func (b backend) Readiness() api.Readiness {
 		}
 	}
 	out.Parts = append(out.Parts, b.hostRoutes.parts()...)
+	out.Parts = append(out.Parts, b.podNetworks.parts()...)
 	return out
 }
 

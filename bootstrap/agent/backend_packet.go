@@ -63,6 +63,7 @@ func (b backend) packetWorld(ctx context.Context) (*packet.World, error) {
 			}
 		}
 	}
+	serving.ClusterCIDRs = serving.PodNetworks(world.Node.GetNodes())
 	node := &messages.NodeContext{Node: world.Node.GetSelf(), Addresses: slices.Clone(world.Node.GetSelf().GetAddresses())}
 	for _, text := range world.Interfaces.GetNodeAddresses() {
 		ip, _, _ := strings.Cut(text, "/")

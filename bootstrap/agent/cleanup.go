@@ -2,25 +2,65 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/netip"
+	"log/slog"
+	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// cleanUp removes all that the renderers have put into VPP (--cleanup-on-exit). It runs the link
-// again after the end of the actors, and gives up when ctx ends: a VPP that does not answer keeps
-// its configuration.
+// CleanUp removes what an agent has put into VPP and into the routes of the host, as
+// --cleanup-on-exit does, and returns the operations in words. It needs no agent, and must not run
+// beside one, which would put everything back. A dry run only reads VPP; a route that is below
+// another one of the agent is not among its operations. The agent's NAT addresses are those of the
+// external configuration in the data directory and in the file.
+func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logger) ([]string, error) {
+	every := *cfg
+	every.Renderer = config.RendererDual // an earlier agent may have had another one
+	a := &Agent{cfg: &every, log: log}
+	a.outside = a.externalSources()
+	vpp := link.New(link.Config{Socket: cfg.VPP.APISocket, Window: cfg.VPP.RequestWindow, ReplyTimeout: cfg.VPP.ReplyTimeout.Duration()}, log)
+	r := &render.Removal{DryRun: dryRun}
+	err := errors.Join(a.clean(ctx, vpp, r), vpp.Close())
+	keeper, ok, invalid := cfg.HostRoute.Keeper()
+	if err = errors.Join(err, invalid); !ok || dryRun {
+		return r.Said, err
+	}
+	return r.Said, errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
+}
+
+// cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of
+// external configuration, the interface roles, the access lists and the agent's routes from VPP
+// (--cleanup-on-exit).
 func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
+	r := &render.Removal{}
+	err := a.clean(ctx, vpp, r)
+	if len(r.Said) > 0 || err == nil {
+		a.log.Info("VPP cleaned up", "operations", len(r.Said))
+	}
+	return err
+}
+
+// clean cleans VPP up. It runs the link again after the end of the actors, and gives up when ctx
+// ends: a VPP that does not answer keeps its configuration.
+func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	up, done := make(chan struct{}, 1), make(chan struct{})
+	var reason atomic.Pointer[string]
 	go func() {
 		defer close(done)
 		cancel(vpp.Run(ctx, func(s *messages.LinkState) {
 			if s.GetUp() {
 				hint(up)
+			}
+			if text := s.GetReason(); text != "" {
+				reason.Store(&text)
 			}
 		}))
 	}()
@@ -31,6 +71,9 @@ func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 	select {
 	case <-up:
 	case <-ctx.Done():
+		if text := reason.Load(); text != nil {
+			return fmt.Errorf("no connection to VPP: %s: %w", *text, context.Cause(ctx))
+		}
 		return fmt.Errorf("no connection to VPP: %w", context.Cause(ctx))
 	}
 	deps := &actors.Deps{}
@@ -38,11 +81,8 @@ func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 		config.IPv4 = false // also what an earlier run has left in NAT44
 		deps.CNAT = config
 	}
-	var pool []netip.Addr
 	if a.outside != nil {
-		pool = natAddresses(ctx, a.outside)
+		r.Pool = natAddresses(ctx, a.outside)
 	}
-	operations, err := actors.CleanUp(ctx, deps, vpp, pool)
-	a.log.Info("VPP cleaned up", "operations", operations)
-	return err
+	return actors.CleanUp(ctx, deps, vpp, r)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,43 @@ func TestCleanUp(t *testing.T) {
 				t.Errorf("after it:\n%s", state)
 			}
 		})
+	}
+}
+
+// TestCleanUpWithoutAnAgent: a dry run names the operations and carries out none; the clean-up
+// carries them out with the NAT addresses of the data directory, and the next one has nothing to do.
+func TestCleanUpWithoutAnAgent(t *testing.T) {
+	v := simulator.New(simulator.Options{})
+	socket := filepath.Join(shortDir(t), "vpp")
+	succeed(t, v.Listen(socket))
+	defer v.Close()
+	index, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
+	succeed(t, err)
+	_, err = v.AddInterface("uplink1", nil, true)
+	succeed(t, err)
+	leave(t, socket, index, true)
+	cfg := config.Defaults()
+	cfg.VPP.APISocket, cfg.DataDir, cfg.Renderer = socket, t.TempDir(), config.RendererCNAT
+	kept := outside.New(outside.Config{Dir: filepath.Join(cfg.DataDir, "external")})
+	succeed(t, kept.Save(t.Context(), "ops", []byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration", "natAddresses": ["203.0.113.5"]}`)))
+
+	before := v.State()
+	wanted, err := CleanUp(t.Context(), cfg, true, slog.New(slog.DiscardHandler))
+	succeed(t, err)
+	if v.State() != before || len(wanted) < 5 || !slices.ContainsFunc(wanted, func(op string) bool { return strings.Contains(op, "203.0.113.9:80/TCP") }) {
+		t.Errorf("dry run: %q, VPP:\n%s", wanted, v.State())
+	}
+	done, err := CleanUp(t.Context(), cfg, false, slog.New(slog.DiscardHandler))
+	succeed(t, err)
+	if !slices.Equal(done, wanted) {
+		t.Errorf("carried out %q, announced %q", done, wanted)
+	}
+	if state := v.State(); strings.Contains(state, "troupe/") || strings.Contains(state, "203.0.113.5") || !strings.Contains(state, "203.0.113.6") {
+		t.Errorf("after it:\n%s", state)
+	}
+	again, err := CleanUp(t.Context(), cfg, true, slog.New(slog.DiscardHandler))
+	if succeed(t, err); len(again) > 0 {
+		t.Errorf("left: %q", again)
 	}
 }
 

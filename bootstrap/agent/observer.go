@@ -19,6 +19,7 @@ var _ relay.Observer = sourceObserver{}
 func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
 	a.noteNode(in.GetSelf())
 	a.hostRoutes.changed(in.GetServiceCidrs())
+	a.podNetworks.changed(in)
 	if a.cni != nil {
 		a.cni.changed(in)
 	}

@@ -24,7 +24,7 @@ func (a *Agent) kubeSource() (kube.Source, *apiserver.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := informers.NewClient(informers.ClientConfig{
+	client, err := a.connectKubernetes(informers.ClientConfig{
 		Kubeconfig: a.cfg.Kubernetes.Kubeconfig, Servers: a.cfg.Kubernetes.APIServer, ServiceCIDRs: serving.ServiceCIDRs,
 		QPS: float32(a.cfg.Kubernetes.QPS), Burst: a.cfg.Kubernetes.Burst,
 	})

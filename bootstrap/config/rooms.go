@@ -30,7 +30,9 @@ func (s Services) Serving() (service.Config, error) {
 		return service.Config{}, fmt.Errorf("services.nodePortAddresses: %w", err)
 	}
 	cfg := service.Config{NodePortAddresses: addresses, MasqueradeAll: s.MasqueradeAll, Limits: s.Limits.serving()}
-	if cfg.ClusterCIDRs, err = prefixes("services.clusterCIDRs", s.ClusterCIDRs); err != nil {
+	if slices.Equal(s.ClusterCIDRs, []string{ClusterCIDRsAuto}) {
+		cfg.NodesPodNetworks = true
+	} else if cfg.ClusterCIDRs, err = prefixes("services.clusterCIDRs", s.ClusterCIDRs); err != nil {
 		return service.Config{}, err
 	}
 	if cfg.ServiceCIDRs, err = prefixes("services.serviceCIDRs", s.ServiceCIDRs); err != nil {
@@ -47,6 +49,9 @@ func (s Services) Serving() (service.Config, error) {
 	}
 	return cfg, nil
 }
+
+// ClusterCIDRsAuto is the word for the pod networks of the Nodes.
+const ClusterCIDRsAuto = "auto"
 
 // ExternalIPsAuto is the word for this rule: external IPs are served if Kubernetes serves them in
 // the version of the API server.

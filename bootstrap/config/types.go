@@ -73,6 +73,9 @@ type Kubernetes struct {
 	// Age of the served state above which the node is not ready (/readyz) while the API server, or
 	// the directory, cannot be read. Until then /readyz?verbose shows the age. 0: no limit.
 	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
+	// Key of a taint that the agent removes from its Node once it is ready for the first time: see
+	// docs/operations.md. It needs the rights get and patch of nodes. Empty: none.
+	StartupTaint string `json:"startupTaint" flag:"startup-taint"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
 	// Number of requests that may exceed qps in a burst.
@@ -86,8 +89,8 @@ type OneOrMore []string
 type Services struct {
 	// Networks of all pods of the cluster. A client address inside them belongs to a pod. Without
 	// them the agent never masquerades ClusterIP traffic, and externalTrafficPolicy Local applies
-	// to pods as well.
-	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
+	// to pods as well. "auto" alone: spec.podCIDRs of all Nodes.
+	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"podnetwork"`
 	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no
 	// service, instead of routing them. Empty: the networks of the ServiceCIDR objects, if the API
 	// server has them.

@@ -112,6 +112,8 @@ func (v *validator) field(f field) {
 		v.number(f, int(value.Int()))
 	case f.tag.Get("check") == "nodeport":
 		v.networks(f.path, value.Interface().([]string), "all", "primary")
+	case f.tag.Get("check") == "podnetwork":
+		v.networks(f.path, value.Interface().([]string), ClusterCIDRsAuto)
 	case f.tag.Get("check") == "externalip":
 		v.networks(f.path, value.Interface().([]string), ExternalIPsAuto)
 	case f.typ.Kind() == reflect.Slice:

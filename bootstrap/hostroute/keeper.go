@@ -144,7 +144,7 @@ func (k *Keeper) Status() Status {
 	return k.status
 }
 
-// Remove removes the routes of the agent.
+// Remove removes the routes of the agent, also without Run.
 func (k *Keeper) Remove(context.Context) error {
 	have, err := k.kernel.Routes()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -19,13 +21,15 @@ func main() {
 	}
 }
 
-// run parses the arguments, builds and prints the digest of the archive.
-func run(ctx context.Context, arguments []string, out, usage io.Writer) error {
+// run parses the arguments, builds and prints the digest of the archive. Progress and usage go to
+// said.
+func run(ctx context.Context, arguments []string, out, said io.Writer) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
-	flags.SetOutput(usage)
+	flags.SetOutput(said)
 	file := flags.String("o", "troupe.tar", "write the archive to `FILE`")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "build for these platforms")
-	name := flags.String("name", DefaultName, "name of the image")
+	name := flags.String("name", "", "`NAME` of the image in the archive (default: that of -push, or "+DefaultName+")")
+	registry := flags.String("push", "", "push it to `REGISTRY/NAME:TAG` with skopeo, which must be installed")
 	source := flags.String("source", ".", "root `DIR` of the repository")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -33,10 +37,18 @@ func run(ctx context.Context, arguments []string, out, usage io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	sum, err := build(ctx, settings{source: *source, file: *file, name: *name, platforms: strings.Split(*platforms, ",")})
+	*name = cmp.Or(*name, *registry, DefaultName)
+	sum, err := build(ctx, settings{
+		source: *source, file: *file, name: *name, platforms: strings.Split(*platforms, ","), progress: progress{to: said, every: 10 * time.Second},
+	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s  %s  %s\n", sum, *name, *file)
+	if *registry != "" {
+		if err := push(ctx, *file, *registry, said); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%s  %s  %s  %s\n", sum, *name, *file, sbomFile(*file))
 	return nil
 }

@@ -14,6 +14,8 @@ type Config struct {
 	// this node. A family without an entry has no detector, so no client of that family is
 	// recognised as a pod, and ClusterIP traffic of that family is not masqueraded.
 	ClusterCIDRs []netip.Prefix
+	// NodesPodNetworks takes the pod networks of the nodes (spec.podCIDRs) instead of ClusterCIDRs.
+	NodesPodNetworks bool
 	// ServiceCIDRs are the ranges from which Kubernetes allocates cluster IPs. Table drops packets
 	// to an address in these ranges that no service has. Resolve does not use them.
 	ServiceCIDRs []netip.Prefix

@@ -28,7 +28,7 @@ func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) fron
 		clusterIP:    clusterIP,
 		external:     ofFamily(r.external, family),
 		loadBalancer: ofFamily(r.loadBalancer, family),
-		detector:     hasFamily(r.cfg.ClusterCIDRs, family),
+		detector:     r.cfg.detects(r.node, family),
 	}
 	// Choosing node addresses walks all of them; most services have no node port.
 	if slices.ContainsFunc(r.ports, hasNodePort) {

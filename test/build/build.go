@@ -159,7 +159,12 @@ func Trimmed(ctx context.Context, dir string) (string, error) {
 // Image builds the image of the agent under a name, for this platform, into an OCI archive, as the
 // README does.
 func Image(ctx context.Context, archive, name string) error {
-	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/image", "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)
+	return ImageOf(ctx, root(), archive, name)
+}
+
+// ImageOf is Image of other sources.
+func ImageOf(ctx context.Context, source, archive, name string) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/image", "-source", source, "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)
 	cmd.Dir = root()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build image %s: %w\n%s", name, err, out)

@@ -17,6 +17,9 @@ import (
 // ServiceCIDR is the range of the cluster IPs.
 const ServiceCIDR = "10.96.0.0/12"
 
+// ClusterIP is the address of the service default/kubernetes.
+const ClusterIP = "10.96.0.1"
+
 // admin is the token of the test, of a loopback server that lives as long as the test.
 const admin = "admin-of-the-test"
 

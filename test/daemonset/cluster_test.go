@@ -36,6 +36,18 @@ type cluster struct {
 // stage starts the cluster and waits until the agent is ready on both nodes.
 func stage(t *testing.T) *cluster {
 	t.Helper()
+	c := bare(t, image)
+	for _, n := range c.nodes {
+		n.Ctr("images", "tag", image, nextImage)
+	}
+	c.apply("base", "https://"+c.Address())
+	c.rolledOut()
+	return c
+}
+
+// bare starts the cluster without the agent, of which the nodes have an image of this name.
+func bare(t *testing.T, image string) *cluster {
+	t.Helper()
 	bin, err := build.ControlPlane(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
@@ -52,12 +64,9 @@ func stage(t *testing.T) *cluster {
 	c.nodes = node.Start(t, c.Plane, archive)
 	t.Cleanup(c.logs)
 	for _, n := range c.nodes {
-		n.Ctr("images", "tag", image, nextImage)
 		n.Do("mkdir", "-p", "/run/vpp")
 		c.vpp = append(c.vpp, simulated(t, n, program))
 	}
-	c.apply("base", "https://"+c.Address())
-	c.rolledOut()
 	return c
 }
 

@@ -90,7 +90,7 @@ type rule struct {
 
 func rules(t *testing.T) map[string]rule {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "monitoring", "rules.yaml"))
+	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "components", "monitoring", "rules.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +166,11 @@ func TestAlerts(t *testing.T) {
 			series{`up{job="troupe-system/troupe-agent",` + n1 + `}`: {0}},
 			`{job="troupe-system/troupe-agent", node="n1"}`,
 		},
+		"TroupeAgentsAbsent": {
+			series{`up{job="troupe-system/troupe-agent",` + n1 + `}`: {0}},
+			series{`up{job="other",` + n1 + `}`: {1}},
+			`{job="troupe-system/troupe-agent"}`,
+		},
 		"TroupePartNotReady": {
 			series{`troupe_ready{part="nat44",` + n1 + `}`: {1}},
 			series{`troupe_ready{part="nat44",` + n1 + `}`: {0}, `troupe_ready{part="link",` + n1 + `}`: {1}},
@@ -239,6 +244,9 @@ func TestAlerts(t *testing.T) {
 			if r.Annotations["summary"] == "" || r.Labels["severity"] == "" {
 				t.Error("no summary or no severity")
 			}
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/operations.md#alerts") {
+				t.Errorf("runbook %q", r.Annotations["runbook_url"])
+			}
 		})
 	}
 	if len(all) != len(cases) {
@@ -260,7 +268,7 @@ func TestMetricsExist(t *testing.T) {
 			t.Errorf("docs/operations.md does not say what to do about %s", name)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "monitoring", "dashboard.json"))
+	text, err := os.ReadFile(filepath.Join(build.Root(), "deploy", "kubernetes", "components", "monitoring", "dashboard.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,37 +8,42 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/test/build"
+	"github.com/troupe-vpp/troupe/test/helm"
 	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
-// template renders the chart as helm template does.
+// release is how the chart is rendered: helm install -n networking.
+var release = chartutil.ReleaseOptions{Name: helm.Release, Namespace: "networking", IsInstall: true}
+
+// rendered renders the chart as helm template does, by name of the template.
+func rendered(t *testing.T, values string) (map[string]string, error) {
+	t.Helper()
+	chart := helm.Chart(t)
+	all, err := chartutil.ToRenderValues(chart, helm.Values(t, values), release, nil)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(chart, all)
+}
+
+// template returns the objects of the chart.
 func template(t *testing.T, values string) []*unstructured.Unstructured {
 	t.Helper()
-	chart, err := loader.Load(filepath.Join(build.Root(), "deploy", "helm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	given, err := chartutil.ReadValues([]byte(values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "troupe", Namespace: "default", IsInstall: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := engine.Render(chart, all)
+	files, err := rendered(t, values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var objects []*unstructured.Unstructured
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !strings.HasSuffix(name, ".yaml") {
+			continue
+		}
 		for _, document := range strings.Split("\n"+files[name], "\n---\n") {
 			if strings.TrimSpace(document) != "" {
 				objects = append(objects, object(t, document))
@@ -60,6 +65,8 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]s
 				t.Fatal(err)
 			}
 			set = o.GetName()
+			o.SetAnnotations(nil)
+			o.SetLabels(nil)
 			o.SetName("troupe-agent-HASH")
 			o.Object["data"] = config
 		}
@@ -85,20 +92,95 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]s
 	return named
 }
 
-// TestChart: without values the chart is the base; with values it differs in what they say.
+// TestChart: without values the chart is the base in another namespace, and does not have the
+// namespace itself; with values it differs in what they say.
 func TestChart(t *testing.T) {
 	base := comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "base")))
-	if diff := cmp.Diff(base, comparable(t, template(t, ""))); diff != "" || len(base) < 8 {
+	delete(base, "Namespace troupe-system")
+	for name, text := range base {
+		base[name] = strings.ReplaceAll(text, "namespace: troupe-system", "namespace: networking")
+	}
+	tag := "image: {tag: latest}"
+	if diff := cmp.Diff(base, comparable(t, template(t, tag))); diff != "" || len(base) < 8 {
 		t.Errorf("%d objects in the base; the chart differs (-base +chart):\n%s", len(base), diff)
 	}
-	objects := template(t, `{image: {repository: registry.example.com/troupe, tag: v1}, args: [--enable-chaos], resources: {limits: {memory: 1Gi}},
+	objects := template(t, `{image: {repository: registry.example.com/troupe, tag: v1, pullPolicy: Always}, imagePullSecrets: [{name: registry}], args: [--enable-chaos],
+		resources: {limits: {memory: 1Gi}}, env: [{name: GOGC, value: "50"}], nodeSelector: {troupe.dev/vpp: null, pool: vpp},
+		tolerations: [{key: vpp, operator: Exists}], updateStrategy: {type: OnDelete}, hostRoute: {interface: vpp-host, gateway: 172.30.0.1}, monitoring: {enabled: true},
 		config: {kubernetes: {apiServer: "https://192.0.2.1:6443"}, services: {serviceCIDRs: [10.96.0.0/12]}}}`)
 	set, config := agentOf(t, objects)
-	agent := set.Spec.Template.Spec.Containers[0]
-	if agent.Image != "registry.example.com/troupe:v1" || agent.Args[len(agent.Args)-1] != "--enable-chaos" || agent.Resources.Limits.Memory().String() != "1Gi" {
-		t.Errorf("image %s, args %v, resources %v", agent.Image, agent.Args, agent.Resources)
+	agent, pod := set.Spec.Template.Spec.Containers[0], set.Spec.Template.Spec
+	if agent.Image != "registry.example.com/troupe:v1" || agent.ImagePullPolicy != "Always" || agent.Resources.Limits.Memory().String() != "1Gi" {
+		t.Errorf("image %s, %s, resources %v", agent.Image, agent.ImagePullPolicy, agent.Resources)
 	}
-	if !strings.Contains(config, "apiServer: https://192.0.2.1:6443") || !strings.Contains(config, "- 10.96.0.0/12") || !strings.Contains(config, "type: kubernetes") {
-		t.Errorf("configuration:\n%s", config)
+	if args := strings.Join(agent.Args, " "); !strings.HasSuffix(args, "--enable-chaos --metrics-bind-address=0.0.0.0:10249") {
+		t.Errorf("args %s", args)
 	}
+	if len(agent.Env) != 3 || agent.Env[2].Name != "GOGC" || len(agent.Ports) != 1 || string(agent.SecurityContext.Capabilities.Add[0]) != "NET_ADMIN" {
+		t.Errorf("env %v, ports %v, capabilities %v", agent.Env, agent.Ports, agent.SecurityContext.Capabilities)
+	}
+	if diff := cmp.Diff(map[string]string{"kubernetes.io/os": "linux", "pool": "vpp"}, pod.NodeSelector); diff != "" ||
+		len(pod.Tolerations) != 1 || pod.Tolerations[0].Key != "vpp" || pod.ImagePullSecrets[0].Name != "registry" || set.Spec.UpdateStrategy.Type != "OnDelete" {
+		t.Errorf("pod: %+v, strategy %v, selector (-want +got):\n%s", pod, set.Spec.UpdateStrategy, diff)
+	}
+	for _, want := range []string{"apiServer: https://192.0.2.1:6443", "- 10.96.0.0/12", "type: kubernetes", "interface: vpp-host"} {
+		if !strings.Contains(config, want) {
+			t.Errorf("the configuration has no %q:\n%s", want, config)
+		}
+	}
+}
+
+// TestChartParts: monitoring and the connector of the chart are those of the manifests, with the
+// values.
+func TestChartParts(t *testing.T) {
+	objects := comparable(t, template(t, `{monitoring: {enabled: true, labels: {release: prometheus}}, image: {tag: latest},
+		connector: {enabled: true, namespace: outside, args: ["--source=consul=http://192.0.2.9:8500"]}}`))
+	for _, name := range []string{"PodMonitor troupe-agent", "PrometheusRule troupe"} {
+		if text := objects[name]; !strings.Contains(text, "release: prometheus") || strings.Contains(text, "troupe-system") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	if text := objects["ConfigMap troupe-dashboard"]; !strings.Contains(text, "grafana_dashboard") || !strings.Contains(text, "networking/troupe-agent") {
+		t.Errorf("dashboard: %.300s", text)
+	}
+	for name, want := range comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "connector"))) {
+		got := objects[name]
+		if name == "Deployment troupe-connector" {
+			if !strings.Contains(got, "- --source=consul=http://192.0.2.9:8500") {
+				t.Errorf("%s has not the flag:\n%s", name, got)
+			}
+			got = strings.Replace(got, "        - --source=consul=http://192.0.2.9:8500\n", "", 1)
+		}
+		if name == "ConfigMap troupe-catalog" {
+			continue // that of the values
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-manifest +chart):\n%s", name, diff)
+		}
+	}
+}
+
+// TestChartRefuses: the schema names what is wrong with the values before anything is installed.
+func TestChartRefuses(t *testing.T) {
+	for values, want := range map[string]string{
+		`{imgae: {}}`: "imgae",
+		`{config: {services: {clusterCIDR: [10.1.0.0/16]}}}`: "clusterCIDR",
+		`{config: {kubernetes: {stalenessLimit: 60}}}`:       "stalenessLimit",
+		`{config: {renderer: iptables}}`:                     "renderer",
+		`{config: {vpp: {requestWindow: 0}}}`:                "requestWindow",
+		`{updateStrategy: {type: Recreate}}`:                 "updateStrategy",
+		`{hostRoute: {interface: vpp-host}}`:                 "gateway",
+		`{args: [enable-chaos]}`:                             "args",
+	} {
+		if _, err := rendered(t, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", values, err)
+		} else {
+			t.Logf("%s: %v", values, err)
+		}
+	}
+	notes, err := rendered(t, "")
+	if err != nil || !strings.Contains(notes["troupe/templates/NOTES.txt"], "kubectl label node NODE troupe.dev/vpp=") {
+		t.Errorf("notes: %v\n%s", err, notes["troupe/templates/NOTES.txt"])
+	}
+	t.Logf("%s", notes["troupe/templates/NOTES.txt"])
 }

@@ -16,16 +16,33 @@ import (
 	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
-// directories of the agent: the base and its overlays.
-var directories = []string{"base", "overlays/chaos", "overlays/etcd", "overlays/files", "overlays/host-route", "overlays/monitoring"}
+// directories of the agent: the base, its overlays, and a kustomization of several components.
+var directories = []string{
+	"base", "overlays/chaos", "overlays/cleanup", "overlays/etcd", "overlays/files", "overlays/host-route", "overlays/monitoring",
+	"overlays/startup-taint", combined,
+}
+
+// combined has all components that do not exclude each other.
+const (
+	combined              = "combined"
+	combinedKustomization = `resources: [../base]
+components: [../components/chaos, ../components/etcd, ../components/host-route, ../components/monitoring, ../components/startup-taint]
+`
+)
 
 // copied returns a copy of deploy/kubernetes, in which an administrator has edited agent.yaml and
 // made the certificates of etcd.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := manifests.Copy(t, "https://192.0.2.1:6443", "10.96.0.0/12")
-	tls := filepath.Join(dir, "overlays", "etcd", "tls")
+	tls := filepath.Join(dir, "components", "etcd", "tls")
 	if err := os.Mkdir(tls, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, combined), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, combined, "kustomization.yaml"), []byte(combinedKustomization), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	certificate, key := pair(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/build"
 )
 
-// Copy returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API server, the
-// CIDR of pods that all clusters of the tests have, and one of services.
+// Copy returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API server and the
+// CIDR of services.
 func Copy(t testing.TB, apiServer, serviceCIDR string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,6 @@ func Copy(t testing.TB, apiServer, serviceCIDR string) string {
 	}
 	for _, edit := range [][2]string{
 		{`apiServer: ""`, `apiServer: "` + apiServer + `"`},
-		{"clusterCIDRs: []", "clusterCIDRs: [10.1.0.0/16]"},
 		{"serviceCIDRs: []", "serviceCIDRs: [" + serviceCIDR + "]"},
 	} {
 		if !bytes.Contains(text, []byte(edit[0])) {

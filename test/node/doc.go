@@ -11,5 +11,5 @@
 // The program of a test calls Init first: with it the first process of a node is made. A process of
 // a node ends with that first process, which ends with the test, also with one that was killed;
 // cgroups that such a test has left are removed by the next one. Missing says what the machine
-// lacks; needed are root, runc and cgroups of version 1.
+// lacks; needed are root, runc, nsenter, ip and cgroups of version 1 or 2.
 package node

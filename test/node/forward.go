@@ -10,20 +10,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
 // requestTimeout is that of a request to a process of a node.
 const requestTimeout = 10 * time.Second
 
-// forward makes an address of the machine's loopback reachable as the same address of the node's
-// loopback, until the test ends.
-func (n *Node) forward(address string) {
+// forward makes an address of the machine's loopback reachable at an address of the node, until the
+// test ends or stop is called.
+func (n *Node) forward(at, address string) (stop func()) {
 	n.t.Helper()
-	listener, err := n.Listen(address)
+	listener, err := n.Listen(at)
 	if err != nil {
-		n.t.Fatalf("listen on %s of %s: %v", address, n.Name, err)
+		n.t.Fatalf("listen on %s of %s: %v", at, n.Name, err)
 	}
-	n.t.Cleanup(func() { _ = listener.Close() })
+	stop = func() { _ = listener.Close() }
+	n.t.Cleanup(stop)
 	go func() {
 		for {
 			in, err := listener.Accept()
@@ -40,6 +43,15 @@ func (n *Node) forward(address string) {
 			}()
 		}
 	}()
+	return stop
+}
+
+// ServeClusterIP makes the API server reachable at its ClusterIP on the node, as kube-proxy does,
+// until the test ends or stop is called.
+func (n *Node) ServeClusterIP() (stop func()) {
+	n.t.Helper()
+	n.Do("ip", "address", "replace", controlplane.ClusterIP+"/32", "dev", "lo")
+	return n.forward(controlplane.ClusterIP+":443", n.plane.Address())
 }
 
 // relay joins two connections until one ends.

@@ -42,7 +42,7 @@ func (n *Node) StartKubelet() {
 	n.Do("mkdir", "-p", "/var/lib/kubelet")
 	n.Write("/var/lib/kubelet/config.yaml", fmt.Sprintf(kubeletConfig, n.group, socket, n.plane.Certificate()))
 	n.kubelet = n.Spawn(filepath.Join(n.kubeletDir, "kubelet"), "--config=/var/lib/kubelet/config.yaml", "--kubeconfig="+kubeconfig,
-		"--hostname-override="+n.Name, "--node-ip="+n.Address.String(), "--root-dir=/var/lib/kubelet", "--cert-dir=/var/lib/kubelet/pki", "-v=1")
+		"--hostname-override="+n.Name, "--node-labels=troupe.dev/vpp=", "--node-ip="+n.Address.String(), "--root-dir=/var/lib/kubelet", "--cert-dir=/var/lib/kubelet/pki", "-v=1")
 	controlplane.Eventually(n.t, "kubelet of "+n.Name+" healthy", func() string {
 		if n.kubelet.Ended() {
 			n.t.Fatalf("kubelet of %s has ended:\n%s", n.Name, n.kubelet.Tail())

@@ -47,10 +47,7 @@ func Missing() string {
 			return "a node needs " + command
 		}
 	}
-	if _, err := os.Stat(filepath.Join(hierarchies, "memory", "cgroup.procs")); err != nil {
-		return "a node needs cgroups of version 1: " + err.Error()
-	}
-	return ""
+	return missingCgroups(hierarchies)
 }
 
 // Start starts two nodes with the images of the archives, and waits until both are Ready. They end
@@ -93,7 +90,7 @@ func start(t testing.TB, plane *controlplane.Plane, bare bool, images []string) 
 	link(nodes[0], nodes[1])
 	serveEgress(t, plane.EgressSocket(), nodes)
 	for _, n := range nodes {
-		n.forward(plane.Address())
+		n.forward(plane.Address(), plane.Address())
 		n.StartContainerd()
 		for _, image := range images {
 			n.Ctr("images", "import", image)
@@ -139,7 +136,7 @@ func (n *Node) begin() {
 			n.t.Errorf("remove files of %s: %v", n.Name, err)
 		}
 	})
-	if err := makeCgroup(n.group); err != nil {
+	if err := makeCgroup(hierarchies, n.group); err != nil {
 		n.t.Fatal(err)
 	}
 	self, err := os.Executable()

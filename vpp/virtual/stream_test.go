@@ -89,7 +89,14 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := 0
-			s := enabled(t, func(RowChange) { told++ })
+			s := enabled(t, func(c RowChange) {
+				if c.Refused != (name == "refused" && c.At.Port() == 80) {
+					t.Errorf("told of %+v", c)
+				}
+				if !c.Refused {
+					told++
+				}
+			})
 			c.fault(s)
 			results, _ := s.Do(t.Context(), []api.Message{add(80), add(81)})
 			for i, want := range c.want {

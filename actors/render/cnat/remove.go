@@ -4,25 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // Remove satisfies render.Remover. Where others have translations, what they need besides stays. A
 // VPP without CNAT has nothing.
-func (*adapter) Remove(ctx context.Context, vpp link.Caller, _ []netip.Addr) (operations int, err error) {
+func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {
-		return 0, fmt.Errorf("clean up CNAT: %w", err)
+		return fmt.Errorf("clean up CNAT: %w", err)
 	}
 	state, err := cnat.Read(ctx, vpp, false, indexes, nil)
 	if errors.Is(err, link.ErrUnsupported) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("clean up CNAT: %w", err)
+		return fmt.Errorf("clean up CNAT: %w", err)
 	}
 	want := &cnat.Want{SNAT: cnat.NoSNAT(), IPv4: true, Interfaces: map[uint32]*cnat.Tables{}}
 	for index := range state.Attached {
@@ -35,8 +35,10 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, _ []netip.Addr) (op
 		}
 	}
 	ops := cnat.Diff(state, want, true)
-	for _, result := range cnat.Apply(ctx, vpp, ops) {
-		err = errors.Join(err, result.Err)
-	}
-	return len(ops), err
+	return render.CarryOut(r, ops, func() (err error) {
+		for _, result := range cnat.Apply(ctx, vpp, ops) {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
 }

@@ -6,29 +6,30 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Remove satisfies render.Remover: access lists go after the rows that they protect.
-func (*adapter) Remove(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
-	removed, err := removeRows(ctx, vpp, pool)
-	operations, failed := removeLists(ctx, vpp)
-	return removed + operations, errors.Join(err, failed)
+func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
+	return errors.Join(removeRows(ctx, vpp, r), removeLists(ctx, vpp, r))
 }
 
-// removeRows removes the agent's configuration from NAT44; pool are the NAT addresses that it owns.
-func removeRows(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
+// removeRows removes the agent's configuration from NAT44.
+func removeRows(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	state, err := nat44.Read(ctx, vpp)
 	if err != nil || !state.Enabled {
-		return 0, err
+		return err
 	}
-	ops := nat44.Diff(state, nothing(state, pool), true)
-	for _, result := range nat44.Apply(ctx, vpp, ops) {
-		err = errors.Join(err, result.Err)
-	}
-	return len(ops), err
+	ops := nat44.Diff(state, nothing(state, r.Pool), true)
+	return render.CarryOut(r, ops, func() (err error) {
+		for _, result := range nat44.Apply(ctx, vpp, ops) {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
 }
 
 // nothing is the desired state after clean-up. Rows of others stay, and so do forwarding and
@@ -50,17 +51,19 @@ func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
 
 // removeLists detaches the agent's access lists from the interfaces, which keep those of others,
 // and deletes them.
-func removeLists(ctx context.Context, vpp link.Caller) (operations int, err error) {
+func removeLists(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	state, err := acl.Read(ctx, vpp)
 	if errors.Is(err, link.ErrUnsupported) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	ops := acl.Diff(state, &acl.Want{}, true)
-	for _, result := range acl.Apply(ctx, vpp, ops) {
-		err = errors.Join(err, result.Err)
-	}
-	return len(ops), err
+	return render.CarryOut(r, ops, func() (err error) {
+		for _, result := range acl.Apply(ctx, vpp, ops) {
+			err = errors.Join(err, result.Err)
+		}
+		return err
+	})
 }

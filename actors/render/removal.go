@@ -1,0 +1,37 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Remover is an adapter that removes the agent's objects from VPP when the agent has ended, whatever
+// it knows of them. It blocks.
+type Remover interface {
+	Remove(ctx context.Context, vpp link.Caller, r *Removal) error
+}
+
+// Removal is one removal of everything that the agent has put into VPP. It belongs to the goroutine
+// that runs it.
+type Removal struct {
+	// DryRun only reads VPP.
+	DryRun bool
+	// Pool are the NAT addresses of external configuration.
+	Pool []netip.Addr
+	// Said are the operations, in their order.
+	Said []string
+}
+
+// CarryOut records operations and applies them, unless the removal is a dry run.
+func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {
+	for _, op := range ops {
+		r.Said = append(r.Said, op.String())
+	}
+	if r.DryRun || len(ops) == 0 {
+		return nil
+	}
+	return apply()
+}
