@@ -19,6 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
 // Services satisfies api.Reader.
@@ -205,7 +206,46 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 			state = api.ServicePending
 		}
 	}
+	if state != api.ServiceInSync {
+		return state
+	}
+	switch lacking, particular := unserved(s); {
+	case lacking > 0 && lacking == len(s.GetView().GetFrontends()):
+		return api.ServiceNotServed
+	case particular:
+		return api.ServicePartly
+	}
 	return state
+}
+
+// unserved counts the frontends of a service that no renderer serves. particular is true if one of
+// them is missing for another reason than its address family, which is a setting of the agent.
+func unserved(s *messages.ServiceStatus) (lacking int, particular bool) {
+	var texts []string
+	for _, r := range s.GetRenders() {
+		for _, e := range r.GetUnrendered() {
+			if e.GetSource() != acl.Renderer {
+				texts = append(texts, " "+e.GetMessage()+" ")
+				particular = particular || e.GetGeneral() == ""
+			}
+		}
+		for _, a := range r.GetApproximations() {
+			if a.GetRendered() == acl.NoRow {
+				texts = append(texts, " "+a.GetFrontend()+" ")
+				particular = true
+			}
+		}
+	}
+	if len(texts) == 0 {
+		return 0, false
+	}
+	for _, f := range s.GetView().GetFrontends() {
+		name := " " + service.FrontendText(f) + " "
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, name) }) {
+			lacking++
+		}
+	}
+	return lacking, particular
 }
 
 // endpoints counts the distinct endpoints of a view.
