@@ -48,6 +48,7 @@ func commands(io streams) []*cobra.Command {
 		newExternalCommand(io),
 		newConnectorCommand(io),
 		newVersionCommand(io),
+		newStatusCommand(io),
 	}
 	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)
 }
