@@ -49,6 +49,8 @@ func commands(io streams) []*cobra.Command {
 		newConnectorCommand(io),
 		newVersionCommand(io),
 		newStatusCommand(io),
+		newSysdumpCommand(io),
+		newLookCommand(io),
 	}
 	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)
 }
