@@ -45,6 +45,26 @@ func newAPIServer(t *testing.T) *apiServer {
 		r.URL.Path = "/" + r.PathValue("path")
 		s.proxies[name].ServeHTTP(w, r)
 	})
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"gitVersion":"v1.33.1"}`)) })
+	for path, kind := range map[string]string{
+		"/api/v1/services": "v1 ServiceList", "/api/v1/pods": "v1 PodList", "/apis/networking.k8s.io/v1/servicecidrs": "networking.k8s.io/v1 ServiceCIDRList",
+	} {
+		version, name, _ := strings.Cut(kind, " ")
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"items":[]}`, name, version)
+		})
+	}
+	mux.HandleFunc("GET /api/v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[` +
+			`{"metadata":{"name":"n1"},"spec":{"podCIDRs":["10.1.1.0/24"]}},{"metadata":{"name":"n2"},"spec":{"podCIDRs":["10.9.2.0/24"]}}]}`))
+	})
+	mux.HandleFunc("GET /apis/discovery.k8s.io/v1/endpointslices", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"endpointslices is forbidden"}`))
+	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	s.kubeconfig = write(t, t.TempDir(), "kubeconfig", fmt.Sprintf(`apiVersion: v1

@@ -49,6 +49,7 @@ func commands(io streams) []*cobra.Command {
 		newConnectorCommand(io),
 		newVersionCommand(io),
 		newStatusCommand(io),
+		newCheckCommand(io),
 		newSysdumpCommand(io),
 		newLookCommand(io),
 	}
