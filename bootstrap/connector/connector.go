@@ -13,6 +13,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -49,6 +52,8 @@ type Connector struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	started time.Time
+	// try creates a Service without effect; nil = nothing is written to an API server.
+	try func(ctx context.Context) error
 }
 
 // Start starts a connector. With write false it never leads, so that it only says what it would
@@ -111,6 +116,13 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	identity, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("get host name: %w", err)
+	}
+	c.try = func(ctx context.Context) error {
+		probe := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "troupe-dry-run-"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		}
+		_, err := client.Namespace(c.config.Namespace).Services.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
 	}
 	elector := leader.New(client.Namespace(c.config.Namespace).Leases, leaseName, identity+"_"+rand.Text()[:8], c.log)
 	deps.Lead = elector.Run
@@ -203,6 +215,18 @@ func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// MissingNamespace returns an error if the sync namespace does not exist, which the lists of its
+// objects do not say: it asks the API server to create a Service there without effect.
+func (c *Connector) MissingNamespace(ctx context.Context) error {
+	if c.try == nil {
+		return nil
+	}
+	if err := c.try(ctx); apierrors.IsNotFound(err) {
+		return fmt.Errorf("--sync-namespace %s: the namespace does not exist: %w", c.config.Namespace, err)
+	}
+	return nil // other refusals are said when something is written
 }
 
 // Close ends everything. What was written stays.
