@@ -50,6 +50,7 @@ func commands(io streams) []*cobra.Command {
 		newVersionCommand(io),
 		newStatusCommand(io),
 		newCheckCommand(io),
+		newCaptureCommand(io),
 		newSysdumpCommand(io),
 		newLookCommand(io),
 	}
