@@ -155,5 +155,5 @@ func captureTable(c *columns, r *captureResult) {
 		c.section(fmt.Sprintf("VPP: %s, as %s -> %s", p.Verdict, p.LeftSource, p.LeftDestination))
 		c.paragraph("Expected: " + cmp.Or(p.Expected, "nothing is known of answers") + "\n")
 	}
-	c.section(fmt.Sprintf("%d packets of %s among %d that VPP has traced", len(r.Packets), r.Service, r.Traced))
+	c.section(fmt.Sprintf("%d of the service %s among %d packets that VPP has traced", len(r.Packets), r.Service, r.Traced))
 }

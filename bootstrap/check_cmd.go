@@ -189,7 +189,7 @@ func (c *checks) connect(ctx context.Context, address string) {
 		err = conn.Close()
 	}
 	c.result("connection to "+address, "connected in "+time.Since(began).Round(time.Millisecond).String(), err,
-		"troupe explain --packet SOURCE:"+address+" says what VPP does with it")
+		"troupe explain --packet SOURCE "+address+"/TCP says what VPP does with it")
 }
 
 // agents checks the agents that run.

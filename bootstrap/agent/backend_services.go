@@ -219,29 +219,28 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 }
 
 // unserved counts the frontends of a service that no renderer serves. particular is true if one of
-// them is missing for another reason than its address family, which is a setting of the agent.
+// them is missing for another reason than its address family, which is a setting of the agent. It
+// is linear in what the renderers say, because a service may have thousands of frontends.
 func unserved(s *messages.ServiceStatus) (lacking int, particular bool) {
-	var texts []string
+	names := map[string]bool{}
 	for _, r := range s.GetRenders() {
 		for _, e := range r.GetUnrendered() {
-			if e.GetSource() != acl.Renderer {
-				texts = append(texts, " "+e.GetMessage()+" ")
-				particular = particular || e.GetGeneral() == ""
+			text, is := strings.CutPrefix(e.GetMessage(), "frontend ")
+			if name, _, cut := strings.Cut(text, " is "); is && cut && e.GetSource() != acl.Renderer {
+				names[name], particular = true, particular || e.GetGeneral() == ""
 			}
 		}
 		for _, a := range r.GetApproximations() {
 			if a.GetRendered() == acl.NoRow {
-				texts = append(texts, " "+a.GetFrontend()+" ")
-				particular = true
+				names[a.GetFrontend()], particular = true, true
 			}
 		}
 	}
-	if len(texts) == 0 {
+	if len(names) == 0 {
 		return 0, false
 	}
 	for _, f := range s.GetView().GetFrontends() {
-		name := " " + service.FrontendText(f) + " "
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, name) }) {
+		if names[service.FrontendText(f)] {
 			lacking++
 		}
 	}
