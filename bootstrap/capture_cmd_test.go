@@ -66,9 +66,9 @@ func TestCaptureOnARealVPP(t *testing.T) {
 func TestCaptureRefuses(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
 	for args, want := range map[string]string{
-		"capture shop/none":                                     "service shop/none: not found",
-		"capture none":                                          `"none" is not the name of a service: expected NAMESPACE/NAME`,
-		"capture shop/service-000 --scan 5000":                  "expected --scan from 1 to 1000, --packets from 1 on, and a --time",
+		"capture shop/none":                    "service shop/none: not found",
+		"capture none":                         `"none" is not the name of a service: expected NAMESPACE/NAME`,
+		"capture shop/service-000 --scan 5000": "expected --scan from 1 to 1000, --packets from 1 on, and a --time",
 		"capture shop/service-000 --vpp-api-socket /nonexistent": "capture at VPP /nonexistent: waiting for VPP: stat /nonexistent: no such file or directory",
 	} {
 		if r := lookAt(a, args); r.code == 0 || r.errs != "troupe: "+want+"\n" {

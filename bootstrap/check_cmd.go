@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
 // States of a line of `troupe check`.
@@ -214,15 +213,4 @@ func (c *checks) agents(ctx context.Context, f *fleet, io streams) {
 			c.add(checkOK, name, fmt.Sprintf("ready; %d services are in sync", s.Services["in-sync"]), "")
 		}
 	}
-}
-
-// resources are what the agent lists, with the objects' names in its RBAC rules.
-func (c *checks) resources(client *apiserver.Client) map[string]lister {
-	out := map[string]lister{
-		"services": client.Services, "endpointslices": client.EndpointSlices, "pods": client.Pods,
-	}
-	if len(c.cfg.Services.ServiceCIDRs) == 0 {
-		out["servicecidrs"] = client.ServiceCIDRs
-	}
-	return out
 }

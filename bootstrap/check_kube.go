@@ -4,25 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/kube/precheck"
 )
-
-// lister lists objects of one kind.
-type lister interface {
-	ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-}
 
 // kubernetes checks the API server, the rights there and the networks of the cluster.
 func (c *checks) kubernetes(ctx context.Context, kubeconfig string) {
@@ -38,17 +28,12 @@ func (c *checks) kubernetes(ctx context.Context, kubeconfig string) {
 	}
 	c.add(checkOK, "API server", "version "+v.GitVersion, "")
 	const rights = "deploy/kubernetes/base/rbac.yaml has the rights of the agent"
-	resources := c.resources(client)
-	for _, name := range slices.Sorted(maps.Keys(resources)) {
-		_, err := resources[name].ListWithContext(ctx, metav1.ListOptions{Limit: 1})
-		c.result("right to list "+name, "granted", err, rights)
+	granted, nodes := precheck.Rights(ctx, client, len(c.cfg.Services.ServiceCIDRs) == 0)
+	for _, r := range granted {
+		c.result("right to list "+r.Resource, "granted", r.Err, rights)
 	}
-	list, err := client.Nodes.ListWithContext(ctx, metav1.ListOptions{})
-	if !c.result("right to list nodes", "granted", err, rights) {
-		return
-	}
-	if nodes, ok := list.(*corev1.NodeList); ok {
-		c.networks(nodes.Items)
+	if nodes != nil {
+		c.networks(nodes)
 	}
 }
 
@@ -68,44 +53,19 @@ func (c *checks) client(kubeconfig string) (*apiserver.Client, error) {
 }
 
 // networks compares the networks of the configuration with the nodes.
-func (c *checks) networks(nodes []corev1.Node) {
+func (c *checks) networks(nodes []precheck.Node) {
 	name := c.cfg.NodeName
-	if name != "" {
-		found := slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == name })
-		if !found {
-			c.add(checkFailed, "node "+name, "the cluster has no such Node", "set nodeName to the name of the Node")
-		}
+	if name != "" && !slices.ContainsFunc(nodes, func(n precheck.Node) bool { return n.Name == name }) {
+		c.add(checkFailed, "node "+name, "the cluster has no such Node", "set nodeName to the name of the Node")
 	}
-	cluster, service := prefixes(c.cfg.Services.ClusterCIDRs), prefixes(c.cfg.Services.ServiceCIDRs)
-	if len(cluster) == 0 {
+	if len(c.cfg.Services.ClusterCIDRs) == 0 {
 		c.add(checkWarn, "pod networks", "services.clusterCIDRs is empty: clients in pods of other nodes count as outside of the cluster", "set services.clusterCIDRs")
 	}
-	var outside, without, overlap []string
-	for i := range nodes {
-		n := &nodes[i]
-		if len(n.Spec.PodCIDRs) == 0 {
-			without = append(without, n.Name)
-		}
-		for _, pods := range prefixes(n.Spec.PodCIDRs) {
-			inside := func(p netip.Prefix) bool { return p.Contains(pods.Addr()) && p.Bits() <= pods.Bits() }
-			sameFamily := slices.ContainsFunc(cluster, func(p netip.Prefix) bool { return p.Addr().Is4() == pods.Addr().Is4() })
-			if sameFamily && !slices.ContainsFunc(cluster, inside) {
-				outside = append(outside, n.Name+" "+pods.String())
-			}
-			if slices.ContainsFunc(service, pods.Overlaps) {
-				overlap = append(overlap, n.Name+" "+pods.String())
-			}
-		}
-	}
-	for _, p := range cluster {
-		if slices.ContainsFunc(service, p.Overlaps) {
-			overlap = append(overlap, "services.clusterCIDRs "+p.String())
-		}
-	}
-	c.many("pod networks are inside of services.clusterCIDRs", outside, "add them to services.clusterCIDRs")
-	c.many("pod networks and services.serviceCIDRs are apart", overlap, "correct services.clusterCIDRs and services.serviceCIDRs")
-	if len(without) > 0 && c.cfg.NAT44.LoopbackIP == "" {
-		c.add(checkWarn, "pod networks of the nodes", first(without), "without spec.podCIDRs set nat44.loopbackIP on each node")
+	found := precheck.Compare(nodes, c.cfg.Services.ClusterCIDRs, c.cfg.Services.ServiceCIDRs)
+	c.many("pod networks are inside of services.clusterCIDRs", found.Outside, "add them to services.clusterCIDRs")
+	c.many("pod networks and services.serviceCIDRs are apart", found.Overlap, "correct services.clusterCIDRs and services.serviceCIDRs")
+	if len(found.Without) > 0 && c.cfg.NAT44.LoopbackIP == "" {
+		c.add(checkWarn, "pod networks of the nodes", "none: "+first(found.Without), "without spec.podCIDRs set nat44.loopbackIP on each node")
 	}
 }
 
@@ -125,14 +85,4 @@ func first(all []string) string {
 		return strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-}
-
-// prefixes are the networks that can be read; the validation says which cannot.
-func prefixes(texts []string) (out []netip.Prefix) {
-	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -105,13 +105,13 @@ func newExternalDelete(io streams) *cobra.Command {
 		if err := l.client().Delete(cmd.Context(), "external/"+args[0], &result); err != nil {
 			return err
 		}
-		return l.out.print(io.out, result, func(c *columns) { 
+		return l.out.print(io.out, result, func(c *columns) {
 			if len(before.Layers) == 0 {
 				c.row(result.Source + " has no layer: nothing was deleted")
 				return
 			}
 			c.row(result.Source + " deleted")
-		 })
+		})
 	}
 	return cmd
 }

@@ -62,7 +62,9 @@ func TestLookServesThePage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watchedOutput{}
 	done := make(chan int, 1)
-	go func() { done <- run(ctx, []string{"look", file}, streams{in: strings.NewReader(""), out: out, errs: io.Discard}) }()
+	go func() {
+		done <- run(ctx, []string{"look", file}, streams{in: strings.NewReader(""), out: out, errs: io.Discard})
+	}()
 	address := regexp.MustCompile(`n2 +http://(\S+)/`)
 	var found []string
 	for began := time.Now(); found == nil; time.Sleep(time.Millisecond) {

@@ -13,10 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -52,8 +48,8 @@ type Connector struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	started time.Time
-	// try creates a Service without effect; nil = nothing is written to an API server.
-	try func(ctx context.Context) error
+	// missing asks whether the sync namespace exists; nil = nothing is written to an API server.
+	missing func(ctx context.Context) error
 }
 
 // Start starts a connector. With write false it never leads, so that it only says what it would
@@ -117,13 +113,7 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	if err != nil {
 		return fmt.Errorf("get host name: %w", err)
 	}
-	c.try = func(ctx context.Context) error {
-		probe := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: "troupe-dry-run-"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
-		}
-		_, err := client.Namespace(c.config.Namespace).Services.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}
+	c.missing = client.Namespace(c.config.Namespace).Missing
 	elector := leader.New(client.Namespace(c.config.Namespace).Leases, leaseName, identity+"_"+rand.Text()[:8], c.log)
 	deps.Lead = elector.Run
 	deps.Store = func() connector.Store {
@@ -218,15 +208,15 @@ func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
 }
 
 // MissingNamespace returns an error if the sync namespace does not exist, which the lists of its
-// objects do not say: it asks the API server to create a Service there without effect.
+// objects do not say.
 func (c *Connector) MissingNamespace(ctx context.Context) error {
-	if c.try == nil {
+	if c.missing == nil {
 		return nil
 	}
-	if err := c.try(ctx); apierrors.IsNotFound(err) {
+	if err := c.missing(ctx); err != nil {
 		return fmt.Errorf("--sync-namespace %s: the namespace does not exist: %w", c.config.Namespace, err)
 	}
-	return nil // other refusals are said when something is written
+	return nil
 }
 
 // Close ends everything. What was written stays.

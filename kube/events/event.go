@@ -58,7 +58,7 @@ const (
 	actionRender  = "Render"  // bring the view into VPP
 	actionListen  = "Listen"  // as kube-proxy
 	actionConnect = "ConnectVPP"
-	actionRun     = "Run"     // run the actor of the service
+	actionRun     = "Run" // run the actor of the service
 )
 
 // Object is the Kubernetes object of an event.

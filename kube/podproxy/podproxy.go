@@ -90,7 +90,7 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
-	rc.QPS = -1 // a request for each node at once
+	rc.QPS = -1                             // a request for each node at once
 	transport, err := rest.TransportFor(rc) // a client of rest may have none
 	if err != nil {
 		return nil, fmt.Errorf("make client of the API server: %w", err)

@@ -36,7 +36,9 @@ type Service struct {
 }
 
 // good reports whether the service has reached its desired state.
-func (s *Service) good() bool { return s.State == "in-sync" || s.State == "partly" || s.State == "not-served" }
+func (s *Service) good() bool {
+	return s.State == "in-sync" || s.State == "partly" || s.State == "not-served"
+}
 
 // complaints returns all problems of the agent, by the component that has them.
 func complaints(ctx context.Context, w World) map[string]string {
