@@ -56,10 +56,11 @@ func (a *Agent) lockDataDir() error {
 	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("dataDir: make %s: %w", dir, err)
+	var l *lock
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		l, err = takeLock(filepath.Join(dir, "agent.lock"), a.cfg.NodeName)
 	}
-	l, err := takeLock(filepath.Join(dir, "lock"), a.cfg.NodeName)
 	switch {
 	case errors.Is(err, errLocked):
 		return fmt.Errorf("dataDir: another agent has %s: %w", dir, err)
