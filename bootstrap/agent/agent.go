@@ -67,6 +67,8 @@ type Agent struct {
 	hostRoutes hostRoutes
 	// vppLock is held from the first connection to VPP on; nil before, or where none can be had.
 	vppLock atomic.Pointer[lock]
+	// dataLock is the lock of the data directory; nil where there is none.
+	dataLock atomic.Pointer[lock]
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP

@@ -214,9 +214,7 @@ func TestRestartWritesNothing(t *testing.T) {
 	quiescent(t, first)
 	// A second agent beside the first one, over the same VPP, is what a restarted one is for VPP. The
 	// first one lets it in.
-	if err := first.vppLock.Swap(nil).release(); err != nil {
-		t.Fatal(err)
-	}
+	letIn(t, first)
 	for range 3 {
 		before, rows := vpp.Counters().Mutating(), vpp.Rows()
 		asked := vpp.Counters()

@@ -68,6 +68,7 @@ func (a *Agent) lockDataDir() error {
 		a.log.Warn("a second agent with this data directory would not be noticed", "err", err)
 		return nil
 	}
-	a.onClose("lock of the data directory", func(context.Context) error { return l.release() })
+	a.dataLock.Store(l)
+	a.onClose("lock of the data directory", func(context.Context) error { return a.dataLock.Load().release() })
 	return nil
 }

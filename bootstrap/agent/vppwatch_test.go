@@ -146,3 +146,13 @@ func TestAServiceThatVPPCannotServe(t *testing.T) {
 		}
 	}
 }
+
+// letIn makes room for an agent beside this one, which stands for the agent after a restart.
+func letIn(t *testing.T, a *Agent) {
+	t.Helper()
+	for _, held := range []*lock{a.vppLock.Swap(nil), a.dataLock.Swap(nil)} {
+		if err := held.release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
