@@ -282,7 +282,7 @@ const (
 // colors are the cells with a color: states.
 var colors = map[string]string{
 	"in-sync": green, "as wanted": green, "held": yellow,
-	"pending": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
+	"pending": yellow, "partly": yellow, "not-served": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
 	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
 }
 

@@ -122,7 +122,8 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out
 	}
 	settled := c.Settle(ctx, dryRunPatience)
 	state := c.State()
-	if err := c.Close(); err != nil {
+	missing := c.MissingNamespace(ctx)
+	if err := errors.Join(missing, c.Close()); err != nil {
 		return err
 	}
 	err = out.print(io.out, state, func(w *columns) {

@@ -97,11 +97,21 @@ func newExternalDelete(io streams) *cobra.Command {
 	}
 	l := newControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var before api.External
+		if err := l.client().Get(cmd.Context(), "external/"+args[0], nil, &before); err != nil {
+			return err
+		}
 		var result api.ExternalResult
 		if err := l.client().Delete(cmd.Context(), "external/"+args[0], &result); err != nil {
 			return err
 		}
-		return l.out.print(io.out, result, func(c *columns) { c.row(result.Source + " deleted") })
+		return l.out.print(io.out, result, func(c *columns) {
+			if len(before.Layers) == 0 {
+				c.row(result.Source + " has no layer: nothing was deleted")
+				return
+			}
+			c.row(result.Source + " deleted")
+		})
 	}
 	return cmd
 }

@@ -34,7 +34,7 @@ func TestExternalCommands(t *testing.T) {
 		{"", []string{"external", "list", "edge"}, exitOK, "192.168.16.1   identity   edge     in-sync"},
 		{"", []string{"external", "list", "-o", "json"}, exitOK, `"source": "edge-2"`},
 		{"", []string{"external", "delete", "edge", "-o", "yaml"}, exitOK, "source: edge\n"},
-		{"", []string{"external", "delete", "unknown"}, exitOK, "unknown deleted\n"},
+		{"", []string{"external", "delete", "unknown"}, exitOK, "unknown has no layer: nothing was deleted\n"},
 		{"", []string{"external", "apply", "edge"}, exitUsage, "expected -f FILE"},
 		{"", []string{"external", "apply", "-f", file}, exitUsage, "accepts 1 arg(s)"},
 		{"", []string{"external", "apply", "edge", "-f", broken}, exitFailed, "read " + broken},

@@ -89,15 +89,24 @@ func (l *look) client(ctx context.Context) (*client.Client, error) {
 	case l.node == "":
 		return client.New(strings.TrimPrefix(l.address, "http://")), nil
 	}
-	_, port, found := strings.Cut(l.address, ":")
-	if !found {
-		return nil, usagef("--address %s: expected HOST:PORT", l.address)
+	way, err := l.proxied()
+	if err != nil {
+		return nil, err
 	}
-	agent, err := podproxy.Find(ctx, podproxy.Config{Kubeconfig: l.kubeconfig, Namespace: l.namespace, Node: l.node, Port: port})
+	agent, err := podproxy.Find(ctx, way)
 	if err != nil {
 		return nil, err
 	}
 	return client.NewProxied(agent.Transport, agent.URL, "node "+l.node), nil
+}
+
+// proxied is the way to the agents through the API server.
+func (l *look) proxied() (podproxy.Config, error) {
+	_, port, found := strings.Cut(l.address, ":")
+	if !found {
+		return podproxy.Config{}, usagef("--address %s: expected HOST:PORT", l.address)
+	}
+	return podproxy.Config{Kubeconfig: l.kubeconfig, Namespace: l.namespace, Node: l.node, Port: port}, nil
 }
 
 // answer is the output of a command: a value, or a table of it.

@@ -16,7 +16,7 @@ import (
 func newGetServices(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "namespace", "state")
-	completeFlag(cmd, "state", "in-sync", "pending", "failed", "quarantined", "not-served")
+	completeFlag(cmd, "state", "in-sync", "pending", "failed", "quarantined", "partly", "not-served")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)

@@ -25,7 +25,7 @@ func newRoot(io streams) *root {
 		SilenceErrors:    true, // Main prints them
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { r.started = true },
-		Args:             cobra.NoArgs,
+		Args:             knownCommand,
 		RunE:             func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.cmd.SetIn(io.in)
@@ -50,15 +50,34 @@ func commands(io streams) []*cobra.Command {
 		newConnectorCommand(io),
 		newCleanupCommand(io),
 		newVersionCommand(io),
+		newStatusCommand(io),
+		newCheckCommand(io),
+		newCaptureCommand(io),
+		newSysdumpCommand(io),
+		newLookCommand(io),
 	}
 	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)
 }
 
 // group returns a command that has subcommands only.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: needsSubcommand}
+	cmd := &cobra.Command{Use: use, Short: short, Args: knownCommand, RunE: needsSubcommand}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// knownCommand refuses arguments of a group, which are names of no command, with the names that
+// are meant perhaps.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = ": did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), hint)
 }
 
 // needsSubcommand is the usage error of a group without a subcommand.

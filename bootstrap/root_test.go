@@ -99,3 +99,16 @@ func TestConfigCommands(t *testing.T) {
 		t.Errorf("explain: %q", explain.out)
 	}
 }
+
+// TestAMistypedCommandIsSuggested, of a group as well.
+func TestAMistypedCommandIsSuggested(t *testing.T) {
+	for args, want := range map[string]string{
+		"get servcies": `unknown command "servcies" for "troupe get": did you mean services?`,
+		"statsu":       `unknown command "statsu" for "troupe": did you mean status?`,
+		"get xyz":      `unknown command "xyz" for "troupe get"`,
+	} {
+		if r := troupe("", strings.Fields(args)...); r.code != exitUsage || r.errs != "troupe: "+want+"\n" {
+			t.Errorf("troupe %s: exit code %d: %swant %s", args, r.code, r.errs, want)
+		}
+	}
+}

@@ -1,11 +1,8 @@
 package bootstrap
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"runtime/debug"
 
@@ -105,32 +102,11 @@ func vppTable(c *columns, v *vppVersion) {
 
 // askVPP connects to VPP and disconnects again. It does not wait for a VPP that does not run.
 func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var connected *messages.LinkState
-	var reason string
-	reports := 0
-	log := slog.New(slog.DiscardHandler)
-	link.Quiet(log)
-	l := link.New(link.Config{Socket: socket}, log)
-	err := l.Run(ctx, func(s *messages.LinkState) {
-		switch reports++; {
-		case connected != nil || reason != "" || reports == 1:
-			// the first state means that no attempt was made
-		case s.GetUp():
-			connected = s
-			cancel()
-		default:
-			reason = s.GetReason()
-			cancel()
-		}
+	err := withVPP(ctx, socket, func(_ context.Context, state *messages.LinkState, _ link.Caller) error {
+		connected = state
+		return nil
 	})
-	if err == nil {
-		err = l.Close()
-	}
-	if err == nil && connected == nil {
-		err = errors.New(cmp.Or(reason, "interrupted"))
-	}
 	if err != nil {
 		return nil, fmt.Errorf("VPP at %s: %w", socket, err)
 	}

@@ -34,6 +34,7 @@ type healer struct {
 	since      time.Time
 	unready    string // why not ready
 	logged     string // the reason that was logged last
+	served     bool   // ready at least once
 	turned     map[string]turn
 	escalation *escalation
 	started    time.Time
@@ -175,7 +176,11 @@ func (h *healer) advice(c *runtime.Context) (parts []Part) {
 // each of them: it is logged when it has lasted.
 func (h *healer) log(c *runtime.Context) {
 	if h.logged != h.unready || h.ready {
-		c.Logger().Info("readiness changed", "ready", h.ready, "reason", h.unready)
+		say := c.Logger().Info
+		if h.served = h.served || h.ready; h.served && !h.ready {
+			say = c.Logger().Warn
+		}
+		say("readiness changed", "ready", h.ready, "reason", h.unready)
 	}
 	h.logged = h.unready
 }

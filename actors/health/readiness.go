@@ -55,11 +55,16 @@ func (r *Readiness) Load() Report {
 
 func (r *Readiness) store(report Report) { r.report.Store(&report) }
 
-// Reasons joins what keeps the parts from being ready; "" when all are.
+// Reasons joins what keeps the parts from being ready; "" when all are. A lost VPP comes first: it
+// is the cause of the other reasons.
 func (r Report) Reasons() string {
 	var reasons []string
 	for _, p := range r.Parts {
-		if !p.OK {
+		switch {
+		case p.OK:
+		case p.Name == "link":
+			reasons = slices.Insert(reasons, 0, p.Name+": "+p.Reason)
+		default:
 			reasons = append(reasons, p.Name+": "+p.Reason)
 		}
 	}

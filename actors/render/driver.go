@@ -315,5 +315,8 @@ func (d *Driver[K]) Inspect() any {
 	if d.known {
 		state["holds"] = d.adapter.Summary()
 	}
+	if a, drains := any(d.adapter).(interface{ Draining() int }); drains {
+		state["draining"] = a.Draining()
+	}
 	return state
 }

@@ -67,6 +67,11 @@ type Agent struct {
 	hostRoutes hostRoutes
 
 	podNetworks podNetworks
+
+	// vppLock is held from the first connection to VPP on; nil before, or where none can be had.
+	vppLock atomic.Pointer[lock]
+	// dataLock is the lock of the data directory; nil where there is none.
+	dataLock atomic.Pointer[lock]
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP
@@ -85,7 +90,7 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
-	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics, a.serveTraces} {
+	for _, step := range []func() error{a.lockDataDir, a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics, a.serveTraces} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
@@ -156,7 +161,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
 	}
 	deps := &actors.Deps{
-		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
+		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.watchVPP(socket, a.prepareChaos(a.newLink(socket, hints), &options)),
 		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve,
 		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,

@@ -19,6 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
 // Services satisfies api.Reader.
@@ -205,7 +206,45 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 			state = api.ServicePending
 		}
 	}
+	if state != api.ServiceInSync {
+		return state
+	}
+	switch lacking, particular := unserved(s); {
+	case lacking > 0 && lacking == len(s.GetView().GetFrontends()):
+		return api.ServiceNotServed
+	case particular:
+		return api.ServicePartly
+	}
 	return state
+}
+
+// unserved counts the frontends of a service that no renderer serves. particular is true if one of
+// them is missing for another reason than its address family, which is a setting of the agent. It
+// is linear in what the renderers say, because a service may have thousands of frontends.
+func unserved(s *messages.ServiceStatus) (lacking int, particular bool) {
+	names := map[string]bool{}
+	for _, r := range s.GetRenders() {
+		for _, e := range r.GetUnrendered() {
+			text, is := strings.CutPrefix(e.GetMessage(), "frontend ")
+			if name, _, cut := strings.Cut(text, " is "); is && cut && e.GetSource() != acl.Renderer {
+				names[name], particular = true, particular || e.GetGeneral() == ""
+			}
+		}
+		for _, a := range r.GetApproximations() {
+			if a.GetRendered() == acl.NoRow {
+				names[a.GetFrontend()], particular = true, true
+			}
+		}
+	}
+	if len(names) == 0 {
+		return 0, false
+	}
+	for _, f := range s.GetView().GetFrontends() {
+		if names[service.FrontendText(f)] {
+			lacking++
+		}
+	}
+	return lacking, particular
 }
 
 // endpoints counts the distinct endpoints of a view.

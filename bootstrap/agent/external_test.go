@@ -121,6 +121,7 @@ func TestExternalRestartWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	quiescent(t, a)
+	letIn(t, a)
 	vpp := a.Simulator()
 	before := vpp.Counters().Mutating()
 	second := *first

@@ -46,7 +46,7 @@ func (a *Agent) count(ctx context.Context) {
 	}
 	byState := map[string]int{}
 	for _, state := range []api.ServiceState{
-		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServiceNotServed,
+		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServicePartly, api.ServiceNotServed,
 	} {
 		byState[string(state)] = 0 // alerts compare values, which an absent series does not have
 	}

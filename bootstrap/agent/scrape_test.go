@@ -20,7 +20,8 @@ import (
 var promised = []string{
 	`troupe_ready{part="nat44"}`, `troupe_ready{part="link"}`, `troupe_ready{part="nodes"}`, `troupe_ready{part="watch"}`,
 	`troupe_services{state="in-sync"}`, `troupe_services{state="pending"}`, `troupe_services{state="failed"}`,
-	`troupe_services{state="quarantined"}`, `troupe_services{state="not-served"}`,
+	`troupe_services{state="quarantined"}`, `troupe_services{state="not-served"}`, `troupe_services{state="partly"}`,
+	`troupe_vpp_connections_total`,
 	`troupe_source_stale_seconds`, `troupe_input_errors`, `troupe_services_limited`,
 	`troupe_http_refused_total{listener="http",why="host"}`, `troupe_http_refused_total{listener="http",why="origin"}`,
 	`troupe_http_refused_total{listener="http",why="traces"}`, `troupe_http_refused_total{listener="http",why="connections"}`,

@@ -49,6 +49,8 @@ type Prober interface {
 
 // Reader reads the state of the agent.
 type Reader interface {
+	// Status returns the state of the node in one line.
+	Status(ctx context.Context) (*NodeStatus, error)
 	// Services returns all services, ordered by key.
 	Services(ctx context.Context) ([]Service, error)
 	// Service returns everything about one service "namespace/name". ErrNotFound.

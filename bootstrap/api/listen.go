@@ -78,3 +78,11 @@ func (l *controlListener) Close() error {
 	}
 	return err
 }
+
+// inUse adds to the error of an address in use the setting of the address, and the usual reason.
+func inUse(err error, setting string) error {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	return fmt.Errorf("%w (%s): does a second agent run on this node?", err, setting)
+}

@@ -83,6 +83,7 @@ func (s *Server) resources(control bool) map[string]methods {
 // reads are the read-only resources of one listener.
 func (s *Server) reads(control bool) map[string]get {
 	return map[string]get{
+		"status":                               plain(s.backend.Status),
 		"services":                             s.services,
 		"services/{namespace}/{name}":          s.service,
 		"services/{namespace}/{name}/sessions": s.serviceSessions(control),

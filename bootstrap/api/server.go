@@ -105,7 +105,7 @@ func (s *Server) Listen() error {
 	if s.cfg.HTTPAddress != "" {
 		l, err := net.Listen("tcp", s.cfg.HTTPAddress)
 		if err != nil {
-			return fmt.Errorf("listen for HTTP: %w", err)
+			return inUse(fmt.Errorf("listen for HTTP: %w", err), "api.httpAddress")
 		}
 		s.tcp = l
 	}
@@ -115,7 +115,7 @@ func (s *Server) Listen() error {
 			if s.tcp != nil {
 				err = errors.Join(err, s.tcp.Close())
 			}
-			return fmt.Errorf("listen on the control socket: %w", err)
+			return inUse(fmt.Errorf("listen on the control socket: %w", err), "api.controlSocket")
 		}
 		s.control = l
 	}

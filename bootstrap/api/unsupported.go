@@ -10,6 +10,9 @@ import (
 // to embed.
 type Unsupported struct{}
 
+// Status satisfies Reader.
+func (Unsupported) Status(context.Context) (*NodeStatus, error) { return nil, ErrUnsupported }
+
 // Services satisfies Reader.
 func (Unsupported) Services(context.Context) ([]Service, error) { return nil, ErrUnsupported }
 

@@ -206,7 +206,9 @@ func (c *Client) send(ctx context.Context, method, target string, body any) (*ht
 // refusal returns the error in an answer.
 func refusal(status int, content []byte) error {
 	var answer api.Error
-	if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
+	if strings.Contains(string(content), "error trying to reach service") && strings.Contains(string(content), "connection refused") {
+		answer.Error = "the API server cannot reach the agent: api.httpAddress is loopback on that node, or has another port than --address"
+	} else if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
 		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))
 	}
 	return &Error{Status: status, Message: answer.Error}

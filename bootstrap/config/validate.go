@@ -173,7 +173,11 @@ func (v *validator) text(path, check, got string) {
 		}
 	case "url":
 		if u, err := url.Parse(got); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			v.fail(path, "%q is not a URL, for example https://10.0.0.1:2379", got)
+			port := "2379"
+			if strings.HasPrefix(path, "kubernetes.") {
+				port = "6443"
+			}
+			v.fail(path, "%q is not a URL, for example https://10.0.0.1:%s", got, port)
 		}
 	case "host":
 		if _, err := netip.ParseAddr(got); err != nil && !hostName.MatchString(got) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -49,6 +48,8 @@ type Connector struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	started time.Time
+	// missing asks whether the sync namespace exists; nil = nothing is written to an API server.
+	missing func(ctx context.Context) error
 }
 
 // Start starts a connector. With write false it never leads and only reports the writes that it
@@ -112,6 +113,7 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	if err != nil {
 		return fmt.Errorf("get host name: %w", err)
 	}
+	c.missing = client.Namespace(c.config.Namespace).Missing
 	elector := leader.New(client.Namespace(c.config.Namespace).Leases, leaseName, identity+"_"+rand.Text()[:8], c.log)
 	deps.Lead = elector.Run
 	deps.Store = func() connector.Store {
@@ -203,6 +205,18 @@ func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// MissingNamespace returns an error if the sync namespace does not exist, which the lists of its
+// objects do not say.
+func (c *Connector) MissingNamespace(ctx context.Context) error {
+	if c.missing == nil {
+		return nil
+	}
+	if err := c.missing(ctx); err != nil {
+		return fmt.Errorf("--sync-namespace %s: the namespace does not exist: %w", c.config.Namespace, err)
+	}
+	return nil
 }
 
 // Close ends everything. The written objects stay.

@@ -26,6 +26,7 @@ type Metrics struct {
 	noMemory    *prometheus.GaugeVec
 	inputErrors prometheus.Gauge
 	limited     prometheus.Gauge
+	connections prometheus.Counter
 	refused     *prometheus.CounterVec
 	watched     *watched
 	families    map[string][]string
@@ -59,6 +60,10 @@ func New() *Metrics {
 			Name: "troupe_vpp_memory_waiting",
 			Help: "Rows and routes that are not in VPP, because the free part of its main heap is below the reserve.",
 		}, []string{"renderer"}),
+		connections: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "troupe_vpp_connections_total",
+			Help: "Connections to VPP that were established; more than one means that VPP or its connection was lost.",
+		}),
 		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_input_errors",
 			Help: "Invalid parts of the present Kubernetes objects.",
@@ -71,6 +76,7 @@ func New() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
 		m.operations, m.inputErrors, m.limited, m.watched, m.healing, m.drift, m.refused, m.heap, m.noMemory,
+		m.connections,
 	)
 	m.proxy.register(m.registry)
 	m.mirror.register(m.registry)
@@ -169,6 +175,9 @@ func (m *Metrics) Memory(renderer string, total, free, waiting int) {
 	}
 	m.noMemory.WithLabelValues(renderer).Set(float64(waiting))
 }
+
+// VPPConnected counts a connection to VPP.
+func (m *Metrics) VPPConnected() { m.connections.Inc() }
 
 // InputErrors sets the number of invalid parts of Kubernetes objects.
 func (m *Metrics) InputErrors(n int) { m.inputErrors.Set(float64(n)) }

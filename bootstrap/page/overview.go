@@ -65,6 +65,9 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	if state, err := h.Source.State(ctx, address.Link); err == nil && json.Unmarshal(state, &data.VPP) != nil {
 		data.VPP = nil
 	}
+	if state, err := h.Source.Status(ctx); data.VPP == nil && err == nil && state.VPP != "" {
+		data.VPP = &linked{Up: true, Version: state.VPP}
+	}
 	if data.Sessions, err = h.Source.Sessions(ctx); err != nil {
 		data.Sessions = nil // CNAT alone has none
 	}

@@ -183,3 +183,11 @@ func BenchmarkDocument(b *testing.B) {
 		})
 	}
 }
+
+// TestNothingInTheLastHour is said in words.
+func TestNothingInTheLastHour(t *testing.T) {
+	_, _, body := get(handler(t, apitest.New(1)), "/")
+	if strings.Contains(body, "at most -") || strings.Count(body, ">no changes<") != 2 {
+		t.Error(body)
+	}
+}

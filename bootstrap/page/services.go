@@ -12,7 +12,9 @@ import (
 
 // states of services, the worst first.
 func states() []api.ServiceState {
-	return []api.ServiceState{api.ServiceQuarantined, api.ServiceFailed, api.ServicePending, api.ServiceInSync, api.ServiceNotServed}
+	return []api.ServiceState{
+		api.ServiceQuarantined, api.ServiceFailed, api.ServicePending, api.ServiceNotServed, api.ServicePartly, api.ServiceInSync,
+	}
 }
 
 // services is the list of services, the worst first, with filters.

@@ -131,9 +131,9 @@ func ago(d time.Duration) string {
 // class is the style class for the state of an actor or a service.
 func class(state any) string {
 	switch fmt.Sprint(state) {
-	case "idle", "running", string(api.ServiceInSync), string(api.ServiceNotServed):
+	case "idle", "running", string(api.ServiceInSync):
 		return "good"
-	case "starting", "held", string(api.ServicePending):
+	case "starting", "held", string(api.ServicePending), string(api.ServicePartly), string(api.ServiceNotServed):
 		return "warn"
 	default:
 		return "bad"

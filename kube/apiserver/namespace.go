@@ -1,9 +1,13 @@
 package apiserver
 
 import (
+	"context"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -28,4 +32,16 @@ func (c *Client) Namespace(name string) *Namespace {
 		EndpointSlices: objects[discoveryv1.EndpointSlice, *discoveryv1.EndpointSlice]{discovery, name, "endpointslices"},
 		Leases:         objects[coordinationv1.Lease, *coordinationv1.Lease]{c.groups[coordinationv1.SchemeGroupVersion], name, "leases"},
 	}
+}
+
+// Missing returns the answer of the API server if it says that the namespace does not exist. Lists
+// do not say it, so it asks to create a Service without effect. Any other answer is nil.
+func (n *Namespace) Missing(ctx context.Context) error {
+	probe := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "troupe-dry-run-"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if _, err := n.Services.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }

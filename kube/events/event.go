@@ -46,6 +46,8 @@ const (
 	ReasonNodeHealthFailed = "FailedToStartProxierHealthcheck"
 	// ReasonStarting means that the agent of a node has started. kube-proxy has the same reason.
 	ReasonStarting = "Starting"
+	// ReasonVPPLost means that the agent of a node has no connection to VPP any more.
+	ReasonVPPLost = "VPPLost"
 )
 
 // Actions that the agent attempted.
@@ -54,7 +56,8 @@ const (
 	actionResolve = "Resolve" // compute the view from the input
 	actionRender  = "Render"  // bring the view into VPP
 	actionListen  = "Listen"  // as kube-proxy
-	actionRun     = "Run"     // run the actor of the service
+	actionConnect = "ConnectVPP"
+	actionRun     = "Run" // run the actor of the service
 )
 
 // Object is the Kubernetes object of an event.
@@ -115,6 +118,22 @@ type Recorder interface {
 // Started returns the event of an agent that starts.
 func Started(node string) Event {
 	return Event{Object: NodeObject(node), Type: Normal, Reason: ReasonStarting, Action: actionStart, Note: "troupe serves the services of node " + node}
+}
+
+// VPPLost returns the event of a node whose agent has lost VPP; why is one line.
+func VPPLost(node, why string) Event {
+	return Event{
+		Object: NodeObject(node), Type: Warning, Reason: ReasonVPPLost, Action: actionConnect,
+		Note: "troupe has lost VPP, changes of services wait for it: " + why,
+	}
+}
+
+// VPPConnected returns the event of a node whose agent has VPP again.
+func VPPConnected(node, version string) Event {
+	return Event{
+		Object: NodeObject(node), Type: Normal, Reason: ReasonRecovered, Action: actionConnect,
+		Note: "troupe is connected to VPP " + version + " again",
+	}
 }
 
 // NodeHealth returns the event of a node whose health cannot be served at an address, with the text

@@ -125,7 +125,7 @@ func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	defer s.listens(nil)
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(bounded) }()
-	s.cfg.Log.Info("listening", "address", listener.Addr())
+	s.cfg.Log.Info("listening", "address", listener.Addr().String())
 	var err error
 	select {
 	case <-ctx.Done():

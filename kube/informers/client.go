@@ -143,8 +143,8 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if server == "" && !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
-		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by --kube-api-server or "+
-			"kubeconfig, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
+		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: set kubernetes.apiServer (or "+
+			"--kube-api-server) to the control plane endpoint, or give a kubeconfig, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
 	}
 	rc, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {

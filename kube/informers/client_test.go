@@ -131,7 +131,7 @@ func TestInClusterWithOnlyAClusterIP(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	t.Setenv("KUBERNETES_PORT_443_TCP_ADDR", "10.96.0.1")
-	if _, err := NewClient(ClientConfig{}); !errors.Is(err, ErrClusterIP) || !strings.Contains(err.Error(), "10.96.0.1") {
+	if _, err := NewClient(ClientConfig{}); !errors.Is(err, ErrClusterIP) || !strings.Contains(err.Error(), "10.96.0.1") || !strings.Contains(err.Error(), "kubernetes.apiServer") {
 		t.Errorf("with nothing else: %v", err)
 	}
 	for name, config := range map[string]ClientConfig{"allowed": {AllowClusterIP: true}, "with a server": {Servers: []string{"192.0.2.1:6443"}}} {

@@ -1,6 +1,7 @@
 package podproxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +32,7 @@ type Config struct {
 	Kubeconfig string
 	// Namespace of the agents.
 	Namespace string
-	// Node is the name of the node.
+	// Node is the name of the node, for Find.
 	Node string
 	// Port of the agent's HTTP server.
 	Port string
@@ -37,7 +40,11 @@ type Config struct {
 
 // Agent is an agent behind the proxy.
 type Agent struct {
-	// URL is the prefix of all paths of the agent.
+	// Node and Pod are the names of the node and of the pod.
+	Node, Pod string
+	// Problem is why the agent cannot be asked; "" = it can.
+	Problem string
+	// URL is what the paths of the agent are appended to.
 	URL string
 	// Transport sends requests with the credentials of the user.
 	Transport http.RoundTripper
@@ -45,13 +52,46 @@ type Agent struct {
 
 // Find returns the agent of a node.
 func Find(ctx context.Context, config Config) (*Agent, error) {
+	agents, err := list(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("find the agent of node %s in namespace %s: %w", config.Node, config.Namespace, err)
+	}
+	for i := range agents {
+		if agents[i].Problem == "" {
+			return &agents[i], nil
+		}
+	}
+	return nil, fmt.Errorf("find the agent of node %s in namespace %s: no pod with the label %s runs there", config.Node, config.Namespace, selector)
+}
+
+// All returns the agents of all nodes, one for each node, ordered by node. A node whose agent does
+// not run has one with a Problem. Config.Node is not used.
+func All(ctx context.Context, config Config) ([]Agent, error) {
+	config.Node = ""
+	agents, err := list(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("find the agents in namespace %s: %w", config.Namespace, err)
+	}
+	if len(agents) == 0 {
+		return nil, fmt.Errorf("find the agents in namespace %s: no pod with the label %s", config.Namespace, selector)
+	}
+	// of the pods of a node the one that runs is first
+	slices.SortStableFunc(agents, func(a, b Agent) int {
+		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Problem, b.Problem))
+	})
+	return slices.CompactFunc(agents, func(a, b Agent) bool { return a.Node == b.Node && a.Node != "" }), nil
+}
+
+// list returns an agent for each pod, of one node or of all.
+func list(ctx context.Context, config Config) ([]Agent, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = config.Kubeconfig
 	rc, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
-	client, err := rest.HTTPClientFor(rc)
+	rc.QPS = -1                             // a request for each node at once
+	transport, err := rest.TransportFor(rc) // a client of rest may have none
 	if err != nil {
 		return nil, fmt.Errorf("make client of the API server: %w", err)
 	}
@@ -59,53 +99,75 @@ func Find(ctx context.Context, config Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client of the API server: %w", err)
 	}
-	pods := base.JoinPath("api/v1/namespaces", config.Namespace, "pods")
-	pod, err := podOf(ctx, client, pods, config.Node)
+	url := base.JoinPath("api/v1/namespaces", config.Namespace, "pods")
+	pods, err := podsOf(ctx, &http.Client{Transport: transport}, url, config.Node)
 	if err != nil {
-		return nil, fmt.Errorf("find the agent of node %s in namespace %s: %w", config.Node, config.Namespace, err)
+		return nil, err
 	}
-	return &Agent{URL: pods.JoinPath(net.JoinHostPort(pod, config.Port), "proxy").String(), Transport: &toLocalhost{client.Transport, base}}, nil
+	agents := make([]Agent, len(pods))
+	for i := range pods {
+		p := &pods[i]
+		agents[i] = Agent{
+			Node: p.Spec.NodeName, Pod: p.Name, Problem: problemOf(p), Transport: &toLocalhost{transport, base},
+			URL: url.JoinPath(net.JoinHostPort(p.Name, config.Port), "proxy").String(),
+		}
+	}
+	return agents, nil
 }
 
-// mostPods limits the answer of the API server, in bytes. A node has one agent, or two during an
-// update.
-const mostPods = 4 << 20
+// problemOf says why a pod cannot be asked; "" = it runs.
+func problemOf(p *corev1.Pod) string {
+	if p.DeletionTimestamp != nil {
+		return "pod " + p.Name + " is being deleted"
+	}
+	if p.Status.Phase == corev1.PodRunning {
+		for _, c := range p.Status.ContainerStatuses {
+			if w := c.State.Waiting; w != nil {
+				return "pod " + p.Name + ": " + w.Reason
+			}
+		}
+		return ""
+	}
+	return "pod " + p.Name + " is " + string(p.Status.Phase)
+}
 
-// podOf returns the name of the pod of the agent on a node.
-func podOf(ctx context.Context, client *http.Client, pods *url.URL, node string) (string, error) {
+// mostPods limits the answer of the API server, in bytes: a pod takes about 8 KB.
+const mostPods = 64 << 20
+
+// podsOf returns the pods of the agents, on one node or on all.
+func podsOf(ctx context.Context, client *http.Client, pods *url.URL, node string) ([]corev1.Pod, error) {
+	query := url.Values{"labelSelector": {selector}}
+	if node != "" {
+		query.Set("fieldSelector", fields.OneTermEqualSelector("spec.nodeName", node).String())
+	}
 	asked := *pods
-	asked.RawQuery = url.Values{"labelSelector": {selector}, "fieldSelector": {fields.OneTermEqualSelector("spec.nodeName", node).String()}}.Encode()
+	asked.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), http.NoBody)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, mostPods))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
 		var why metav1.Status
 		if json.Unmarshal(content, &why) != nil || why.Message == "" {
 			why.Message = response.Status
 		}
-		return "", errors.New(why.Message)
+		return nil, errors.New(why.Message)
 	}
-	var list corev1.PodList
-	if err := json.Unmarshal(content, &list); err != nil {
-		return "", fmt.Errorf("decode the answer of the API server: %w", err)
+	var found corev1.PodList
+	if err := json.Unmarshal(content, &found); err != nil {
+		return nil, fmt.Errorf("decode the answer of the API server: %w", err)
 	}
-	for i := range list.Items {
-		if p := &list.Items[i]; p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
-			return p.Name, nil
-		}
-	}
-	return "", fmt.Errorf("no pod with the label %s runs there", selector)
+	return found.Items, nil
 }
 
 // toLocalhost sets the host of requests to localhost if the API server has a host name. The proxy

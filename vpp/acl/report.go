@@ -19,6 +19,9 @@ const (
 	whyUnserved  = "VPP can have no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
 
+// NoRow is how a frontend is rendered whose source ranges cannot be enforced.
+const NoRow = "no row: not served"
+
 // unserved reports, once per frontend, what becomes of the current one without rules.
 func (p *planner) unserved(sources []string) {
 	if n := len(p.plan.Unserved); n > 0 && p.plan.Unserved[n-1].GetFrontend() == p.name {
@@ -30,7 +33,7 @@ func (p *planner) unserved(sources []string) {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	p.plan.Unserved = append(p.plan.Unserved, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: "only clients from " + text, Rendered: "no row: not served", Why: whyUnserved,
+		Service: p.plan.Service, Frontend: p.name, Wanted: "only clients from " + text, Rendered: NoRow, Why: whyUnserved,
 	})
 }
 

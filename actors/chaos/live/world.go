@@ -29,14 +29,16 @@ type Service struct {
 	Key string
 	// Generation of its last input.
 	Generation uint64
-	// State is that of the API; "in-sync" and "not-served" are the good ones.
+	// State is that of the API; "in-sync", "partly" and "not-served" are the good ones.
 	State string
 	// Error is the last error; "" = none.
 	Error string
 }
 
 // good reports whether the service has reached its desired state.
-func (s *Service) good() bool { return s.State == "in-sync" || s.State == "not-served" }
+func (s *Service) good() bool {
+	return s.State == "in-sync" || s.State == "partly" || s.State == "not-served"
+}
 
 // complaints returns all problems of the agent, by the component that has them.
 func complaints(ctx context.Context, w World) map[string]string {

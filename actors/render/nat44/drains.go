@@ -260,6 +260,9 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints()})
 }
 
+// Draining is the number of endpoints that drain, for the state of the renderer.
+func (a *adapter) Draining() int { return len(a.drains.at) }
+
 // drainingOf are the backends of a row that drain, for operators.
 func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.DrainingBackend) {
 	for _, l := range held.Draining {

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,6 +49,8 @@ type Hooks struct {
 	Nodes func()
 	// Uplink is the name of the only interface; "" = VPP is not connected.
 	Uplink string
+	// Node and Version are those of Status; "" = shop-a, v1.2.3.
+	Node, Version string
 }
 
 var _ api.Backend = (*Troupe)(nil)
@@ -156,6 +159,17 @@ func (t *Troupe) Node() api.NodeHealth {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.node
+}
+
+// Status satisfies api.Reader.
+func (t *Troupe) Status(ctx context.Context) (*api.NodeStatus, error) {
+	services, err := t.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := api.StatusOf(cmp.Or(t.Hooks.Node, "shop-a"), cmp.Or(t.Hooks.Version, "v1.2.3"), t.Readiness(), services)
+	s.VPP, s.Sessions, s.Draining = "25.10-release", 7, 2
+	return s, nil
 }
 
 // Services satisfies api.Reader.

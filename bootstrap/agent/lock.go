@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// errLocked means that another process has a lock.
+var errLocked = errors.New("locked by another process")
+
+// lock is a lock on a file. The kernel releases it when the process ends.
+type lock struct{ file *os.File }
+
+// takeLock locks a file, which it creates, and writes the owner into it. errLocked names the owner
+// that has the lock.
+func takeLock(path, node string) (*lock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		owner := make([]byte, 200)
+		n, _ := f.Read(owner)
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock %s: %w (%s)", path, errLocked, strings.TrimSpace(string(owner[:n])))
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	host, _ := os.Hostname()
+	if err := f.Truncate(0); err == nil { // the owner is for people only
+		_, _ = fmt.Fprintf(f, "agent of node %s, process %d of host %s\n", node, os.Getpid(), host)
+	}
+	return &lock{f}, nil
+}
+
+// release gives the lock back. A nil lock has nothing to release.
+func (l *lock) release() error {
+	if l == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// lockDataDir makes sure that no other agent has the data directory, if there is one.
+//
+// It also registers the release of the lock of VPP, so that the clean-up at the end still has it.
+func (a *Agent) lockDataDir() error {
+	a.onClose("lock of VPP", func(context.Context) error { return a.vppLock.Load().release() })
+	dir := a.cfg.DataDir
+	if dir == "" {
+		return nil
+	}
+	var l *lock
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		l, err = takeLock(filepath.Join(dir, "agent.lock"), a.cfg.NodeName)
+	}
+	switch {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("dataDir: another agent has %s: %w", dir, err)
+	case err != nil:
+		a.log.Warn("a second agent with this data directory would not be noticed", "err", err)
+		return nil
+	}
+	a.dataLock.Store(l)
+	a.onClose("lock of the data directory", func(context.Context) error { return a.dataLock.Load().release() })
+	return nil
+}

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	actorlink "github.com/troupe-vpp/troupe/actors/link"
+	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// replacedPoll is the time between two looks at the directory of VPP's socket while VPP is away.
+const replacedPoll = 2 * time.Second
+
+// vppWatch sees each state of the connection to VPP before the actors do. It counts connections,
+// writes Events at the Node, and ends the process in two cases that the process cannot repair:
+// another agent uses this VPP, or the directory of the socket was replaced.
+type vppWatch struct {
+	actorlink.Link
+	agent *Agent
+	// socket is the path of VPP's API socket.
+	socket string
+	log    *slog.Logger
+	// up is true while VPP is connected.
+	up atomic.Bool
+	// known is true after the first connection, lost after its end. Both belong to Run.
+	known, lost bool
+}
+
+// watchVPP puts the watch in front of a link.
+func (a *Agent) watchVPP(socket string, l actorlink.Link) actorlink.Link {
+	w := &vppWatch{Link: l, agent: a, socket: socket, log: a.log.With("part", "link")}
+	a.own("watch of VPP's directory", w.watchDirectory)
+	return w
+}
+
+// Run satisfies actorlink.Link.
+func (w *vppWatch) Run(ctx context.Context, on func(*messages.LinkState)) error {
+	return w.Link.Run(ctx, func(state *messages.LinkState) {
+		if err := w.seen(ctx, state); err != nil {
+			// without the state the renderers write nothing to this VPP
+			w.log.Error("VPP is not used", "err", err)
+			w.agent.fail(err)
+			return
+		}
+		on(state)
+	})
+}
+
+// seen handles a state of the connection. An error means that this agent must not use the VPP.
+func (w *vppWatch) seen(ctx context.Context, state *messages.LinkState) error {
+	w.up.Store(state.GetUp())
+	node, record := w.agent.cfg.NodeName, w.agent.events.Record
+	switch {
+	case state.GetUp():
+		if err := w.claim(); err != nil {
+			return err
+		}
+		w.agent.metrics.VPPConnected()
+		if w.lost {
+			record(events.VPPConnected(node, state.GetVersion()))
+		}
+		w.known, w.lost = true, false
+	case w.known && !w.lost && ctx.Err() == nil:
+		w.lost = true
+		w.log.Warn("VPP is lost: nothing is programmed until it is back", "reason", state.GetReason())
+		record(events.VPPLost(node, state.GetReason()))
+	}
+	return nil
+}
+
+// claim takes the lock beside VPP's socket. A directory that cannot be written has no lock.
+func (w *vppWatch) claim() error {
+	if w.agent.vppLock.Load() != nil {
+		return nil
+	}
+	l, err := takeLock(w.socket+".troupe", w.agent.cfg.NodeName)
+	switch {
+	case errors.Is(err, errLocked):
+		return fmt.Errorf("vpp.apiSocket: another agent programs the VPP at %s: %w", w.socket, err)
+	case err != nil:
+		w.log.Warn("a second agent on this VPP would not be noticed", "err", err)
+		return nil
+	}
+	w.agent.vppLock.Store(l)
+	return nil
+}
+
+// watchDirectory ends the process when the directory of VPP's socket was removed and, in a pod, the
+// mount still shows the removed one: a VPP that starts again is never seen there.
+func (w *vppWatch) watchDirectory(ctx context.Context) error {
+	ticker := time.NewTicker(replacedPoll)
+	defer ticker.Stop()
+	dir := filepath.Dir(w.socket)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if w.up.Load() || !removed(dir) {
+			continue
+		}
+		err := fmt.Errorf("directory %s of vpp.apiSocket was replaced on the node: this process sees only the removed one, a new one is needed "+
+			"(with systemd set RuntimeDirectoryPreserve=yes in VPP's unit)", dir)
+		w.log.Error("VPP cannot be reached any more", "err", err)
+		w.agent.events.Record(events.VPPLost(w.agent.cfg.NodeName, err.Error()))
+		w.agent.fail(err)
+		return nil
+	}
+}
+
+// removed reports whether a path leads to a directory without any link.
+func removed(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
+}

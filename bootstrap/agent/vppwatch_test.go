@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// withVPP is the configuration of an agent with a simulated VPP behind a socket in a directory.
+func withVPP(t *testing.T, dir string) *config.Agent {
+	t.Helper()
+	cfg := everything(t)
+	cfg.Etcd.Mode, cfg.Etcd.DataDir, cfg.DataDir = config.EtcdNone, "", ""
+	cfg.VPP.Mode, cfg.VPP.APISocket, cfg.VPP.StatsSocket = config.VPPSocket, filepath.Join(dir, "vpp"), ""
+	return cfg
+}
+
+// listenVPP starts a simulated VPP at a socket.
+func listenVPP(t *testing.T, socket string) *simulator.VPP {
+	t.Helper()
+	vpp := simulator.New(simulator.Options{})
+	if err := vpp.Listen(socket); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = vpp.Close() })
+	return vpp
+}
+
+// TestALostVPPIsSaid: a warning with the first cause, an Event at the Node, and a count that grows
+// with each connection.
+func TestALostVPPIsSaid(t *testing.T) {
+	dir, log := shortDir(t), &logged{}
+	cfg := withVPP(t, dir)
+	vpp := listenVPP(t, cfg.VPP.APISocket)
+	a, err := Start(cfg, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, a) })
+	ready(t, a)
+	if err := vpp.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the loss is said", func() bool { return strings.Contains(log.String(), "reason=VPPLost") })
+	eventually(t, "readiness is a warning", func() bool {
+		return strings.Contains(log.String(), `level=WARN msg="readiness changed" actor=agent/healer ready=false reason="link: `)
+	})
+	first, rest, _ := strings.Cut(log.String(), `level=WARN msg="VPP is lost`)
+	if strings.Contains(first, "ready=false") || !strings.Contains(rest, `object="Node shop-a" reason=VPPLost`) {
+		t.Errorf("the cause is not first:\n%s", log)
+	}
+	listenVPP(t, cfg.VPP.APISocket)
+	eventually(t, "it is back", func() bool { return strings.Contains(log.String(), `object="Node shop-a" reason=Recovered`) })
+	if got := scrape(t, a)["troupe_vpp_connections_total"]; got != "2" {
+		t.Errorf("%s connections", got)
+	}
+}
+
+// TestTheDirectoryOfVPPWasReplaced: a directory without links never shows a new VPP. An open file
+// stands for the mount of a pod.
+func TestTheDirectoryOfVPPWasReplaced(t *testing.T) {
+	dir := shortDir(t)
+	mount, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mount.Close()
+	cfg := withVPP(t, filepath.Join("/proc/self/fd", strconv.Itoa(int(mount.Fd()))))
+	a := run(t, cfg)
+	reason(t, a, "link", "waiting for VPP")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "was replaced on the node") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestASecondAgentEnds, with the same VPP and with the same data directory.
+func TestASecondAgentEnds(t *testing.T) {
+	dir := shortDir(t)
+	one := withVPP(t, dir)
+	one.DataDir = filepath.Join(dir, "data")
+	listenVPP(t, one.VPP.APISocket)
+	a := run(t, one)
+	ready(t, a)
+	same := withVPP(t, dir)
+	same.DataDir = one.DataDir
+	if _, err := Start(same, quiet()); err == nil || !strings.Contains(err.Error(), "dataDir: another agent has ") {
+		t.Errorf("the same data directory: %v", err)
+	}
+	b := run(t, withVPP(t, dir))
+	if err := b.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "vpp.apiSocket: another agent programs the VPP") ||
+		!strings.Contains(err.Error(), "agent of node shop-a, process ") {
+		t.Errorf("the same VPP: %v", err)
+	}
+	if b.Backend().Readiness().Ready {
+		t.Error("the second agent is ready")
+	}
+}
+
+// TestAServiceThatVPPCannotServe: SCTP alone, and beside TCP.
+func TestAServiceThatVPPCannotServe(t *testing.T) {
+	cfg := withVPP(t, shortDir(t))
+	listenVPP(t, cfg.VPP.APISocket)
+	dir := t.TempDir()
+	cfg.Kubernetes.Source = config.SourceFilesPrefix + dir
+	const objects = `{apiVersion: v1, kind: Node, metadata: {name: shop-a, uid: n}, spec: {podCIDR: 10.1.1.0/24}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: sctp, namespace: shop, uid: a}, spec: {clusterIP: 10.96.0.9, ports: [{protocol: SCTP, port: 5060}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: both, namespace: shop, uid: b}, spec: {clusterIP: 10.96.0.10,
+  ports: [{name: a, protocol: SCTP, port: 5060}, {name: b, protocol: TCP, port: 80}]}}
+`
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(objects), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := run(t, cfg)
+	ready(t, a)
+	eventually(t, "the services are known", func() bool {
+		all, err := a.Backend().Services(t.Context())
+		return err == nil && len(all) == 2 && all[0].State != api.ServicePending && all[1].State != api.ServicePending
+	})
+	for key, want := range map[string]api.ServiceState{"shop/sctp": api.ServiceNotServed, "shop/both": api.ServicePartly} {
+		if s := must(a.Backend().Service(t.Context(), key))(t); s.State != want || !strings.Contains(s.Error, "/SCTP is not served") {
+			t.Errorf("%s: %s, %s", key, s.State, s.Error)
+		}
+	}
+	numbers := scrape(t, a)
+	for series, want := range map[string]string{`{state="partly"}`: "1", `{state="not-served"}`: "1", `{state="in-sync"}`: "0"} {
+		if got := numbers["troupe_services"+series]; got != want {
+			t.Errorf("%s: %q, want %s", series, got, want)
+		}
+	}
+}
+
+// letIn makes room for an agent beside this one, which stands for the agent after a restart.
+func letIn(t *testing.T, a *Agent) {
+	t.Helper()
+	for _, held := range []*lock{a.vppLock.Swap(nil), a.dataLock.Swap(nil)} {
+		if err := held.release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package api
+
+import "time"
+
+// NodeStatus is the state of a node in one line: GET /api/v1/status.
+type NodeStatus struct {
+	Node string `json:"node"`
+	// Version of the agent: a tag, a pseudo-version, or "(devel)", with the start of the revision.
+	Version string `json:"version"`
+	// Ready, Since and Reason are readiness, as /readyz has it.
+	Ready  bool      `json:"ready"`
+	Since  time.Time `json:"since,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// VPP is its version; "" = it is not connected.
+	VPP string `json:"vpp,omitempty"`
+	// Services counts services by state, without the states of no service.
+	Services map[ServiceState]int `json:"services"`
+	// Draining counts endpoints that keep connections and get no new ones.
+	Draining int `json:"draining"`
+	// Sessions is the number of NAT sessions of the busiest worker; 0 = none, or unknown.
+	Sessions uint64 `json:"sessions"`
+	// Changed is the time of the latest change of a service; left out where there was none.
+	Changed time.Time `json:"changed,omitzero"`
+}
+
+// StatusOf makes the parts of a NodeStatus that follow from readiness and services.
+func StatusOf(node, version string, ready Readiness, services []Service) *NodeStatus {
+	s := &NodeStatus{Node: node, Version: version, Ready: ready.Ready, Since: ready.Since, Services: map[ServiceState]int{}}
+	for _, p := range ready.Parts {
+		switch {
+		case p.OK:
+		case s.Reason == "" || p.Name == "link": // a lost VPP is the cause of the others
+			s.Reason = p.Name + ": " + p.Reason
+		}
+	}
+	for i := range services {
+		s.Services[services[i].State]++
+		if services[i].Changed.After(s.Changed) {
+			s.Changed = services[i].Changed
+		}
+	}
+	return s
+}

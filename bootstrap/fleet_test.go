@@ -1,0 +1,161 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+)
+
+// apiServer is an API server that lists the pods of agents and passes requests on to them.
+type apiServer struct {
+	pods    []corev1.Pod
+	proxies map[string]http.Handler // by pod
+	// Kubeconfig is the path of a file that leads to it.
+	kubeconfig string
+}
+
+// newAPIServer starts an API server without agents.
+func newAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	s := &apiServer{proxies: map[string]http.Handler{}}
+	const pods = "/api/v1/namespaces/troupe-system/pods"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+pods, func(w http.ResponseWriter, r *http.Request) {
+		list := corev1.PodList{}
+		for _, p := range s.pods {
+			if selected := r.URL.Query().Get("fieldSelector"); selected == "" || selected == "spec.nodeName="+p.Spec.NodeName {
+				list.Items = append(list.Items, p)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	mux.HandleFunc("GET "+pods+"/{pod}/proxy/{path...}", func(w http.ResponseWriter, r *http.Request) {
+		name, _, _ := strings.Cut(r.PathValue("pod"), ":")
+		r.URL.Path = "/" + r.PathValue("path")
+		s.proxies[name].ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"gitVersion":"v1.33.1"}`)) })
+	for path, kind := range map[string]string{
+		"/api/v1/services": "v1 ServiceList", "/api/v1/pods": "v1 PodList", "/apis/networking.k8s.io/v1/servicecidrs": "networking.k8s.io/v1 ServiceCIDRList",
+	} {
+		version, name, _ := strings.Cut(kind, " ")
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"items":[]}`, name, version)
+		})
+	}
+	mux.HandleFunc("GET /api/v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[` +
+			`{"metadata":{"name":"n1"},"spec":{"podCIDRs":["10.1.1.0/24"]}},{"metadata":{"name":"n2"},"spec":{"podCIDRs":["10.9.2.0/24"]}}]}`))
+	})
+	mux.HandleFunc("GET /apis/discovery.k8s.io/v1/endpointslices", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"endpointslices is forbidden"}`))
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	s.kubeconfig = write(t, t.TempDir(), "kubeconfig", fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c}}]
+clusters: [{name: c, cluster: {server: %s}}]
+`, server.URL))
+	return s
+}
+
+// add adds the pod of a node in a phase, with an agent behind it if there is one.
+func (s *apiServer) add(node string, phase corev1.PodPhase, agent http.Handler) {
+	s.pods = append(s.pods, corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "agent-" + node}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase},
+	})
+	s.proxies["agent-"+node] = agent
+}
+
+// through passes requests on to an agent, as the proxy of the API server does.
+func through(a *apitest.Agent) http.Handler {
+	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: a.Address})
+}
+
+// loopback answers as the proxy of the API server does for a port without a listener.
+var loopback = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write([]byte(`{"kind":"Status","status":"Failure","reason":"ServiceUnavailable","code":503,` +
+		`"message":"error trying to reach service: dial tcp 192.0.2.1:9990: connect: connection refused"}`))
+})
+
+// newFleetOf starts three agents and two nodes that do not answer.
+func newFleetOf(t *testing.T) *apiServer {
+	t.Helper()
+	s := newAPIServer(t)
+	for _, node := range []string{"n1", "n2", "n3"} {
+		backend := apitest.New(2)
+		backend.Hooks.Node, backend.Hooks.Uplink = node, "uplink0"
+		if node == "n3" {
+			backend.Hooks.Version = "v1.2.2"
+		}
+		if node == "n2" {
+			backend.Break(nil, api.Readiness{Since: apitest.Began, Parts: []api.Part{{Name: "cnat", Reason: "no connection to VPP"}, {Name: "link", Reason: "read from VPP: EOF"}}}, true)
+		}
+		s.add(node, corev1.PodRunning, through(apitest.Start(t, backend, nil)))
+	}
+	s.add("n4", corev1.PodPending, nil)
+	s.add("n5", corev1.PodRunning, loopback)
+	return s
+}
+
+// fields are the words of a table without the distance between them.
+func squeezed(table string) string {
+	var out []string
+	for line := range strings.Lines(table) {
+		out = append(out, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(out, "\n")
+}
+
+// TestStatusOfAllNodes: one line for each node, the worst first, and how one differs from the
+// others.
+func TestStatusOfAllNodes(t *testing.T) {
+	s := newFleetOf(t)
+	r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig)
+	lines := strings.Split(squeezed(r.out), "\n")
+	want := []string{
+		"NODE READY VERSION VPP IN SYNC OTHERS DRAINING SESSIONS CHANGED WHY",
+		"n4 unknown - - - - - - - pod agent-n4 is Pending",
+		"n5 unknown - - - - - - - the API server cannot reach the agent: api.httpAddress is loopback on that node, or has another port than --address",
+		"n2 no v1.2.3 25.10-release 2 - 2 7 ", "n3 yes v1.2.2 25.10-release 2 - 2 7 ", "n1 yes v1.2.3 25.10-release 2 - 2 7 ",
+	}
+	if r.code != exitFailed || len(lines) != len(want) {
+		t.Fatalf("exit code %d: %s%s", r.code, r.out, r.errs)
+	}
+	for i := range want {
+		if !strings.HasPrefix(lines[i], want[i]) {
+			t.Errorf("%s\nwant %s", lines[i], want[i])
+		}
+	}
+	if !strings.HasSuffix(lines[3], " link: read from VPP: EOF") || !strings.HasSuffix(lines[4], " differs: version v1.2.2") {
+		t.Errorf("%s\n%s", lines[3], lines[4])
+	}
+	if r.errs != "troupe: 3 of 5 nodes are not ready or have not answered\n" {
+		t.Error(r.errs)
+	}
+	if r := troupe("", "status", "--node", "n1", "--kubeconfig", s.kubeconfig, "-o", "json"); r.code != 0 || !strings.Contains(r.out, `"node": "n1"`) {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
+	}
+	// a single question to an agent at a loopback address says so, too
+	if r := troupe("", "get", "services", "--node", "n5", "--kubeconfig", s.kubeconfig); !strings.Contains(r.errs, "api.httpAddress is loopback on that node") {
+		t.Error(r.errs)
+	}
+}

@@ -1,0 +1,197 @@
+package sysdump
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// Node is what the archive has of one agent. It answers as the agent; a part without a value was
+// not collected, and Errors says why. It is immutable once it is collected.
+type Node struct {
+	Name       string          `json:"name"`
+	Readiness  api.Readiness   `json:"readiness"`
+	Stat       *api.NodeStatus `json:"status"`
+	All        []api.Service   `json:"services"`
+	Ifs        *api.Interfaces `json:"interfaces"`
+	Cluster    *api.Nodes      `json:"nodes"`
+	Table      *api.Sessions   `json:"sessions"`
+	Ext        *api.External   `json:"external"`
+	Troupe     []api.Actor     `json:"actors"`
+	Journal    []api.Event     `json:"events"` // the newest first
+	Progress   *api.Resync     `json:"resync"`
+	Difference *api.Diff       `json:"diff"`
+	Faults     *live.Status    `json:"chaos"`
+	// Details are the services that were not well, and others as far as there was room, by key.
+	Details map[string]*api.ServiceDetail `json:"details"`
+	// Metrics is the text of /metrics.
+	Metrics string `json:"metrics"`
+	// Errors are what could not be collected, each one line.
+	Errors []string `json:"errors"`
+}
+
+// Backend answers as the agent of a node did when the archive was written.
+type Backend struct {
+	api.Unsupported
+	node *Node
+}
+
+var _ api.Backend = Backend{}
+
+// NewBackend returns the backend of a node in an archive.
+func NewBackend(node *Node) Backend { return Backend{node: node} }
+
+// missing is the error of a part that was not collected.
+func (b Backend) missing(part string) error {
+	for _, e := range b.node.Errors {
+		if strings.HasPrefix(e, part+": ") {
+			return fmt.Errorf("%w: not in the archive: %s", api.ErrUnavailable, e)
+		}
+	}
+	return fmt.Errorf("%w: %s of node %s: not in the archive", api.ErrUnavailable, part, b.node.Name)
+}
+
+// have returns a part, or why it is missing.
+func have[T any](b Backend, part string, value *T) (*T, error) {
+	if value == nil {
+		return nil, b.missing(part)
+	}
+	copied := *value
+	return &copied, nil
+}
+
+// Live satisfies api.Prober.
+func (Backend) Live() error { return nil }
+
+// Readiness satisfies api.Prober.
+func (b Backend) Readiness() api.Readiness { return b.node.Readiness }
+
+// Node satisfies api.Prober.
+func (b Backend) Node() api.NodeHealth {
+	return api.NodeHealth{Healthy: b.node.Readiness.Ready, Eligible: true}
+}
+
+// Status satisfies api.Reader.
+func (b Backend) Status(context.Context) (*api.NodeStatus, error) {
+	return have(b, "status", b.node.Stat)
+}
+
+// Services satisfies api.Reader.
+func (b Backend) Services(context.Context) ([]api.Service, error) {
+	if b.node.All == nil {
+		return nil, b.missing("services")
+	}
+	return slices.Clone(b.node.All), nil
+}
+
+// Service satisfies api.Reader.
+func (b Backend) Service(_ context.Context, key string) (*api.ServiceDetail, error) {
+	if d := b.node.Details[key]; d != nil {
+		return have(b, key, d)
+	}
+	if slices.ContainsFunc(b.node.All, func(s api.Service) bool { return s.Key == key }) {
+		return nil, fmt.Errorf("%w: the archive has only the line of service %s in the list", api.ErrUnavailable, key)
+	}
+	return nil, fmt.Errorf("service %s: %w", key, api.ErrNotFound)
+}
+
+// Interfaces satisfies api.Reader.
+func (b Backend) Interfaces(context.Context) (*api.Interfaces, error) {
+	return have(b, "interfaces", b.node.Ifs)
+}
+
+// Sessions satisfies api.Reader.
+func (b Backend) Sessions(context.Context) (*api.Sessions, error) {
+	return have(b, "sessions", b.node.Table)
+}
+
+// External satisfies api.Reader.
+func (b Backend) External(context.Context) (*api.External, error) {
+	return have(b, "external", b.node.Ext)
+}
+
+// Nodes satisfies api.Reader.
+func (b Backend) Nodes(context.Context) (*api.Nodes, error) { return have(b, "nodes", b.node.Cluster) }
+
+// Resync satisfies api.Reader.
+func (b Backend) Resync(context.Context) (*api.Resync, error) {
+	return have(b, "resync", b.node.Progress)
+}
+
+// Diff satisfies api.Reader.
+func (b Backend) Diff(context.Context) (*api.Diff, error) { return have(b, "diff", b.node.Difference) }
+
+// Chaos satisfies api.Reader.
+func (b Backend) Chaos(context.Context) (*live.Status, error) { return have(b, "chaos", b.node.Faults) }
+
+// Actors satisfies api.Reader.
+func (b Backend) Actors(context.Context) ([]api.Actor, error) {
+	if b.node.Troupe == nil {
+		return nil, b.missing("actors")
+	}
+	return slices.Clone(b.node.Troupe), nil
+}
+
+// Actor satisfies api.Reader.
+func (b Backend) Actor(_ context.Context, path string) (*api.Actor, error) {
+	i, found := slices.BinarySearchFunc(b.node.Troupe, path, func(a api.Actor, p string) int { return cmp.Compare(a.Path, p) })
+	if !found {
+		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+	}
+	return have(b, path, &b.node.Troupe[i])
+}
+
+// errRedacted is the answer to questions for what no archive has.
+var errRedacted = fmt.Errorf("%w: an archive has no states and messages of actors", api.ErrUnavailable)
+
+// Mailbox satisfies api.Reader.
+func (Backend) Mailbox(context.Context, string) (*api.Mailbox, error) { return nil, errRedacted }
+
+// State satisfies api.Reader.
+func (Backend) State(context.Context, string) (json.RawMessage, error) { return nil, errRedacted }
+
+// Failures satisfies api.Reader.
+func (Backend) Failures(context.Context, string) ([]api.Failure, error) { return nil, errRedacted }
+
+// Traffic satisfies api.Reader.
+func (Backend) Traffic(context.Context, string) (*api.Traffic, error) { return nil, errRedacted }
+
+// DeadLetters satisfies api.Reader.
+func (Backend) DeadLetters(context.Context) (*api.DeadLetters, error) { return nil, errRedacted }
+
+// ServiceSessions satisfies api.Reader.
+func (Backend) ServiceSessions(context.Context, string) (*api.ServiceSessions, error) {
+	return nil, fmt.Errorf("%w: an archive has no sessions", api.ErrUnavailable)
+}
+
+// Packet satisfies api.Reader.
+func (Backend) Packet(context.Context, string, string) (*api.Packet, error) {
+	return nil, fmt.Errorf("%w: an archive does not explain packets: see the frontends of the service", api.ErrUnavailable)
+}
+
+// Events satisfies api.Reader.
+func (b Backend) Events(_ context.Context, q api.EventQuery) (*api.EventPage, error) {
+	page := &api.EventPage{Items: []api.Event{}}
+	for _, e := range b.node.Journal {
+		switch {
+		case q.Before != 0 && e.Seq >= q.Before, e.Seq <= q.After && q.After != 0, q.Kind != "" && e.Kind != q.Kind,
+			q.Object != "" && e.Object != q.Object, q.Cause != 0 && e.Cause != q.Cause:
+		case len(page.Items) == q.Limit:
+			page.Next = page.Items[q.Limit-1].Seq
+			return page, nil
+		default:
+			page.Items = append(page.Items, e)
+		}
+	}
+	return page, nil
+}
+
+// ErrNoNode means that an archive has no such node.
+var ErrNoNode = errors.New("the archive has no such node")

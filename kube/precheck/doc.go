@@ -1,0 +1,3 @@
+// Package precheck asks an API server, before an agent runs, whether the agent will get what it
+// needs: the rights to list, and nodes whose networks fit the configuration. It changes nothing.
+package precheck
