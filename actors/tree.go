@@ -172,7 +172,7 @@ func newTree(d *Deps) *tree {
 	roleGivers := names(all, func(k render.Kind) bool { return k.GivesRoles })
 	t.renderer = &render.Config{
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
-		HeapReserve: d.HeapReserve,
+		HeapReserve: d.HeapReserve, Heap: d.Heap,
 	}
 	t.link = &link.Config{
 		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect, address.Sessions),

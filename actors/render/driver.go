@@ -3,6 +3,7 @@ package render
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -22,7 +23,7 @@ const (
 	batchMessages = 2048
 )
 
-// Config is what a Driver is given. It is read-only and shared by all renderers.
+// Config is what a Driver is given. It is shared by all renderers and read-only, except Granted.
 type Config struct {
 	// VPP is the connection.
 	VPP link.Caller
@@ -34,6 +35,11 @@ type Config struct {
 	Backoff time.Duration
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
+	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, which costs it
+	// more.
+	Heap func() Heap
+	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
+	Granted atomic.Int64
 	// DriftCheckOverdue is how long a drift check waits for work to end.
 	DriftCheckOverdue time.Duration
 }
@@ -61,6 +67,7 @@ type Driver[K Key] struct {
 	adapter     Adapter[K]
 	queue       *queue[K]
 	heap        heap.Reserve
+	statistics  Heap // nil = none
 	subscribers map[string]*subscriber
 	// services whose acknowledgement may be another one when nothing of them is in the queue any
 	// more
@@ -87,9 +94,12 @@ type tick struct{}
 func New[K Key](config *Config, adapter Adapter[K]) runtime.Behaviour {
 	kind := adapter.Kind()
 	d := &Driver[K]{
-		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter), heap: heap.Reserve{Percent: config.HeapReserve},
+		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
 		session: session{config: config, name: kind.Name, link: &messages.LinkState{}},
+	}
+	if config.Heap != nil {
+		d.statistics = config.Heap()
 	}
 	if kind.GivesRoles {
 		d.Also = address.Interfaces
