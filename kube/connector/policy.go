@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// AddNode adds to a policy which addresses instances must not have because of a node: its own, and
-// those of its pods.
+// AddNode adds the addresses of a node and of its pods to a policy: instances must not have them.
 func AddNode(p *catalog.Policy, n *corev1.Node) {
 	for _, a := range n.Status.Addresses {
 		if addr, err := netip.ParseAddr(a.Address); err == nil { // others are names

@@ -102,8 +102,8 @@ func TestLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestQuietAPIServer: where nothing changes and no bookmark comes, which an API server sends of
-// what has changed since its start only, the watches are well for hours.
+// TestQuietAPIServer: watches without changes and without bookmarks are well for hours. An API
+// server sends bookmarks only of kinds that have changed since its start.
 func TestQuietAPIServer(t *testing.T) {
 	balanced(t, func(t *testing.T, lb *link, api *apiServer, r *running) {
 		dialed := lb.connections()

@@ -98,8 +98,8 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if config.UserAgent != "" {
 		rc.UserAgent = config.UserAgent
 	}
-	// An address that answers nothing is known to be one soon, so that the next is tried, and so
-	// that the API server is found again soon after its return.
+	// A short time limit shows a dead address soon. The client then tries the next address, and
+	// finds the API server soon after its return.
 	rc.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	rereadToken(rc)
 	return rc, nil

@@ -169,9 +169,10 @@ const MaxName = 512
 
 const maxProblems = 1000
 
-// Clean returns the snapshot ordered, with each name once, without services that have no usable
-// name and within the limits. Where services had to be left out it is not complete any more; one
-// that is above the limit for all instances is unknown. The services of s are not changed.
+// Clean returns the services of the snapshot in order, each name once, within the limits. Services
+// without a usable name are left out. A snapshot from which a limit took a service is not complete
+// any more. A service above the limit for all instances is unknown. The services of s are not
+// changed.
 func Clean(s Snapshot, limits Limits) Snapshot {
 	out := Snapshot{Complete: s.Complete, Repeated: s.Repeated, Problems: slices.Clone(s.Problems)}
 	report := func(service string, reason Reason, format string, args ...any) {
