@@ -21,6 +21,7 @@ var (
 	complete = describe("source_complete", "1 if the last answer of a source was complete.", "source")
 	answered = describe("source_last_answer_timestamp_seconds", "When a source last answered.", "source")
 	held     = describe("source_held", "Services of a source that vanished and are held back.", "source")
+	waiting  = describe("source_waiting", "New services of a source that wait, because it has as many as it may have.", "source")
 	problems = describe("problems", "What is not used of the sources, by reason.", "reason")
 )
 
@@ -28,8 +29,14 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("troupe_connector_"+name, help, labels, nil)
 }
 
-// Describe satisfies prometheus.Collector.
-func (m metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+// Describe satisfies prometheus.Collector. At first most of them have no value.
+func (metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		leading, wanted, pending, failing, written, refused, offered, complete, answered, held, waiting, problems,
+	} {
+		ch <- d
+	}
+}
 
 // Collect satisfies prometheus.Collector.
 func (m metrics) Collect(ch chan<- prometheus.Metric) {
@@ -53,6 +60,7 @@ func (m metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(offered, float64(source.Services), source.Name)
 		gauge(complete, number(source.Complete && source.Failed == ""), source.Name)
 		gauge(held, float64(len(source.Gate.Held)), source.Name)
+		gauge(waiting, float64(source.Gate.Waiting), source.Name)
 		if !source.Published.IsZero() {
 			gauge(answered, float64(source.Published.Unix()), source.Name)
 		}

@@ -8,7 +8,9 @@
 //     operator confirms;
 //   - while a source fails, the last good state stays;
 //   - a service without healthy instances is no vanished service: it stays, with the instances that
-//     it has.
+//     it has;
+//   - a source has a largest number of services, those held back among them: a new one waits while
+//     there are so many.
 //
 // A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for
 // each snapshot, changed or not, and Wanted before each comparison with the cluster; both only
@@ -28,6 +30,7 @@ const confirmations = 2
 // Gate is the gate of one source.
 type Gate struct {
 	percent int // of the services in the cluster that may vanish at once
+	most    int // services, in the cluster and wanted there
 
 	complete bool // a complete snapshot was seen
 	// the last good definition of each service that is not released
@@ -35,15 +38,16 @@ type Gate struct {
 	// vanished and to be deleted; until it is gone from the cluster or back at the source
 	released map[string]bool
 	held     map[string]bool // vanished and held back
+	waiting  int             // new services of the last snapshot for which there is no place
 	agreed   int             // repeated complete snapshots since
 	base     int             // services in the cluster when they began to vanish
 	spent    int             // of those, released without confirmation
 }
 
 // New returns a gate through which at most this percentage, 0 to 100, of a source's services may
-// vanish without confirmation.
-func New(percent int) *Gate {
-	return &Gate{percent: percent, known: map[string]catalog.Service{}, released: map[string]bool{}}
+// vanish without confirmation, and which wants at most so many services.
+func New(percent, most int) *Gate {
+	return &Gate{percent: percent, most: most, known: map[string]catalog.Service{}, released: map[string]bool{}}
 }
 
 // Offer takes a clean snapshot of the source. owned are the names at the source of the services
@@ -57,9 +61,6 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 			delete(g.held, service.Name)
 			g.agreed = 0 // the catalog fills again
 		}
-		if !service.Unknown {
-			g.known[service.Name] = service
-		}
 	}
 	left := map[string]bool{}
 	for _, name := range owned {
@@ -69,6 +70,32 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	if s.Complete {
 		g.complete = true
 		g.vanish(there, owned, s.Repeated)
+	}
+	g.adopt(s.Services, owned)
+}
+
+// adopt takes the definitions of a snapshot. A name that is new needs a place, or an answer with
+// other names each time would fill the cluster with services that are held back.
+func (g *Gate) adopt(services []catalog.Service, owned []string) {
+	wanted := map[string]bool{}
+	for name := range g.known {
+		wanted[name] = true
+	}
+	for _, name := range owned {
+		if !g.released[name] {
+			wanted[name] = true
+		}
+	}
+	g.waiting = 0
+	for _, service := range services {
+		switch {
+		case service.Unknown:
+		case !wanted[service.Name] && len(wanted) >= g.most:
+			g.waiting++
+		default:
+			wanted[service.Name] = true
+			g.known[service.Name] = service
+		}
 	}
 }
 
@@ -156,11 +183,14 @@ type Status struct {
 	Held []string
 	// Missing is how many repeated complete snapshots would release them.
 	Missing int
+	// Waiting is how many services of the last snapshot are left out, because the source has as many
+	// as it may have.
+	Waiting int
 }
 
 // Status returns the state of the gate.
 func (g *Gate) Status() Status {
-	out := Status{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held))}
+	out := Status{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held)), Waiting: g.waiting}
 	if len(out.Held) > 0 {
 		out.Missing = confirmations - g.agreed
 	}
