@@ -1,4 +1,4 @@
-package stats
+package stats_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,13 +18,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // answer and damaged memory are in the tests of vpp/sessions.
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stats.sock")
-	reader := NewReader(path, "^/sys/heartbeat$", func(found []adapter.StatEntry) (string, error) {
+	reader := stats.NewReader(path, "^/sys/heartbeat$", func(found []adapter.StatEntry) (string, error) {
 		if len(found) != 1 {
-			return "", ErrNone
+			return "", stats.ErrNone
 		}
 		return string(found[0].Name), nil
 	})
-	if _, err := reader.Read(t.Context()); !errors.Is(err, ErrNone) {
+	if _, err := reader.Read(t.Context()); !errors.Is(err, stats.ErrNone) {
 		t.Errorf("no socket: %v", err)
 	}
 	vpp := simulator.New(simulator.Options{})
@@ -40,7 +41,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	vpp.Crash()
-	if _, err := reader.Read(t.Context()); !errors.Is(err, ErrNone) {
+	if _, err := reader.Read(t.Context()); !errors.Is(err, stats.ErrNone) {
 		t.Errorf("dead VPP: %v", err)
 	}
 }
