@@ -128,8 +128,8 @@ const probeRate = 100
 // probe sends connection attempts to the service that nobody changes, and changes the other
 // tenant's endpoint every two seconds, until the context ends and the last change is in VPP. It
 // returns how long VPP took to follow each change. Each turn sends all attempts that are due, so
-// while VPP does not answer none is left out. An attempt is lost that does not leave VPP for its
-// endpoint when VPP has worked on it.
+// none is left out while VPP does not answer. An attempt counts as lost when VPP has worked on it
+// and it has not left for its endpoint.
 func (n *node) probe(ctx context.Context) (times []time.Duration, lost, sent int) {
 	still, web := netip.MustParseAddrPort("10.96.0.11:80"), netip.MustParseAddrPort("10.96.0.10:80")
 	began := time.Now()

@@ -21,9 +21,10 @@ const (
 // Reserve is the part of VPP's heap that rows must leave free, and what is known of the heap. The
 // zero value reserves nothing. Each renderer has one; what they grant is counted together.
 //
-// A reading from the statistics may be older than rows that were granted. The update from which it
-// comes is younger than the last reading that had an earlier update, so rows count as free memory
-// that is gone until then: too little is believed to be free for some seconds, never too much.
+// A reading from the statistics may be older than the latest rows. An update is younger than the
+// last reading of the update before it, so it has the rows that were granted until that reading.
+// All later rows count as used besides: for some seconds a Reserve believes that too little is
+// free. Only a batch of another renderer that was under way at that reading may be missing.
 type Reserve struct {
 	// Percent of the heap; 0 = rows may take all of it.
 	Percent int
