@@ -108,12 +108,16 @@ func (w *thread) String() string {
 	slices.Sort(w.pings)
 	var text strings.Builder
 	most := func(share int) hold { return w.holds[(len(w.holds)-1)*share/1000] }
-	fmt.Fprintf(&text, "longest hold of the main thread in each of %d seconds: p50 %s, p90 %s, p99 %s, at most", len(w.holds),
+	fmt.Fprintf(&text, "longest hold of the main thread in each of %d seconds: p50 %s, p90 %s, p99 %s; by node at most", len(w.holds),
 		round(most(500).took), round(most(900).took), round(most(990).took))
-	for _, h := range slices.Backward(w.holds[max(0, len(w.holds)-5):]) {
-		fmt.Fprintf(&text, " %s (%s, no core for %s)", round(h.took), h.node, round(h.off))
+	shown := map[string]bool{}
+	for _, h := range slices.Backward(w.holds) {
+		if !shown[h.node] && len(shown) < 5 {
+			shown[h.node] = true
+			fmt.Fprintf(&text, " %s: %s (no core for %s);", h.node, round(h.took), round(h.off))
+		}
 	}
-	fmt.Fprintf(&text, "; %d pings of another client: p50 %s, p90 %s, p99.9 %s, at most %s", len(w.pings), round(w.pings[len(w.pings)/2]),
+	fmt.Fprintf(&text, " %d pings of another client: p50 %s, p90 %s, p99.9 %s, at most %s", len(w.pings), round(w.pings[len(w.pings)/2]),
 		round(w.pings[len(w.pings)*9/10]), round(w.pings[len(w.pings)*999/1000]), round(w.pings[len(w.pings)-1]))
 	return text.String()
 }
