@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/link"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
@@ -104,6 +105,9 @@ type Deps struct {
 	Routes routes.Config
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
+	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is asked,
+	// which costs it more.
+	Heap func() render.Heap
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the
 	// limit of NAT44 counts as well.
 	Sessions sessions.Config

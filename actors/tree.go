@@ -193,7 +193,7 @@ func newTree(d *Deps, all []renderer) *tree {
 	roleGivers := names(all, func(r renderer) bool { return r.givesRoles })
 	t.renderer = &render.Config{
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
-		HeapReserve: d.HeapReserve,
+		HeapReserve: d.HeapReserve, Heap: d.Heap,
 	}
 	t.link = &link.Config{
 		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect, address.Sessions),

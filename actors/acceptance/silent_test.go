@@ -120,10 +120,9 @@ func (r *run) checkSilence() {
 	r.checkOtherPorts(table, reports)
 }
 
-// alikeByCNAT reports whether a difference is one that docs/semantics.md names for all services
-// that CNAT serves: the source of clients outside is replaced before endpoints elsewhere, what is
-// answered to an address of VPP itself is not translated, and a cluster IP with a row has no other
-// ports.
+// alikeByCNAT reports whether docs/semantics.md names a difference for all services of CNAT. CNAT
+// replaces the source of clients outside before endpoints on other nodes. It does not translate
+// answers to an address of VPP itself. A cluster IP with a row has no other ports.
 func alikeByCNAT(d deviation, ofNode bool) bool {
 	return d.aspect == aspectMasquerade && d.got == "source replaced" || d.aspect == aspectAnswer && ofNode || d.aspect == aspectAction && d.want != forward && d.got == drop
 }

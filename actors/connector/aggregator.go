@@ -42,7 +42,7 @@ func newAggregator(d *Deps) runtime.Behaviour {
 	a := &aggregator{deps: d, inputs: map[string]*input{}, passes: connector.NewCoalescer()}
 	for _, s := range d.Sources {
 		a.order = append(a.order, s.Name)
-		a.inputs[s.Name] = &input{gate: gate.New(d.DeleteLimit)}
+		a.inputs[s.Name] = &input{gate: gate.New(d.DeleteLimit, d.Limits.Services)}
 	}
 	return a
 }

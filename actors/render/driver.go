@@ -3,6 +3,7 @@ package render
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -22,7 +23,7 @@ const (
 	batchMessages = 2048
 )
 
-// Config is what a Driver is given. It is read-only and shared by all renderers.
+// Config is what a Driver is given. It is shared by all renderers and read-only, except Granted.
 type Config struct {
 	// VPP is the connection.
 	VPP link.Caller
@@ -34,6 +35,11 @@ type Config struct {
 	Backoff time.Duration
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
+	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, which costs it
+	// more.
+	Heap func() Heap
+	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
+	Granted atomic.Int64
 	// DriftCheckOverdue is how long a drift check waits for work to end.
 	DriftCheckOverdue time.Duration
 }
@@ -61,6 +67,8 @@ type Driver[K Key] struct {
 	adapter *port[K]
 	queue   *queue[K]
 	heap    heap.Reserve
+	// statistics of VPP's heap; nil = none
+	statistics Heap
 	set     *messages.InterfaceSet // complete; nil = none yet
 	ticking bool                   // a tick is under way
 
@@ -97,9 +105,12 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 	adapter := newPort(r)
 	d := &Driver[K]{
 		health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, adapter: adapter, givesRoles: r.GivesRoles(),
-		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve},
+		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
 		session: session{config: config, name: r.Name, link: &messages.LinkState{}},
+	}
+	if config.Heap != nil {
+		d.statistics = config.Heap()
 	}
 	if d.givesRoles {
 		d.health.Also = address.Interfaces

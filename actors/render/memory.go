@@ -3,13 +3,20 @@ package render
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
+
+// Heap reads the state of VPP's heap, one call at a time; *heap.Statistics satisfies it.
+type Heap interface {
+	Read(ctx context.Context) (heap.State, error)
+}
 
 // memoryRead is the state of VPP's heap.
 type memoryRead struct {
@@ -18,15 +25,27 @@ type memoryRead struct {
 	err   error
 }
 
-// startMemoryRead asks VPP how much memory is free.
+// startMemoryRead asks how much memory of VPP is free.
 func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
 	w := &work{session: d.session.link.GetSession(), began: c.Now()}
 	d.work = w
-	post, vpp := c.Post(), d.config.VPP
+	post, statistics, vpp := c.Post(), d.statistics, d.config.VPP
 	c.Go("memory", func(ctx context.Context) {
-		state, err := heap.Read(ctx, vpp)
+		state, err := readHeap(ctx, statistics, vpp)
 		post(&memoryRead{w, state, err})
 	})
+}
+
+// readHeap reads VPP's statistics, and asks VPP where they do not say it within a second.
+func readHeap(ctx context.Context, statistics Heap, vpp link.Caller) (heap.State, error) {
+	if statistics != nil {
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if state, err := statistics.Read(short); err == nil {
+			return state, nil
+		}
+	}
+	return heap.Read(ctx, vpp)
 }
 
 // memoryRead takes the state of VPP's heap. A VPP that does not say it is programmed without a
@@ -41,7 +60,7 @@ func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 		d.heap.Took(m.state)
 		d.observeMemory()
 	case !class.Lost(m.err):
-		d.heap = heap.Reserve{}
+		d.heap = heap.Reserve{Granted: &d.config.Granted}
 		c.Logger().Warn("VPP does not say how much memory is free, rows are added without a reserve", "err", m.err)
 	}
 }

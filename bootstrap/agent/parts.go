@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/listening"
@@ -11,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -60,4 +62,13 @@ func sessionStats(socket string) sessionsactor.Stats {
 		return nil
 	}
 	return sessions.NewReader(socket)
+}
+
+// heapStats returns what makes a reader of the state of VPP's heap; nil = the configuration has no
+// statistics socket.
+func heapStats(socket string) func() render.Heap {
+	if socket == "" {
+		return nil
+	}
+	return func() render.Heap { return heap.NewStatistics(socket) }
 }

@@ -66,6 +66,9 @@ func (b backend) Readiness() api.Readiness {
 		if len(s.Held) > 0 {
 			part.Reason = fmt.Sprintf("%d services vanished and are held back", len(s.Held))
 		}
+		if s.Waiting > 0 {
+			part.Reason = strings.TrimPrefix(fmt.Sprintf("%s; %d new services wait, because the source has as many as it may have", part.Reason, s.Waiting), "; ")
+		}
 		out.Parts = append(out.Parts, part)
 	}
 	slices.SortFunc(out.Parts, func(a, b api.Part) int {
@@ -137,6 +140,9 @@ type SourceState struct {
 	// say the same or an operator confirms.
 	Held    []string `json:"held"`
 	Missing int      `json:"missing,omitempty"`
+	// Waiting is how many new services are left out, because the source has as many as it may have,
+	// those held back among them.
+	Waiting int `json:"waiting,omitempty"`
 }
 
 // Change is one write.
@@ -184,7 +190,7 @@ func (c *Connector) State() *State {
 func sourceState(s *actors.SourceStatus) SourceState {
 	out := SourceState{
 		Name: s.Name, Published: s.Published, Services: s.Services, Known: s.Gate.Complete && s.Failed == "", Complete: s.Complete && s.Failed == "", Reason: s.Failed,
-		Held: append([]string{}, s.Gate.Held...), Missing: s.Gate.Missing,
+		Held: append([]string{}, s.Gate.Held...), Missing: s.Gate.Missing, Waiting: s.Gate.Waiting,
 	}
 	switch {
 	case out.Reason != "":

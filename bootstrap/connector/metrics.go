@@ -21,6 +21,7 @@ var (
 	complete = describe("source_complete", "1 if the last answer of a source was complete.", "source")
 	answered = describe("source_last_answer_timestamp_seconds", "Time at which a source last answered.", "source")
 	held     = describe("source_held", "Services that vanished from a source and whose deletion is held back.", "source")
+	waiting  = describe("source_waiting", "New services of a source that wait, because it has as many as it may have.", "source")
 	problems = describe("problems", "Unused parts of the catalogs, by reason.", "reason")
 )
 
@@ -54,6 +55,7 @@ func (m metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(offered, float64(source.Services), source.Name)
 		gauge(complete, number(source.Complete && source.Failed == ""), source.Name)
 		gauge(held, float64(len(source.Gate.Held)), source.Name)
+		gauge(waiting, float64(source.Gate.Waiting), source.Name)
 		if !source.Published.IsZero() {
 			gauge(answered, float64(source.Published.Unix()), source.Name)
 		}

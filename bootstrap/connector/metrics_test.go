@@ -101,7 +101,8 @@ func TestMetrics(t *testing.T) {
 		return map[string]float64{
 			"troupe_connector_leading": 1, "troupe_connector_services": services, "troupe_connector_services_pending": 1, "troupe_connector_services_failing": 1,
 			"troupe_connector_writes_total": 2 * (services - 1), "troupe_connector_source_services source=yaml": services,
-			"troupe_connector_source_complete source=yaml": 1, "troupe_connector_source_held source=yaml": 0, "troupe_connector_problems reason=loopback": services,
+			"troupe_connector_source_complete source=yaml": 1, "troupe_connector_source_held source=yaml": 0,
+			"troupe_connector_source_waiting source=yaml": 0, "troupe_connector_problems reason=loopback": services,
 		}
 	}
 	if !maps.Equal(few, want(2)) || !maps.Equal(many, want(200)) {

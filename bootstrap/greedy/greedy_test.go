@@ -69,6 +69,7 @@ func BenchmarkGreedyTenant(b *testing.B) {
 type node struct {
 	testing.TB
 	dir     string
+	socket  string // of VPP's API
 	plane   *realvpp.Generator
 	pod     uint32
 	packets uint64
@@ -79,7 +80,7 @@ type node struct {
 
 // start runs an agent that serves the other tenant.
 func start(b testing.TB, vpp *realvpp.Process, limits string) *node {
-	n := &node{TB: b, dir: b.TempDir(), plane: realvpp.NewGenerator(b, vpp)}
+	n := &node{TB: b, dir: b.TempDir(), socket: vpp.Socket(), plane: realvpp.NewGenerator(b, vpp)}
 	n.plane.Port(b, false) // pg0, the uplink
 	n.pod = n.plane.Port(b, false)
 	for _, command := range []string{
@@ -164,12 +165,15 @@ func (n *node) leadsTo(endpoint string) bool { return n.reaches("10.96.0.10:80",
 
 // reaches reports whether a new connection of the pod to a service gets to an endpoint.
 func (n *node) reaches(service, endpoint string) bool {
+	p := n.attempt(netip.MustParseAddrPort(service))
+	return n.plane.Exchange(n.TB, []realvpp.Packet{p})[p.ID].Dst.Addr() == netip.MustParseAddr(endpoint)
+}
+
+// attempt is the first packet of a connection of the pod, from a port of its own.
+func (n *node) attempt(service netip.AddrPort) realvpp.Packet {
 	n.packets++
 	from := netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), uint16(20_000+n.packets%40_000))
-	out := n.plane.Exchange(n.TB, []realvpp.Packet{{
-		Port: n.pod, ID: n.packets, Src: from, Dst: netip.MustParseAddrPort(service), Proto: frontend.TCP, Flags: 2,
-	}})
-	return out[n.packets].Dst.Addr() == netip.MustParseAddr(endpoint)
+	return realvpp.Packet{Port: n.pod, ID: n.packets, Src: from, Dst: service, Proto: frontend.TCP, Flags: 2}
 }
 
 func (n *node) ask(path string) int {

@@ -16,6 +16,8 @@ import (
 //
 // Within a namespace the oldest services come first, then the one with the smaller key; a service
 // that asks for more than older ones have left gets nothing, and younger ones may still have that.
+// It divides the room for access lists as well, for the renderer that has them (Size.Rules).
+//
 // It belongs to one goroutine.
 type Budget struct {
 	limits     Limits

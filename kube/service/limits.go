@@ -17,16 +17,18 @@ type Size struct {
 	Backends int
 	// VPP and Agent are the bytes that VPP and the agent need for them, by Config.Costs.
 	VPP, Agent int
+	// Rules counts rules of access lists. Measure does not know them.
+	Rules int
 }
 
 // add returns the sum.
 func (s Size) add(t Size) Size {
-	return Size{s.Frontends + t.Frontends, s.Backends + t.Backends, s.VPP + t.VPP, s.Agent + t.Agent}
+	return Size{s.Frontends + t.Frontends, s.Backends + t.Backends, s.VPP + t.VPP, s.Agent + t.Agent, s.Rules + t.Rules}
 }
 
 // sub returns the difference.
 func (s Size) sub(t Size) Size {
-	return Size{s.Frontends - t.Frontends, s.Backends - t.Backends, s.VPP - t.VPP, s.Agent - t.Agent}
+	return Size{s.Frontends - t.Frontends, s.Backends - t.Backends, s.VPP - t.VPP, s.Agent - t.Agent, s.Rules - t.Rules}
 }
 
 // resource is one field of a Size, with its name in texts and the settings that limit it.
@@ -42,6 +44,7 @@ func resources() []resource {
 		{func(s *Size) *int { return &s.Backends }, "endpoints behind its frontends", "backendsPerService", "backendsPerNamespace", ""},
 		{func(s *Size) *int { return &s.VPP }, "memory of VPP", "", "", "vppMemory"},
 		{func(s *Size) *int { return &s.Agent }, "memory of the agent", "", "", "agentMemory"},
+		{func(s *Size) *int { return &s.Rules }, "rules of access lists", "", "", ""},
 	}
 }
 

@@ -10,8 +10,6 @@
 // The planner is pure; only Read and Apply talk to VPP:
 //
 //	Plan       view of one service -> rules
-//	Fit        plans of all services -> those with room in the ACLs, which is divided between
-//	           namespaces
 //	Merge      rules of services with room -> the rules of the node, without drops at frontends of
 //	           other owners
 //	Classes    interface set -> which clients enter where

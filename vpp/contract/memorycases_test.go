@@ -21,6 +21,20 @@ var memoryCases = []contractCase{
 	{"memory/translations of sixteen backends", cnatMemory(16, false, false)},
 	{"memory/translations of sixteen backends by maglev", cnatMemory(16, true, false)},
 	{"memory/translations with addresses of their own", cnatMemory(4, false, true)},
+	{"memory/statistics", func(t *testing.T, v *rig) {
+		now, err := heap.Read(t.Context(), v.link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := heap.NewStatistics(v.StatsSocket()).Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		near := func(a, b int) bool { return max(a, b)-min(a, b) < 8<<20 }
+		if !near(now.Total, old.Total) || !near(now.Free, old.Free) || old.Beat < 1 || now.Beat != 0 {
+			t.Errorf("VPP says %+v, its statistics %+v", now, old)
+		}
+	}},
 }
 
 // needs checks what rows have taken of the main heap: no more than heap.Cost says, which the agent

@@ -9,13 +9,7 @@ type Cost struct {
 
 // NAT44 returns the cost of a NAT44 row, whose entries are a power of two: at most four for each
 // backend. Its addresses are in no table.
-func NAT44() Cost { return Cost{Row: 220, Backend: 4 * nat44Entry} }
-
-// nat44Entry is for each entry of a NAT44 row.
-const nat44Entry = 28
-
-// NAT44Holds returns the bytes of a NAT44 row with so many entries.
-func NAT44Holds(entries int) int { return NAT44().Row + entries*nat44Entry }
+func NAT44() Cost { return Cost{Row: 220, Backend: 112} }
 
 // CNAT returns the cost of a translation. Its addresses have entries in the forwarding table.
 func CNAT() Cost { return Cost{Row: 480, Backend: 216, Spread: 4200, Address: 900} }

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 )
 
@@ -15,13 +16,49 @@ func TestParse(t *testing.T) {
 	if got, err := parse(text); err != nil || got.Total>>20 != 1023 || got.Free>>20 != 957 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := parse("total: 2.00G, used: 512, free: 900.50K, trimmable: 0"); err != nil || got != (State{2 << 30, 900<<10 + 512}) {
+	if got, err := parse("total: 2.00G, used: 512, free: 900.50K, trimmable: 0"); err != nil || got != (State{Total: 2 << 30, Free: 900<<10 + 512}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, odd := range []string{"", "unknown input", "total: 1M, used: 2"} {
 		if got, err := parse(odd); !errors.Is(err, ErrNotUnderstood) {
 			t.Errorf("%q: %+v, %v", odd, got, err)
 		}
+	}
+}
+
+// TestReserveOfStatistics: rows that were granted since the last reading before an update of VPP's
+// statistics may not be in it, and other renderers' rows count as well.
+func TestReserveOfStatistics(t *testing.T) {
+	const mib = 1 << 20
+	var granted atomic.Int64
+	r, other := Reserve{Percent: 10, Granted: &granted}, Reserve{Percent: 10, Granted: &granted}
+	free := func(want int) {
+		t.Helper()
+		if got := r.State().Free; got != want*mib {
+			t.Errorf("%d MiB are free, want %d", got/mib, want)
+		}
+	}
+	other.Grow(100 * mib) // to the VPP before
+	r.Took(State{Total: 1000 * mib, Free: 900 * mib, Beat: 1})
+	free(900)
+	r.Grow(50 * mib)
+	other.Grow(50 * mib)
+	if free(800); !r.Due() {
+		t.Error("100 MiB need a new reading")
+	}
+	r.Took(State{Total: 1000 * mib, Free: 900 * mib, Beat: 1}) // the same update
+	free(800)
+	other.Grow(50 * mib)
+	r.Took(State{Total: 1000 * mib, Free: 780 * mib, Beat: 2})
+	if free(730); r.Due() {
+		t.Error("read twice without any row")
+	}
+	if err := r.Admit(640 * mib); !errors.Is(err, ErrLow) {
+		t.Errorf("90 MiB would be left: %v", err)
+	}
+	r.Took(State{Total: 1000 * mib, Free: 750 * mib, Beat: 3})
+	if err := r.Admit(640 * mib); err != nil {
+		t.Error(err)
 	}
 }
 

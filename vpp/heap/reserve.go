@@ -3,6 +3,7 @@ package heap
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // ErrLow says that a row was not added, because VPP would have too little free memory.
@@ -18,31 +19,49 @@ const (
 )
 
 // Reserve is the part of VPP's heap that rows must leave free, and what is known of the heap. The
-// zero value reserves nothing. Several renderers have one each: a reading shows what the others
-// have added, and until the next one each of them adds little.
+// zero value reserves nothing. Each renderer has one; what they grant is counted together.
+//
+// A reading from the statistics may be older than the latest rows. An update is younger than the
+// last reading of the update before it, so it has the rows that were granted until that reading.
+// All later rows count as used besides: for some seconds a Reserve believes that too little is
+// free. Only a batch of another renderer that was under way at that reading may be missing.
 type Reserve struct {
 	// Percent of the heap; 0 = rows may take all of it.
 	Percent int
+	// Granted counts the bytes of all rows of all renderers that were granted; nil = of this one.
+	Granted *atomic.Int64
 	state   State
-	grown   int  // bytes since the reading
-	low     bool // a row was refused since the reading
+	// values of Granted: all bytes up to seen are in state; read is of the last reading
+	seen, read int64
+	low        bool // a row was refused since the reading
 }
 
 // Due reports whether the heap has to be read before rows are added.
 func (r *Reserve) Due() bool {
-	return r.Percent > 0 && (r.state.Total == 0 || r.grown >= trusted || r.low)
+	return r.Percent > 0 && (r.state.Total == 0 || r.granted().Load()-r.read >= trusted || r.low)
 }
 
 // Took enters a reading.
-func (r *Reserve) Took(s State) { r.state, r.grown, r.low = s, 0, false }
+func (r *Reserve) Took(s State) {
+	now := r.granted().Load()
+	switch {
+	case s.Beat == 0:
+		r.seen = now
+	case s.Beat != r.state.Beat && r.state.Beat != 0:
+		r.seen = r.read
+	case r.state.Total == 0:
+		r.seen = now // nothing was granted to this VPP
+	}
+	r.state, r.read, r.low = s, now, false
+}
 
 // State returns the heap as it is now, as far as is known.
 func (r *Reserve) State() State {
-	return State{Total: r.state.Total, Free: max(0, r.state.Free-r.grown)}
+	return State{Total: r.state.Total, Free: max(0, r.state.Free-int(r.granted().Load()-r.seen)), Beat: r.state.Beat}
 }
 
 // Grow enters bytes that VPP needs besides, for a row that it has.
-func (r *Reserve) Grow(bytes int) { r.grown += bytes }
+func (r *Reserve) Grow(bytes int) { r.granted().Add(int64(bytes)) }
 
 // Admit enters the bytes of a row that is to be added. An error wraps ErrLow: the row must not be.
 func (r *Reserve) Admit(bytes int) error {
@@ -52,8 +71,16 @@ func (r *Reserve) Admit(bytes int) error {
 		return fmt.Errorf("%w: %d of %d MiB are free, %d %% are kept free (vpp.heapReserve)",
 			ErrLow, now.Free>>20, now.Total>>20, r.Percent)
 	}
-	r.grown += bytes
+	r.Grow(bytes)
 	return nil
+}
+
+// granted is the counter.
+func (r *Reserve) granted() *atomic.Int64 {
+	if r.Granted == nil {
+		r.Granted = new(atomic.Int64)
+	}
+	return r.Granted
 }
 
 // Lost notes that VPP has ended; nothing is known of the heap of the next one. Where the memory of
@@ -65,6 +92,6 @@ func (r *Reserve) Lost() (raised bool) {
 	if raised {
 		r.Percent = min(r.Percent+step, most)
 	}
-	*r = Reserve{Percent: r.Percent}
+	*r = Reserve{Percent: r.Percent, Granted: r.Granted}
 	return raised
 }

@@ -1,16 +1,21 @@
 package nat44
 
-// backendsPerMessage is how many backends in one message take VPP about as long as a message about
-// one backend.
+// backendsPerMessage is how many backends of a new row take VPP about as long as a message about one
+// backend.
 const backendsPerMessage = 32
 
 // Cost returns about how many messages about one backend keep VPP as busy as the operations of one
-// row do: a row that is added or deleted is one message, whose time grows with its backends.
+// row do: a row that is added or deleted is one message, whose time grows with its backends. To
+// delete a row takes VPP as long as to delete its entries one by one: it walks through all sessions
+// for each.
 func Cost(ops []Op) (messages int) {
 	for _, op := range ops {
 		messages++
-		if op.Row != nil {
+		switch op.Verb {
+		case AddRow:
 			messages += len(op.Row.Locals) / backendsPerMessage
+		case DelRow:
+			messages += len(op.Row.Entries())
 		}
 	}
 	return messages

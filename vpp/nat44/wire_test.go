@@ -7,6 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/codec"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -48,7 +49,13 @@ func TestMessages(t *testing.T) {
 			},
 		}}},
 		{Op{Verb: DelRow, Key: row.Key, Row: &row}, []api.Message{&nat44_ed.Nat44AddDelLbStaticMapping{
-			Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
+			Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6, LocalNum: 4,
+			Locals: []nat44_ed.Nat44LbAddrPort{
+				{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
+				{Addr: pad, Port: 2},
+				{Addr: [4]byte{10, 1, 1, 2}, Port: 8080, Probability: 7},
+				{Addr: [4]byte{192, 0, 2, 2}, Port: 2},
+			},
 		}}},
 		{Op{Verb: AddLocal, Key: row.Key, Local: row.Locals[0]}, []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
 			IsAdd: true, ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
@@ -75,6 +82,24 @@ func TestMessagesPassTheGuard(t *testing.T) {
 			if err := link.Check(msg); err != nil {
 				t.Errorf("%s: %v", op, err)
 			}
+		}
+	}
+}
+
+// TestDeletionsAreLarge: VPP reads 4,096 bytes of a client at a time and pauses only when it has
+// carried out all of them. Deletions in so many bytes make it walk through its sessions about 300
+// times at most, however many entries the rows have.
+func TestDeletionsAreLarge(t *testing.T) {
+	const header = 16 // of each message
+	for _, backends := range []int{1, 2, 36, 127, 253} {
+		row := newRow("10.96.0.1:80/TCP")
+		row.Locals = many(backends)
+		data, err := codec.EncodeMsg(rowMessage(Op{Verb: DelRow, Key: row.Key, Row: &row}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if walks := len(row.Entries()) * 4096 / (len(data) + header); walks > 4096/11 {
+			t.Errorf("%d backends: %d walks in 4,096 bytes", backends, walks)
 		}
 	}
 }

@@ -20,6 +20,7 @@ const (
 	statSessions    = "/nat44-ed/total-sessions"
 	statMaxSessions = "/nat44-ed/max-cfg-sessions"
 	statNames       = "/if/names"
+	statHeap        = "/mem/main heap"
 )
 
 // heartbeatInterval is how often VPP collects statistics, in seconds
@@ -32,6 +33,7 @@ type statServer struct {
 	segment  *stats.Segment
 	gone     chan struct{} // closed when the incarnation ends
 	names    uint64        // version of the interface names in the directory
+	beat     uint64        // number of the last update
 }
 
 // ListenStats opens the statistics socket at path and serves it until Close.
@@ -177,6 +179,7 @@ func (v *VPP) publishStats(m *model.Model) {
 		{Name: statLastClear, Kind: stats.Scalar},
 		{Name: statBootTime, Kind: stats.Scalar},
 		{Name: statNames, Kind: stats.Strings, Strings: m.NameVector()},
+		{Name: statHeap, Kind: stats.Counter, Threads: 1, Width: 7},
 	}
 	if !slices.Contains(v.opts.WithoutPlugins, "nat44_ed") {
 		entries = append(entries,
@@ -184,16 +187,24 @@ func (v *VPP) publishStats(m *model.Model) {
 			stats.Entry{Name: statMaxSessions, Kind: stats.Scalar},
 		)
 	}
-	v.stats.names = m.Named
+	v.stats.names, v.stats.beat = m.Named, 0
 	v.stats.segment.Publish(entries)
 	v.storeStats(m)
 }
 
-// storeStats writes the present values. The sessions are those of the first
-// worker where there are workers. mu is held.
+// storeStats writes the present values, and those of the heap at each update
+// only, as VPP does. The sessions are those of the first worker where there are
+// workers. mu is held.
 func (v *VPP) storeStats(m *model.Model) {
 	segment := v.stats.segment
-	segment.Set(statHeartbeat, 0, uint64(m.Now()/heartbeatInterval))
+	if beat := 1 + uint64(m.Now()/heartbeatInterval); beat != v.stats.beat {
+		v.stats.beat = beat
+		segment.Set(statHeartbeat, 0, beat)
+		total, used := m.HeapUsage()
+		segment.Set(statHeap, 0, uint64(total))
+		segment.Set(statHeap, 1, uint64(used))
+		segment.Set(statHeap, 2, uint64(total-used))
+	}
 	segment.Set(statBootTime, 0, uint64(v.inc.boot.Unix()))
 	segment.Set(statSessions, min(m.Workers, 1), uint64(m.NAT.Sessions.Len()))
 	segment.Set(statMaxSessions, 0, uint64(m.NAT.PerThread))

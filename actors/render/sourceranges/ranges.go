@@ -159,7 +159,7 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []front
 			r.closing[k] = true
 		}
 	}
-	plans, refused := r.fit(plans)
+	plans, refused := fit(plans, r.absent)
 	for _, e := range refused {
 		r.refused[e.GetObject()] = e
 		for _, k := range r.plans[e.GetObject()].Ranged {
@@ -179,22 +179,6 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []front
 		}
 	}
 	return plans, moved, turned
-}
-
-// fit is acl.Fit; without access lists there is room for none.
-func (r *Ranges) fit(plans []*acl.ServicePlan) (fitting []*acl.ServicePlan, refused []*messages.ObjectError) {
-	if !r.absent {
-		return acl.Fit(plans)
-	}
-	for _, p := range plans {
-		if len(p.Ranged) > 0 {
-			refused = append(refused, &messages.ObjectError{
-				Source: acl.Renderer, Kind: "Service", Object: p.Service, Field: "spec.loadBalancerSourceRanges",
-				Message: "VPP has no access lists, because its ACL plugin is not loaded",
-			})
-		}
-	}
-	return nil, refused
 }
 
 // Close closes the frontends that Fit has found not to be enforceable, and opens the others.

@@ -7,6 +7,7 @@
 //     two more queries of the source give the same answer or an operator confirms;
 //   - while a source fails, the last good state stays;
 //   - a service without healthy instances has not vanished: it stays, with its instances.
+//   - a source has a largest number of services, held services among them; above it, new ones wait.
 //
 // A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for
 // each snapshot, changed or not, and Wanted before each comparison with the cluster. It calls both
@@ -26,6 +27,7 @@ const confirmations = 2
 // Gate is the gate of one source.
 type Gate struct {
 	percent int // of the services in the cluster that may vanish at once
+	most    int // services, in the cluster and wanted there
 
 	complete bool // a complete snapshot was seen
 	// The last good definition of each service that is not released.
@@ -33,15 +35,16 @@ type Gate struct {
 	// Vanished services to be deleted, until they are gone from the cluster or back at the source.
 	released map[string]bool
 	held     map[string]bool // vanished and held back
+	waiting  int             // new services of the last snapshot for which there is no place
 	agreed   int             // repeated complete snapshots since
 	base     int             // services in the cluster when they began to vanish
 	spent    int             // number of these released without confirmation
 }
 
 // New returns a gate. At most this percentage, 0 to 100, of a source's services may vanish without
-// confirmation.
-func New(percent int) *Gate {
-	return &Gate{percent: percent, known: map[string]catalog.Service{}, released: map[string]bool{}}
+// confirmation, and at most so many services are wanted.
+func New(percent, most int) *Gate {
+	return &Gate{percent: percent, most: most, known: map[string]catalog.Service{}, released: map[string]bool{}}
 }
 
 // Offer takes a clean snapshot of the source. owned are the names, at the source, of its services
@@ -55,9 +58,6 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 			delete(g.held, service.Name)
 			g.agreed = 0 // the catalog fills again
 		}
-		if !service.Unknown {
-			g.known[service.Name] = service
-		}
 	}
 	left := map[string]bool{}
 	for _, name := range owned {
@@ -67,6 +67,32 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	if s.Complete {
 		g.complete = true
 		g.vanish(there, owned, s.Repeated)
+	}
+	g.adopt(s.Services, owned)
+}
+
+// adopt takes the definitions of a snapshot. A name that is new needs a place, or an answer with
+// other names each time would fill the cluster with services that are held back.
+func (g *Gate) adopt(services []catalog.Service, owned []string) {
+	wanted := map[string]bool{}
+	for name := range g.known {
+		wanted[name] = true
+	}
+	for _, name := range owned {
+		if !g.released[name] {
+			wanted[name] = true
+		}
+	}
+	g.waiting = 0
+	for _, service := range services {
+		switch {
+		case service.Unknown:
+		case !wanted[service.Name] && len(wanted) >= g.most:
+			g.waiting++
+		default:
+			wanted[service.Name] = true
+			g.known[service.Name] = service
+		}
 	}
 }
 
@@ -155,11 +181,14 @@ type Status struct {
 	Held []string
 	// Missing is the number of repeated complete snapshots that would release them.
 	Missing int
+	// Waiting is how many services of the last snapshot are left out, because the source has as many
+	// as it may have.
+	Waiting int
 }
 
 // Status returns the state of the gate.
 func (g *Gate) Status() Status {
-	out := Status{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held))}
+	out := Status{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held)), Waiting: g.waiting}
 	if len(out.Held) > 0 {
 		out.Missing = confirmations - g.agreed
 	}

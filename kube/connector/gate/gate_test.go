@@ -52,7 +52,7 @@ func wanted(t *testing.T, g *Gate, owned, want []string) []catalog.Service {
 // TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot: after a restart all existing services stay,
 // as unknown, while the source is away or gives partial answers.
 func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
-	g, owned := New(30), numbered(10)
+	g, owned := New(30, 100_000), numbered(10)
 	for _, s := range wanted(t, g, owned, owned) {
 		if !s.Unknown {
 			t.Errorf("%s is known", s.Name)
@@ -68,7 +68,7 @@ func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
 // TestA6IncompleteDeletesNothing: an incomplete snapshot deletes nothing, however often it is
 // repeated, and the last good definition stays.
 func TestA6IncompleteDeletesNothing(t *testing.T) {
-	g, owned := New(30), numbered(10)
+	g, owned := New(30, 100_000), numbered(10)
 	g.Offer(complete(owned...), owned)
 	for range 5 {
 		g.Offer(incomplete(), owned)
@@ -83,7 +83,7 @@ func TestA6IncompleteDeletesNothing(t *testing.T) {
 // TestA7EmptyAnswer: an empty answer is held back until two further complete snapshots are empty
 // too. A partial snapshot in between does not count.
 func TestA7EmptyAnswer(t *testing.T) {
-	g, owned := New(100), numbered(20)
+	g, owned := New(100, 100_000), numbered(20)
 	g.Offer(complete(), owned) // the first of this process
 	wanted(t, g, owned, owned)
 	g.Offer(complete(), owned)
@@ -111,7 +111,7 @@ func TestA7EmptyAnswer(t *testing.T) {
 // TestA7Confirm: the confirmation of an operator releases the services held back now, and no
 // service that vanishes later.
 func TestA7Confirm(t *testing.T) {
-	g, owned := New(30), numbered(20)
+	g, owned := New(30, 100_000), numbered(20)
 	g.Offer(complete(owned[10:]...), owned)
 	wanted(t, g, owned, owned)
 	if names := g.Confirm(); !slices.Equal(names, owned[:10]) {
@@ -144,7 +144,7 @@ func TestLimit(t *testing.T) {
 		{100, 10, 1, false},
 		{100, 10, 0, true},
 	} {
-		g, owned := New(c.percent), numbered(c.owned)
+		g, owned := New(c.percent, 100_000), numbered(c.owned)
 		g.Offer(complete(owned[:c.left]...), owned)
 		if held := len(g.Status().Held) > 0; held != c.held {
 			t.Errorf("%d %% of %d, %d left: held %v, want %v", c.percent, c.owned, c.left, held, c.held)
@@ -154,7 +154,7 @@ func TestLimit(t *testing.T) {
 
 // TestSlowLoss: services that vanish one by one count together; a pause without a loss starts anew.
 func TestSlowLoss(t *testing.T) {
-	g, owned := New(30), numbered(100)
+	g, owned := New(30, 100_000), numbered(100)
 	for left := 99; left >= 60; left-- {
 		g.Offer(complete(owned[:left]...), owned)
 		owned = owned[:len(g.Wanted(owned))]
@@ -170,7 +170,7 @@ func TestSlowLoss(t *testing.T) {
 // TestHeldServiceComesBack: a service that is held back and comes back was never deleted, and
 // another loss starts a new count.
 func TestHeldServiceComesBack(t *testing.T) {
-	g, owned := New(30), numbered(10)
+	g, owned := New(30, 100_000), numbered(10)
 	g.Offer(complete(owned[5:]...), owned)
 	g.Offer(complete(owned[5:]...), owned)
 	g.Offer(complete(owned...), owned)
@@ -188,7 +188,7 @@ func TestHeldServiceComesBack(t *testing.T) {
 // TestACatalogThatFillsAgain: growing snapshots confirm nothing, because a Consul that has lost its
 // data gets the services back one after the other.
 func TestACatalogThatFillsAgain(t *testing.T) {
-	g, owned := New(30), numbered(10)
+	g, owned := New(30, 100_000), numbered(10)
 	for n := range 8 {
 		s := complete(owned[:n]...)
 		s.Repeated = false
@@ -201,7 +201,7 @@ func TestACatalogThatFillsAgain(t *testing.T) {
 // TestA8UnknownServiceKeepsItsDefinition: a service whose query failed keeps its last known
 // definition.
 func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
-	g, owned := New(30), numbered(2)
+	g, owned := New(30, 100_000), numbered(2)
 	g.Offer(complete(owned...), owned)
 	next := complete("s001")
 	next.Services = append(next.Services, catalog.Service{Name: "s000", Unknown: true})
@@ -214,7 +214,7 @@ func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
 // TestA4EmptyServiceStays: a service without instances has not vanished, and its instances leave
 // one by one.
 func TestA4EmptyServiceStays(t *testing.T) {
-	g, owned := New(30), numbered(1)
+	g, owned := New(30, 100_000), numbered(1)
 	g.Offer(complete(owned...), owned)
 	g.Offer(catalog.Snapshot{Complete: true, Services: []catalog.Service{{Name: "s000"}}}, owned)
 	if s := wanted(t, g, owned, owned)[0]; s.Unknown || len(s.Instances) != 0 {
@@ -228,7 +228,7 @@ func TestA4EmptyServiceStays(t *testing.T) {
 func TestA28GateProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const percent = 30
-		g := New(percent)
+		g := New(percent, 100_000)
 		owned := numbered(rapid.IntRange(0, 12).Draw(t, "owned"))
 		var completes []map[string]bool
 		going := map[string]bool{} // not wanted since an earlier step
@@ -305,4 +305,41 @@ func TestA28GateProperty(t *testing.T) {
 			t.Fatalf("%d wanted after four equal snapshots, want 3", got)
 		}
 	})
+}
+
+// TestOtherNamesEachTime: answers with other names each time add no service beyond the limit, held
+// back or not, complete or not; what waits comes as soon as there is a place.
+func TestOtherNamesEachTime(t *testing.T) {
+	const most = 50
+	for name, offer := range map[string]func(...string) catalog.Snapshot{"complete": complete, "incomplete": incomplete} {
+		t.Run(name, func(t *testing.T) {
+			g := New(30, most)
+			var owned []string
+			for round := range 20 {
+				var names []string
+				for i := range 30 {
+					names = append(names, fmt.Sprintf("r%02d-%02d", round, i))
+				}
+				snapshot := offer(names...)
+				snapshot.Repeated = false
+				g.Offer(snapshot, owned)
+				services := g.Wanted(owned)
+				owned = nil
+				for _, s := range services {
+					owned = append(owned, s.Name)
+				}
+			}
+			if s := g.Status(); len(owned) != most || s.Waiting != 30 {
+				t.Errorf("%d services, status %+v", len(owned), s)
+			}
+			g.Offer(complete("new"), owned)
+			for range confirmations {
+				g.Offer(complete("new"), owned)
+			}
+			wanted(t, g, owned, []string{"new"})
+			if s := g.Status(); s.Waiting != 0 {
+				t.Errorf("status %+v", s)
+			}
+		})
+	}
 }

@@ -26,7 +26,7 @@ func BenchmarkPass(b *testing.B) {
 	snapshot = catalog.Clean(snapshot, limits)
 	c.reconcile(options, snapshot.Services...)
 	c.reconcile(options, snapshot.Services...)
-	seen, g := c.observed(), gate.New(30)
+	seen, g := c.observed(), gate.New(30, 100_000)
 	offer := func() (owned []string, same bool) {
 		next := snapshot
 		next.Services = slices.Clone(next.Services)

@@ -175,7 +175,7 @@ func TestA28ReconcileProperty(t *testing.T) {
 		names := []string{"web", "Web", "a.b", "a_b", "db", "foreign"}
 		c := newCluster(t)
 		c.services["foreign"] = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Namespace: "outside", UID: "f"}}
-		g := gate.New(30)
+		g := gate.New(30, 100_000)
 		var last catalog.Snapshot
 		steps := rapid.IntRange(1, 15).Draw(t, "steps")
 		for range steps {
@@ -185,7 +185,7 @@ func TestA28ReconcileProperty(t *testing.T) {
 			}
 			last = catalog.Clean(last, catalog.DefaultLimits())
 			if rapid.IntRange(0, 5).Draw(t, "restart") == 0 {
-				g = gate.New(30)
+				g = gate.New(30, 100_000)
 			}
 			g.Offer(last, Owned(c.observed(), "yaml", options))
 			c.refuse = func(Write) bool { return rapid.IntRange(0, 3).Draw(t, "refused") == 0 }

@@ -111,7 +111,7 @@ func TestA23File(t *testing.T) {
 		}
 	}
 	published := start(t, filepath.Join(dir, "catalog"), events)
-	g := gate.New(30)
+	g := gate.New(30, 100_000)
 	owned := []string{"billing", "web"}
 	g.Offer(next(t, published, "the first version", has("billing", "web")), owned)
 	// Any event makes it look: the broken version is written into the directory that is linked,

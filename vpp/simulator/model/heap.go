@@ -37,7 +37,7 @@ func (m *Model) Grow(bytes int) {
 func (m *Model) rowBytes() int {
 	bytes := heapBase
 	for _, mp := range m.NAT.Mappings.All {
-		bytes += heap.NAT44Holds(mp.Locals.Len())
+		bytes += heap.NAT44().Of((mp.Locals.Len()+3)/4, false) // Cost counts four entries for a backend
 	}
 	addresses := map[netip.Addr]bool{}
 	for _, t := range m.CNAT.Translations.All {
@@ -55,11 +55,16 @@ func TranslationBytes(t *cnat.Translation) int {
 	return heap.CNAT().Of(len(t.Paths), t.LBType != 0) + (1+len(t.Paths))*heap.CNAT().Address
 }
 
+// HeapUsage is the size of the main heap, and how much of it is in use, in bytes.
+func (m *Model) HeapUsage() (total, used int) {
+	m.heap.used, m.heap.grown = m.rowBytes(), 0
+	return m.heap.size, min(m.heap.used, m.heap.size)
+}
+
 // DescribeHeap is the output of "show memory main-heap".
 func (m *Model) DescribeHeap() string {
-	used := m.rowBytes()
-	m.heap.used, m.heap.grown = used, 0
+	total, used := m.HeapUsage()
 	mib := func(n int) string { return fmt.Sprintf("%.2fM", float64(n)/(1<<20)) }
 	return fmt.Sprintf("Thread 0 vpp_main\n    total: %s, used: %s, free: %s, trimmable: 0\n",
-		mib(m.heap.size), mib(used), mib(max(0, m.heap.size-used)))
+		mib(total), mib(used), mib(total-used))
 }

@@ -42,7 +42,8 @@ const (
 type Entry struct {
 	Name    string
 	Kind    Kind
-	Threads int      // of a counter: how many threads count, index 0 each
+	Threads int      // of a counter: how many threads count
+	Width   int      // of a counter: how many values each thread has, 0 = one
 	Strings []string // of a vector of names
 }
 
@@ -55,7 +56,7 @@ type Segment struct {
 	epoch uint64
 	arena int              // which half of the heap the directory is in
 	used  int              // end of what is in use, an offset
-	at    map[string][]int // offsets of values: of a scalar one, of a counter one for each thread
+	at    map[string][]int // offsets of values: of a scalar one, of a counter those of all threads
 }
 
 // NewSegment makes a segment without entries. The file has no name; it
@@ -120,10 +121,12 @@ func (s *Segment) fill(value int, e Entry) {
 	case Counter:
 		threads := s.vector(e.Threads, 8)
 		for t := range e.Threads {
-			counters := s.vector(1, 8)
-			s.store(counters, 0)
+			counters := s.vector(max(e.Width, 1), 8)
 			s.store(threads+8*t, pointerTo(counters))
-			s.at[e.Name] = append(s.at[e.Name], counters)
+			for i := range max(e.Width, 1) {
+				s.store(counters+8*i, 0)
+				s.at[e.Name] = append(s.at[e.Name], counters+8*i)
+			}
 		}
 		s.store(value, pointerTo(threads))
 	case Strings:
@@ -156,10 +159,11 @@ func (s *Segment) vector(length, size int) (at int) {
 // pointerTo is an offset as VPP would see it.
 func pointerTo(at int) uint64 { return statBase + uint64(at) }
 
-// Set changes the value of a scalar, or of a counter in one thread. Statistics
-// that the directory does not have are not kept.
-func (s *Segment) Set(name string, thread int, value uint64) {
-	if at := s.at[name]; thread < len(at) {
-		s.store(at[thread], value)
+// Set changes the value of a scalar, or one of a counter, by its place among
+// those of all threads. Statistics that the directory does not have are not
+// kept.
+func (s *Segment) Set(name string, place int, value uint64) {
+	if at := s.at[name]; place < len(at) {
+		s.store(at[place], value)
 	}
 }
