@@ -183,8 +183,8 @@ func TestAlerts(t *testing.T) {
 		},
 		"TroupeServicesNotServed": {
 			series{`troupe_services{state="not-served",` + n1 + `}`: {0}, `troupe_services{state="failed",` + n1 + `}`: {5}},
-			series{`troupe_services{state="not-served",` + n1 + `}`: {2}},
-			`{node="n1", state="not-served"}`,
+			series{`troupe_services{state="not-served",` + n1 + `}`: {2}, `troupe_services{state="partly",` + n1 + `}`: {1}},
+			`{node="n1"}`,
 		},
 		"TroupeActorsRestart": {
 			series{`troupe_actor_restarts_total{kind="service",` + n1 + `}`: rising(0.2)},
@@ -200,6 +200,11 @@ func TestAlerts(t *testing.T) {
 			series{`troupe_vpp_operations_total{outcome="succeeded",renderer="nat44",` + n1 + `}`: rising(5), `troupe_vpp_operations_total{outcome="failed",renderer="nat44",` + n1 + `}`: flat},
 			series{`troupe_vpp_operations_total{outcome="unknown",renderer="nat44",` + n1 + `}`: rising(1)},
 			`{node="n1", renderer="nat44"}`,
+		},
+		"TroupeVPPFlaps": {
+			series{`troupe_vpp_connections_total{` + n1 + `}`: rising(0.1)},
+			series{`troupe_vpp_connections_total{` + n1 + `}`: rising(1)},
+			`{node="n1"}`,
 		},
 		"TroupeVPPMemory": {
 			series{`troupe_vpp_memory_waiting{renderer="cnat",` + n1 + `}`: {0}},
