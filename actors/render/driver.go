@@ -69,8 +69,8 @@ type Driver[K Key] struct {
 	heap    heap.Reserve
 	// statistics of VPP's heap; nil = none
 	statistics Heap
-	set     *messages.InterfaceSet // complete; nil = none yet
-	ticking bool                   // a tick is under way
+	set        *messages.InterfaceSet // complete; nil = none yet
+	ticking    bool                   // a tick is under way
 
 	// The services: touched by barrier.go, services.go and acks.go only.
 	barrier     barrier
