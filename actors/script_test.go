@@ -63,8 +63,8 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	lists FILE           VPP holds these access lists (-update: writes them)
 //	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "unchanged"
 //	                     where it is sent on without a translation, or "local" (to VPP itself),
-//	                     "rejected" (with an ICMP error), "dropped"; with another word, the address
-//	                     that its source has then
+//	                     "rejected" (with an ICMP error), "dropped"; with another word, the
+//	                     address that its source has then
 //	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
 //	open NAME, ended NAME    packets of it and their answers still arrive, or do not
 //	routes FILE          it holds these routes of ours (-update: writes them)

@@ -108,8 +108,8 @@ func checkTable(c *columns, lines []checkLine) {
 	}
 }
 
-// vpp checks VPP, and what it lacks for the renderers of the configuration. Elsewhere than on a node
-// there may be none.
+// vpp checks VPP, and what it lacks for the renderers of the configuration. Elsewhere than on a
+// node there may be none.
 func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 	socket := c.cfg.VPP.APISocket
 	if c.cfg.VPP.Mode == config.VPPSimulated {

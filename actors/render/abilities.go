@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Bound is an adapter that looks at the work queue. Bind gives it the view, before any other method
-// is called.
+// Bound is an adapter that looks at the work queue.
 type Bound[K Key] interface {
+	// Bind gives the adapter its view of the queue, before any other method is called.
 	Bind(progress Progress[K])
 }
 
@@ -31,15 +31,15 @@ type Progress[K Key] interface {
 	Read(reason string)
 }
 
-// Settler is an adapter whose plan depends on several services at once, or on the barrier. Settle
-// works that out, before work is chosen.
+// Settler is an adapter whose plan depends on several services at once, or on the barrier.
 type Settler interface {
+	// Settle completes the plan, before work is chosen.
 	Settle(phase Phase)
 }
 
-// Keeper is an adapter that keeps objects in VPP beyond the claims. Wanted reports whether VPP
-// should hold an object of ours under the key.
+// Keeper is an adapter that keeps objects in VPP beyond the claims.
 type Keeper[K Key] interface {
+	// Wanted reports whether VPP should hold an object of ours under the key.
 	Wanted(k K) bool
 }
 
@@ -61,39 +61,44 @@ const (
 	Closed
 )
 
-// Configured is an adapter with settings that concern all objects. Settings reports whether they
-// are in VPP, as far as is known.
+// Configured is an adapter with settings that concern all objects.
 type Configured interface {
+	// Settings reports whether the settings are in VPP, as far as the adapter knows.
 	Settings() bool
 }
 
 // RoleGiver is an adapter that gives interfaces their roles, so that commands about interfaces wait
-// for it. RolesRefused is why VPP refused them; "" = it did not.
+// for it.
 type RoleGiver interface {
+	// RolesRefused returns why VPP refused roles; "" = it did not.
 	RolesRefused() string
 }
 
-// Acknowledger completes the acknowledgement of a service with what only the renderer knows: rows,
-// approximations, parts without means.
+// Acknowledger is an adapter that knows more about a service than whether it is in sync.
 type Acknowledger interface {
+	// Acknowledge completes the acknowledgement of a service: rows, approximations, frontends that
+	// VPP cannot serve.
 	Acknowledge(ack *messages.RenderAck, service string, known bool)
 }
 
-// Shower shows the objects of a service as rows for operators: wanted and, where known, held.
+// Shower is an adapter whose objects operators see as rows.
 type Shower interface {
+	// Rows returns the rows of a service: wanted and, if known, held.
 	Rows(service string, known bool) (wanted, held []*messages.RowState)
 }
 
-// Speaker has something to say of the whole. Warning is what operators should know although the
-// renderer is in sync, "" = nothing. Summary describes what VPP holds, for the journal.
+// Speaker is an adapter that describes the renderer as a whole.
 type Speaker interface {
+	// Warning tells operators about a problem of a renderer that is in sync; "" = there is none.
 	Warning() string
+	// Summary describes for the journal what VPP holds.
 	Summary() string
 }
 
-// Sizer is an adapter that knows how much of VPP's memory its objects need. Bytes returns how many
-// bytes of VPP's main heap an object needs as it is wanted, and as VPP holds it; 0 = there is none.
+// Sizer is an adapter that knows how much of VPP's memory its objects need.
 type Sizer[K Key] interface {
+	// Bytes returns how many bytes of VPP's main heap an object needs as it is wanted, and as VPP
+	// holds it; 0 = there is none.
 	Bytes(k K) (wanted, held int)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Remover is an adapter that removes the agent's objects from VPP when the agent has ended, whatever
-// it knows of them. It blocks.
+// Remover is an adapter that removes the agent's objects from VPP when the agent has ended,
+// whatever it knows of them. It blocks.
 type Remover interface {
 	Remove(ctx context.Context, vpp link.Caller, r *Removal) error
 }

@@ -212,8 +212,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	ready(t, first)
 	vpp := first.Simulator()
 	quiescent(t, first)
-	// A second agent beside the first one, over the same VPP, is what a restarted one is for VPP. The
-	// first one lets it in.
+	// A second agent beside the first one, over the same VPP, is what a restarted one is for VPP.
+	// The first one lets it in.
 	letIn(t, first)
 	for range 3 {
 		before, rows := vpp.Counters().Mutating(), vpp.Rows()

@@ -59,7 +59,8 @@ func TestCleanUp(t *testing.T) {
 }
 
 // TestCleanUpWithoutAnAgent: a dry run names the operations and carries out none; the clean-up
-// carries them out with the NAT addresses of the data directory, and the next one has nothing to do.
+// carries them out with the NAT addresses of the data directory, and the next one has nothing to
+// do.
 func TestCleanUpWithoutAnAgent(t *testing.T) {
 	v := simulator.New(simulator.Options{})
 	socket := filepath.Join(shortDir(t), "vpp")

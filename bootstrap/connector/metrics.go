@@ -29,8 +29,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("troupe_connector_"+name, help, labels, nil)
 }
 
-// Describe satisfies prometheus.Collector. It sends nothing, because which metrics there are depends
-// on the sources.
+// Describe satisfies prometheus.Collector. It sends nothing, because which metrics there are
+// depends on the sources.
 func (metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect satisfies prometheus.Collector.

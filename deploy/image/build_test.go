@@ -76,8 +76,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestProgress: a build that takes a while says how many packages it has compiled; the output of one
-// that fails is in the error.
+// TestProgress: a build that takes a while says how many packages it has compiled; the output of
+// one that fails is in the error.
 func TestProgress(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var said bytes.Buffer

@@ -1,3 +1,3 @@
-// Package helm installs the chart of deploy/helm into a cluster of a test, as the command helm does:
-// the same library, with releases in Secrets of the namespace. Everything is synchronous.
+// Package helm installs the chart of deploy/helm into a cluster of a test, as the command helm
+// does: the same library, with releases in Secrets of the namespace. Everything is synchronous.
 package helm

@@ -2,8 +2,8 @@ package acl
 
 import "github.com/troupe-vpp/troupe/vpp/frontend"
 
-// Merge unites the rules of services that fit into MaxRules; minimal. The rules of source ranges count
-// whichever service owns the frontend, so where several services have source ranges for one
+// Merge unites the rules of services that fit into MaxRules; minimal. The rules of source ranges
+// count whichever service owns the frontend, so where several services have source ranges for one
 // frontend, a client must be in the ranges of each. What a service drops counts unless another
 // service, or a foreign mapping in VPP, owns the frontend, as owner says; nil means that there are
 // no conflicts.

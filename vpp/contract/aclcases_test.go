@@ -447,7 +447,8 @@ var aclCases = []contractCase{
 			ranged(fmt.Sprint("evil/", i), fmt.Sprint("203.0.113.", 10+i), 120, "192.0.2.7/32")
 		}
 		ranged("shop/web", "203.0.113.5", 100, "192.0.2.0/24")
-		fitting := append(plans[:3:3], plans[6]) // as the renderer divides the room between namespaces
+		// as the renderer divides the room between namespaces
+		fitting := append(plans[:3:3], plans[6])
 		v.settleACLs(t, &acl.Want{Rules: acl.Merge(fitting, nil), Interfaces: map[uint32]acl.Class{uint32(loopback(t, v)): acl.Remote}})
 		of := map[netip.Addr]int{}
 		for _, r := range v.readACLs(t).ACLs[acl.DenyTag(acl.Remote)].Rules {

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
-// Command shows the main heap. VPP looks at each of its pages for that, and does nothing else in the
-// meantime: 150 ms with a heap of 1 GiB in pages of 4 KiB.
+// Command shows the main heap. VPP looks at each of its pages for that, and does nothing else in
+// the meantime: 150 ms with a heap of 1 GiB in pages of 4 KiB.
 const Command = "show memory main-heap"
 
 // State is the main heap of VPP.

@@ -1,7 +1,7 @@
 package nat44
 
-// backendsPerMessage is how many backends of a new row take VPP about as long as a message about one
-// backend.
+// backendsPerMessage is how many backends of a new row take VPP about as long as a message about
+// one backend.
 const backendsPerMessage = 32
 
 // Cost returns about how many messages about one backend keep VPP as busy as the operations of one

@@ -17,8 +17,10 @@ type Ranges struct {
 	config acl.Config
 
 	// What services want: changed by Plan, SetGround and Interfaces.
-	plans   map[string]*plan                 // those that drop something, or have something to say about it
-	keys    map[frontend.Key]map[string]bool // frontends with rules, and the services that these are of
+	// those that drop something, or have something to say about it
+	plans   map[string]*plan
+	// frontends with rules, and the services that these are of
+	keys    map[frontend.Key]map[string]bool
 	changed map[string]bool                  // services whose rules changed since the last merge
 	stale   bool                             // the rules have to be put together anew
 	// services with frontends of which rules may be in VPP that no service wants any more
@@ -26,9 +28,11 @@ type Ranges struct {
 
 	// What that comes to: changed by Fit, Close and Merge.
 	want    acl.Want
-	news    bool                             // something else is wanted than at the last call of News
+	// something else is wanted than at the last call of News
+	news    bool
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
-	closed  map[frontend.Key]bool            // not served, because their source ranges cannot be enforced
+	// not served, because their source ranges cannot be enforced
+	closed  map[frontend.Key]bool
 	closing map[frontend.Key]bool            // what Close adopts
 
 	// What VPP holds: changed by Adopt, Forget, Record and Compare.

@@ -119,7 +119,8 @@ func (r *request) describe(a attachment) map[string]any {
 	var ips, routes []object
 	for _, address := range a.Addresses {
 		via := gatewayFor(address)
-		ips = append(ips, object{"interface": 1, "address": single(address), "gateway": via}) // of the second interface
+		// of the second interface
+		ips = append(ips, object{"interface": 1, "address": single(address), "gateway": via})
 		routes = append(routes, object{"dst": everywhere(address)[0], "gw": via})
 	}
 	return object{"cniVersion": cniVersion, "ips": ips, "routes": routes, "interfaces": []object{

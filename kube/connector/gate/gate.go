@@ -181,8 +181,8 @@ type Status struct {
 	Held []string
 	// Missing is the number of repeated complete snapshots that would release them.
 	Missing int
-	// Waiting is how many services of the last snapshot are left out, because the source has as many
-	// as it may have.
+	// Waiting is how many services of the last snapshot are left out, because the source has as
+	// many as it may have.
 	Waiting int
 }
 

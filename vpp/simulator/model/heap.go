@@ -37,7 +37,8 @@ func (m *Model) Grow(bytes int) {
 func (m *Model) rowBytes() int {
 	bytes := heapBase
 	for _, mp := range m.NAT.Mappings.All {
-		bytes += heap.NAT44().Of((mp.Locals.Len()+3)/4, false) // Cost counts four entries for a backend
+		// Cost counts four entries for a backend
+		bytes += heap.NAT44().Of((mp.Locals.Len()+3)/4, false)
 	}
 	addresses := map[netip.Addr]bool{}
 	for _, t := range m.CNAT.Translations.All {

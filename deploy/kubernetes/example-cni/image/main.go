@@ -66,7 +66,8 @@ func run(ctx context.Context, arguments []string) error {
 		}
 	}
 	if *dir == "" {
-		found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(*vpp)), "lib", "*", "vpp_plugins")) // the pattern is valid
+		// the pattern is valid
+		found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(*vpp)), "lib", "*", "vpp_plugins"))
 		if len(found) != 1 {
 			return fmt.Errorf("found %d directories of plugins for %s: name one by -plugins", len(found), *vpp)
 		}
