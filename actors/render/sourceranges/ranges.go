@@ -18,22 +18,22 @@ type Ranges struct {
 
 	// What services want: changed by Plan, SetGround and Interfaces.
 	// those that drop something, or have something to say about it
-	plans   map[string]*plan
+	plans map[string]*plan
 	// frontends with rules, and the services that these are of
 	keys    map[frontend.Key]map[string]bool
-	changed map[string]bool                  // services whose rules changed since the last merge
-	stale   bool                             // the rules have to be put together anew
+	changed map[string]bool // services whose rules changed since the last merge
+	stale   bool            // the rules have to be put together anew
 	// services with frontends of which rules may be in VPP that no service wants any more
 	leaving map[string]map[frontend.Key]bool
 
 	// What that comes to: changed by Fit, Close and Merge.
-	want    acl.Want
+	want acl.Want
 	// something else is wanted than at the last call of News
 	news    bool
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
 	// not served, because their source ranges cannot be enforced
 	closed  map[frontend.Key]bool
-	closing map[frontend.Key]bool            // what Close adopts
+	closing map[frontend.Key]bool // what Close adopts
 
 	// What VPP holds: changed by Adopt, Forget, Record and Compare.
 	have     *acl.State   // nil = unknown
