@@ -18,6 +18,9 @@ type Held struct {
 	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of
 	// addresses. It equals no row.
 	Odd bool
+	// Unsure says that nothing tells yet whether RealIP is set: VPP does not show it, and no service
+	// wants the row yet.
+	Unsure bool
 }
 
 // Tables are those of the policy of source NAT that an interface is in. Every interface is in that
@@ -107,11 +110,12 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 			old, known = before.Rows[key]
 		}
 		if known && old.ID == held.ID {
-			held.RealIP = old.RealIP
-		} else if row := want(key); row != nil && !s.earlier() {
-			held.RealIP = row.RealIP
+			held.RealIP, held.Unsure = old.RealIP, old.Unsure
+		} else if !s.earlier() {
+			held.Unsure = true
 		}
 		s.Rows[key] = held
+		s.Settle(key, want(key))
 	}
 	if before == nil {
 		return
@@ -119,6 +123,15 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	s.NoPolicy = before.NoPolicy || before.SNAT != s.SNAT // the answer to a message may be missing
 	for index := range s.Attached {
 		s.Attached[index] = before.Attached[index]
+	}
+}
+
+// Settle takes RealIP of the row under a key from the row that is wanted, if it is unsure. So the
+// first row that is wanted after a start of the agent decides.
+func (s *State) Settle(key frontend.Key, want *Row) {
+	if held, found := s.Rows[key]; found && held.Unsure && want != nil {
+		held.RealIP, held.Unsure = want.RealIP, false
+		s.Rows[key] = held
 	}
 }
 

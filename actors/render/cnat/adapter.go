@@ -204,6 +204,7 @@ func (a *adapter) held(k frontend.Key) *cnat.Held {
 	if a.have == nil {
 		return nil
 	}
+	a.have.Settle(k, a.wanted(k))
 	if h, found := a.have.Rows[k]; found && h.Ours {
 		return &h
 	}
