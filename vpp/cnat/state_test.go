@@ -1,0 +1,48 @@
+package cnat
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// TestUnsure: VPP does not show whether an address is one of its own. After a start of the agent the
+// row stays as it is, also if its service renders after the reading.
+func TestUnsure(t *testing.T) {
+	key := frontend.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: frontend.UDP}
+	wanted := Row{Key: key, RealIP: true, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:53")}}
+	shown := wanted
+	shown.RealIP = false
+	for _, tt := range []struct {
+		name     string
+		snat     SNAT
+		rendered bool // the service, before the reading
+		ops      int
+	}{
+		{"rendered before", NoSNAT(), true, 0},
+		{"rendered after", NoSNAT(), false, 0},
+		{"configured by an earlier version of the agent", SNAT{netip.MustParseAddr("192.0.2.1")}, true, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := NewState()
+			s.SNAT, s.Rows[key] = tt.snat, Held{Row: shown, ID: 7, Ours: true}
+			s.Inherit(nil, func(frontend.Key) *Row {
+				if tt.rendered {
+					return &wanted
+				}
+				return nil
+			})
+			s.Settle(key, &wanted)
+			held := s.Rows[key]
+			if ops := DiffRow(&held, &wanted); len(ops) != tt.ops {
+				t.Errorf("%d operations, want %d: %v", len(ops), tt.ops, ops)
+			}
+			ordinary := wanted
+			ordinary.RealIP = false
+			if s.Settle(key, &ordinary); s.Rows[key].RealIP != held.RealIP {
+				t.Error("the second row decided")
+			}
+		})
+	}
+}
