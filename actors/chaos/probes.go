@@ -41,6 +41,8 @@ type observed struct {
 	// those through the rolling service, by holder, and how many were opened
 	held   map[string]simulator.Verdict
 	opened int
+	// faults that may refuse a part of a change of the rolling row, which may cost the row
+	refusing int
 	// the overlay was replaced, which ends connections
 	interrupted bool
 	// since when rows of the steady service have been missing while the node said that it was

@@ -103,6 +103,10 @@ func (s *observed) forget(pod netip.Addr) {
 
 // hold tries the connections through the rolling service, and opens those that are missing (I19).
 func (s *observed) hold(w *world) {
+	if s.refusing > 0 {
+		clear(s.held)
+		return
+	}
 	at := netip.AddrPortFrom(clusterIP(rolling), servicePort)
 	for n := range holders {
 		id := fmt.Sprint("holder ", n)

@@ -148,6 +148,9 @@ func (w *threaded) refuse(r *rand.Rand) {
 		"acl_interface_set_acl_list", "nat44_ed_plugin_enable_disable",
 	}
 	const unspecified = -1
+	// a row that VPP changes in part may be replaced when VPP takes changes again
+	w.observed.refusing++
+	w.later(15*time.Second, func() { w.observed.refusing-- })
 	w.inject(r, simulator.Fault{Message: names[r.IntN(len(names))], Times: 1 + r.IntN(8), Retval: unspecified})
 	w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1 + r.IntN(20), Delay: time.Duration(r.IntN(20)) * time.Millisecond})
 }
