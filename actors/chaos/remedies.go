@@ -26,8 +26,11 @@ const (
 func explanations() map[string][]string {
 	// A VPP that was started again has other FIB sources than the one that was read, and nothing of
 	// what an actor that does not know it yet may ask for. What is asked of an interface that has
-	// just gone is refused as well.
-	refusal := []string{"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots", "overlay ended"}
+	// just gone is refused as well, and so is a change of a row that was stolen or put there.
+	refusal := []string{
+		"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots", "overlay ended",
+		"rows stolen", "rows put by another", "rows given back",
+	}
 	// An actor that fails loses the message that it was about to handle, and one that is held up
 	// can not answer in time.
 	loss := []string{
@@ -35,9 +38,8 @@ func explanations() map[string][]string {
 		"stuck actor", "poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
-		again: refusal,
-		// a row is there, or not, against expectation
-		doubt:  slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}),
+		again:  refusal,
+		doubt:  refusal,
 		repeat: loss,
 	}
 }

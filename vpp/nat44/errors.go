@@ -69,6 +69,9 @@ func meaningOf(verb Verb, retval int32) meaning {
 	if retval == retUnsupported {
 		return meaning{ErrDisabled, true}
 	}
+	if verb == SetShare || verb == Mend || verb == Grow { // entries of a row, like backends
+		verb = AddLocal
+	}
 	switch (cause{verb, retval}) {
 	case cause{Enable, retAlreadyEnabled}, cause{AddAddress, retValueExist}, cause{DelAddress, retNoSuchEntry},
 		cause{DelRoles, retNoInterface}, cause{DelRoles, retNoSuchEntry}, cause{DelRow, retNoSuchEntry},
