@@ -29,7 +29,7 @@ type adapter struct {
 	planned  nat44.Config // completed for the node
 	views    map[string]*messages.ServiceView
 	plans    map[string]*nat44.ServicePlan
-	users    map[netip.AddrPort]int // lists of services that name a backend
+	users    map[uint64]int32 // lists of services that name a backend, by ipv4
 	ranges   *sourceranges.Ranges
 	set      *messages.InterfaceSet // nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
@@ -53,7 +53,7 @@ func New(config nat44.Config) render.Renderer[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
 		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), outside: newOutside(), rests: rests{},
-		drains: newDrains(config.DrainLimit), users: map[netip.AddrPort]int{}, doubtful: map[object]bool{},
+		drains: newDrains(config.DrainLimit), users: map[uint64]int32{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(render.Rules[object, nat44.Row, nat44.Row]{
 		Order: compare, Rank: func(r nat44.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: nat44.Row.Equal, Taken: a.taken,

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
@@ -124,7 +125,7 @@ func (d *drains) count(m *messages.DrainingSessions) {
 }
 
 // use counts the backends of a plan, for how many lists of services name each of them.
-func (a *adapter) use(plan *nat44.ServicePlan, by int) {
+func (a *adapter) use(plan *nat44.ServicePlan, by int32) {
 	if plan == nil {
 		return
 	}
@@ -135,7 +136,7 @@ func (a *adapter) use(plan *nat44.ServicePlan, by int) {
 		}
 		seen[&list[0]] = true
 		for _, l := range list {
-			at := l.Endpoint()
+			at := ipv4(l.Endpoint())
 			if a.users[at] += by; a.users[at] == 0 {
 				delete(a.users, at)
 			}
@@ -145,6 +146,13 @@ func (a *adapter) use(plan *nat44.ServicePlan, by int) {
 		count(r.Locals)
 		count(r.Draining)
 	}
+}
+
+// ipv4 is an endpoint in 6 bytes: a map of all endpoints of a node by netip.AddrPort takes four times
+// the memory.
+func ipv4(at netip.AddrPort) uint64 {
+	a := at.Addr().As16()
+	return uint64(binary.BigEndian.Uint32(a[12:]))<<16 | uint64(at.Port())
 }
 
 // keeps reports whether a backend that a row in VPP has, and its service does not name any more,
@@ -161,7 +169,7 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 	case claimed && k.Proto == frontend.TCP && held.Affinity == 0:
 		return true
 	}
-	if a.users[at] > 0 {
+	if a.users[ipv4(at)] > 0 {
 		return true
 	}
 	for o := range a.drains.at[at] {
