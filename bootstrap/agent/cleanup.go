@@ -59,7 +59,7 @@ func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) er
 			if s.GetUp() {
 				hint(up)
 			}
-			if text := s.GetReason(); text != "" {
+			if text := s.GetReason(); text != "" && ctx.Err() == nil { // not that of the end
 				reason.Store(&text)
 			}
 		}))
