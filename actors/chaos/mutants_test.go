@@ -80,7 +80,7 @@ var mutants = []mutant{
 	{
 		"a VPP that has restarted is believed to hold what the one before held", "actors/render/driver.go",
 		"	if lost || restarted {\n",
-		"	if (lost || restarted) && d.begun == nil {\n",
+		"	if (lost || restarted) && d.barrier.begun == nil {\n",
 	},
 	{
 		"rows of earlier runs stay", "actors/render/read.go",
