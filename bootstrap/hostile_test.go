@@ -104,12 +104,12 @@ func (h *hostile) serves() {
 // until waits.
 func (h *hostile) until(what string, is func() bool) {
 	h.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			took := h.memory()
 			_ = h.child.Process.Kill()
 			_ = h.child.Wait()
-			h.Fatalf("not so within 3 minutes, and %d MiB taken: %s\n%.4000s", took, what, h.out.String())
+			h.Fatalf("not so within a minute, and %d MiB taken: %s\n%.4000s", took, what, h.out.String())
 		}
 	}
 }

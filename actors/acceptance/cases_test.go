@@ -177,8 +177,8 @@ func (r *run) checkUnsynced(o *casefile.Outcome) {
 	}
 }
 
-// checkWrites compares the rows that were written with those that may be: what is in touched, and
-// what really changed.
+// checkWrites compares the rows that were written with the rows that may be: the rows in touched,
+// and the rows that differ.
 func (r *run) checkWrites(o *casefile.Outcome, after map[string]row) {
 	r.Helper()
 	writes, routed := r.link.take(), r.link.takeRoutes()

@@ -19,7 +19,7 @@ const (
 	aspectAffinity  aspect = "affinity"  // seconds of the row
 	// Of packets.
 	aspectAction aspect = "action"
-	// that is not among the wanted ones, or not where it is
+	// the packet reaches an endpoint that is not wanted, or at another place
 	aspectEndpoint   aspect = "endpoint"
 	aspectStarved    aspect = "starved"            // an endpoint gets no connection
 	aspectMasquerade aspect = "masquerade"         // of the source address

@@ -18,8 +18,8 @@ const (
 )
 
 // TestReplacedRows makes changes that VPP cannot, or once could not, carry out without a row being
-// deleted and added again. A connection to an endpoint that stays survives all of them, but for
-// those where VPP leaves no choice; each of these has its reason.
+// deleted and added again. A connection to an endpoint that stays survives each change, except
+// where VPP has to replace the row; each exception has its reason.
 func TestReplacedRows(t *testing.T) {
 	plain := serviceSpec{name: "plain", ip: "10.96.0.1", portName: "http"}
 	ported := serviceSpec{name: "ported", ip: "10.96.0.2", nodePort: 30002}

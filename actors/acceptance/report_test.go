@@ -78,7 +78,7 @@ func (r *run) reports(statuses map[string]*messages.ServiceStatus) []*report {
 			for _, a := range ack.GetApproximations() {
 				one := approximation(a)
 				if slices.Contains(one.instead, untouched) && r.inServiceNetwork(one.frontend) {
-					// that is where the routes of VPP lead
+					// the routes of VPP refuse these addresses
 					one.instead = append(one.instead, unreachable)
 				}
 				if one.kind == unknownReport {

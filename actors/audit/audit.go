@@ -1,5 +1,5 @@
 // Package audit is the actor that schedules the drift checks of all renderers: VPP does not report
-// what is modified outside of the agent, so each renderer reads and compares it at an interval.
+// changes by other programs, so each renderer reads VPP at an interval and compares.
 //
 // VPP answers under a barrier that stops its workers, so a reading has a price for the packets:
 // after a reading VPP is left alone for a multiple of the time it took. The schedule is a value

@@ -180,23 +180,48 @@ func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, removal *Remov
 // removal waits for the barrier.
 type plain[K Key] struct{ Renderer[K] }
 
-func (plain[K]) Bind(Progress[K])                                      {}
-func (plain[K]) Settle(Phase)                                          {}
-func (p plain[K]) Wanted(k K) bool                                     { return p.Claims.Claimed(k) }
-func (plain[K]) Settings() bool                                        { return true }
-func (plain[K]) RolesRefused() string                                  { return "" }
-func (plain[K]) Acknowledge(*messages.RenderAck, string, bool)         {}
-func (plain[K]) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
-func (plain[K]) Warning() string                                       { return "" }
-func (plain[K]) Bytes(K) (wanted, held int)                            { return 0, 0 }
-func (plain[K]) Asks() []string                                        { return nil }
-func (plain[K]) Handle(*runtime.Context, any)                          {}
-func (plain[K]) After(*runtime.Context, bool)                          {}
+// Bind satisfies Bound.
+func (plain[K]) Bind(Progress[K]) {}
 
+// Settle satisfies Settler.
+func (plain[K]) Settle(Phase) {}
+
+// Wanted satisfies Keeper.
+func (p plain[K]) Wanted(k K) bool { return p.Claims.Claimed(k) }
+
+// Settings satisfies Configured.
+func (plain[K]) Settings() bool { return true }
+
+// RolesRefused satisfies RoleGiver.
+func (plain[K]) RolesRefused() string { return "" }
+
+// Acknowledge satisfies Acknowledger.
+func (plain[K]) Acknowledge(*messages.RenderAck, string, bool) {}
+
+// Rows satisfies Shower.
+func (plain[K]) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
+
+// Warning satisfies Speaker.
+func (plain[K]) Warning() string { return "" }
+
+// Summary satisfies Speaker.
 func (p plain[K]) Summary() string {
 	return fmt.Sprintf("%d %s of ours", len(slices.Collect(p.Adapter.Held())), p.Noun)
 }
 
+// Bytes satisfies Sizer.
+func (plain[K]) Bytes(K) (wanted, held int) { return 0, 0 }
+
+// Asks satisfies Correspondent.
+func (plain[K]) Asks() []string { return nil }
+
+// Handle satisfies Correspondent.
+func (plain[K]) Handle(*runtime.Context, any) {}
+
+// After satisfies Correspondent.
+func (plain[K]) After(*runtime.Context, bool) {}
+
+// Gate satisfies Gated.
 func (p plain[K]) Gate(k K, phase Phase) Gate {
 	if phase < Passed && !p.Wanted(k) {
 		return Closed

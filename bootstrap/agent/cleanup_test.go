@@ -26,20 +26,27 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
+// left starts a VPP with everything that an agent leaves there, except for plugins that it lacks.
+func left(t *testing.T, without ...string) (v *simulator.VPP, socket string) {
+	t.Helper()
+	v = simulator.New(simulator.Options{WithoutPlugins: without})
+	t.Cleanup(func() { _ = v.Close() })
+	socket = filepath.Join(shortDir(t), "vpp")
+	succeed(t, v.Listen(socket))
+	index, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
+	succeed(t, err)
+	_, err = v.AddInterface("uplink1", nil, true)
+	succeed(t, err)
+	leave(t, socket, index, without == nil)
+	return v, socket
+}
+
 // TestCleanUp: rows, NAT addresses, output interfaces and access lists of ours go, those of others
 // stay where they are. A VPP without access lists is cleaned as well.
 func TestCleanUp(t *testing.T) {
 	for name, without := range map[string][]string{"with access lists": nil, "without": {"acl"}} {
 		t.Run(name, func(t *testing.T) {
-			v := simulator.New(simulator.Options{WithoutPlugins: without})
-			socket := filepath.Join(shortDir(t), "vpp")
-			succeed(t, v.Listen(socket))
-			defer v.Close()
-			index, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
-			succeed(t, err)
-			_, err = v.AddInterface("uplink1", nil, true)
-			succeed(t, err)
-			leave(t, socket, index, without == nil)
+			v, socket := left(t, without...)
 			if state := v.State(); !strings.Contains(state, "troupe/") || !strings.Contains(state, "203.0.113.5") || !strings.Contains(state, "uplink1 output") || without == nil && !strings.Contains(state, "troupe/deny/remote") {
 				t.Fatalf("nothing to clean up:\n%s", state)
 			}
@@ -62,15 +69,7 @@ func TestCleanUp(t *testing.T) {
 // carries them out with the NAT addresses of the data directory, and the next one has nothing to
 // do.
 func TestCleanUpWithoutAnAgent(t *testing.T) {
-	v := simulator.New(simulator.Options{})
-	socket := filepath.Join(shortDir(t), "vpp")
-	succeed(t, v.Listen(socket))
-	defer v.Close()
-	index, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
-	succeed(t, err)
-	_, err = v.AddInterface("uplink1", nil, true)
-	succeed(t, err)
-	leave(t, socket, index, true)
+	v, socket := left(t)
 	cfg := config.Defaults()
 	cfg.VPP.APISocket, cfg.DataDir, cfg.Renderer = socket, t.TempDir(), config.RendererCNAT
 	kept := outside.New(outside.Config{Dir: filepath.Join(cfg.DataDir, "external")})

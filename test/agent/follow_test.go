@@ -54,8 +54,8 @@ func TestRowsFollow(t *testing.T) {
 
 	n.drop("shop", "web")
 	n.want(key)
-	// The row of the node port went while the row of the cluster IP had the same endpoint, so it stays
-	// until the agent has seen that no connection needs it.
+	// The row of the node port went while the row of the cluster IP had the same endpoint, so it
+	// stays until the agent has seen that no connection needs it.
 	controlplane.Eventually(n, "rows after the deletion", func() string {
 		if _, rows := n.counted(); rows != atRest {
 			return fmt.Sprintf("VPP has %d rows, had %d before the service", rows, atRest)

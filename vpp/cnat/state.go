@@ -18,8 +18,8 @@ type Held struct {
 	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of
 	// addresses. It equals no row.
 	Odd bool
-	// Unsure says that nothing tells yet whether RealIP is set: VPP does not show it, and no service
-	// wants the row yet.
+	// Unsure says that nothing tells yet whether RealIP is set: VPP does not show it, and no
+	// service wants the row yet.
 	Unsure bool
 }
 

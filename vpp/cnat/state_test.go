@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// TestUnsure: VPP does not show whether an address is one of its own. After a start of the agent the
-// row stays as it is, also if its service renders after the reading.
+// TestUnsure: VPP does not show whether an address is one of its own. After a start of the agent
+// the row stays as it is, also if its service renders after the reading.
 func TestUnsure(t *testing.T) {
 	key := frontend.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: frontend.UDP}
 	wanted := Row{Key: key, RealIP: true, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:53")}}

@@ -148,8 +148,8 @@ func (a *adapter) use(plan *nat44.ServicePlan, by int32) {
 	}
 }
 
-// ipv4 is an endpoint in 6 bytes: a map of all endpoints of a node by netip.AddrPort takes four times
-// the memory.
+// ipv4 is an endpoint in 6 bytes: a map of all endpoints of a node by netip.AddrPort takes four
+// times the memory.
 func ipv4(at netip.AddrPort) uint64 {
 	a := at.Addr().As16()
 	return uint64(binary.BigEndian.Uint32(a[12:]))<<16 | uint64(at.Port())
