@@ -37,6 +37,8 @@ const (
 
 	replacedAffinity = "VPP: the affinity of a row cannot be changed"
 	replacedClients  = "VPP: a row with affinity lost an endpoint, and its clients would go on to be sent there"
+	// This one comes with time: also in a step that restarts something.
+	replacedDrained = "VPP: an endpoint that drained in a row with affinity is in no other row that serves"
 )
 
 // TestHeldConnections keeps connections through several services open while everything else
@@ -195,7 +197,7 @@ func (h *holding) look(what string) {
 		switch {
 		case cause == "":
 			cause = "without a cause"
-		case !changesServices(what):
+		case !changesServices(what) && cause != cutByReplaced+replacedDrained:
 			cause = "by a restart: " + cause
 		}
 		if h.cuts[cause] == 0 && !necessary(cause) {
@@ -218,7 +220,7 @@ func (h *holding) look(what string) {
 func necessary(cause string) bool {
 	return slices.Contains([]string{
 		cutByLeaving, cutByRow, cutByReplaced + replacedAffinity,
-		cutByReplaced + replacedClients,
+		cutByReplaced + replacedClients, cutByReplaced + replacedDrained,
 	}, cause)
 }
 
@@ -236,10 +238,14 @@ func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 		case w.add:
 		case !w.row && slices.Contains(w.backends, c.endpoint):
 			return cutByLeaving
+		case w.row && slices.ContainsFunc(lost(w, after[w.frontend]), func(e string) bool { return drainedAlone(e, before[w.frontend], after) }):
+			return cutByReplaced + replacedDrained
 		case w.row && !has && touched(w.frontend, c.endpoint, before, writes):
 			return cutByRow
 		case w.row && had && has:
 			return cutByReplaced + replacedBecause(before[w.frontend], after[w.frontend])
+		case w.row && has && len(lost(w, after[w.frontend])) > 0:
+			return cutByReplaced + replacedClients
 		case w.row && has && after[w.frontend].affinity > 0 && len(before[w.frontend].endpoints) == 0:
 			return cutByReplaced + replacedClients
 		case w.row && has:
@@ -247,6 +253,23 @@ func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 		}
 	}
 	return ""
+}
+
+// lost are the endpoints that a row with affinity had when it was deleted, and has no more.
+func lost(deleted write, after row) (all []string) {
+	for _, e := range deleted.backends {
+		if after.affinity > 0 && e.Port() == heldPort && !slices.Contains(after.all(), e.String()) {
+			all = append(all, e.String())
+		}
+	}
+	return all
+}
+
+// drainedAlone reports whether an endpoint did not serve before the row lost it, and no row has it
+// any more that serves.
+func drainedAlone(e string, before row, after map[string]row) bool {
+	has := func(r row) bool { return len(r.endpoints) > 0 && slices.Contains(r.all(), e) }
+	return !slices.Contains(before.endpoints, e) && !slices.ContainsFunc(slices.Collect(maps.Values(after)), has)
 }
 
 // touched reports whether a row had an endpoint at some time: before, or by a write since.

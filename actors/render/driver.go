@@ -282,21 +282,32 @@ func (d *Driver[K]) pump(c *runtime.Context) {
 		if d.barrier.phase() > d.swept {
 			d.sweep(c)
 		}
-		d.adapter.Settle(d.barrier.phase())
-		d.changed(c)
-		if d.heap.Due() && !d.queue.next.empty() {
-			d.startMemoryRead(c)
-			break
-		}
-		d.startBatch(c)
-		for d.work == nil && d.queue.unblock(d.barrier.phase()) {
-			d.startBatch(c)
-		}
+		d.startNext(c)
 		if d.work == nil && !d.session.driftCheckDue.IsZero() {
 			d.startRead(c)
 		}
 	}
 	d.tickLater(c)
+}
+
+// startNext starts the next batch. Where none was needed, objects that turned out to be as wanted
+// may have been what others wait for.
+func (d *Driver[K]) startNext(c *runtime.Context) {
+	for range 2 {
+		d.adapter.Settle(d.barrier.phase())
+		d.changed(c)
+		if d.heap.Due() && !d.queue.next.empty() {
+			d.startMemoryRead(c)
+			return
+		}
+		d.startBatch(c)
+		for d.work == nil && d.queue.unblock(d.barrier.phase()) {
+			d.startBatch(c)
+		}
+		if d.work != nil {
+			return
+		}
+	}
 }
 
 // tickLater has the next tick come while something waits for its time.

@@ -93,7 +93,7 @@ func newWorld(t *testing.T, seed uint64, etcd string) *world {
 		t.Fatal(err)
 	}
 	w.before = w.routes()
-	w.traffic = &traffic{vpp: w.vpp, port: 1024}
+	w.traffic = &traffic{vpp: w.vpp, port: 50000} // above those of the probes
 	w.manifest = &directory{t, w.manifests, random}
 	w.manifest.fill()
 	w.changed()

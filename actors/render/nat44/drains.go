@@ -160,24 +160,30 @@ func ipv4(at netip.AddrPort) uint64 {
 // entry, so that it stays as well where another service has sessions to it. UDP has no end of a
 // connection, and clients with affinity open the next ones to the same backend: there nothing else
 // keeps an entry. To take one from a row with affinity replaces the row, so that it waits for the
-// limit.
+// limit. As long as some services have not rendered, each of them may name the backend.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
 	switch {
 	case one != nil && one.expired, held.Affinity == 0 && one.over():
 		return false
-	case claimed && k.Proto == frontend.TCP && held.Affinity == 0:
+	case claimed && waitsForEnd(k, held):
 		return true
 	}
-	if a.users[ipv4(at)] > 0 {
+	if a.phase < render.Passed || a.users[ipv4(at)] > 0 {
 		return true
 	}
 	for o := range a.drains.at[at] {
-		if _, claimed := a.claims.Desired(o); claimed && o != k {
+		if _, claimed := a.claims.Desired(o); claimed && waitsForEnd(o, a.held(o)) {
 			return true
 		}
 	}
 	return false
+}
+
+// waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows
+// it stays for the sake of these only: two of them would keep it for each other.
+func waitsForEnd(k object, held *nat44.Row) bool {
+	return held != nil && k.Proto == frontend.TCP && held.Affinity == 0
 }
 
 // wanted is the row that VPP should hold under a key; nil = none. Beyond what the services want, it

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -222,6 +224,80 @@ func TestSharedEndpoint(t *testing.T) {
 				}
 				if state := s.State("b/b"); leaves == nil && state != rendertest.Retired {
 					t.Errorf("the service is %v", state)
+				}
+			})
+		})
+	}
+}
+
+// TestSharedEndpointAfterRestart: a renderer that starts leaves an endpoint in its row until it knows
+// whether other services have it, whichever service renders first.
+func TestSharedEndpointAfterRestart(t *testing.T) {
+	sticky := served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9")
+	sticky.Frontends[0].AffinitySeconds = 60
+	for name, first := range map[string]*messages.ServiceView{
+		"affinity": sticky,
+		"UDP":      served("a/a", "10.96.0.1", udp, "10.1.1.3", "10.1.2.9"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRenderer(t, func(s scene) {
+				s.Keeps = true
+				before := proto.CloneOf(first)
+				before.Frontends[0].Backends = append(before.Frontends[0].Backends, &messages.Backend{Address: "10.1.1.4", Port: 8080, Local: true})
+				other := served("b/b", "10.96.0.2", tcp, "10.1.1.4")
+				s.Begin(1, "a/a", "b/b")
+				s.Render(1, before)
+				s.Render(1, other)
+				s.Render(2, first)
+				open := s.connect("10.96.0.2", tcp, "10.1.1.4")
+				s.Kill()
+				writes := s.writes(func() {
+					s.Connected()
+					s.Found(2)
+					s.Begin(2, "a/a", "b/b")
+					s.Render(2, first)
+					s.Run(3 * time.Second)
+					s.Render(1, other)
+				})
+				s.settled("both have rendered", "a/a", "b/b")
+				if writes != 0 || !s.lives(open["10.1.1.4"]) {
+					t.Errorf("%d writes: VPP holds %q", writes, s.VPP.VPP.Rows())
+				}
+			})
+		})
+	}
+}
+
+// TestLeavesAllRows: an endpoint that went while no renderer ran leaves every row of its service once
+// all services have rendered; the rows do not keep it for each other.
+func TestLeavesAllRows(t *testing.T) {
+	for name, protocol := range map[string]messages.Protocol{"affinity": tcp, "UDP": udp} {
+		t.Run(name, func(t *testing.T) {
+			withRenderer(t, func(s scene) {
+				s.Keeps = true
+				view := func(endpoints ...string) *messages.ServiceView {
+					v := served("a/a", "10.96.0.1", protocol, endpoints...)
+					v.Frontends = append(v.Frontends, served("a/a", "10.96.0.2", protocol, endpoints...).Frontends...)
+					for _, f := range v.Frontends {
+						f.AffinitySeconds = map[messages.Protocol]uint32{tcp: 60}[protocol]
+					}
+					return v
+				}
+				s.Begin(1, "a/a", "b/b")
+				s.Render(1, view("10.1.1.3", "10.1.1.4"))
+				s.Render(1, served("b/b", "10.96.0.3", tcp, "10.1.2.9"))
+				s.Kill()
+				s.Connected()
+				s.Found(2)
+				s.Begin(2, "a/a", "b/b")
+				s.Render(2, view("10.1.1.3"))
+				s.Run(3 * time.Second)
+				s.Render(1, served("b/b", "10.96.0.3", tcp, "10.1.2.9"))
+				s.settled("both have rendered", "a/a", "b/b")
+				for _, row := range s.VPP.VPP.Rows() {
+					if strings.Contains(row, "10.1.1.4:8080") {
+						t.Errorf("VPP holds %s", row)
+					}
 				}
 			})
 		})
