@@ -293,10 +293,10 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 // Bytes satisfies render.Sizer.
 func (a *adapter) Bytes(k object) (wanted, held int) {
 	if r := a.wanted(k); r != nil {
-		wanted = heap.NAT44().Of(len(r.Locals), false)
+		wanted = heap.NAT44().Of(len(r.Locals)+len(r.Draining), false)
 	}
 	if r := a.held(k); r != nil {
-		held = heap.NAT44().Of(len(r.Locals), false)
+		held = heap.NAT44().Of(len(r.Locals)+len(r.Draining), false)
 	}
 	return wanted, held
 }
