@@ -29,7 +29,7 @@ type wanted struct {
 	guarded map[string]bool     // keys of which something may be dropped, with and without a row
 	drops   []string            // what may be dropped, as text
 	ranged  map[string]bool     // keys of rows with source ranges
-	claims  map[string]string   // all that services want, by key
+	rivals  map[string][]string // services that want a key
 	outside map[string][]string // endpoints for clients outside, by key
 	refused map[string]string   // refused or dropped traffic of an address, by the key of its route
 }
@@ -49,7 +49,10 @@ func (w *world) want() wanted {
 	if err != nil || len(problems) > 0 {
 		w.Fatal(err, problems)
 	}
-	out := wanted{rows: map[string]string{}, guarded: map[string]bool{}, ranged: map[string]bool{}, outside: map[string][]string{}, refused: map[string]string{}, claims: map[string]string{}}
+	out := wanted{
+		rows: map[string]string{}, guarded: map[string]bool{}, ranged: map[string]bool{}, rivals: map[string][]string{},
+		outside: map[string][]string{}, refused: map[string]string{},
+	}
 	owners, left := map[string]string{}, []string{}
 	for i := range report.Rows {
 		key := keyOfVIP(report.Rows[i].VIP)
@@ -57,7 +60,7 @@ func (w *world) want() wanted {
 	}
 	for _, f := range report.Frontends {
 		key := keyOfVIP(f.Frontend)
-		out.claims[key] += fmt.Sprintln(f.Service, f.From, f.Action, f.Endpoints)
+		out.rivals[key] = append(out.rivals[key], f.Service)
 		if owners[key] == f.Service && f.From != "local" {
 			out.outside[key], out.ranged[key] = f.Endpoints, len(f.AllowSources) > 0
 		}
@@ -113,8 +116,10 @@ func (w *world) changed() {
 				w.lists = w.lists || change.a.guarded[key] // it may have another owner
 			}
 		}
-		for key, text := range change.a.claims {
-			if change.b.claims[key] != text { // the agent may read one of several changes before an earlier one
+		for key, rivals := range change.a.rivals {
+			// the agent may read one of several changed files before an earlier one
+			all := slices.Concat(rivals, change.b.rivals[key])
+			if slices.Sort(all); len(slices.Compact(all)) > 1 && !slices.Equal(rivals, change.b.rivals[key]) {
 				at, _ := parseKey(key)
 				w.touched[key], w.touched[addressOf(at.Addr().String())] = true, true
 			}

@@ -230,8 +230,16 @@ func TestSharedEndpoint(t *testing.T) {
 	}
 }
 
-// TestSharedEndpointAfterRestart: a renderer that starts leaves an endpoint in its row until it knows
-// whether other services have it, whichever service renders first.
+// restarted is another renderer, which begins with these services.
+func (s scene) restarted(generation uint64, services ...string) {
+	s.Kill()
+	s.Connected()
+	s.Found(generation)
+	s.Begin(generation, services...)
+}
+
+// TestSharedEndpointAfterRestart: a renderer that starts leaves an endpoint in its row until it
+// knows whether other services have it, whichever service renders first.
 func TestSharedEndpointAfterRestart(t *testing.T) {
 	sticky := served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9")
 	sticky.Frontends[0].AffinitySeconds = 60
@@ -250,11 +258,8 @@ func TestSharedEndpointAfterRestart(t *testing.T) {
 				s.Render(1, other)
 				s.Render(2, first)
 				open := s.connect("10.96.0.2", tcp, "10.1.1.4")
-				s.Kill()
 				writes := s.writes(func() {
-					s.Connected()
-					s.Found(2)
-					s.Begin(2, "a/a", "b/b")
+					s.restarted(2, "a/a", "b/b")
 					s.Render(2, first)
 					s.Run(3 * time.Second)
 					s.Render(1, other)
@@ -268,8 +273,8 @@ func TestSharedEndpointAfterRestart(t *testing.T) {
 	}
 }
 
-// TestLeavesAllRows: an endpoint that went while no renderer ran leaves every row of its service once
-// all services have rendered; the rows do not keep it for each other.
+// TestLeavesAllRows: an endpoint that went while no renderer ran leaves every row of its service
+// once all services have rendered; the rows do not keep it for each other.
 func TestLeavesAllRows(t *testing.T) {
 	for name, protocol := range map[string]messages.Protocol{"affinity": tcp, "UDP": udp} {
 		t.Run(name, func(t *testing.T) {
@@ -286,10 +291,7 @@ func TestLeavesAllRows(t *testing.T) {
 				s.Begin(1, "a/a", "b/b")
 				s.Render(1, view("10.1.1.3", "10.1.1.4"))
 				s.Render(1, served("b/b", "10.96.0.3", tcp, "10.1.2.9"))
-				s.Kill()
-				s.Connected()
-				s.Found(2)
-				s.Begin(2, "a/a", "b/b")
+				s.restarted(2, "a/a", "b/b")
 				s.Render(2, view("10.1.1.3"))
 				s.Run(3 * time.Second)
 				s.Render(1, served("b/b", "10.96.0.3", tcp, "10.1.2.9"))

@@ -359,28 +359,6 @@ func TestRulesWaitForTheBarrier(t *testing.T) {
 	})
 }
 
-// TestRulesGoWhileARowDrains: the rules of a service that was deleted while no renderer ran go at the
-// start, although its row stays for its connections.
-func TestRulesGoWhileARowDrains(t *testing.T) {
-	withRenderer(t, func(s scene) {
-		s.Keeps = true
-		a, b := guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"), rendertest.Forwarding("b/b", 1, "10.0.0.2")
-		a.Frontends[0].AffinitySeconds, b.Frontends[0].Backends = 60, a.Frontends[0].Backends
-		s.Begin(1, "a/a", "b/b")
-		s.Render(1, a)
-		s.Render(1, b)
-		s.Kill()
-		s.Connected()
-		s.Found(2)
-		s.Begin(2, "b/b")
-		s.Render(1, b)
-		s.settled("the service is deleted", "b/b")
-		if got := s.lists(); got != "" || len(s.VPP.VPP.Rows()) != 2 {
-			t.Errorf("VPP holds %q and\n%s", s.VPP.VPP.Rows(), got)
-		}
-	})
-}
-
 // TestDropsWaitForTheOwner: of a contested frontend, what the service that renders first drops does
 // not count while the other one, whose row VPP holds, may still render.
 func TestDropsWaitForTheOwner(t *testing.T) {
