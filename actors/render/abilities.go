@@ -29,6 +29,8 @@ type Progress[K Key] interface {
 	Refused() (times int, err error)
 	// Read has VPP read soon, before anything else is sent, for the reason.
 	Read(reason string)
+	// Low reports whether less of VPP's memory is free than is to be kept free.
+	Low() bool
 }
 
 // Settler is an adapter whose plan depends on several services at once, or on the barrier.

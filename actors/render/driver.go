@@ -115,7 +115,7 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 	if d.givesRoles {
 		d.health.Also = address.Interfaces
 	}
-	adapter.Bind(progress[K]{d.queue, &d.session})
+	adapter.Bind(progress[K]{d.queue, &d.session, &d.heap})
 	return d
 }
 
@@ -123,6 +123,7 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 type progress[K Key] struct {
 	*queue[K]
 	session *session
+	heap    *heap.Reserve
 }
 
 // Refused satisfies Progress.
@@ -132,6 +133,9 @@ func (p progress[K]) Refused() (times int, err error) {
 
 // Read satisfies Progress.
 func (p progress[K]) Read(reason string) { p.session.verify = reason }
+
+// Low satisfies Progress.
+func (p progress[K]) Low() bool { return p.heap.Low() }
 
 // Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for
 // what the renderer needs.

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
 // DryRun returns what a renderer would acknowledge to each service if VPP were connected and empty,
 // in the order of the views, with the rows as it would install them. The adapter must be new.
 func DryRun[K Key](r Renderer[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 	adapter := newPort(r)
-	adapter.Bind(progress[K]{newQueue[K](adapter), &session{}}) // nothing is under way
+	adapter.Bind(progress[K]{newQueue[K](adapter), &session{}, &heap.Reserve{}}) // nothing is under way
 	adapter.Surroundings(Surroundings{Begin: begin})
 	for _, view := range views {
 		adapter.Plan(view.GetKey(), view)

@@ -60,8 +60,8 @@ func diagnose(err error) trouble {
 	case errors.As(err, &certificate):
 		return trouble{untrusted, text}
 	case errors.As(err, &alert) && alert.Op == "remote error":
-		// crypto/tls marks an alert of the server so.
-		return trouble{rejected, text}
+		// crypto/tls marks an alert of the server so; net/http wraps it in one of several texts.
+		return trouble{rejected, alert.Error()}
 	case apierrors.IsUnauthorized(err):
 		return trouble{unauthorized, text}
 	case apierrors.IsForbidden(err):

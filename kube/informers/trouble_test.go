@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -36,7 +37,10 @@ func TestDiagnose(t *testing.T) {
 		{apierrors.NewInternalError(errors.New("starting")), "the API server does not answer: Internal error occurred: starting", true},
 		{request(io.EOF), "the API server does not answer: EOF", true},
 		{request(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), "the certificate of the API server is not trusted: check", true},
-		{request(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), "the API server refuses the TLS connection: check the client certificate", true},
+		{
+			request(fmt.Errorf("readLoopPeekFailedLocked: %w", &net.OpError{Op: "remote error", Err: tls.AlertError(42)})),
+			"the API server refuses the TLS connection: check the client certificate: remote error: tls: bad certificate", true,
+		},
 	} {
 		if got := diagnose(tc.err); !strings.HasPrefix(got.String("nodes"), tc.want) || strings.Contains(got.String("nodes"), "://") || unanswered(tc.err) != tc.general {
 			t.Errorf("%v: %q, want %q, for all resources: %t", tc.err, got.String("nodes"), tc.want, tc.general)

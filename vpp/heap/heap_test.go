@@ -78,6 +78,14 @@ func TestReserve(t *testing.T) {
 	if got := r.State().Free; got != 150<<20 {
 		t.Errorf("%d bytes are free", got)
 	}
+	r.Took(State{Total: 1000 << 20, Free: 150 << 20})
+	if r.Low() || r.Due() {
+		t.Error("150 MiB are low")
+	}
+	r.Grow(1 << 20)
+	if !r.Low() || !r.Due() {
+		t.Error("149 MiB are not low, or need no new reading")
+	}
 	r.Took(State{Total: 1000 << 20, Free: 500 << 20})
 	if r.Due() || r.Admit(100<<20) != nil || r.Lost() || r.Percent != 15 {
 		t.Error("a VPP that ends with 400 of 1000 MiB free has not ended of its memory")

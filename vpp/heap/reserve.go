@@ -65,14 +65,26 @@ func (r *Reserve) Grow(bytes int) { r.granted().Add(int64(bytes)) }
 
 // Admit enters the bytes of a row that is to be added. An error wraps ErrLow: the row must not be.
 func (r *Reserve) Admit(bytes int) error {
-	now := r.State()
-	if r.Percent > 0 && now.Total > 0 && now.Free-bytes < now.Total/100*r.Percent {
+	if now := r.State(); r.exceeded(bytes) {
 		r.low = true
 		return fmt.Errorf("%w: %d of %d MiB are free, %d %% are kept free (vpp.heapReserve)",
 			ErrLow, now.Free>>20, now.Total>>20, r.Percent)
 	}
 	r.Grow(bytes)
 	return nil
+}
+
+// Low reports whether rows use a part of the reserve; then the heap has to be read again.
+func (r *Reserve) Low() bool {
+	low := r.exceeded(0)
+	r.low = r.low || low
+	return low
+}
+
+// exceeded reports whether so many bytes more need a part of the reserve.
+func (r *Reserve) exceeded(bytes int) bool {
+	now := r.State()
+	return r.Percent > 0 && now.Total > 0 && now.Free-bytes < now.Total/100*r.Percent
 }
 
 // granted is the counter.

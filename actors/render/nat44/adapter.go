@@ -267,6 +267,9 @@ func (a *adapter) Warning() string {
 			"frontends with source ranges are not served, and nothing is dropped by the address of the client"
 	case a.ranges.AnyClosed():
 		return "frontends are not served, because their source ranges cannot be enforced: the services say why"
+	case a.progress.Low():
+		return "connections to endpoints that leave a service are cut, because VPP's memory is nearly used up: " +
+			"see main-heap-size in VPP's startup.conf"
 	}
 	return ""
 }

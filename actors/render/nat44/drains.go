@@ -160,16 +160,18 @@ func ipv4(at netip.AddrPort) uint64 {
 // entry, so that it stays as well where another service has sessions to it. UDP has no end of a
 // connection, and clients with affinity open the next ones to the same backend: there nothing else
 // keeps an entry. To take one from a row with affinity replaces the row, so that it waits for the
-// limit. As long as some services have not rendered, each of them may name the backend.
+// limit. As long as some services have not rendered, each of them may name the backend. While VPP's
+// memory is low no further one stays, because rows would double when all their backends change.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
 	switch {
 	case one != nil && one.expired, held.Affinity == 0 && one.over():
 		return false
-	case claimed && waitsForEnd(k, held):
+	case a.phase < render.Passed:
 		return true
-	}
-	if a.phase < render.Passed || a.users[ipv4(at)] > 0 {
+	case one == nil && a.progress.Low():
+		return false
+	case claimed && waitsForEnd(k, held), a.users[ipv4(at)] > 0:
 		return true
 	}
 	for o := range a.drains.at[at] {

@@ -1,6 +1,7 @@
 package nat44_test
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -161,6 +164,50 @@ func TestDrainsAll(t *testing.T) {
 			})
 		})
 	}
+}
+
+// freeHeap is a heap of 100 MiB with so much memory free.
+type freeHeap struct{ free *int }
+
+// Read satisfies render.Heap.
+func (h freeHeap) Read(context.Context) (heap.State, error) {
+	return heap.State{Total: 100 << 20, Free: *h.free << 20}, nil
+}
+
+// TestDrainsNotWithoutMemory: while VPP's memory is low, an endpoint that leaves the slices loses
+// its entry, and one that drains already keeps it.
+func TestDrainsNotWithoutMemory(t *testing.T) {
+	drainStory(t, tcp, func(s scene, open map[string]connection) {
+		free := 50
+		s.Config.HeapReserve, s.Config.Heap = 15, func() render.Heap { return freeHeap{&free} }
+		s.Kill()
+		s.Connected()
+		s.Found(2)
+		s.Begin(2, "a/a")
+		s.Keeps = true
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
+		s.settled("enough memory", "a/a")
+		if !s.lives(open["10.1.2.9"]) || s.Health().GetReason() != "" {
+			t.Errorf("with enough memory an endpoint does not drain: %v", s.Health())
+		}
+		free = 14
+		s.Kill()
+		s.Connected()
+		s.Found(3)
+		s.Begin(3, "a/a")
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
+		s.Render(3, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+		s.settled("low memory", "a/a")
+		if !s.lives(open["10.1.2.9"]) || s.lives(open["10.1.1.4"]) || !strings.Contains(s.Health().GetReason(), "VPP's memory is nearly used up") {
+			t.Errorf("with low memory an endpoint drains, or one has ended: %v", s.Health())
+		}
+		free = 50
+		s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.4"))
+		s.settled("memory again", "a/a")
+		if row := s.VPP.VPP.Rows()[0]; !strings.Contains(row, "10.1.1.3:8080") || s.Health().GetReason() != "" {
+			t.Errorf("with memory again an endpoint does not drain: %s, %v", row, s.Health())
+		}
+	})
 }
 
 // TestDrainLimit: an endpoint that has left the slices goes when its time is over.
