@@ -154,7 +154,7 @@ var mutants = []mutant{
 	},
 	{
 		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/drains.go",
-		"	r = r.AlsoDraining(kept)\n",
+		"	r = a.fitting(r, held, len(kept)).AlsoDraining(kept)\n",
 		"	r.Draining = nil\n",
 	},
 	{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -29,8 +30,9 @@ type Progress[K Key] interface {
 	Refused() (times int, err error)
 	// Read has VPP read soon, before anything else is sent, for the reason.
 	Read(reason string)
-	// Low reports whether less of VPP's memory is free than is to be kept free.
-	Low() bool
+	// Memory is how much of VPP's memory is free: objects may not grow where it is critical. When
+	// it is better again, the objects that are not as wanted are looked at.
+	Memory() heap.Level
 }
 
 // Settler is an adapter whose plan depends on several services at once, or on the barrier.

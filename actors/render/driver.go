@@ -134,8 +134,8 @@ func (p progress[K]) Refused() (times int, err error) {
 // Read satisfies Progress.
 func (p progress[K]) Read(reason string) { p.session.verify = reason }
 
-// Low satisfies Progress.
-func (p progress[K]) Low() bool { return p.heap.Low() }
+// Memory satisfies Progress.
+func (p progress[K]) Memory() heap.Level { return p.heap.Level() }
 
 // Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for
 // what the renderer needs.
@@ -300,7 +300,7 @@ func (d *Driver[K]) startNext(c *runtime.Context) {
 	for range 2 {
 		d.adapter.Settle(d.barrier.phase())
 		d.changed(c)
-		if d.heap.Due() && !d.queue.next.empty() {
+		if d.heap.Due() && (!d.queue.next.empty() || d.heap.Level() > heap.Enough) {
 			d.startMemoryRead(c)
 			return
 		}
@@ -317,7 +317,7 @@ func (d *Driver[K]) startNext(c *runtime.Context) {
 // tickLater has the next tick come while something waits for its time.
 func (d *Driver[K]) tickLater(c *runtime.Context) {
 	s := &d.session
-	waits := len(d.queue.failed) > 0 || s.link.GetUp() && (s.refused != nil || s.verify != "" || s.delayed.After(c.Now()))
+	waits := len(d.queue.failed) > 0 || d.rereads() || s.link.GetUp() && (s.refused != nil || s.verify != "" || s.delayed.After(c.Now()))
 	if waits && !d.ticking {
 		d.ticking = true
 		c.After(max(d.config.Tick, d.config.Backoff), &tick{})
@@ -327,6 +327,9 @@ func (d *Driver[K]) tickLater(c *runtime.Context) {
 // tick tries what VPP refused: what is due, and a half-open probe of each refusal class.
 func (d *Driver[K]) tick(c *runtime.Context) {
 	d.ticking = false
+	if d.rereads() {
+		d.heap.Again()
+	}
 	d.queue.retry(c.Now())
 	d.queue.probe()
 }

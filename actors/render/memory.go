@@ -57,11 +57,26 @@ func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 	}
 	switch {
 	case m.err == nil:
+		before := d.heap.Level()
 		d.heap.Took(m.state)
 		d.observeMemory()
+		if d.known && d.heap.Level() < before {
+			d.regrow()
+		}
 	case !class.Lost(m.err):
 		d.heap = heap.Reserve{Granted: &d.config.Granted}
 		c.Logger().Warn("VPP does not say how much memory is free, rows are added without a reserve", "err", m.err)
+	}
+}
+
+// rereads reports whether the heap is read again after a tick, so that what waits for memory does
+// not wait for a change. Without statistics that would hold VPP too long.
+func (d *Driver[K]) rereads() bool { return d.statistics != nil && d.heap.Level() > heap.Enough }
+
+// regrow puts what was not as wanted for lack of memory into the queue.
+func (d *Driver[K]) regrow() {
+	for _, k := range d.adapter.differing(func(k K) bool { return !d.queue.Dirty(k) }) {
+		d.queue.list(k)
 	}
 }
 
@@ -72,7 +87,8 @@ func (d *Driver[K]) observeMemory() {
 }
 
 // admit reports whether VPP has memory for what is wanted of an object. One that VPP holds already
-// may grow: an outdated row does more harm.
+// may grow, because an outdated row does more harm; the adapter wants it no larger where memory is
+// critical.
 func (d *Driver[K]) admit(c *runtime.Context, k K) bool {
 	wanted, held := d.adapter.Bytes(k)
 	if held > 0 || wanted == 0 {

@@ -16,6 +16,7 @@ import (
 func TestLoadBalancer(t *testing.T) {
 	for name, away := range map[string]func(*wire, bool){"closes": (*wire).sever, "stopped": (*wire).stop} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they wait most of the time
 			n := prepare(t)
 			w := newWire(t, n.APIAddress())
 			n.launchAt(troupe, "127.0.0.1:0", "--kube-api-server", "https://"+w.Addr().String())

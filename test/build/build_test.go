@@ -16,7 +16,7 @@ func TestControlPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, dir, "etcd", "etcd Version: 3.6.8")
-	says(t, dir, "kube-apiserver", "Kubernetes v1.36.3")
+	says(t, dir, "kube-apiserver", "Kubernetes "+build.Kubernetes())
 	again, err := build.ControlPlane(t.Context(), func(format string, args ...any) { t.Errorf("built twice: "+format, args...) })
 	if err != nil || again != dir {
 		t.Errorf("second call = %s, %v, expected %s", again, err, dir)
@@ -29,7 +29,7 @@ func TestNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, kubelet, "kubelet", "Kubernetes v1.36.3")
+	says(t, kubelet, "kubelet", "Kubernetes "+build.Kubernetes())
 	says(t, containerd, "containerd", "containerd github.com/containerd/containerd/v2 v2.4.2")
 	says(t, containerd, "ctr", "ctr github.com/containerd/containerd/v2 v2.4.2")
 	if _, _, err = build.Node(t.Context(), func(format string, args ...any) { t.Errorf("built twice: "+format, args...) }); err != nil {

@@ -48,6 +48,24 @@ func (r *Row) sameShape(other *Row) bool {
 	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky && r.Maglev == other.Maglev
 }
 
+// Within returns the row with at most n backends, those that are held first.
+func (r Row) Within(n int, held []netip.AddrPort) Row {
+	if len(r.Backends) <= n {
+		return r
+	}
+	kept, others := make([]netip.AddrPort, 0, n), []netip.AddrPort(nil)
+	for _, b := range r.Backends {
+		if _, is := slices.BinarySearchFunc(held, b, netip.AddrPort.Compare); is && len(kept) < n {
+			kept = append(kept, b)
+		} else {
+			others = append(others, b)
+		}
+	}
+	r.Backends = append(kept, others[:n-len(kept)]...)
+	slices.SortFunc(r.Backends, netip.AddrPort.Compare)
+	return r
+}
+
 // State returns the row as the API and the command line show it.
 func (r Row) State(inSync bool) *messages.RowState {
 	state := &messages.RowState{Renderer: Renderer, Vip: r.String(), InSync: inSync, Locals: make([]*messages.RowLocal, len(r.Backends))}

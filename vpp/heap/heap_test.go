@@ -78,13 +78,13 @@ func TestReserve(t *testing.T) {
 	if got := r.State().Free; got != 150<<20 {
 		t.Errorf("%d bytes are free", got)
 	}
-	r.Took(State{Total: 1000 << 20, Free: 150 << 20})
-	if r.Low() || r.Due() {
-		t.Error("150 MiB are low")
+	for free, want := range map[int]Level{150: Enough, 149: Low, 75: Low, 74: Critical, 0: Critical} {
+		if r.Took(State{Total: 1000 << 20, Free: free << 20}); r.Level() != want || r.Due() {
+			t.Errorf("%d MiB: %d, want %d", free, r.Level(), want)
+		}
 	}
-	r.Grow(1 << 20)
-	if !r.Low() || !r.Due() {
-		t.Error("149 MiB are not low, or need no new reading")
+	if r.Again(); !r.Due() {
+		t.Error("the heap is not read again")
 	}
 	r.Took(State{Total: 1000 << 20, Free: 500 << 20})
 	if r.Due() || r.Admit(100<<20) != nil || r.Lost() || r.Percent != 15 {
@@ -97,6 +97,9 @@ func TestReserve(t *testing.T) {
 		}
 	}
 	var off Reserve
+	if off.Level() != Enough {
+		t.Error("the zero value reserves something")
+	}
 	off.Took(State{Total: 100, Free: 1})
 	if off.Due() || off.Admit(1<<30) != nil || off.Lost() {
 		t.Error("the zero value reserves nothing")

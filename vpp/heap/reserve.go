@@ -18,6 +18,19 @@ const (
 	step, most = 10, 50
 )
 
+// Level is how much of the heap is free.
+type Level uint8
+
+// Levels of the free memory.
+const (
+	// Enough: the reserve is free, or nothing is known.
+	Enough Level = iota
+	// Low: a part of the reserve is in use. No object is added.
+	Low
+	// Critical: half of the reserve is in use. No object grows.
+	Critical
+)
+
 // Reserve is the part of VPP's heap that rows must leave free, and what is known of the heap. The
 // zero value reserves nothing. Each renderer has one; what they grant is counted together.
 //
@@ -33,7 +46,7 @@ type Reserve struct {
 	state   State
 	// values of Granted: all bytes up to seen are in state; read is of the last reading
 	seen, read int64
-	low        bool // a row was refused since the reading
+	low        bool // it is to be read again
 }
 
 // Due reports whether the heap has to be read before rows are added.
@@ -74,12 +87,19 @@ func (r *Reserve) Admit(bytes int) error {
 	return nil
 }
 
-// Low reports whether rows use a part of the reserve; then the heap has to be read again.
-func (r *Reserve) Low() bool {
-	low := r.exceeded(0)
-	r.low = r.low || low
-	return low
+// Level returns how much of the heap is free.
+func (r *Reserve) Level() Level {
+	switch {
+	case !r.exceeded(0):
+		return Enough
+	case !r.exceeded(-r.state.Total / 100 * r.Percent / 2):
+		return Low
+	}
+	return Critical
 }
+
+// Again has the heap read again although little has been added.
+func (r *Reserve) Again() { r.low = true }
 
 // exceeded reports whether so many bytes more need a part of the reserve.
 func (r *Reserve) exceeded(bytes int) bool {

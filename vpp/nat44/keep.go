@@ -69,7 +69,7 @@ func (r Row) besideSlots(held *Row) Row {
 	})
 	r.Draining = r.Draining[:min(len(r.Draining), maxDraining)]
 	if room := maxSlots - len(r.Draining); len(r.Locals) > room {
-		r.Locals = roomFor(r.Locals, room, at)
+		r.Locals = roomFor(r.Locals, room, func(l Local) bool { return at[l.Endpoint()] != nil })
 	}
 	if len(r.Locals) == 0 || !r.uniform() {
 		return r
@@ -81,12 +81,23 @@ func (r Row) besideSlots(held *Row) Row {
 // has room for others.
 const maxDraining = maxSlots / 2
 
+// Within returns the row with at most n backends, those that VPP holds in another row first.
+func (r Row) Within(n int, held *Row) Row {
+	if len(r.Locals) > n {
+		r.Locals = roomFor(r.Locals, n, func(l Local) bool {
+			is := func(o Local) bool { return o.Endpoint() == l.Endpoint() }
+			return slices.ContainsFunc(held.Locals, is) || slices.ContainsFunc(held.Draining, is)
+		})
+	}
+	return r
+}
+
 // roomFor returns n of the backends, those that VPP holds first. The others wait until one that
 // drains has gone.
-func roomFor(all []Local, n int, held map[netip.AddrPort]*slot) []Local {
+func roomFor(all []Local, n int, held func(Local) bool) []Local {
 	kept := slices.Clone(all)
 	slices.SortStableFunc(kept, func(a, b Local) int {
-		switch inA, inB := held[a.Endpoint()] != nil, held[b.Endpoint()] != nil; {
+		switch inA, inB := held(a), held(b); {
 		case inA == inB:
 			return 0
 		case inA:

@@ -191,10 +191,36 @@ func (a *adapter) Settle(phase render.Phase) {
 	a.retarget()
 }
 
-// wanted is the row that VPP should hold under a key; nil = none.
+// wanted is the row that VPP should hold under a key; nil = none. VPP does not give back the memory
+// of a row that is deleted: where memory is low, a row is not replaced for another spread, and
+// where it is critical, a row gets no further backends.
 func (a *adapter) wanted(k frontend.Key) *cnat.Row {
-	if r, found := a.claims.Desired(k); found {
-		return &r
+	r, found := a.claims.Desired(k)
+	if !found {
+		return nil
+	}
+	if level := a.progress.Memory(); level > heap.Enough && a.have != nil {
+		if held, is := a.have.Rows[k]; is && held.Ours {
+			r.Sticky, r.Maglev = held.Sticky, held.Maglev
+			if level == heap.Critical {
+				r = r.Within(max(1, len(held.Backends)), held.Backends)
+			}
+		}
+	}
+	return &r
+}
+
+// lacks returns an error where VPP has no memory for a row as it is asked for.
+func (a *adapter) lacks(r *cnat.Row) error {
+	if a.progress.Memory() == heap.Enough {
+		return nil
+	}
+	switch want := a.wanted(r.Key); {
+	case want == nil:
+	case len(want.Backends) < len(r.Backends):
+		return fmt.Errorf("%w: it has %d of %d endpoints", heap.ErrLow, len(want.Backends), len(r.Backends))
+	case want.Sticky != r.Sticky || want.Maglev != r.Maglev:
+		return fmt.Errorf("%w: session affinity, or how connections are spread, is as before", heap.ErrLow)
 	}
 	return nil
 }
@@ -213,10 +239,13 @@ func (a *adapter) held(k frontend.Key) *cnat.Held {
 
 // Warning satisfies render.Speaker.
 func (a *adapter) Warning() string {
-	if a.left == 0 {
-		return ""
+	switch {
+	case a.left > 0:
+		return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: there is no room for that many outside of the pod networks", a.left)
+	case a.progress.Memory() > heap.Enough:
+		return "VPP's memory is nearly used up: services may lack endpoints; see main-heap-size in VPP's startup.conf"
 	}
-	return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: there is no room for that many outside of the pod networks", a.left)
+	return ""
 }
 
 // Forget satisfies render.Actual: of the same VPP, what no dump returns is needed later.

@@ -82,6 +82,42 @@ func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 	})
 }
 
+// TestRowsDoNotGrowWithoutMemory: where VPP's memory is critical, a row has as many endpoints as
+// before and is not replaced for session affinity. The service says so, and has everything when
+// there is memory again.
+func TestRowsDoNotGrowWithoutMemory(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		serve := func(generation uint64, affinity uint32, endpoints ...string) {
+			v := s.View("a/a", 1, "fd00:96::1")
+			v.Frontends[0].AffinitySeconds, v.Frontends[0].Backends = affinity, nil
+			for _, e := range endpoints {
+				v.Frontends[0].Backends = append(v.Frontends[0].Backends, &messages.Backend{Address: e, Port: 80})
+			}
+			s.Render(generation, v)
+		}
+		holds := func(when, want, reason string) {
+			t.Helper()
+			s.Run(2 * time.Second)
+			ack := s.Ack("a/a")
+			if got := s.holds(); got != want || !strings.Contains(ack.GetError(), reason) || (ack.GetState() == rendertest.InSync) != (reason == "") || !s.Health().GetOk() {
+				t.Errorf("%s: VPP holds %s, acknowledged %v, %v", when, got, ack, s.Health())
+			}
+		}
+		s.Memory(1, 50, "a/a")
+		serve(1, 0, "fd00:1::2", "fd00:1::3")
+		holds("enough memory", "fd00:96::1[[fd00:1::2]:80 [fd00:1::3]:80]", "")
+		s.Memory(2, 7, "a/a")
+		serve(2, 0, "fd00:1::1", "fd00:1::3", "fd00:1::4")
+		holds("critical", "fd00:96::1[[fd00:1::1]:80 [fd00:1::3]:80]", "it has 2 of 3 endpoints")
+		s.Free = 14
+		holds("low", "fd00:96::1[[fd00:1::1]:80 [fd00:1::3]:80 [fd00:1::4]:80]", "")
+		serve(3, 600, "fd00:1::1", "fd00:1::3")
+		holds("low, with affinity", "fd00:96::1[[fd00:1::1]:80 [fd00:1::3]:80]", "session affinity")
+		s.Free = 50
+		holds("enough again", "fd00:96::1[[fd00:1::1]:80 [fd00:1::3]:80]", "")
+	})
+}
+
 // TestInterfaces: pods and the host are in their tables, and one that is detached loses its nodes.
 func TestInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {

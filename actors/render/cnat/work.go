@@ -117,6 +117,9 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 			})
 			continue
 		}
+		if err := a.lacks(r); err != nil {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", r.Key, err)
+		}
 		ack.Rows = append(ack.Rows, a.rowState(service, r, known))
 	}
 	render.Unrendered(ack, "not rendered", unrendered)

@@ -11,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -267,9 +268,9 @@ func (a *adapter) Warning() string {
 			"frontends with source ranges are not served, and nothing is dropped by the address of the client"
 	case a.ranges.AnyClosed():
 		return "frontends are not served, because their source ranges cannot be enforced: the services say why"
-	case a.progress.Low():
-		return "connections to endpoints that leave a service are cut, because VPP's memory is nearly used up: " +
-			"see main-heap-size in VPP's startup.conf"
+	case a.progress.Memory() > heap.Enough:
+		return "VPP's memory is nearly used up: connections to endpoints that leave a service are cut, " +
+			"and services may lack endpoints; see main-heap-size in VPP's startup.conf"
 	}
 	return ""
 }

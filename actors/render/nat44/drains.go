@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -169,7 +171,7 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 		return false
 	case a.phase < render.Passed:
 		return true
-	case one == nil && a.progress.Low():
+	case one == nil && a.progress.Memory() > heap.Enough:
 		return false
 	case claimed && waitsForEnd(k, held), a.users[ipv4(at)] > 0:
 		return true
@@ -198,6 +200,7 @@ func (a *adapter) wanted(k object) *nat44.Row {
 		if len(r.Locals) == 0 {
 			return nil
 		}
+		r = a.fitting(r, held, 0)
 		return &r
 	case claimed && len(held.Draining) == 0 && slices.Equal(r.Locals, held.Locals): // nearly all
 		return &r
@@ -222,11 +225,32 @@ func (a *adapter) wanted(k object) *nat44.Row {
 	if !claimed && held.Affinity > 0 && len(kept) > 0 { // no entry of such a row goes by itself
 		kept = left
 	}
-	r = r.AlsoDraining(kept)
+	r = a.fitting(r, held, len(kept)).AlsoDraining(kept)
 	if nat44.Target(held, &r) == nil {
 		return nil
 	}
 	return &r
+}
+
+// fitting returns the row without the backends for which VPP has no memory, beside those that are
+// kept.
+func (a *adapter) fitting(r nat44.Row, held *nat44.Row, kept int) nat44.Row {
+	if held == nil || a.progress.Memory() < heap.Critical {
+		return r
+	}
+	return r.Within(max(1, len(held.Locals)+len(held.Draining)-kept), held)
+}
+
+// lacks returns an error where VPP has no memory for all backends of a row.
+func (a *adapter) lacks(r *nat44.Row) error {
+	if a.progress.Memory() < heap.Critical {
+		return nil
+	}
+	want := a.wanted(rowOf(r.Key))
+	if want == nil || len(want.Locals) >= len(r.Locals) {
+		return nil
+	}
+	return fmt.Errorf("%w: it has %d of %d endpoints", heap.ErrLow, len(want.Locals), len(r.Locals))
 }
 
 // handleSessions takes what VPP has said about the sessions of backends that drain, and the time.

@@ -1,7 +1,6 @@
 package nat44_test
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,10 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -166,46 +163,53 @@ func TestDrainsAll(t *testing.T) {
 	}
 }
 
-// freeHeap is a heap of 100 MiB with so much memory free.
-type freeHeap struct{ free *int }
-
-// Read satisfies render.Heap.
-func (h freeHeap) Read(context.Context) (heap.State, error) {
-	return heap.State{Total: 100 << 20, Free: *h.free << 20}, nil
-}
-
 // TestDrainsNotWithoutMemory: while VPP's memory is low, an endpoint that leaves the slices loses
 // its entry, and one that drains already keeps it.
 func TestDrainsNotWithoutMemory(t *testing.T) {
 	drainStory(t, tcp, func(s scene, open map[string]connection) {
-		free := 50
-		s.Config.HeapReserve, s.Config.Heap = 15, func() render.Heap { return freeHeap{&free} }
-		s.Kill()
-		s.Connected()
-		s.Found(2)
-		s.Begin(2, "a/a")
-		s.Keeps = true
+		s.Memory(2, 50, "a/a")
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
 		s.settled("enough memory", "a/a")
 		if !s.lives(open["10.1.2.9"]) || s.Health().GetReason() != "" {
 			t.Errorf("with enough memory an endpoint does not drain: %v", s.Health())
 		}
-		free = 14
-		s.Kill()
-		s.Connected()
-		s.Found(3)
-		s.Begin(3, "a/a")
+		s.Memory(3, 14, "a/a")
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
 		s.Render(3, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
 		s.settled("low memory", "a/a")
 		if !s.lives(open["10.1.2.9"]) || s.lives(open["10.1.1.4"]) || !strings.Contains(s.Health().GetReason(), "VPP's memory is nearly used up") {
 			t.Errorf("with low memory an endpoint drains, or one has ended: %v", s.Health())
 		}
-		free = 50
+		s.Free = 50
+		s.Run(2 * time.Second)
 		s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.4"))
 		s.settled("memory again", "a/a")
 		if row := s.VPP.VPP.Rows()[0]; !strings.Contains(row, "10.1.1.3:8080") || s.Health().GetReason() != "" {
 			t.Errorf("with memory again an endpoint does not drain: %s, %v", row, s.Health())
+		}
+	})
+}
+
+// TestRowsDoNotGrowWithoutMemory: where VPP's memory is critical, a row has as many endpoints as
+// before, the service says so, and gets the others when there is memory again.
+func TestRowsDoNotGrowWithoutMemory(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Memory(1, 50, "a/a")
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
+		s.settled("enough memory", "a/a")
+		s.Memory(2, 7, "a/a")
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.2", "10.1.1.4", "10.1.2.9"))
+		if got := s.reached("10.96.0.1", tcp); len(got) != 2 || !slices.Contains(got, "10.1.1.4") {
+			t.Errorf("with critical memory connections reach %v", got)
+		}
+		if ack := s.Ack("a/a"); ack.GetState() != messages.RenderState_RENDER_FAILED || !strings.Contains(ack.GetError(), "it has 2 of 3 endpoints") || !s.Health().GetOk() {
+			t.Errorf("acknowledged %v, %v", ack, s.Health())
+		}
+		s.Free = 14
+		s.Run(2 * time.Second)
+		s.settled("memory again", "a/a")
+		if got := s.reached("10.96.0.1", tcp); len(got) != 3 {
+			t.Errorf("with memory again connections reach %v", got)
 		}
 	})
 }

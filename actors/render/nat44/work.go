@@ -216,8 +216,12 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 		ack.Approximations = plan.Approximations
 		for i := range plan.Rows {
 			ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
-			if k := plan.Rows[i].Key; a.ranges.Closed(k) {
-				ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", k, errClosed)
+			err := a.lacks(&plan.Rows[i])
+			if a.ranges.Closed(plan.Rows[i].Key) {
+				err = errClosed
+			}
+			if err != nil {
+				ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", plan.Rows[i].Key, err)
 			}
 		}
 		render.Unrendered(ack, "not rendered", plan.Unrendered)

@@ -1,12 +1,15 @@
 package rendertest
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
 // States of services, as they are acknowledged.
@@ -98,6 +101,25 @@ func (s *Stage) Verified() *messages.Verified {
 
 // Events are those that the renderer has recorded.
 func (s *Stage) Events() []*messages.Event { return probe.All[*messages.Event](s, address.Journal) }
+
+// Memory restarts the renderer with a reserve of 15 percent of VPP's memory and so many free, and
+// tells it what it needs to know; generation is the next one.
+func (s *Stage) Memory(generation uint64, free int, keys ...string) {
+	s.Helper()
+	s.Free, s.Config.HeapReserve, s.Config.Heap = free, 15, func() render.Heap { return memory{s} }
+	s.Kill()
+	s.Connected()
+	s.Found(1 + generation)
+	s.Begin(generation, keys...)
+}
+
+// memory is a heap of 100 MiB.
+type memory struct{ stage *Stage }
+
+// Read satisfies render.Heap.
+func (m memory) Read(context.Context) (heap.State, error) {
+	return heap.State{Total: 100 << 20, Free: m.stage.Free << 20}, nil
+}
 
 // Reconnect begins another session and reports it, with the interfaces.
 func (s *Stage) Reconnect(generation uint64) {

@@ -58,6 +58,9 @@ type Stage struct {
 	// Lacks is the beginning of the names of messages that VPP does not know; "" = none.
 	Lacks string
 
+	// Free is how many percent of VPP's memory are free, where Memory was called.
+	Free int
+
 	// Draining are the lists of backends that drain, as the renderer has sent them. Unless Keeps is
 	// set, VPP is said to have no session to any of them.
 	Draining []*messages.Draining
