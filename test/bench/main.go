@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	sizes  []int
+	repeat int
+	idle   time.Duration
+	output string
+}
+
+// result is the output as JSON.
+type result struct {
+	Machine machine  `json:"machine"`
+	VPP     string   `json:"vpp"`
+	Agent   string   `json:"agent"`
+	Figures []figure `json:"figures"`
+}
+
+// machine is where the figures were measured.
+type machine struct {
+	CPU    string `json:"cpu"`
+	Cores  int    `json:"cores"`
+	Kernel string `json:"kernel"`
+	Go     string `json:"go"`
+}
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures and prints.
+func run(arguments []string, out, progress io.Writer) error {
+	o, err := parse(arguments, progress)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r := result{Machine: thisMachine()}
+	figures := newFigures()
+	dir, err := os.MkdirTemp("", "bench") // short: paths of sockets are limited
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program, err := prepare(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for turn := range o.repeat {
+		for _, size := range o.sizes {
+			fmt.Fprintf(progress, "%s repetition %d of %d: %d services\n", time.Now().Format(time.TimeOnly), turn+1, o.repeat, size)
+			status, err := measure(ctx, program, size, o.idle, figures)
+			if err != nil {
+				return fmt.Errorf("measure %d services: %w", size, err)
+			}
+			r.VPP, r.Agent = program.vppName(status.VPP), status.Version
+		}
+	}
+	if r.Figures = figures.all(); o.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	return r.print(out)
+}
+
+// parse reads the flags.
+func parse(arguments []string, usage io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	sizes := flags.String("sizes", "1000,10000", "numbers of services")
+	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")
+	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the agent has nothing to do before it is measured whether it does anything; 0 = not measured")
+	flags.StringVar(&o.output, "o", "table", "table or json")
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxServices {
+			return o, fmt.Errorf("-sizes %s: want numbers from 1 to %d", *sizes, maxServices)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	if o.repeat < 1 || o.output != "table" && o.output != "json" || flags.NArg() > 0 {
+		return o, fmt.Errorf("want -repeat from 1 on, -o table or json, and no arguments")
+	}
+	return o, nil
+}
+
+// print writes a table.
+func (r *result) print(out io.Writer) error {
+	fmt.Fprintf(out, "agent %s, VPP %s; %d cores of %s, Linux %s, %s\n\n", r.Agent, r.VPP, r.Machine.Cores, r.Machine.CPU, r.Machine.Kernel, r.Machine.Go)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FIGURE\tSERVICES\tMEDIAN\tLEAST\tMOST\tUNIT\tTIMES")
+	for _, f := range r.Figures {
+		fmt.Fprintf(table, "%s\t%d\t%.4g\t%.4g\t%.4g\t%s\t%d\n", f.Name, f.Services, f.Median, f.Least, f.Most, f.Unit, len(f.Values))
+	}
+	return table.Flush()
+}

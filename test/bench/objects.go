@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	nodeName = "n1"
+	nodeIP   = "192.168.16.1"
+	// endpoints is how many a service has.
+	endpoints = 5
+	// perFile is how many services a file has.
+	perFile = 100
+	// maxServices is how many cluster IPs there are, of those that the files use.
+	maxServices = 100_000
+)
+
+const nodeObject = `apiVersion: v1
+kind: Node
+metadata: {name: n1, uid: n1}
+spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}
+status: {addresses: [{type: InternalIP, address: 192.168.16.1}]}
+`
+
+// serviceObject is a Service. Arguments: number, three bytes of its address.
+const serviceObject = `---
+apiVersion: v1
+kind: Service
+metadata: {namespace: bench, name: s%[1]d, uid: u-%[1]d, creationTimestamp: "2026-01-02T00:00:00Z"}
+spec:
+  clusterIP: 10.%[2]d.%[3]d.%[4]d
+  clusterIPs: [10.%[2]d.%[3]d.%[4]d]
+  ipFamilies: [IPv4]
+  ports: [{name: http, port: 80, protocol: TCP}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: bench, name: s%[1]d-1, labels: {kubernetes.io/service-name: s%[1]d}}
+addressType: IPv4
+ports: [{name: http, port: 8080, protocol: TCP}]
+endpoints:
+`
+
+// writeObjects writes a node and so many services into a new directory.
+func writeObjects(dir string, services int) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("make directory of objects: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "node.yaml"), []byte(nodeObject), 0o600); err != nil {
+		return fmt.Errorf("write node: %w", err)
+	}
+	for first := 0; first < services; first += perFile {
+		if err := writeServices(filepath.Join(dir, fmt.Sprintf("services-%06d.yaml", first)), first, min(first+perFile, services)); err != nil {
+			return fmt.Errorf("write services: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeServices writes one file. Endpoints are on 250 nodes, the first of which is this one.
+func writeServices(path string, first, end int) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	out := bufio.NewWriter(file)
+	for i := first; i < end; i++ {
+		fmt.Fprintf(out, serviceObject, i, 96+i/62_500, i/250%250, 1+i%250)
+		for e := range endpoints {
+			at := i*endpoints + e
+			node := 1 + at/250%250
+			fmt.Fprintf(out, "- {addresses: [10.%d.%d.%d], conditions: {ready: true}, nodeName: n%d}\n", 1+at/62_500, node, 1+at%250, node)
+		}
+	}
+	return out.Flush()
+}
