@@ -22,7 +22,7 @@ The file of --config is read first, and flags override it. 'troupe config defaul
 
 // newAgentCommand returns `troupe agent`. It validates the whole configuration before the agent
 // starts, so that one run reports all errors.
-func newAgentCommand(io streams) *cobra.Command {
+func newAgentCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent --node-name NODE",
 		Short: "Run the node agent",
@@ -35,7 +35,7 @@ func newAgentCommand(io streams) *cobra.Command {
 		if err != nil {
 			return configError(err)
 		}
-		log := newLog(io.errs, cfg.Log.Format, cfg.Log.Level)
+		log := newLog(std.errs, cfg.Log.Format, cfg.Log.Level)
 		err = runAgent(cmd.Context(), cfg, log)
 		if err != nil && cfg.Log.Format == "json" { // readers of the log parse each line as JSON
 			log.Error("agent failed", "err", err)

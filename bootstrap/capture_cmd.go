@@ -36,7 +36,7 @@ type captureResult struct {
 }
 
 // newCaptureCommand returns `troupe capture`.
-func newCaptureCommand(io streams) *cobra.Command {
+func newCaptureCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "capture NAMESPACE/NAME", Short: "Follow real packets of a service through VPP", Args: cobra.ExactArgs(1), ValidArgsFunction: completeServices,
 		Long: `Trace packets in VPP, and show of those of a service each node of VPP's graph in plain words, beside what the agent expects. Run it where VPP's
@@ -86,7 +86,7 @@ socket is. VPP traces the next packets at each input whatever they are, at most 
 		for i := range packets {
 			result.Packets = append(result.Packets, captured{packets[i], expected(cmd.Context(), c, frontends, &packets[i])})
 		}
-		return l.out.print(io.out, result, func(t *columns) { captureTable(t, &result) })
+		return l.out.print(std.out, result, func(t *columns) { captureTable(t, &result) })
 	}
 	return cmd
 }

@@ -44,16 +44,16 @@ func (c *control) client() *client.Client { return client.NewControl(c.socket) }
 
 // newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and
 // commands for all faults.
-func newLiveChaosCommands(io streams) []*cobra.Command {
+func newLiveChaosCommands(std streams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, d := range live.Definitions() {
-		commands = append(commands, newFaultCommand(io, d))
+		commands = append(commands, newFaultCommand(std, d))
 	}
-	return append(commands, newRunCommand(io), newChaosStopCommand(io), newChaosStatusCommand(io), newChaosRecordCommand(io))
+	return append(commands, newRunCommand(std), newChaosStopCommand(std), newChaosStatusCommand(std), newChaosRecordCommand(std))
 }
 
 // newFaultCommand is the command of one kind of fault, with a flag for each of its parameters.
-func newFaultCommand(io streams, d live.Definition) *cobra.Command {
+func newFaultCommand(std streams, d live.Definition) *cobra.Command {
 	cmd := &cobra.Command{Use: string(d.Kind), Short: d.Help, Long: d.Help + "." + faultLong, Args: cobra.NoArgs}
 	if d.NeedsActor {
 		cmd.Use, cmd.Args, cmd.Long = cmd.Use+" ACTOR", cobra.ExactArgs(1), d.Help+"."+actorLong+faultLong
@@ -75,7 +75,7 @@ func newFaultCommand(io streams, d live.Definition) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.out.print(io.out, record, func(t *columns) { recordTable(t, record) }); err != nil {
+		if err := c.out.print(std.out, record, func(t *columns) { recordTable(t, record) }); err != nil {
 			return err
 		}
 		if record.State == live.StateNotWell || record.State == live.StateUnknown {
@@ -187,7 +187,7 @@ func recordTable(c *columns, r *live.Record) {
 
 // newChaosStopCommand returns `troupe chaos stop`, the emergency stop: it needs no argument and
 // ends everything.
-func newChaosStopCommand(io streams) *cobra.Command {
+func newChaosStopCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "stop", Short: "End every fault and the drill at once", Args: cobra.NoArgs}
 	c := newControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -195,24 +195,24 @@ func newChaosStopCommand(io streams) *cobra.Command {
 		if err := c.client().Delete(cmd.Context(), "chaos", &answer); err != nil {
 			return err
 		}
-		return c.out.print(io.out, answer, func(t *columns) { t.row(fmt.Sprintf("%d faults stopped", answer.Stopped)) })
+		return c.out.print(std.out, answer, func(t *columns) { t.row(fmt.Sprintf("%d faults stopped", answer.Stopped)) })
 	}
 	return cmd
 }
 
 // newChaosStatusCommand returns `troupe chaos status`. It only reads, so that the read-only server
 // answers it, too.
-func newChaosStatusCommand(io streams) *cobra.Command {
+func newChaosStatusCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show faults with their outcomes, and the latest drill", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, fetch("chaos", nil, statusTable))
+		return l.show(cmd, std, fetch("chaos", nil, statusTable))
 	}
 	return cmd
 }
 
 // newChaosRecordCommand returns `troupe chaos record`.
-func newChaosRecordCommand(io streams) *cobra.Command {
+func newChaosRecordCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "record", Short: "Print the recorded faults as a plan that injects them again", Args: cobra.NoArgs,
 		Example: "  troupe chaos record > plan.yaml\n  troupe chaos run --plan plan.yaml",
@@ -238,7 +238,7 @@ func newChaosRecordCommand(io streams) *cobra.Command {
 		if !cmd.Flags().Changed("output") {
 			*l.out = "yaml"
 		}
-		return l.out.print(io.out, plan, func(*columns) {})
+		return l.out.print(std.out, plan, func(*columns) {})
 	}
 	return cmd
 }

@@ -37,14 +37,14 @@ var errStopped = errors.New("the drill was stopped")
 
 // newRunCommand returns `troupe chaos run`. It validates the plan before it asks the agent, because
 // only the file has lines for errors.
-func newRunCommand(io streams) *cobra.Command {
+func newRunCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Run a drill on a running agent and evaluate invariants", Long: runLong, Args: cobra.NoArgs}
 	c := newControl(cmd)
 	file := cmd.Flags().String("plan", "", "file with the plan, - for standard input; required")
 	lasts := cmd.Flags().Duration("for", 0, "time in which faults are injected; replaces the time in the plan")
 	seed := cmd.Flags().Uint64("seed", 0, "seed of the random choices; replaces the seed in the plan")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		plan, err := readPlan(*file, io.in)
+		plan, err := readPlan(*file, std.in)
 		if err != nil {
 			return err
 		}
@@ -61,11 +61,11 @@ func newRunCommand(io streams) *cobra.Command {
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		run, err := drillBy(ctx, c.client(), plan, io)
+		run, err := drillBy(ctx, c.client(), plan, std)
 		if err != nil {
 			return err
 		}
-		if err := c.out.print(io.out, run, func(t *columns) { runTable(t, run) }); err != nil {
+		if err := c.out.print(std.out, run, func(t *columns) { runTable(t, run) }); err != nil {
 			return err
 		}
 		switch run.State {

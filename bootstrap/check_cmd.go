@@ -51,7 +51,7 @@ func (c *checks) result(check, found string, err error, do string) bool {
 }
 
 // newCheckCommand returns `troupe check`.
-func newCheckCommand(io streams) *cobra.Command {
+func newCheckCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a node before an install, and all nodes after it", Args: cobra.NoArgs,
 		Long: `Check what the agent needs, with the configuration that it will have: VPP with its plugins and messages, the API server and the rights there, the
@@ -78,12 +78,12 @@ checked as well. Each line is ok, or says what to do; the exit code is 1 where o
 			c.kubernetes(ctx, f.kubeconfig)
 		}
 		if *all {
-			c.agents(ctx, f, io)
+			c.agents(ctx, f, std)
 		}
 		for _, address := range *connect {
 			c.connect(ctx, address)
 		}
-		if err := f.out.print(io.out, c.lines, func(t *columns) { checkTable(t, c.lines) }); err != nil {
+		if err := f.out.print(std.out, c.lines, func(t *columns) { checkTable(t, c.lines) }); err != nil {
 			return err
 		}
 		failed := 0
@@ -192,8 +192,8 @@ func (c *checks) connect(ctx context.Context, address string) {
 }
 
 // agents checks the agents that run.
-func (c *checks) agents(ctx context.Context, f *fleet, io streams) {
-	lines, err := f.statuses(ctx, io)
+func (c *checks) agents(ctx context.Context, f *fleet, std streams) {
+	lines, err := f.statuses(ctx, std)
 	if !c.result("agents", fmt.Sprintf("%d nodes have a pod of the agent", len(lines)), err, "install the agent; the user needs list of pods and get of pods/proxy there") {
 		return
 	}

@@ -29,7 +29,7 @@ type cleanup struct {
 }
 
 // newCleanupCommand returns `troupe cleanup`.
-func newCleanupCommand(io streams) *cobra.Command {
+func newCleanupCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "cleanup", Short: "Remove everything of the agent from VPP", Long: cleanupLong, Args: cobra.NoArgs}
 	flags := config.AddFlags(cmd) // all, so that a pod of the agent needs another command only
 	out := addFormat(cmd)
@@ -54,7 +54,7 @@ func newCleanupCommand(io streams) *cobra.Command {
 		said, err := agent.CleanUp(ctx, doc.Agent, *dryRun, log)
 		report := cleanup{DryRun: *dryRun, Operations: append([]string{}, said...)}
 		if err == nil || len(said) > 0 {
-			err = errors.Join(err, out.print(io.out, report, func(c *columns) { cleanupTable(c, report) }))
+			err = errors.Join(err, out.print(std.out, report, func(c *columns) { cleanupTable(c, report) }))
 		}
 		if err != nil {
 			return err

@@ -13,14 +13,14 @@ import (
 )
 
 // newConfigCommand returns `troupe config`. Its commands need no agent.
-func newConfigCommand(io streams) *cobra.Command {
+func newConfigCommand(std streams) *cobra.Command {
 	return group("config", "Print, check and explain the configuration of the agent",
-		newConfigDefaultsCommand(io), newConfigValidateCommand(io), newConfigExplainCommand(io))
+		newConfigDefaultsCommand(std), newConfigValidateCommand(std), newConfigExplainCommand(std))
 }
 
 // newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file that users
 // can edit.
-func newConfigDefaultsCommand(io streams) *cobra.Command {
+func newConfigDefaultsCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "defaults",
 		Short: "Print a complete configuration file with every default, explained",
@@ -29,9 +29,9 @@ func newConfigDefaultsCommand(io streams) *cobra.Command {
 	out := addFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *out == "json" {
-			return out.print(io.out, config.Defaults(), nil)
+			return out.print(std.out, config.Defaults(), nil)
 		}
-		_, err := fmt.Fprint(io.out, config.Marshal(config.Defaults(), true))
+		_, err := fmt.Fprint(std.out, config.Marshal(config.Defaults(), true))
 		return err
 	}
 	return cmd
@@ -39,7 +39,7 @@ func newConfigDefaultsCommand(io streams) *cobra.Command {
 
 // newConfigValidateCommand returns `troupe config validate`. It does not require a node name,
 // because nodes share files.
-func newConfigValidateCommand(io streams) *cobra.Command {
+func newConfigValidateCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE|-...",
 		Short: "Validate configuration files and report all problems",
@@ -47,11 +47,11 @@ func newConfigValidateCommand(io streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, files []string) error {
 			var problems error
 			for _, name := range files {
-				if err := validateFile(io, name); err != nil {
+				if err := validateFile(std, name); err != nil {
 					problems = errors.Join(problems, err)
 					continue
 				}
-				fmt.Fprintf(io.out, "%s: ok\n", name)
+				fmt.Fprintf(std.out, "%s: ok\n", name)
 			}
 			return problems
 		},
@@ -59,8 +59,8 @@ func newConfigValidateCommand(io streams) *cobra.Command {
 }
 
 // validateFile checks one configuration file, "-" for standard input.
-func validateFile(io streams, name string) error {
-	data, err := readInput(io.in, name)
+func validateFile(std streams, name string) error {
+	data, err := readInput(std.in, name)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func readInput(in io.Reader, name string) ([]byte, error) {
 }
 
 // newConfigExplainCommand returns `troupe config explain`, as kubectl explain.
-func newConfigExplainCommand(io streams) *cobra.Command {
+func newConfigExplainCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FIELD]",
 		Short: "Explain a field of the configuration and everything below it, for example vpp.apiSocket",
@@ -97,7 +97,7 @@ func newConfigExplainCommand(io streams) *cobra.Command {
 		if err != nil {
 			return usagef("%v", err)
 		}
-		return out.print(io.out, docs, func(c *columns) { explainFields(c, docs) })
+		return out.print(std.out, docs, func(c *columns) { explainFields(c, docs) })
 	}
 	return cmd
 }

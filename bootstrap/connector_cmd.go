@@ -26,7 +26,7 @@ held back until two further complete answers confirm it, or until 'troupe connec
 const dryRunPatience = 30 * time.Second
 
 // newConnectorCommand returns `troupe connector` with its commands.
-func newConnectorCommand(io streams) *cobra.Command {
+func newConnectorCommand(std streams) *cobra.Command {
 	cfg := &connector.Config{}
 	var ranges, pods, deny []string
 	var dryRun bool
@@ -83,15 +83,15 @@ func newConnectorCommand(io streams) *cobra.Command {
 		if err := errors.Join(append(errs, cfg.Check())...); err != nil {
 			return &usageError{err.Error()}
 		}
-		log := newLog(io.errs, logFormat, level)
+		log := newLog(std.errs, logFormat, level)
 		quiet(log)
 		dropStandardLog()
 		if dryRun {
-			return dryRunConnector(cmd.Context(), cfg, io, &out, log)
+			return dryRunConnector(cmd.Context(), cfg, std, &out, log)
 		}
 		return runConnector(cmd.Context(), cfg, log)
 	}
-	cmd.AddCommand(newConnectorConfirm(io))
+	cmd.AddCommand(newConnectorConfirm(std))
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 func dropStandardLog() { stdlog.SetOutput(io.Discard) }
 
 // dryRunConnector prints the objects that a connector would write if it started now.
-func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out *format, log *slog.Logger) error {
+func dryRunConnector(ctx context.Context, cfg *connector.Config, std streams, out *format, log *slog.Logger) error {
 	cfg.HTTPAddress, cfg.ControlSocket, cfg.MetricsAddress = "", "", ""
 	c, err := connector.Start(cfg, false, log)
 	if err != nil {
@@ -126,7 +126,7 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out
 	if err := errors.Join(missing, c.Close()); err != nil {
 		return err
 	}
-	err = out.print(io.out, state, func(w *columns) {
+	err = out.print(std.out, state, func(w *columns) {
 		w.row("VERB", "KIND", "NAME")
 		for _, change := range state.Changes {
 			w.row(change.Verb, change.Kind, change.Name)
@@ -147,7 +147,7 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out
 }
 
 // newConnectorConfirm returns `troupe connector confirm`.
-func newConnectorConfirm(io streams) *cobra.Command {
+func newConnectorConfirm(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "confirm SOURCE", Short: "Delete the services of a source that are held back", Args: cobra.ExactArgs(1),
 		Long: "Confirm deletes the services that have vanished from a source and whose deletion is held back.",
@@ -160,7 +160,7 @@ func newConnectorConfirm(io streams) *cobra.Command {
 		if err := l.client().PostFor(cmd.Context(), "connector/sources/"+args[0]+"/confirm", nil, &answer); err != nil {
 			return err
 		}
-		return l.out.print(io.out, answer, func(w *columns) {
+		return l.out.print(std.out, answer, func(w *columns) {
 			w.row("RELEASED")
 			for _, name := range answer.Released {
 				w.row(name)

@@ -15,10 +15,10 @@ const demoLong = `Demo runs the whole agent in one process: an embedded etcd, a 
 shop. It programs every service, sends probe packets, kills actors, prints the results, and then serves its state until Ctrl-C.`
 
 // newDemoCommand returns `troupe demo`.
-func newDemoCommand(io streams) *cobra.Command {
+func newDemoCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "Run an agent with a simulated VPP in one process and verify it", Long: demoLong, Args: cobra.NoArgs}
 	out := addFormat(cmd)
-	options := demo.Options{Started: started, Out: io.out}
+	options := demo.Options{Started: started, Out: std.out}
 	f := cmd.Flags()
 	f.StringVar(&options.NodeName, "node-name", "shop-a", "node of the agent")
 	f.StringVar(&options.Cluster, "cluster", "", "directory with the YAML files of a cluster (default: the built-in shop)")
@@ -33,7 +33,7 @@ func newDemoCommand(io streams) *cobra.Command {
 			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
 		options.JSON = *out == "json"
-		options.Log = newLog(io.errs, "text", *level)
+		options.Log = newLog(std.errs, "text", *level)
 		quiet(options.Log)
 		if err := demo.Run(cmd.Context(), options); err != nil {
 			return fmt.Errorf("demo: %w", err)

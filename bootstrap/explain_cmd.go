@@ -55,7 +55,7 @@ type explainedFrontend struct {
 
 // newExplainCommand returns `troupe explain`: one answer to the question why a service does not
 // work, from state, rows, actor and journal.
-func newExplainCommand(io streams) *cobra.Command {
+func newExplainCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or the way of a packet",
 		Long: `Explain the state of each frontend of a service: the request of Kubernetes, the row in VPP, and the reason for a difference.
@@ -72,7 +72,7 @@ row in VPP now.`,
 		case *isPacket && len(args) != 2:
 			return usagef("expected --packet SOURCE DESTINATION:PORT/PROTOCOL")
 		case *isPacket:
-			return l.show(cmd, io, fetch("packet", url.Values{"source": args[:1], "destination": args[1:]}, packetTable))
+			return l.show(cmd, std, fetch("packet", url.Values{"source": args[:1], "destination": args[1:]}, packetTable))
 		case len(args) != 1:
 			return usagef("expected one service NAMESPACE/NAME, or --packet")
 		}
@@ -80,7 +80,7 @@ row in VPP now.`,
 		if err != nil {
 			return err
 		}
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			e, err := askExplanation(ctx, c, namespace, name)
 			return &answer{e, func(c *columns) { explanationTable(c, e) }}, err
 		})

@@ -16,12 +16,12 @@ import (
 )
 
 // newExternalCommand returns `troupe external` with its commands.
-func newExternalCommand(io streams) *cobra.Command {
-	return group("external", "Show and change external configuration of NAT", newExternalList(io), newExternalApply(io), newExternalDelete(io))
+func newExternalCommand(std streams) *cobra.Command {
+	return group("external", "Show and change external configuration of NAT", newExternalList(std), newExternalApply(std), newExternalDelete(std))
 }
 
 // newExternalList returns `troupe external list`.
-func newExternalList(io streams) *cobra.Command {
+func newExternalList(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list [SOURCE]", Short: "List the entries of all layers with their states", Args: cobra.MaximumNArgs(1),
 		Long: "List the entries of all layers of external configuration with their owners and states; -o json and yaml also show\nthe layers with their documents.",
@@ -29,7 +29,7 @@ func newExternalList(io streams) *cobra.Command {
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resource := strings.Join(append([]string{"external"}, args...), "/")
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all := &api.External{}
 			err := client.Pages(func(query url.Values) (string, error) {
 				var page api.External
@@ -90,7 +90,7 @@ when VPP holds all of it. If a single entry is invalid or refused, nothing is ch
 
 // newExternalDelete returns `troupe external delete`. It is idempotent, as kubectl delete with
 // --ignore-not-found.
-func newExternalDelete(io streams) *cobra.Command {
+func newExternalDelete(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),
 		Long: "Remove the applied layer of a source. It returns when VPP has the configuration of the layers below. A source without a layer is not an error.",
@@ -105,7 +105,7 @@ func newExternalDelete(io streams) *cobra.Command {
 		if err := l.client().Delete(cmd.Context(), "external/"+args[0], &result); err != nil {
 			return err
 		}
-		return l.out.print(io.out, result, func(c *columns) {
+		return l.out.print(std.out, result, func(c *columns) {
 			if len(before.Layers) == 0 {
 				c.row(result.Source + " has no layer: nothing was deleted")
 				return

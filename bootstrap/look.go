@@ -18,12 +18,12 @@ import (
 
 // newLookCommands returns the commands that query a running agent: `get` with its objects, and the
 // objects with a command of their own.
-func newLookCommands(io streams) []*cobra.Command {
+func newLookCommands(std streams) []*cobra.Command {
 	get := group("get", "Query a running agent",
-		newGetServices(io), newGetService(io), newGetInterfaces(io), newGetNodes(io), newGetSessions(io), newGetActors(io), newGetTree(io),
-		newGetEvents(io), newGetDiff(io), newGetResync(io))
+		newGetServices(std), newGetService(std), newGetInterfaces(std), newGetNodes(std), newGetSessions(std), newGetActors(std), newGetTree(std),
+		newGetEvents(std), newGetDiff(std), newGetResync(std))
 	return []*cobra.Command{
-		get, newExplainCommand(io), newActorsCommand(io), newGetEvents(io), newGetDiff(io), newTraceCommand(io), newResyncCommand(io),
+		get, newExplainCommand(std), newActorsCommand(std), newGetEvents(std), newGetDiff(std), newTraceCommand(std), newResyncCommand(std),
 	}
 }
 

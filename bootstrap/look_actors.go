@@ -16,15 +16,15 @@ import (
 )
 
 // newActorsCommand returns `troupe actors` with its commands; alone it lists the actors.
-func newActorsCommand(io streams) *cobra.Command {
-	cmd := newGetActors(io)
-	cmd.AddCommand(newGetTree(io), newActorsTop(io), newActorsShow(io), newActorsTrace(io), newActorsCompare(io), newDeadLetters(io))
+func newActorsCommand(std streams) *cobra.Command {
+	cmd := newGetActors(std)
+	cmd.AddCommand(newGetTree(std), newActorsTop(std), newActorsShow(std), newActorsTrace(std), newActorsCompare(std), newDeadLetters(std))
 	return cmd
 }
 
 // newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services
 // are as many actors.
-func newGetActors(io streams) *cobra.Command {
+func newGetActors(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "kind", "state", "under")
 	order := cmd.Flags().String("sort", "path", "path, pending, received, restarts, failures or busy")
@@ -37,7 +37,7 @@ func newGetActors(io streams) *cobra.Command {
 		if *limit < 0 {
 			return usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", *limit)
 		}
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, total, err := client.All[api.Actor](ctx, c, "actors", values, *limit)
 			return &answer{all, func(c *columns) {
 				actorsTable(c, all)
@@ -62,7 +62,7 @@ func actorsTable(c *columns, actors []api.Actor) {
 func busy(a *api.Actor) time.Duration { return elapsed(a.BusySeconds) }
 
 // newActorsTop returns `troupe actors top`.
-func newActorsTop(io streams) *cobra.Command {
+func newActorsTop(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "top", Short: "Show the busiest actors", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	by := cmd.Flags().String("by", "busy", "pending, received, restarts, failures or busy")
@@ -74,7 +74,7 @@ func newActorsTop(io streams) *cobra.Command {
 		if *window != 0 {
 			query.Set("window", window.String())
 		}
-		return l.show(cmd, io, fetch("top", query, func(c *columns, page *api.Page[api.Actor]) { actorsTable(c, page.Items) }))
+		return l.show(cmd, std, fetch("top", query, func(c *columns, page *api.Page[api.Actor]) { actorsTable(c, page.Items) }))
 	}
 	return cmd
 }
@@ -90,13 +90,13 @@ type actorDetail struct {
 }
 
 // newActorsShow returns `troupe actors show`.
-func newActorsShow(io streams) *cobra.Command {
+func newActorsShow(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show PATH", Short: "Show one actor: numbers, mailbox, failures, traffic, state", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			d, err := askActor(ctx, c, "actors/"+escapePath(args[0]))
 			return &answer{d, func(c *columns) { actorTable(c, d) }}, err
 		})
@@ -206,7 +206,7 @@ func budget(a *api.Actor) string {
 }
 
 // newActorsTrace returns `troupe actors trace`: the journal of one actor.
-func newActorsTrace(io streams) *cobra.Command {
+func newActorsTrace(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace PATH", Short: "Follow the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
 	}
@@ -214,17 +214,17 @@ func newActorsTrace(io streams) *cobra.Command {
 	t := traceFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		t.actor = args[0]
-		return t.run(cmd, io, l, "")
+		return t.run(cmd, std, l, "")
 	}
 	return cmd
 }
 
 // newGetTree returns `troupe get tree`.
-func newGetTree(io streams) *cobra.Command {
+func newGetTree(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "tree", Short: "Show the actors as a tree", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			var page api.Page[*api.TreeNode]
 			err := c.Get(ctx, "tree", nil, &page)
 			return &answer{page.Items, func(c *columns) {

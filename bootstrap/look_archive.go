@@ -20,7 +20,7 @@ import (
 )
 
 // newLookCommand returns `troupe look`.
-func newLookCommand(io streams) *cobra.Command {
+func newLookCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "look ARCHIVE [COMMAND...]", Short: "Open an archive of 'troupe sysdump'", Args: cobra.MinimumNArgs(1),
 		Long: `Open an archive of 'troupe sysdump', without a cluster. With a command, for example 'get services' or 'status', the command asks the archive in
@@ -40,19 +40,19 @@ the place of an agent. Without one, the nodes are listed, and the web page of ea
 		}
 		if len(command) == 0 || command[0] == "status" && *node == "" {
 			lines := archived(manifest, nodes)
-			c := newColumns(io.out, screenOf(io.out))
+			c := newColumns(std.out, screenOf(std.out))
 			c.paragraph("Archive of " + clock(manifest.Time) + "\n\n")
 			nodeLines(c, lines, manifest.Time)
 			if err := c.flush(); err != nil || len(command) > 0 {
 				return err
 			}
-			return serveArchive(cmd.Context(), nodes, io)
+			return serveArchive(cmd.Context(), nodes, std)
 		}
 		i := slices.IndexFunc(nodes, func(n *sysdump.Node) bool { return n.Name == *node || *node == "" && len(nodes) == 1 })
 		if i < 0 {
 			return usagef("expected --node NODE: the archive has %s", namesOf(nodes))
 		}
-		return askArchive(cmd.Context(), nodes[i], command, io)
+		return askArchive(cmd.Context(), nodes[i], command, std)
 	}
 	return cmd
 }
@@ -114,12 +114,12 @@ func archiveServer(n *sysdump.Node) (*api.Server, error) {
 }
 
 // serveArchive serves the pages of all nodes until ctx ends.
-func serveArchive(ctx context.Context, nodes []*sysdump.Node, io streams) error {
+func serveArchive(ctx context.Context, nodes []*sysdump.Node, std streams) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var all sync.WaitGroup
 	errs := make([]error, len(nodes))
-	c := newColumns(io.out, screenOf(io.out))
+	c := newColumns(std.out, screenOf(std.out))
 	c.section("Pages, until Ctrl-C")
 	for i, n := range nodes {
 		server, err := archiveServer(n)

@@ -23,7 +23,7 @@ type actorChange struct {
 }
 
 // newActorsCompare returns `troupe actors compare`.
-func newActorsCompare(io streams) *cobra.Command {
+func newActorsCompare(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "compare BEFORE [AFTER]", Short: "Show the changes since a list of the actors was saved, or between two lists",
 		Example: "  troupe actors --limit 0 -o json > before.json\n  troupe actors compare before.json", Args: cobra.RangeArgs(1, 2),
@@ -46,9 +46,9 @@ func newActorsCompare(io streams) *cobra.Command {
 		}
 		if len(args) == 2 {
 			a := compare()
-			return l.out.print(io.out, a.value, a.table)
+			return l.out.print(std.out, a.value, a.table)
 		}
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (_ *answer, err error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (_ *answer, err error) {
 			if lists[1], _, err = client.All[api.Actor](ctx, c, "actors", nil, 0); err != nil {
 				return nil, err
 			}
@@ -105,11 +105,11 @@ func changesTable(c *columns, changes []actorChange) {
 }
 
 // newDeadLetters returns `troupe actors dead-letters`.
-func newDeadLetters(io streams) *cobra.Command {
+func newDeadLetters(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "dead-letters", Short: "Show messages that were not delivered", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, fetch("dead-letters", nil, func(c *columns, d *api.DeadLetters) {
+		return l.show(cmd, std, fetch("dead-letters", nil, func(c *columns, d *api.DeadLetters) {
 			c.row("TIME", "MESSAGE", "TO", "FROM", "WHY")
 			for _, m := range d.Items {
 				c.row(clock(m.Time), m.Type, m.To, m.Sender, m.Reason)

@@ -13,7 +13,7 @@ import (
 
 // newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, so
 // that scripts can wait for convergence.
-func newGetDiff(io streams) *cobra.Command {
+func newGetDiff(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff", Short: "Read VPP and compare it with the desired state; fails if they differ", Args: cobra.NoArgs,
 		Long: `Read VPP and compare it with the desired state; the exit code is 1 if they differ.
@@ -24,7 +24,7 @@ of VPP for a moment. The output shows the age of an older reading. With --watch 
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var diff api.Diff
-		if err := l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		if err := l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			var now api.Diff
 			if err := c.Get(ctx, "diff", nil, &now); err != nil {
 				return nil, err

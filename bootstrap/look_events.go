@@ -9,7 +9,7 @@ import (
 )
 
 // newGetEvents returns `troupe get events` and `troupe events`.
-func newGetEvents(io streams) *cobra.Command {
+func newGetEvents(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "events", Short: "Show the events of the journal, the newest last", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "kind", "object", "cause")
 	limit := cmd.Flags().Int("limit", 50, "number of events, 1 to "+strconv.Itoa(api.MaxLimit))
@@ -20,13 +20,13 @@ func newGetEvents(io streams) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		values := query()
 		if *follow {
-			return streamEvents(cmd, io, l, values, "")
+			return streamEvents(cmd, std, l, values, "")
 		}
 		values.Set("limit", strconv.Itoa(*limit))
 		if *before > 0 {
 			values.Set("before", strconv.FormatUint(*before, 10))
 		}
-		return l.show(cmd, io, fetch("events", values, func(c *columns, page *api.EventPage) { eventsTable(c, page.Items) }))
+		return l.show(cmd, std, fetch("events", values, func(c *columns, page *api.EventPage) { eventsTable(c, page.Items) }))
 	}
 	return cmd
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // newGetServices returns `troupe get services`.
-func newGetServices(io streams) *cobra.Command {
+func newGetServices(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "namespace", "state")
 	completeFlag(cmd, "state", "in-sync", "pending", "failed", "quarantined", "partly", "not-served")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
 			return &answer{all, func(c *columns) {
 				c.row("SERVICE", "STATE", "FRONTENDS", "ENDPOINTS", "ROWS", optional("GENERATION"), optional("CHANGED"), "ERROR")
@@ -43,11 +43,11 @@ func serviceSessionsTable(c *columns, s *api.ServiceSessions) {
 }
 
 // newGetInterfaces returns `troupe get interfaces`.
-func newGetInterfaces(io streams) *cobra.Command {
+func newGetInterfaces(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP with their roles", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			set := &api.Interfaces{}
 			err := client.Pages(func(query url.Values) (string, error) {
 				var page api.Interfaces
@@ -71,11 +71,11 @@ func interfacesTable(c *columns, set *api.Interfaces) {
 }
 
 // newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
-func newGetNodes(io streams) *cobra.Command {
+func newGetNodes(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster with their IDs and addresses", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			nodes := &api.Nodes{}
 			err := client.Pages(func(query url.Values) (string, error) {
 				var page api.Nodes
@@ -110,7 +110,7 @@ func nodesTable(c *columns, nodes *api.Nodes) {
 }
 
 // newGetSessions returns `troupe get sessions`.
-func newGetSessions(io streams) *cobra.Command {
+func newGetSessions(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sessions [NAMESPACE/NAME]", Short: "Show the fill level of VPP's table of NAT sessions, or the sessions of a service", Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeServices,
@@ -122,9 +122,9 @@ func newGetSessions(io streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return l.show(cmd, io, fetch("services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name)+"/sessions", nil, serviceSessionsTable))
+			return l.show(cmd, std, fetch("services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name)+"/sessions", nil, serviceSessionsTable))
 		}
-		return l.show(cmd, io, fetch("sessions", nil, sessionsTable))
+		return l.show(cmd, std, fetch("sessions", nil, sessionsTable))
 	}
 	return cmd
 }
@@ -143,10 +143,10 @@ func sessionsTable(c *columns, s *api.Sessions) {
 }
 
 // newGetResync returns `troupe get resync`.
-func newGetResync(io streams) *cobra.Command {
+func newGetResync(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "resync", Short: "Show the progress of the renderers, and repairs", Args: cobra.NoArgs}
 	l := newLook(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.show(cmd, io, fetch("resync", nil, resyncTable)) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.show(cmd, std, fetch("resync", nil, resyncTable)) }
 	return cmd
 }
 
@@ -174,7 +174,7 @@ func resyncTable(c *columns, state *api.Resync) {
 }
 
 // newResyncCommand returns `troupe resync`.
-func newResyncCommand(io streams) *cobra.Command {
+func newResyncCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resync", Short: "Read Kubernetes and VPP again and repair differences", Args: cobra.NoArgs,
 		Long: "Start to read Kubernetes and VPP again and to repair differences. 'troupe get resync' shows the progress. It needs the control socket.",
@@ -188,7 +188,7 @@ func newResyncCommand(io streams) *cobra.Command {
 		if err := c.client().Post(cmd.Context(), "resync", request); err != nil {
 			return err
 		}
-		return c.out.print(io.out, struct {
+		return c.out.print(std.out, struct {
 			Method api.ResyncMethod `json:"method"`
 		}{request.Method}, func(t *columns) { t.row(string(request.Method) + " resync started") })
 	}

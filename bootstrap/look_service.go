@@ -10,7 +10,7 @@ import (
 )
 
 // newGetService returns `troupe get service`.
-func newGetService(io streams) *cobra.Command {
+func newGetService(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service NAMESPACE/NAME",
 		Short: "Show one service: frontends, rendered rows, rows in VPP",
@@ -23,7 +23,7 @@ func newGetService(io streams) *cobra.Command {
 			return err
 		}
 		path := "services/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
-		return l.show(cmd, io, fetch(path, nil, serviceTable))
+		return l.show(cmd, std, fetch(path, nil, serviceTable))
 	}
 	return cmd
 }

@@ -35,8 +35,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 }
 
 // run is Main without signal handling, for tests.
-func run(ctx context.Context, args []string, io streams) int {
-	root := newRoot(io)
+func run(ctx context.Context, args []string, std streams) int {
+	root := newRoot(std)
 	root.cmd.SetArgs(agentFlagsLast(args))
 	err := root.cmd.ExecuteContext(ctx)
 	if err == nil {
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, io streams) int {
 	}
 	usage := isUsage(err) || !root.started
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
-		fmt.Fprintf(io.errs, "troupe: %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(std.errs, "troupe: %s\n", strings.TrimRight(line, "\n"))
 	}
 	if usage {
 		return exitUsage

@@ -18,7 +18,7 @@ output of
 The plan and standard error list unusable objects as problems. All other objects are planned.`
 
 // newPlanCommand returns `troupe plan`.
-func newPlanCommand(io streams) *cobra.Command {
+func newPlanCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan -f FILE --node-name NAME",
 		Short:   "Show the frontends and rows of a node without an agent or VPP",
@@ -39,7 +39,7 @@ func newPlanCommand(io streams) *cobra.Command {
 		if len(files) == 0 {
 			return usagef("expected -f FILE (- for standard input)")
 		}
-		return runPlan(io, files, opts, out)
+		return runPlan(std, files, opts, out)
 	}
 	return cmd
 }
@@ -75,8 +75,8 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 }
 
 // runPlan prints the plan, then returns the errors of the input.
-func runPlan(io streams, files []string, opts plan.Options, out *format) error {
-	objects, problems, err := plan.Read(files, io.in)
+func runPlan(std streams, files []string, opts plan.Options, out *format) error {
+	objects, problems, err := plan.Read(files, std.in)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func runPlan(io streams, files []string, opts plan.Options, out *format) error {
 		return err
 	}
 	report.Problems = show.Problems(problems)
-	if err := out.print(io.out, report, func(c *columns) { planTable(c, report) }); err != nil {
+	if err := out.print(std.out, report, func(c *columns) { planTable(c, report) }); err != nil {
 		return err
 	}
 	if len(problems) > 0 {

@@ -14,7 +14,7 @@ type root struct {
 }
 
 // newRoot builds the command tree.
-func newRoot(io streams) *root {
+func newRoot(std streams) *root {
 	r := &root{}
 	r.cmd = &cobra.Command{
 		Use:   "troupe",
@@ -28,35 +28,35 @@ func newRoot(io streams) *root {
 		Args:             knownCommand,
 		RunE:             func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	r.cmd.SetIn(io.in)
-	r.cmd.SetOut(io.out)
-	r.cmd.SetErr(io.errs)
+	r.cmd.SetIn(std.in)
+	r.cmd.SetOut(std.out)
+	r.cmd.SetErr(std.errs)
 	r.cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s (see '%s --help')", err, cmd.CommandPath())
 	})
-	r.cmd.AddCommand(commands(io)...)
+	r.cmd.AddCommand(commands(std)...)
 	r.cmd.InitDefaultCompletionCmd()
 	return r
 }
 
 // commands returns every command of the program.
-func commands(io streams) []*cobra.Command {
+func commands(std streams) []*cobra.Command {
 	all := []*cobra.Command{
-		newAgentCommand(io),
-		newPlanCommand(io),
-		newConfigCommand(io),
-		newChaosCommand(io),
-		newExternalCommand(io),
-		newConnectorCommand(io),
-		newCleanupCommand(io),
-		newVersionCommand(io),
-		newStatusCommand(io),
-		newCheckCommand(io),
-		newCaptureCommand(io),
-		newSysdumpCommand(io),
-		newLookCommand(io),
+		newAgentCommand(std),
+		newPlanCommand(std),
+		newConfigCommand(std),
+		newChaosCommand(std),
+		newExternalCommand(std),
+		newConnectorCommand(std),
+		newCleanupCommand(std),
+		newVersionCommand(std),
+		newStatusCommand(std),
+		newCheckCommand(std),
+		newCaptureCommand(std),
+		newSysdumpCommand(std),
+		newLookCommand(std),
 	}
-	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)
+	return append(append(all, newLookCommands(std)...), developmentCommands(std)...)
 }
 
 // group returns a command that has subcommands only.

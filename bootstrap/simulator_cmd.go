@@ -36,7 +36,7 @@ After a crash, the simulated VPP starts again with the same topology. It stops o
 requests for a change and the numbers of rows of NAT44 and CNAT.`
 
 // newSimulatorCommand returns `troupe simulator`, for tests with an agent in a process of its own.
-func newSimulatorCommand(io streams) *cobra.Command {
+func newSimulatorCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulator --api-socket PATH",
 		Short: "Run a simulated VPP on its own",
@@ -56,8 +56,8 @@ func newSimulatorCommand(io streams) *cobra.Command {
 		if err := least.UnmarshalText([]byte(*level)); err != nil {
 			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
-		log := slog.New(slog.NewTextHandler(io.errs, &slog.HandlerOptions{Level: least}))
-		return runSimulator(cmd.Context(), io, log, simulatorFiles{api: *socket, stats: *stats, probes: *probes, topology: *file})
+		log := slog.New(slog.NewTextHandler(std.errs, &slog.HandlerOptions{Level: least}))
+		return runSimulator(cmd.Context(), std, log, simulatorFiles{api: *socket, stats: *stats, probes: *probes, topology: *file})
 	}
 	return cmd
 }

@@ -26,7 +26,7 @@ type nodeStatus struct {
 }
 
 // newStatusCommand returns `troupe status`.
-func newStatusCommand(io streams) *cobra.Command {
+func newStatusCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show a node, or all nodes, one line each, the worst first", Args: cobra.NoArgs,
 		Long: `Show the state of a node in one line. With --all-nodes the agents of all nodes are asked through the proxy of the API server, some at the
@@ -41,14 +41,14 @@ same time; the worst node comes first. The exit code is 1 where a node is not re
 		var lines []nodeStatus
 		var err error
 		if *all {
-			lines, err = f.statuses(ctx, io)
+			lines, err = f.statuses(ctx, std)
 		} else {
 			lines, err = f.status(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		if err := f.out.print(io.out, lines, func(c *columns) { nodeLines(c, lines, time.Now()) }); err != nil {
+		if err := f.out.print(std.out, lines, func(c *columns) { nodeLines(c, lines, time.Now()) }); err != nil {
 			return err
 		}
 		if bad := countBad(lines); bad > 0 {
@@ -73,7 +73,7 @@ func (f *fleet) status(ctx context.Context) ([]nodeStatus, error) {
 }
 
 // statuses asks all agents; the worst node is first.
-func (f *fleet) statuses(ctx context.Context, io streams) ([]nodeStatus, error) {
+func (f *fleet) statuses(ctx context.Context, std streams) ([]nodeStatus, error) {
 	if f.node != "" || f.socket != "" {
 		return nil, usagef("--all-nodes excludes --node and --control-socket")
 	}
@@ -85,7 +85,7 @@ func (f *fleet) statuses(ctx context.Context, io streams) ([]nodeStatus, error) 
 	for i, m := range members {
 		lines[i] = nodeStatus{NodeStatus: &api.NodeStatus{Node: m.node}, Error: m.problem}
 	}
-	each(ctx, members, io.errs, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
+	each(ctx, members, std.errs, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
 	return worstNodesFirst(lines), nil
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // newSysdumpCommand returns `troupe sysdump`.
-func newSysdumpCommand(io streams) *cobra.Command {
+func newSysdumpCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sysdump", Short: "Write the state of all agents into one archive", Args: cobra.NoArgs,
 		Long: `Ask the agents of all nodes through the proxy of the API server, or one agent with --node, --address or --control-socket, and write what they answer
@@ -39,14 +39,14 @@ contents of messages, no sessions of clients and no documents of external config
 		if err != nil {
 			return err
 		}
-		nodes, missing := dump(ctx, members, *size<<20, io)
+		nodes, missing := dump(ctx, members, *size<<20, std)
 		if len(nodes) == 0 {
 			return fmt.Errorf("no agent has answered: %s", firstOf(missing))
 		}
 		if err := writeDump(*file, sysdump.Manifest{Time: now, Version: readVersion().Version, Missing: missing}, nodes); err != nil {
 			return err
 		}
-		return f.out.print(io.out, struct {
+		return f.out.print(std.out, struct {
 			File    string            `json:"file"`
 			Nodes   int               `json:"nodes"`
 			Missing map[string]string `json:"missing"`
@@ -80,9 +80,9 @@ func (f *fleet) chosen(ctx context.Context, single bool) ([]member, error) {
 }
 
 // dump collects the nodes; missing says why a node has not answered.
-func dump(ctx context.Context, members []member, limit int64, io streams) (nodes []*sysdump.Node, missing map[string]string) {
+func dump(ctx context.Context, members []member, limit int64, std streams) (nodes []*sysdump.Node, missing map[string]string) {
 	found := make([]*sysdump.Node, len(members))
-	each(ctx, members, io.errs, func(ctx context.Context, i int) {
+	each(ctx, members, std.errs, func(ctx context.Context, i int) {
 		s := askStatus(ctx, members[i].client, members[i].node)
 		if members[i].problem = s.Error; s.Error == "" {
 			members[i].node = s.Node

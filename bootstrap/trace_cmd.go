@@ -14,7 +14,7 @@ import (
 )
 
 // newTraceCommand returns `troupe trace`.
-func newTraceCommand(io streams) *cobra.Command {
+func newTraceCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeServices,
 		Long: `Show past events, the newest last, and then new events until Ctrl-C. All events that follow from one change of the input, or from one command, have
@@ -27,7 +27,7 @@ An argument selects one object. With -o json each record is one line.`,
 	}
 	l := newReach(cmd)
 	t := traceFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, io, l, strings.Join(args, "")) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, std, l, strings.Join(args, "")) }
 	return cmd
 }
 
@@ -51,7 +51,7 @@ func traceFlags(cmd *cobra.Command) *traceOptions {
 }
 
 // run shows a trace of one object; "" = of all.
-func (t *traceOptions) run(cmd *cobra.Command, io streams, l *look, object string) error {
+func (t *traceOptions) run(cmd *cobra.Command, std streams, l *look, object string) error {
 	query := url.Values{"follow": {strconv.FormatBool(t.follow)}}
 	if object != "" {
 		query.Set("object", object)
@@ -67,23 +67,23 @@ func (t *traceOptions) run(cmd *cobra.Command, io streams, l *look, object strin
 	} else if t.limit > 0 {
 		query.Set("limit", strconv.Itoa(t.limit))
 	}
-	return streamEvents(cmd, io, l, query, t.actor)
+	return streamEvents(cmd, std, l, query, t.actor)
 }
 
 // streamEvents prints the records of a trace, of one actor or of all.
-func streamEvents(cmd *cobra.Command, io streams, l *look, query url.Values, actor string) error {
+func streamEvents(cmd *cobra.Command, std streams, l *look, query url.Values, actor string) error {
 	c, err := l.client(cmd.Context())
 	if err != nil {
 		return err
 	}
 	records := 0
 	err = c.Stream(cmd.Context(), "trace", query, func(data []byte) error {
-		printed, err := traceLine(io.out, l.out, actor, data)
+		printed, err := traceLine(std.out, l.out, actor, data)
 		records += printed
 		return err
 	})
 	if err == nil && records == 0 { // as kubectl does; scripts that read the output do not see it
-		_, _ = fmt.Fprintln(io.errs, "The journal has no record of the object: it has not changed lately, or it does not exist.")
+		_, _ = fmt.Fprintln(std.errs, "The journal has no record of the object: it has not changed lately, or it does not exist.")
 	}
 	return err
 }

@@ -64,7 +64,7 @@ const versionLong = `Version prints the version of this program. With --vpp it a
 messages of the other features. It changes nothing in VPP.`
 
 // newVersionCommand returns `troupe version`.
-func newVersionCommand(io streams) *cobra.Command {
+func newVersionCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and the features of VPP", Long: versionLong, Args: cobra.NoArgs}
 	out := addFormat(cmd)
 	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print its features")
@@ -77,7 +77,7 @@ func newVersionCommand(io streams) *cobra.Command {
 				return err
 			}
 		}
-		return out.print(io.out, v, func(c *columns) {
+		return out.print(std.out, v, func(c *columns) {
 			c.row("troupe", v.Version, v.Revision, v.Go, v.Platform)
 			if v.VPP != nil {
 				vppTable(c, v.VPP)

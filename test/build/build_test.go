@@ -15,7 +15,8 @@ func TestControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, dir, "etcd", "etcd Version: 3.6.8")
+	etcd := map[string]string{"v1.36.3": "3.6.8", "v1.37.2": "3.7.0"}[build.Kubernetes()]
+	says(t, dir, "etcd", "etcd Version: "+etcd)
 	says(t, dir, "kube-apiserver", "Kubernetes "+build.Kubernetes())
 	again, err := build.ControlPlane(t.Context(), func(format string, args ...any) { t.Errorf("built twice: "+format, args...) })
 	if err != nil || again != dir {
