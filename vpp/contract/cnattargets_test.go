@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
+	"go.fd.io/govpp/binapi/feature"
+
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
@@ -24,6 +26,10 @@ var cnatTargets = func() (cases []contractCase) {
 // endpoint be a target.
 func (n *cnatNode) targets() {
 	n.Helper()
+	if !n.version(n).featureIsEnabled {
+		n.lacks(n.T, &feature.FeatureIsEnabled{}) // CNAT is not served there
+		return
+	}
 	indexes := []uint32{uint32(n.first), uint32(n.uplink)}
 	state, err := cnat.Read(n.Context(), n.link, !n.ip6, indexes, nil)
 	if err != nil {
