@@ -47,6 +47,8 @@ type drain struct {
 	// counted says that VPP was asked: for all sessions to the backend, and those through the row.
 	counted       bool
 	sessions, own uint32
+	// through are the other rows with sessions to it.
+	through []object
 	// expired says that the limit is over.
 	expired bool
 }
@@ -118,9 +120,12 @@ func (d *drains) count(m *messages.DrainingSessions) {
 			if !asked || m.GetGeneration() < one.generation {
 				continue
 			}
-			one.counted, one.sessions, one.own = true, 0, sessions[k.Key.String()]
-			for _, n := range sessions {
+			one.counted, one.sessions, one.own, one.through = true, 0, sessions[k.Key.String()], nil
+			for text, n := range sessions {
 				one.sessions += n
+				if o, err := frontend.ParseKey(text); err == nil && o != k.Key {
+					one.through = append(one.through, rowOf(o))
+				}
 			}
 		}
 	}
@@ -176,12 +181,17 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 	case claimed && waitsForEnd(k, held), a.users[ipv4(at)] > 0:
 		return true
 	}
+	waits := func(o object) bool {
+		_, claimed := a.claims.Desired(o)
+		return claimed && waitsForEnd(o, a.held(o))
+	}
 	for o := range a.drains.at[at] {
-		if _, claimed := a.claims.Desired(o); claimed && waitsForEnd(o, a.held(o)) {
+		if waits(o) {
 			return true
 		}
 	}
-	return false
+	// it may begin to drain in another row at this moment, for the sake of the sessions there
+	return one != nil && (!claimed && !one.counted || slices.ContainsFunc(one.through, waits))
 }
 
 // waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows

@@ -289,6 +289,39 @@ func (s scene) restarted(generation uint64, services ...string) {
 	s.Begin(generation, services...)
 }
 
+// TestSharedEndpointLeavesWhileAway: the row of a deleted service keeps an endpoint for the
+// connections of another service. While VPP is away the endpoint leaves that one too; then the first
+// row must not go before the endpoint drains in the second, whether or not sessions were counted.
+func TestSharedEndpointLeavesWhileAway(t *testing.T) {
+	for name, counted := range map[string]bool{"sessions counted": true, "not counted": false} {
+		t.Run(name, func(t *testing.T) {
+			drainStory(t, tcp, func(s scene, open map[string]connection) {
+				s.Render(2, served("b/b", "10.96.0.2", tcp, "10.1.1.3", "10.1.1.4"))
+				s.Tell(&messages.Render{Key: "b/b", Generation: 3})
+				if counted {
+					s.Tell(&messages.DrainingSessions{Generation: s.Draining[len(s.Draining)-1].GetGeneration(), Counts: []*messages.DrainingCount{
+						{Endpoint: "10.1.1.3:8080"}, {Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 1}},
+					}})
+				}
+				s.VPP.Disconnect("connection lost")
+				s.Connected()
+				s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9"))
+				s.Reconnect(2)
+				s.settled("again", "a/a")
+				if !s.lives(open["10.1.1.4"]) {
+					t.Error("the connection has ended")
+				}
+				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080")
+				for _, row := range s.VPP.VPP.Rows() {
+					if strings.Contains(row, "10.1.1.4:8080") {
+						t.Errorf("without sessions VPP holds %s", row)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestSharedEndpointAfterRestart: a renderer that starts leaves an endpoint in its row until it
 // knows whether other services have it, whichever service renders first.
 func TestSharedEndpointAfterRestart(t *testing.T) {
