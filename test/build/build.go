@@ -28,9 +28,9 @@ type module struct {
 // Without DWARF the build takes 15 % less time and 20 % less memory.
 const common = "-trimpath -buildvcs=false -gcflags=all=-dwarf=false"
 
-// KubernetesVariable is the environment variable with the version of Kubernetes that tests run with,
-// as in "v1.37.2": the module test/kubernetes has a file of that name with the ending .mod. Unset
-// = that of its go.mod.
+// KubernetesVariable is the environment variable with the version of Kubernetes that tests run
+// with, as in "v1.37.2": the module test/kubernetes has a file of that name with the ending .mod.
+// Unset = that of its go.mod.
 const KubernetesVariable = "TROUPE_TEST_KUBERNETES"
 
 // defaultKubernetes is that of k8s.io/kubernetes in go.mod.

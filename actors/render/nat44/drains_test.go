@@ -290,8 +290,9 @@ func (s scene) restarted(generation uint64, services ...string) {
 }
 
 // TestSharedEndpointLeavesWhileAway: the row of a deleted service keeps an endpoint for the
-// connections of another service. While VPP is away the endpoint leaves that one too; then the first
-// row must not go before the endpoint drains in the second, whether or not sessions were counted.
+// connections of another service. While VPP is away the endpoint leaves that one too; then the
+// first row must not go before the endpoint drains in the second, whether or not sessions were
+// counted.
 func TestSharedEndpointLeavesWhileAway(t *testing.T) {
 	for name, counted := range map[string]bool{"sessions counted": true, "not counted": false} {
 		t.Run(name, func(t *testing.T) {
