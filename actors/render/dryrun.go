@@ -11,7 +11,8 @@ import (
 // in the order of the views, with the rows as it would install them. The adapter must be new.
 func DryRun[K Key](r Renderer[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 	adapter := newPort(r)
-	adapter.Bind(progress[K]{newQueue[K](adapter), &session{}, &heap.Reserve{}}) // nothing is under way
+	// nothing is under way
+	adapter.Bind(progress[K]{newQueue[K](adapter), &session{}, &heap.Reserve{}})
 	adapter.Surroundings(Surroundings{Begin: begin})
 	for _, view := range views {
 		adapter.Plan(view.GetKey(), view)

@@ -73,9 +73,9 @@ func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 // not wait for a change. Without statistics that would hold VPP too long.
 func (d *Driver[K]) rereads() bool { return d.statistics != nil && d.heap.Level() > heap.Enough }
 
-// regrow puts what was not as wanted for lack of memory into the queue.
+// regrow puts the objects into the queue that differ from the wanted ones for lack of memory.
 func (d *Driver[K]) regrow() {
-	for _, k := range d.adapter.differing(func(k K) bool { return !d.queue.Dirty(k) }) {
+	for _, k := range d.adapter.differing(func(k K) bool { return !d.queue.Dirty(k) && d.mayDiffer(k) }) {
 		d.queue.list(k)
 	}
 }

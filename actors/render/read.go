@@ -58,8 +58,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 			d.queue.touch(k, "")
 		}
 	}
-	// what no service wants waits for the barrier
-	differing := d.adapter.differing(func(k K) bool { return d.barrier.passed() || d.adapter.Wanted(k) })
+	differing := d.adapter.differing(d.mayDiffer)
 	for _, left := range d.queue.leaving {
 		for k := range left {
 			if !d.queue.inSync(k) {
@@ -96,6 +95,10 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	d.answerEach(c, slices.Concat(services, slices.Collect(maps.Keys(d.queue.leaving))))
 	d.answerFor(c, slices.Concat(changed, settled, drifted))
 }
+
+// mayDiffer reports whether an object is compared with the wanted one: objects that no service
+// wants wait for the barrier.
+func (d *Driver[K]) mayDiffer(k K) bool { return d.barrier.passed() || d.adapter.Wanted(k) }
 
 // warned reports whether the adapter's warning has changed since the services were acknowledged.
 func (d *Driver[K]) warned() bool {

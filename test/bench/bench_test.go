@@ -17,13 +17,13 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
-	const measured = 9
+	const measured = 10
 	if len(r.Figures) != 2*measured || r.Machine.Cores == 0 || r.Agent == "" || r.VPP == "" {
 		t.Errorf("%d figures, want %d of each size: %s", len(r.Figures), measured, out.String())
 	}
 	for _, f := range r.Figures {
-		again := f.Name == "operations on VPP at a restart"
-		if len(f.Values) != 2 || f.Least > f.Median || f.Median > f.Most || again && f.Most != 0 || f.Name == "operations on VPP at the start" && f.Least < float64(f.Services) {
+		again := f.Name == "restart: operations on VPP"
+		if len(f.Values) != 2 || f.Least > f.Median || f.Median > f.Most || again && f.Most != 0 || f.Name == "start: operations on VPP" && f.Least < float64(f.Services) {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -1,7 +1,8 @@
-// Command bench measures the figures that users decide by: how long the agent takes to be ready,
-// what it costs, and how it grows. It runs the agent of this working tree as a process beside a
-// real VPP (`vpp` on PATH, or TROUPE_VPP_BIN and TROUPE_VPP_PLUGINS), or beside a simulated one,
-// which the output then says. The services come from files, 5 endpoints each.
+// Command bench measures the figures that users decide by: the time until the agent is ready, its
+// CPU time and memory, and their growth with the number of services. The agent of this working tree
+// runs as a process beside a real VPP (`vpp` on PATH, or TROUPE_VPP_BIN and TROUPE_VPP_PLUGINS).
+// Without one it runs beside a simulated VPP, and the output says so. The services come from files,
+// 5 endpoints each.
 //
 //	go -C test run ./bench -sizes 1000,10000 -repeat 3
 //	go -C test run ./bench -sizes 10000 -idle 5m -o json

@@ -16,13 +16,13 @@ func measure(ctx context.Context, p *programs, services int, idle time.Duration,
 	if err := n.startVPP(); err != nil {
 		return s, err
 	}
-	if err := n.first(services, out); err != nil {
+	if err := n.start("start", services, out); err != nil {
 		return s, err
 	}
 	if s, err = n.status(); err != nil {
 		return s, err
 	}
-	for _, step := range []func(int, *figures) error{n.again, n.replacedVPP} {
+	for _, step := range []func(int, *figures) error{n.restart, n.replacedVPP} {
 		if err := step(services, out); err != nil {
 			return s, err
 		}
@@ -30,12 +30,15 @@ func measure(ctx context.Context, p *programs, services int, idle time.Duration,
 	return s, n.idle(services, idle, out)
 }
 
-// first starts the agent beside an empty VPP.
-func (n *node) first(services int, out *figures) error {
-	took, err := n.untilReady()
-	if err != nil {
+// start starts the agent, and enters its figures under the name of this start.
+func (n *node) start(name string, services int, out *figures) error {
+	if err := n.startAgent(); err != nil {
 		return err
 	}
+	if err := n.ready(); err != nil {
+		return err
+	}
+	took := time.Since(n.launched)
 	used, err := cpu(n.agent.Process.Pid)
 	if err != nil {
 		return err
@@ -44,35 +47,16 @@ func (n *node) first(services int, out *figures) error {
 	if err != nil {
 		return err
 	}
-	out.add("start to ready", services, "s", took.Seconds())
-	out.add("CPU until ready for each service", services, "µs", float64(used.Microseconds())/float64(services))
-	out.add("operations on VPP at the start", services, "", made)
+	out.add(name+" to ready", services, "s", took.Seconds())
+	out.add(name+": CPU for each service", services, "µs", float64(used.Microseconds())/float64(services))
+	out.add(name+": operations on VPP", services, "", made)
 	return nil
 }
 
-// untilReady starts the agent and waits until it is ready.
-func (n *node) untilReady() (time.Duration, error) {
-	if err := n.startAgent(); err != nil {
-		return 0, err
-	}
-	err := n.ready()
-	return time.Since(n.launched), err
-}
-
-// again kills the agent and starts it anew beside a VPP that holds everything.
-func (n *node) again(services int, out *figures) error {
+// restart kills the agent and starts it anew beside a VPP that holds everything.
+func (n *node) restart(services int, out *figures) error {
 	kill(n.agent)
-	took, err := n.untilReady()
-	if err != nil {
-		return err
-	}
-	made, err := n.operations()
-	if err != nil {
-		return err
-	}
-	out.add("restart to ready", services, "s", took.Seconds())
-	out.add("operations on VPP at a restart", services, "", made)
-	return nil
+	return n.start("restart", services, out)
 }
 
 // replacedVPP kills VPP and starts it anew; the time counts from when it answers.
@@ -98,19 +82,15 @@ func (n *node) idle(services int, rest time.Duration, out *figures) error {
 		return nil
 	}
 	pid := n.agent.Process.Pid
-	select {
-	case <-n.Done():
-		return n.Err()
-	case <-time.After(rest / 2): // what the start has left behind
+	if err := n.pause(rest / 2); err != nil { // the work that the start has left behind
+		return err
 	}
 	before, err := cpu(pid)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-n.Done():
-		return n.Err()
-	case <-time.After(rest / 2):
+	if err := n.pause(rest / 2); err != nil {
+		return err
 	}
 	after, err := cpu(pid)
 	if err != nil {
@@ -128,4 +108,14 @@ func (n *node) idle(services int, rest time.Duration, out *figures) error {
 	out.add("memory at rest", services, "MiB", now)
 	out.add("memory at most", services, "MiB", peak)
 	return nil
+}
+
+// pause waits, or returns why the command ends.
+func (n *node) pause(d time.Duration) error {
+	select {
+	case <-n.Done():
+		return n.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

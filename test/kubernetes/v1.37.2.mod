@@ -1,4 +1,4 @@
-// Binaries of a Kubernetes control plane for the tests. A module of its own: its versions are those of Kubernetes, not those of the agent.
+// The module with another version of Kubernetes, see TROUPE_TEST_KUBERNETES in test/build.
 module github.com/troupe-vpp/troupe/test/kubernetes
 
 go 1.26.0

@@ -46,7 +46,7 @@ type Reserve struct {
 	state   State
 	// values of Granted: all bytes up to seen are in state; read is of the last reading
 	seen, read int64
-	low        bool // it is to be read again
+	low        bool // a new reading is due
 }
 
 // Due reports whether the heap has to be read before rows are added.
@@ -78,7 +78,7 @@ func (r *Reserve) Grow(bytes int) { r.granted().Add(int64(bytes)) }
 
 // Admit enters the bytes of a row that is to be added. An error wraps ErrLow: the row must not be.
 func (r *Reserve) Admit(bytes int) error {
-	if now := r.State(); r.exceeded(bytes) {
+	if now, kept := r.State(), r.kept(); kept > 0 && now.Free-bytes < kept {
 		r.low = true
 		return fmt.Errorf("%w: %d of %d MiB are free, %d %% are kept free (vpp.heapReserve)",
 			ErrLow, now.Free>>20, now.Total>>20, r.Percent)
@@ -89,23 +89,20 @@ func (r *Reserve) Admit(bytes int) error {
 
 // Level returns how much of the heap is free.
 func (r *Reserve) Level() Level {
-	switch {
-	case !r.exceeded(0):
+	switch now := r.State(); {
+	case now.Free >= r.kept():
 		return Enough
-	case !r.exceeded(-r.state.Total / 100 * r.Percent / 2):
+	case now.Free >= r.kept()/2:
 		return Low
 	}
 	return Critical
 }
 
-// Again has the heap read again although little has been added.
+// Again makes a new reading due, however little was added since the last one.
 func (r *Reserve) Again() { r.low = true }
 
-// exceeded reports whether so many bytes more need a part of the reserve.
-func (r *Reserve) exceeded(bytes int) bool {
-	now := r.State()
-	return r.Percent > 0 && now.Total > 0 && now.Free-bytes < now.Total/100*r.Percent
-}
+// kept is the size of the reserve in bytes; 0 = none, or nothing is known of the heap.
+func (r *Reserve) kept() int { return r.state.Total / 100 * r.Percent }
 
 // granted is the counter.
 func (r *Reserve) granted() *atomic.Int64 {

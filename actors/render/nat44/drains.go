@@ -190,7 +190,8 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 			return true
 		}
 	}
-	// it may begin to drain in another row at this moment, for the sake of the sessions there
+	// The backend may begin to drain in another row at this moment. Its sessions there would end
+	// with this entry.
 	return one != nil && (!claimed && !one.counted || slices.ContainsFunc(one.through, waits))
 }
 
