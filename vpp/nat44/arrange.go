@@ -11,8 +11,8 @@ import (
 // It returns false where no order of them is safe; rows that the planner makes have one.
 //
 // The order keeps new connections served at every message: the sum of the shares is never 0 and
-// never exceeds 255. Shares are lowered first, to make room; backends come before others drain or
-// go.
+// never exceeds 255. Drained backends leave first, while there is room for what their pads take
+// back; then shares are lowered, to make room; backends come before others drain or go.
 func arrange(have, want *Row) ([]Op, bool) {
 	a := arranger{key: have.Key, slots: slices.Clone(have.layout())}
 	goal, ok := a.goal(want)
@@ -39,7 +39,8 @@ func arrange(have, want *Row) ([]Op, bool) {
 
 // The stages of a change, in their order.
 const (
-	lowers = iota
+	drained = iota // a drained backend leaves, which raises the sum while its pad is deleted
+	lowers
 	comes
 	raises
 	drains
@@ -50,6 +51,8 @@ const (
 // stageOf returns when a slot changes.
 func stageOf(from, to *slot) int {
 	switch {
+	case to.empty() && from.share == 0:
+		return drained
 	case to.empty():
 		return leaves
 	case from.backend != to.backend:
