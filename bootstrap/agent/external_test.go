@@ -168,7 +168,7 @@ func TestExternalErrors(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, err)
 		}
 		if now := serving(); now != rows {
-			t.Errorf("%s: rows are now\n%s", tt.name, now)
+			t.Errorf("%s: rows are now\n%s\nand were\n%s", tt.name, now, rows)
 		}
 	}
 	if err := client.New(a.HTTPAddress()).Put(t.Context(), "external/ops", externalDocument("10.1.1.5:8080"), nil); err == nil {

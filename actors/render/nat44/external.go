@@ -164,13 +164,14 @@ func (a *adapter) concernsOutside(k object) bool {
 	})
 }
 
-// leftBehind lists the rows of external configuration in VPP that are not wanted and may go.
+// leftBehind lists the rows of external configuration in VPP that are not wanted and may go. One
+// whose endpoint keeps connections of a service stays, and drains.
 func (a *adapter) leftBehind() (keys []object) {
 	if a.have == nil {
 		return nil
 	}
 	for k, r := range a.have.Rows {
-		if o := rowOf(k); nat44.External(r.Tag) && a.wanted(o) == nil && !a.spares(o) {
+		if o := rowOf(k); nat44.External(r.Tag) && !a.claims.Claimed(o) && a.rowCost(o) > 0 {
 			keys = append(keys, o)
 		}
 	}
@@ -199,7 +200,7 @@ func (a *adapter) After(c *runtime.Context, known bool) {
 // status says what became of every entry.
 func (a *adapter) status(known bool) *external.Status {
 	s := &external.Status{Generation: a.outside.wants.Generation, Entries: map[string]external.State{}}
-	maps.DeleteFunc(a.outside.gone, func(k object, _ bool) bool { return known && (!a.progress.Dirty(k) || a.wanted(k) != nil) })
+	maps.DeleteFunc(a.outside.gone, func(k object, _ bool) bool { return known && (!a.progress.Dirty(k) || a.claims.Claimed(k)) })
 	s.Settled = known && a.settings && len(a.outside.gone) == 0 && (!a.outside.wants.Complete || len(a.leftBehind()) == 0)
 	a.outside.wants.Merged.Wanted(func(e *layers.Entry) {
 		var state external.State

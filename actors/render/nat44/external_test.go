@@ -124,6 +124,33 @@ func TestExternalRowsOfAnEarlierRunWait(t *testing.T) {
 	})
 }
 
+// TestExternalMappingOfAnEndpointInUse: the row of a mapping that goes stays for the connections of
+// a service to its endpoint, without new ones; the status says that the mapping has gone only when
+// that is true, and an agent that restarts meanwhile does the same.
+func TestExternalMappingOfAnEndpointInUse(t *testing.T) {
+	mapping := mapped("203.0.113.9:443/TCP", "10.1.1.3:8080")
+	for name, goes := range map[string]func(s scene){
+		"at once":                 func(scene) {},
+		"with an agent restarted": func(s scene) { s.restarted(2, "a/a"); s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRenderer(t, func(s scene) {
+				s.Begin(1, "a/a")
+				s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+				s.Tell(wants(1, true, s.layer("file", mapping)))
+				s.expect("both are there", "10.96.0.1:80/6", "203.0.113.9:443/6")
+				goes(s)
+				s.Forget()
+				s.Tell(wants(2, true))
+				s.expect("it has gone", "10.96.0.1:80/6")
+				if all := probe.All[*external.Status](s, address.External); len(all) != 2 || all[0].Settled || !all[1].Settled {
+					t.Errorf("%d statuses, first %+v, last %+v", len(all), all[0], all[len(all)-1])
+				}
+			})
+		})
+	}
+}
+
 // TestExternalAddressesAndRoles: they come and go, a role that services need stays, and one of an
 // interface that VPP does not have is a failure.
 func TestExternalAddressesAndRoles(t *testing.T) {
