@@ -37,7 +37,7 @@ type objects[K Key] interface {
 	Compare(a, b K) int
 	Services(k K) []string
 	Cost(k K) int
-	Keeper[K]
+	Claimed(k K) bool
 	Gated[K]
 }
 
@@ -375,10 +375,11 @@ func (q *queue[K]) leave(service string, before []K) {
 	q.left(service)
 }
 
-// left forgets what has left VPP, and reports whether everything of the service has.
+// left forgets what has left VPP, and reports whether everything of the service has. What stays for
+// connections has left when it gets no new ones.
 func (q *queue[K]) left(service string) bool {
 	for k := range q.leaving[service] {
-		if !q.Dirty(k) || q.adapter.Wanted(k) {
+		if !q.Dirty(k) || q.adapter.Claimed(k) {
 			q.gone(service, k)
 		}
 	}

@@ -35,7 +35,7 @@ func (n *names) Cost(k name) int {
 	return 0
 }
 
-func (n *names) Wanted(k name) bool { return !n.unwanted[k] }
+func (n *names) Claimed(k name) bool { return !n.unwanted[k] }
 
 func (n *names) Gate(k name, _ Phase) Gate {
 	if n.blocked[k] {

@@ -391,6 +391,41 @@ func TestLeavesAllRows(t *testing.T) {
 	}
 }
 
+// TestSharedEndpointOfADeletedService: a service goes whose endpoint another one has, at once or
+// while no renderer runs. New connections do not reach the endpoint through it, and it is not
+// acknowledged before that is so.
+func TestSharedEndpointOfADeletedService(t *testing.T) {
+	kept := served("a/a", "10.96.0.1", tcp, "10.1.1.3")
+	for name, goes := range map[string]func(s scene){
+		"at once": func(s scene) {
+			s.VPP.Hang()
+			s.Tell(&messages.Render{Key: "b/b", Generation: 2})
+			if s.State("b/b") == rendertest.Retired {
+				t.Error("it is acknowledged before VPP has answered")
+			}
+			s.VPP.Resume()
+			s.Run(time.Millisecond)
+			if s.State("b/b") != rendertest.Retired {
+				t.Errorf("acknowledged %v", s.Ack("b/b"))
+			}
+		},
+		"while no renderer runs": func(s scene) { s.restarted(2, "a/a"); s.Render(1, kept) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRenderer(t, func(s scene) {
+				s.Keeps = true
+				s.Begin(1, "a/a", "b/b")
+				s.Render(1, kept)
+				s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
+				goes(s)
+				if got := s.reached("10.96.0.2", tcp); len(got) > 0 {
+					t.Errorf("new connections reach %v", got)
+				}
+			})
+		})
+	}
+}
+
 // TestUDPMoves: a UDP flow to an endpoint that does not serve any more gets another one at once,
 // and so do the connections of a service that is deleted.
 func TestUDPMoves(t *testing.T) {
