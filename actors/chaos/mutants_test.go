@@ -150,7 +150,7 @@ var mutants = []mutant{
 	},
 	{
 		"a row shrinks to what its backends need while others drain", "vpp/nat44/keep.go",
-		"	r.Draining = r.Draining[:min(len(r.Draining), maxDraining)]\n",
+		"	r.Draining = r.Draining[:min(len(r.Draining), MaxDraining)]\n",
 		"	r.Draining = r.Draining[:min(len(r.Draining), slotsFor(len(r.Locals))-len(r.Locals))]\n",
 	},
 	{

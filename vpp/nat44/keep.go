@@ -67,7 +67,7 @@ func (r Row) besideSlots(held *Row) Row {
 		_, used := slices.BinarySearchFunc(r.Locals, l, compareEndpoint)
 		return used || at[l.Endpoint()] == nil
 	})
-	r.Draining = r.Draining[:min(len(r.Draining), maxDraining)]
+	r.Draining = r.Draining[:min(len(r.Draining), MaxDraining)]
 	if room := maxSlots - len(r.Draining); len(r.Locals) > room {
 		r.Locals = roomFor(r.Locals, room, func(l Local) bool { return at[l.Endpoint()] != nil })
 	}
@@ -77,9 +77,9 @@ func (r Row) besideSlots(held *Row) Row {
 	return r.weighing(r.share(held, at))
 }
 
-// maxDraining is how many backends of a row may drain: half of the slots, so that the row always
+// MaxDraining is how many backends of a row may drain: half of the slots, so that the row always
 // has room for others.
-const maxDraining = maxSlots / 2
+const MaxDraining = maxSlots / 2
 
 // Within returns the row with at most n backends, those that VPP holds in another row first.
 func (r Row) Within(n int, held *Row) Row {

@@ -113,6 +113,7 @@ func (a *adapter) plan(service string) {
 	}
 	for _, k := range changed {
 		a.ranges.OwnerChanged(k.Key)
+		a.drains.lead(k, a.held(k))
 		// to compute the status walks over all rows: not for each service
 		a.outside.stale = a.outside.stale || a.concernsOutside(k)
 	}

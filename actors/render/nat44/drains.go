@@ -30,9 +30,12 @@ type drains struct {
 	rows  map[object]map[netip.AddrPort]*drain
 	// at are the rows in which a backend drains.
 	at map[netip.AddrPort]map[object]bool
-	// generation counts changes of the list; stale says that the latest one was not sent, or is
-	// lost.
+	// leads are rows that may give such a backend new connections until VPP has changed them.
+	leads map[netip.AddrPort]map[object]bool
+	// generation counts changes of the list that is sent, asked; stale says that the latest one was
+	// not sent, or is lost.
 	generation uint64
+	asked      []string
 	stale      bool
 }
 
@@ -57,7 +60,7 @@ type drain struct {
 func (d *drain) over() bool { return d != nil && (d.expired || d.counted && d.sessions == 0) }
 
 func newDrains(limit time.Duration) drains {
-	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]map[object]bool{}}
+	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]map[object]bool{}, leads: map[netip.AddrPort]map[object]bool{}}
 }
 
 // follow notes which backends of a row drain, as VPP holds it; nil = there is no row.
@@ -71,6 +74,7 @@ func (d *drains) follow(k object, held *nat44.Row) {
 		for _, l := range held.Draining {
 			if now[l.Endpoint()] = before[l.Endpoint()]; now[l.Endpoint()] == nil {
 				now[l.Endpoint()] = &drain{generation: next}
+				d.recount(l.Endpoint(), next)
 				if d.at[l.Endpoint()] == nil {
 					d.at[l.Endpoint()] = map[object]bool{}
 				}
@@ -86,6 +90,7 @@ func (d *drains) follow(k object, held *nat44.Row) {
 		d.generation, d.stale = next, true
 		if delete(d.at[at], k); len(d.at[at]) == 0 {
 			delete(d.at, at)
+			delete(d.leads, at)
 		}
 	}
 	if d.rows[k] = now; len(now) == 0 {
@@ -93,18 +98,33 @@ func (d *drains) follow(k object, held *nat44.Row) {
 	}
 }
 
+// lead notes the backends to which a row leads, as VPP holds it, while something else is wanted.
+func (d *drains) lead(k object, held *nat44.Row) {
+	if held == nil || len(d.at) == 0 { // nearly all
+		return
+	}
+	for _, l := range held.Locals {
+		if at := l.Endpoint(); len(d.at[at]) > 0 {
+			if d.leads[at] == nil {
+				d.leads[at] = map[object]bool{}
+			}
+			d.leads[at][k] = true
+		}
+	}
+}
+
+// recount forgets the sessions to a backend that were counted before a generation: others have come
+// meanwhile, through a row in which it did not drain.
+func (d *drains) recount(at netip.AddrPort, generation uint64) {
+	for k := range d.at[at] {
+		one := d.rows[k][at]
+		one.counted, one.generation = false, generation
+		d.generation, d.stale = generation, true
+	}
+}
+
 // keys are the rows with backends that drain, ordered.
 func (d *drains) keys() []object { return slices.SortedFunc(maps.Keys(d.rows), compare) }
-
-// endpoints lists the backends that drain, ordered.
-func (d *drains) endpoints() []string {
-	all := slices.SortedFunc(maps.Keys(d.at), netip.AddrPort.Compare)
-	texts := make([]string, len(all))
-	for i, at := range all {
-		texts[i] = at.String()
-	}
-	return texts
-}
 
 // count takes what VPP has said about sessions.
 func (d *drains) count(m *messages.DrainingSessions) {
@@ -172,7 +192,13 @@ func ipv4(at netip.AddrPort) uint64 {
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
 	switch {
-	case one != nil && one.expired, held.Affinity == 0 && one.over():
+	case a.spared(one, at):
+		return true
+	case one != nil && one.expired:
+		return false
+	case a.led(at):
+		return true
+	case held.Affinity == 0 && one.over():
 		return false
 	case a.phase < render.Passed:
 		return true
@@ -194,6 +220,28 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 	// with this entry.
 	return one != nil && (!claimed && !one.counted || slices.ContainsFunc(one.through, waits))
 }
+
+// led reports whether a backend that drains gets new connections through another row until VPP has
+// changed that.
+func (a *adapter) led(at netip.AddrPort) bool {
+	for k := range a.drains.leads[at] {
+		if held := a.held(k); held != nil && slices.ContainsFunc(held.Locals, func(l nat44.Local) bool { return l.Endpoint() == at }) {
+			return true
+		}
+	}
+	return false
+}
+
+// spared reports whether a backend has no session through its row any more and a service has it: to
+// delete its entry would end connections of others only, those that begin at this moment included.
+// There is no limit to that, unless such entries are many or VPP's memory is low.
+func (a *adapter) spared(one *drain, at netip.AddrPort) bool {
+	return one != nil && one.counted && one.own == 0 && a.users[ipv4(at)] > 0 && a.progress.Memory() == heap.Enough && len(a.drains.rows) <= maxSpared
+}
+
+// maxSpared is the number of rows with endpoints that drain up to which entries without sessions
+// stay.
+const maxSpared = 1000
 
 // waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows
 // it stays for the sake of these only: two of them would keep it for each other.
@@ -232,6 +280,9 @@ func (a *adapter) wanted(k object) *nat44.Row {
 				kept = append(kept, l)
 			}
 		}
+	}
+	if len(r.Locals)+len(r.Draining)+len(kept) > nat44.MaxBackends || len(r.Draining)+len(kept) > nat44.MaxDraining {
+		kept = slices.DeleteFunc(kept, func(l nat44.Local) bool { return a.drains.rows[k][l.Endpoint()].over() })
 	}
 	if !claimed && held.Affinity > 0 && len(kept) > 0 { // no entry of such a row goes by itself
 		kept = left
@@ -275,6 +326,7 @@ func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSession
 		return nil
 	}
 	a.drains.count(m)
+	a.drains.stale = a.drains.stale || !slices.Equal(a.asks(), a.drains.asked)
 	for _, k := range a.drains.keys() {
 		r, _ := a.claims.Desired(k)
 		for at, one := range a.drains.rows[k] {
@@ -284,7 +336,7 @@ func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSession
 				one.left, one.expired = time.Time{}, false
 			case one.left.IsZero():
 				one.left = c.Now()
-			case a.drains.limit > 0 && c.Now().Sub(one.left) >= a.drains.limit:
+			case a.drains.limit > 0 && c.Now().Sub(one.left) >= a.drains.limit && !a.spared(one, at):
 				one.expired = true
 			}
 		}
@@ -308,7 +360,23 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 			}
 		}
 	}
-	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints()})
+	a.drains.asked = a.asks()
+	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.asked})
+}
+
+// asks lists the backends that drain and may have sessions through a row in which they do, ordered:
+// such a session is none that begins.
+func (a *adapter) asks() []string {
+	texts := make([]string, 0, len(a.drains.at))
+	for _, at := range slices.SortedFunc(maps.Keys(a.drains.at), netip.AddrPort.Compare) {
+		for k := range a.drains.at[at] {
+			if !a.spared(a.drains.rows[k][at], at) {
+				texts = append(texts, at.String())
+				break
+			}
+		}
+	}
+	return texts
 }
 
 // Draining is the number of endpoints that drain, for the state of the renderer.

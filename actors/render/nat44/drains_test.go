@@ -268,8 +268,25 @@ func TestSharedEndpoint(t *testing.T) {
 					t.Errorf("new connections reach %v", got)
 				}
 				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080")
+				if !s.lives(open["10.1.1.4"]) {
+					t.Error("a connection that the other service got after sessions were counted has ended")
+				}
+				early := &messages.DrainingSessions{
+					Generation: s.Draining[len(s.Draining)-1].GetGeneration(), Counts: []*messages.DrainingCount{{Endpoint: "10.1.1.4:8080"}},
+				}
+				s.VPP.Hang() // the first change is on its way when the others arrive
+				s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4", "10.1.2.9", "10.1.2.8"))
+				s.Render(5, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9"))
+				s.Tell(early)
+				s.VPP.Resume()
+				s.Run(time.Millisecond)
+				s.Tell(early)
+				if !s.lives(open["10.1.1.4"]) {
+					t.Error("it has ended when the endpoint left the other service, before sessions were counted again")
+				}
+				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080")
 				for _, row := range s.VPP.VPP.Rows() {
-					if strings.HasPrefix(row, "10.96.0.2") && strings.Contains(row, "10.1.1.4:8080") {
+					if strings.Contains(row, "10.1.1.4:8080") {
 						t.Errorf("without sessions VPP holds %s", row)
 					}
 				}
