@@ -22,12 +22,14 @@ func externalDocument(to string) []byte {
 	return []byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration", "staticMappings": [{"external": "203.0.113.1:443/TCP", "to": ["` + to + `"]}]}`)
 }
 
-// leads waits until VPP leads the port somewhere; "" = nowhere.
+// leads waits until VPP leads the port somewhere; "" = nowhere. Its row may stay for connections of
+// services to the same endpoint.
 func leads(t *testing.T, a *Agent, to string) {
 	t.Helper()
 	eventually(t, "203.0.113.1:443 leads to "+to, func() bool {
-		at := slices.IndexFunc(a.Simulator().Rows(), func(row string) bool { return strings.HasPrefix(row, "203.0.113.1:443/6 ") })
-		return to == "" && at < 0 || to != "" && at >= 0 && strings.Contains(a.Simulator().Rows()[at], to)
+		rows := probe.Rows(a.Simulator())
+		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "203.0.113.1:443/6 ") })
+		return to == "" && at < 0 || to != "" && at >= 0 && strings.Contains(rows[at], to)
 	})
 }
 

@@ -32,10 +32,9 @@ type drains struct {
 	at map[netip.AddrPort]map[object]bool
 	// leads are rows that may give such a backend new connections until VPP has changed them.
 	leads map[netip.AddrPort]map[object]bool
-	// generation counts changes of the list that is sent, asked; stale says that the latest one was
-	// not sent, or is lost.
+	// generation counts changes of the list; stale says that the latest one was not sent, or is
+	// lost.
 	generation uint64
-	asked      []string
 	stale      bool
 }
 
@@ -126,6 +125,16 @@ func (d *drains) recount(at netip.AddrPort, generation uint64) {
 // keys are the rows with backends that drain, ordered.
 func (d *drains) keys() []object { return slices.SortedFunc(maps.Keys(d.rows), compare) }
 
+// endpoints lists the backends that drain, ordered.
+func (d *drains) endpoints() []string {
+	all := slices.SortedFunc(maps.Keys(d.at), netip.AddrPort.Compare)
+	texts := make([]string, len(all))
+	for i, at := range all {
+		texts[i] = at.String()
+	}
+	return texts
+}
+
 // count takes what VPP has said about sessions.
 func (d *drains) count(m *messages.DrainingSessions) {
 	found := make(map[netip.AddrPort]map[string]uint32, len(m.GetCounts()))
@@ -189,14 +198,19 @@ func ipv4(at netip.AddrPort) uint64 {
 // keeps an entry. To take one from a row with affinity replaces the row, so that it waits for the
 // limit. As long as some services have not rendered, each of them may name the backend. While VPP's
 // memory is low no further one stays, because rows would double when all their backends change.
+//
+// An entry without sessions through its row is not deleted, up to the limit, while a service has
+// the backend: a connection of that service that begins meanwhile would end.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
+	unused := one != nil && one.counted && one.own == 0 && a.users[ipv4(at)] > 0
+	crowded := a.progress.Memory() > heap.Enough || len(a.drains.rows) > maxUnused
 	switch {
-	case a.spared(one, at):
-		return true
-	case one != nil && one.expired:
+	case one != nil && one.expired && !unused:
 		return false
-	case a.led(at):
+	case a.led(k, at):
+		return true
+	case unused && !one.expired && !crowded:
 		return true
 	case held.Affinity == 0 && one.over():
 		return false
@@ -221,27 +235,21 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 	return one != nil && (!claimed && !one.counted || slices.ContainsFunc(one.through, waits))
 }
 
-// led reports whether a backend that drains gets new connections through another row until VPP has
-// changed that.
-func (a *adapter) led(at netip.AddrPort) bool {
-	for k := range a.drains.leads[at] {
-		if held := a.held(k); held != nil && slices.ContainsFunc(held.Locals, func(l nat44.Local) bool { return l.Endpoint() == at }) {
+// maxUnused is the number of rows with backends that drain up to which those stay through which no
+// connection is left.
+const maxUnused = 1000
+
+// led reports whether another row gives a backend new connections until VPP has changed it, and
+// goes on to have them.
+func (a *adapter) led(k object, at netip.AddrPort) bool {
+	for o := range a.drains.leads[at] {
+		held := a.held(o)
+		if o != k && waitsForEnd(o, held) && a.claims.Claimed(o) && slices.ContainsFunc(held.Locals, func(l nat44.Local) bool { return l.Endpoint() == at }) {
 			return true
 		}
 	}
 	return false
 }
-
-// spared reports whether a backend has no session through its row any more and a service has it: to
-// delete its entry would end connections of others only, those that begin at this moment included.
-// There is no limit to that, unless such entries are many or VPP's memory is low.
-func (a *adapter) spared(one *drain, at netip.AddrPort) bool {
-	return one != nil && one.counted && one.own == 0 && a.users[ipv4(at)] > 0 && a.progress.Memory() == heap.Enough && len(a.drains.rows) <= maxSpared
-}
-
-// maxSpared is the number of rows with endpoints that drain up to which entries without sessions
-// stay.
-const maxSpared = 1000
 
 // waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows
 // it stays for the sake of these only: two of them would keep it for each other.
@@ -326,7 +334,6 @@ func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSession
 		return nil
 	}
 	a.drains.count(m)
-	a.drains.stale = a.drains.stale || !slices.Equal(a.asks(), a.drains.asked)
 	for _, k := range a.drains.keys() {
 		r, _ := a.claims.Desired(k)
 		for at, one := range a.drains.rows[k] {
@@ -336,7 +343,7 @@ func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSession
 				one.left, one.expired = time.Time{}, false
 			case one.left.IsZero():
 				one.left = c.Now()
-			case a.drains.limit > 0 && c.Now().Sub(one.left) >= a.drains.limit && !a.spared(one, at):
+			case a.drains.limit > 0 && c.Now().Sub(one.left) >= a.drains.limit:
 				one.expired = true
 			}
 		}
@@ -360,23 +367,7 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 			}
 		}
 	}
-	a.drains.asked = a.asks()
-	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.asked})
-}
-
-// asks lists the backends that drain and may have sessions through a row in which they do, ordered:
-// such a session is none that begins.
-func (a *adapter) asks() []string {
-	texts := make([]string, 0, len(a.drains.at))
-	for _, at := range slices.SortedFunc(maps.Keys(a.drains.at), netip.AddrPort.Compare) {
-		for k := range a.drains.at[at] {
-			if !a.spared(a.drains.rows[k][at], at) {
-				texts = append(texts, at.String())
-				break
-			}
-		}
-	}
-	return texts
+	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints()})
 }
 
 // Draining is the number of endpoints that drain, for the state of the renderer.
