@@ -15,6 +15,7 @@ import (
 // back; then shares are lowered, to make room; backends come before others drain or go.
 func arrange(have, want *Row) ([]Op, bool) {
 	a := arranger{key: have.Key, slots: slices.Clone(have.layout())}
+	a.settle()
 	goal, ok := a.goal(want)
 	if !ok || !a.complete(have, goal) {
 		return nil, false
@@ -66,11 +67,19 @@ func stageOf(from, to *slot) int {
 	}
 }
 
-// arranger is the state of arrange.
+// arranger is the state of arrange. The sum of the shares is between least and most after the
+// operations that VPP has not answered, whichever of them it refuses.
 type arranger struct {
-	key   frontend.Key
-	slots []slot
-	ops   []Op
+	key         frontend.Key
+	slots       []slot
+	ops         []Op
+	least, most int
+}
+
+// settle notes that VPP has carried out all operations.
+func (a *arranger) settle() {
+	a.least, _ = sumOf(a.slots)
+	a.most = a.least
 }
 
 // goal returns the slots of the wanted row. Backends keep their slots, others get the first empty
@@ -204,6 +213,8 @@ func (a *arranger) move(i int, to slot) bool {
 // do takes a change of one slot if every step of it is safe.
 func (a *arranger) do(op Op, c *change, i int, to slot) bool {
 	at, before := &a.slots[i], a.slots[i]
+	sum, _ := sumOf(a.slots)
+	least, most := sum, sum
 	for _, s := range c.steps {
 		if reservedIndex(s.local.Endpoint(), padPort) >= 0 {
 			at.stray = false
@@ -217,11 +228,19 @@ func (a *arranger) do(op Op, c *change, i int, to slot) bool {
 		} else {
 			at.weight, at.share = 0, 0
 		}
-		if !survives(a.slots) {
+		now, fits := sumOf(a.slots)
+		if !fits || now < 1 || now > MaxWeight {
 			*at = before
 			return false
 		}
+		least, most = min(least, now), max(most, now)
 	}
+	lowers, raises := sum-least, most-sum
+	if a.least-lowers < 1 || a.most+raises > MaxWeight {
+		op.waits = true
+		a.least, a.most = sum, sum
+	}
+	a.least, a.most = a.least-lowers, a.most+raises
 	*at = to
 	c.from, c.to = i, []slot{to}
 	op.Key, op.change, op.After = a.key, c, loadOf(a.slots)
@@ -229,18 +248,16 @@ func (a *arranger) do(op Op, c *change, i int, to slot) bool {
 	return true
 }
 
-// survives reports whether VPP works with these slots at every place: no sum of the probabilities
-// exceeds 8 bits, no pad takes more than there is, and something can be picked.
-func survives(slots []slot) bool {
-	sum := 0
+// sumOf returns the sum of the shares. It fits where VPP can add up the probabilities in 8 bits at
+// every place, and no pad takes more than there is.
+func sumOf(slots []slot) (sum int, fits bool) {
+	fits = true
 	for i := range slots {
 		s := &slots[i]
-		if sum+int(s.weight) > MaxWeight {
-			return false
-		}
+		fits = fits && sum+int(s.weight) <= MaxWeight
 		sum += int(s.share)
 	}
-	return sum >= 1 && sum <= MaxWeight
+	return sum, fits
 }
 
 // loadOf returns the load of slots in VPP.

@@ -92,6 +92,35 @@ func TestAnySequenceOfChanges(t *testing.T) {
 	})
 }
 
+// TestAnyRefusal: whichever operations of a part VPP refuses, it survives the others.
+func TestAnyRefusal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := mustKey("10.96.0.1:80/TCP")
+		pool := rapid.SampledFrom([]int{3, 6, 50}).Draw(t, "pool")
+		m := newModel()
+		m.enabled, m.sessions = true, 1000
+		m.load(newRow(key.String(), "10.1.0.0:8080"))
+		for range rapid.IntRange(1, 6).Draw(t, "changes") {
+			have, want := m.mustRead(t).Rows[key], genGoal(t, key, pool)
+			if Target(&have, &want) == nil {
+				return
+			}
+			ops := Part(DiffRow(&have, &want), 1000)
+			refuses := rapid.SliceOfN(rapid.Bool(), 1, 5).Draw(t, "refuses")
+			for i, op := range ops {
+				if refuses[i%len(refuses)] {
+					continue
+				}
+				for _, msg := range Messages(op) {
+					if results, err := m.Do(context.Background(), []api.Message{msg}); err != nil || m.died != "" {
+						t.Fatalf("%v: %v %s", results, err, m.died)
+					}
+				}
+			}
+		}
+	})
+}
+
 // sequence returns the messages of operations on one row, none of which may replace the row or
 // delete a backend that keeps its connections.
 func sequence(t *rapid.T, ops []Op, keeps map[netip.AddrPort]bool) (msgs []api.Message) {

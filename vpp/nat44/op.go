@@ -119,6 +119,9 @@ type Op struct {
 	After Load
 	// change is what the operation does to the slots of a row; nil where the row has none.
 	change *change
+	// waits says that the operation is safe only after VPP's answers to those before it: if VPP
+	// refused them, the shares of the row could come to 0, which ends VPP at the next packet.
+	waits bool
 	// Interface is a sw_if_index.
 	Interface uint32
 	// Roles to be given or taken.

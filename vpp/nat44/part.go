@@ -22,11 +22,17 @@ func Cost(ops []Op) (messages int) {
 }
 
 // Part returns the first operations of DiffRow, at most so many, where the rest can follow later:
-// the row is sound after each local that is added or deleted. The two operations that replace a row
-// stay together.
+// the row is sound after each local that is added or deleted. It also ends before an operation that
+// is not safe unless VPP has carried out those before. The two operations that replace a row stay
+// together.
 func Part(ops []Op, most int) []Op {
-	if len(ops) <= most || ops[0].Verb == DelRow {
-		return ops
+	for i, op := range ops {
+		if op.Verb == DelRow {
+			break
+		}
+		if i == most || i > 0 && op.waits {
+			return ops[:i]
+		}
 	}
-	return ops[:most]
+	return ops
 }

@@ -97,6 +97,12 @@ func checkShares(t interface{ Fatalf(string, ...any) }, slots []slot) {
 	}
 }
 
+// survives reports whether VPP works with these slots.
+func survives(slots []slot) bool {
+	sum, fits := sumOf(slots)
+	return fits && sum >= 1 && sum <= MaxWeight
+}
+
 // backendAt returns a backend of tests.
 func backendAt(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 8080)
