@@ -28,26 +28,34 @@ import (
 type drains struct {
 	limit time.Duration // 0 = none
 	rows  map[object]map[netip.AddrPort]*drain
-	// at are the rows in which a backend drains.
-	at map[netip.AddrPort]map[object]bool
-	// leads are rows that may give such a backend new connections until VPP has changed them.
-	leads map[netip.AddrPort]map[object]bool
+	at    map[netip.AddrPort]*drained
 	// generation counts changes of the list; stale says that the latest one was not sent, or is
 	// lost.
 	generation uint64
 	stale      bool
 }
 
+// drained is a backend that drains in some rows.
+type drained struct {
+	rows map[object]bool
+	// lead is the last row that gives it new connections until VPP has changed it: rows are changed
+	// in their order.
+	lead object
+	// generation of the list when it last began to drain in a row: an earlier count lacks sessions
+	// that began through this row meanwhile.
+	generation uint64
+}
+
 // drain is one backend of one row.
 type drain struct {
+	of *drained
 	// since when it drains; zero until the next message has been handled.
 	since time.Time
 	// left is when it was first seen outside of the slices; zero = it is in them.
 	left time.Time
-	// generation of the list in which it appeared; earlier counts say nothing about it.
-	generation uint64
-	// counted says that VPP was asked: for all sessions to the backend, and those through the row.
-	counted       bool
+	// counted is the generation of the list for which VPP was asked, 0 = not yet: for all sessions
+	// to the backend, and those through the row.
+	counted       uint64
 	sessions, own uint32
 	// through are the other rows with sessions to it.
 	through []object
@@ -56,10 +64,13 @@ type drain struct {
 }
 
 // over reports whether the entry of a backend that has left the slices is not needed any more.
-func (d *drain) over() bool { return d != nil && (d.expired || d.counted && d.sessions == 0) }
+func (d *drain) over() bool { return d != nil && (d.expired || d.known() && d.sessions == 0) }
+
+// known reports whether the sessions were counted, all of them.
+func (d *drain) known() bool { return d.counted > 0 && d.counted >= d.of.generation }
 
 func newDrains(limit time.Duration) drains {
-	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]map[object]bool{}, leads: map[netip.AddrPort]map[object]bool{}}
+	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}}
 }
 
 // follow notes which backends of a row drain, as VPP holds it; nil = there is no row.
@@ -71,13 +82,13 @@ func (d *drains) follow(k object, held *nat44.Row) {
 	now, next := map[netip.AddrPort]*drain{}, d.generation+1
 	if held != nil {
 		for _, l := range held.Draining {
-			if now[l.Endpoint()] = before[l.Endpoint()]; now[l.Endpoint()] == nil {
-				now[l.Endpoint()] = &drain{generation: next}
-				d.recount(l.Endpoint(), next)
-				if d.at[l.Endpoint()] == nil {
-					d.at[l.Endpoint()] = map[object]bool{}
+			at := l.Endpoint()
+			if now[at] = before[at]; now[at] == nil {
+				if d.at[at] == nil {
+					d.at[at] = &drained{rows: map[object]bool{}}
 				}
-				d.at[l.Endpoint()][k] = true
+				d.at[at].rows[k], d.at[at].generation = true, next
+				now[at] = &drain{of: d.at[at]}
 				d.generation, d.stale = next, true
 			}
 		}
@@ -87,9 +98,8 @@ func (d *drains) follow(k object, held *nat44.Row) {
 			continue
 		}
 		d.generation, d.stale = next, true
-		if delete(d.at[at], k); len(d.at[at]) == 0 {
+		if delete(d.at[at].rows, k); len(d.at[at].rows) == 0 {
 			delete(d.at, at)
-			delete(d.leads, at)
 		}
 	}
 	if d.rows[k] = now; len(now) == 0 {
@@ -103,22 +113,9 @@ func (d *drains) lead(k object, held *nat44.Row) {
 		return
 	}
 	for _, l := range held.Locals {
-		if at := l.Endpoint(); len(d.at[at]) > 0 {
-			if d.leads[at] == nil {
-				d.leads[at] = map[object]bool{}
-			}
-			d.leads[at][k] = true
+		if one := d.at[l.Endpoint()]; one != nil {
+			one.lead = k
 		}
-	}
-}
-
-// recount forgets the sessions to a backend that were counted before a generation: others have come
-// meanwhile, through a row in which it did not drain.
-func (d *drains) recount(at netip.AddrPort, generation uint64) {
-	for k := range d.at[at] {
-		one := d.rows[k][at]
-		one.counted, one.generation = false, generation
-		d.generation, d.stale = generation, true
 	}
 }
 
@@ -146,10 +143,10 @@ func (d *drains) count(m *messages.DrainingSessions) {
 	for k, row := range d.rows {
 		for at, one := range row {
 			sessions, asked := found[at]
-			if !asked || m.GetGeneration() < one.generation {
+			if !asked || m.GetGeneration() < one.of.generation {
 				continue
 			}
-			one.counted, one.sessions, one.own, one.through = true, 0, sessions[k.Key.String()], nil
+			one.counted, one.sessions, one.own, one.through = m.GetGeneration(), 0, sessions[k.Key.String()], nil
 			for text, n := range sessions {
 				one.sessions += n
 				if o, err := frontend.ParseKey(text); err == nil && o != k.Key {
@@ -203,7 +200,7 @@ func ipv4(at netip.AddrPort) uint64 {
 // the backend: a connection of that service that begins meanwhile would end.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
-	unused := one != nil && one.counted && one.own == 0 && a.users[ipv4(at)] > 0
+	unused := one != nil && one.known() && one.own == 0 && a.users[ipv4(at)] > 0
 	crowded := a.progress.Memory() > heap.Enough || len(a.drains.rows) > maxUnused
 	switch {
 	case one != nil && one.expired && !unused:
@@ -225,14 +222,16 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 		_, claimed := a.claims.Desired(o)
 		return claimed && waitsForEnd(o, a.held(o))
 	}
-	for o := range a.drains.at[at] {
-		if waits(o) {
-			return true
+	if one := a.drains.at[at]; one != nil {
+		for o := range one.rows {
+			if waits(o) {
+				return true
+			}
 		}
 	}
 	// The backend may begin to drain in another row at this moment. Its sessions there would end
 	// with this entry.
-	return one != nil && (!claimed && !one.counted || slices.ContainsFunc(one.through, waits))
+	return one != nil && (!claimed && !one.known() || slices.ContainsFunc(one.through, waits))
 }
 
 // maxUnused is the number of rows with backends that drain up to which those stay through which no
@@ -242,13 +241,12 @@ const maxUnused = 1000
 // led reports whether another row gives a backend new connections until VPP has changed it, and
 // goes on to have them.
 func (a *adapter) led(k object, at netip.AddrPort) bool {
-	for o := range a.drains.leads[at] {
-		held := a.held(o)
-		if o != k && waitsForEnd(o, held) && a.claims.Claimed(o) && slices.ContainsFunc(held.Locals, func(l nat44.Local) bool { return l.Endpoint() == at }) {
-			return true
-		}
+	one := a.drains.at[at]
+	if one == nil || one.lead == k || !a.claims.Claimed(one.lead) {
+		return false
 	}
-	return false
+	held := a.held(one.lead)
+	return waitsForEnd(one.lead, held) && slices.ContainsFunc(held.Locals, func(l nat44.Local) bool { return l.Endpoint() == at })
 }
 
 // waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows
@@ -381,7 +379,7 @@ func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.Draini
 			if !one.since.IsZero() {
 				b.Since = one.since.UnixNano()
 			}
-			if one.counted {
+			if one.known() {
 				b.Connections = proto.Uint32(one.own)
 			}
 		}
