@@ -19,8 +19,9 @@ func (w *World) Settle(limit time.Duration) {
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
 	// An endpoint that has left the slices goes when VPP was asked for its connections, a second
-	// later; the sessions actor may have waited for the connection to VPP meanwhile.
-	w.Run(10 * time.Second)
+	// later. The sessions actor may have lost the message that VPP is connected: the link repeats it
+	// within a minute.
+	w.Run(time.Minute)
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)
 	if after := w.Writes(); after != writes {
