@@ -19,8 +19,8 @@ func (w *World) Settle(limit time.Duration) {
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
 	// An endpoint that has left the slices goes when VPP was asked for its connections, a second
-	// later. The sessions actor may have lost the message that VPP is connected: the link repeats it
-	// within a minute.
+	// later. The sessions actor may have lost the message that VPP is connected, which the link
+	// repeats within a minute.
 	w.Run(time.Minute)
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)

@@ -14,8 +14,8 @@ import (
 // never exceeds 255. Drained backends leave first, while there is room for what their pads take
 // back; then shares are lowered, to make room; backends come before others drain or go.
 func arrange(have, want *Row) ([]Op, bool) {
-	a := arranger{key: have.Key, slots: slices.Clone(have.layout())}
-	a.settle()
+	sum, _ := sumOf(have.layout())
+	a := arranger{key: have.Key, slots: slices.Clone(have.layout()), least: sum, most: sum}
 	goal, ok := a.goal(want)
 	if !ok || !a.complete(have, goal) {
 		return nil, false
@@ -74,12 +74,6 @@ type arranger struct {
 	slots       []slot
 	ops         []Op
 	least, most int
-}
-
-// settle notes that VPP has carried out all operations.
-func (a *arranger) settle() {
-	a.least, _ = sumOf(a.slots)
-	a.most = a.least
 }
 
 // goal returns the slots of the wanted row. Backends keep their slots, others get the first empty

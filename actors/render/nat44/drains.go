@@ -41,8 +41,8 @@ type drained struct {
 	// lead is the last row that gives it new connections until VPP has changed it: rows are changed
 	// in their order.
 	lead object
-	// generation of the list when it last began to drain in a row: an earlier count lacks sessions
-	// that began through this row meanwhile.
+	// generation is that of the list when the backend last began to drain in a row. Earlier counts
+	// lack sessions that the row has begun since.
 	generation uint64
 }
 
@@ -63,8 +63,8 @@ type drain struct {
 	expired bool
 }
 
-// over reports whether the entry of a backend that has left the slices is not needed any more.
-func (d *drain) over() bool { return d != nil && (d.expired || d.known() && d.sessions == 0) }
+// over reports whether VPP has no session to the backend.
+func (d *drain) over() bool { return d != nil && d.known() && d.sessions == 0 }
 
 // known reports whether the sessions were counted, all of them.
 func (d *drain) known() bool { return d.counted > 0 && d.counted >= d.of.generation }
@@ -218,20 +218,16 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 	case claimed && waitsForEnd(k, held), a.users[ipv4(at)] > 0:
 		return true
 	}
-	waits := func(o object) bool {
-		_, claimed := a.claims.Desired(o)
-		return claimed && waitsForEnd(o, a.held(o))
-	}
 	if one := a.drains.at[at]; one != nil {
 		for o := range one.rows {
-			if waits(o) {
+			if a.waits(o) {
 				return true
 			}
 		}
 	}
 	// The backend may begin to drain in another row at this moment. Its sessions there would end
 	// with this entry.
-	return one != nil && (!claimed && !one.known() || slices.ContainsFunc(one.through, waits))
+	return one != nil && (!claimed && !one.known() || slices.ContainsFunc(one.through, a.waits))
 }
 
 // maxUnused is the number of rows with backends that drain up to which those stay through which no
@@ -242,12 +238,14 @@ const maxUnused = 1000
 // goes on to have them.
 func (a *adapter) led(k object, at netip.AddrPort) bool {
 	one := a.drains.at[at]
-	if one == nil || one.lead == k || !a.claims.Claimed(one.lead) {
+	if one == nil || one.lead == k || !a.waits(one.lead) {
 		return false
 	}
-	held := a.held(one.lead)
-	return waitsForEnd(one.lead, held) && slices.ContainsFunc(held.Locals, func(l nat44.Local) bool { return l.Endpoint() == at })
+	return slices.ContainsFunc(a.held(one.lead).Locals, func(l nat44.Local) bool { return l.Endpoint() == at })
 }
+
+// waits reports whether a backend that leaves a row keeps its connections there.
+func (a *adapter) waits(o object) bool { return a.claims.Claimed(o) && waitsForEnd(o, a.held(o)) }
 
 // waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows
 // it stays for the sake of these only: two of them would keep it for each other.

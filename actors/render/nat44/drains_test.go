@@ -298,6 +298,38 @@ func TestSharedEndpoint(t *testing.T) {
 	}
 }
 
+// TestSharedEndpointAfterTheLimit: when the limit is over, an entry through which no client is
+// connected still does not end the connections of the other service.
+func TestSharedEndpointAfterTheLimit(t *testing.T) {
+	limited := testConfig
+	limited.DrainLimit = time.Minute
+	withConfig(t, limited, []string{"a/a", "b/b"}, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, "a/a", "b/b")
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.4"))
+		s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3", "10.1.1.4"))
+		open := s.connect("10.96.0.1", tcp, "10.1.1.4")
+		s.Render(2, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
+		counted := func(sessions map[string]uint32) {
+			s.Tell(&messages.DrainingSessions{
+				Generation: s.Draining[len(s.Draining)-1].GetGeneration(),
+				Counts:     []*messages.DrainingCount{{Endpoint: "10.1.1.4:8080", Sessions: sessions}},
+			})
+		}
+		for range 3 {
+			counted(map[string]uint32{"10.96.0.1:80/TCP": 1})
+			s.Run(time.Minute)
+		}
+		if !s.lives(open["10.1.1.4"]) {
+			t.Error("the connection of the other service has ended")
+		}
+		counted(nil)
+		if row := s.VPP.VPP.Rows()[1]; strings.Contains(row, "10.1.1.4:8080") {
+			t.Errorf("without sessions VPP holds %s", row)
+		}
+	})
+}
+
 // restarted is another renderer, which begins with these services.
 func (s scene) restarted(generation uint64, services ...string) {
 	s.Kill()

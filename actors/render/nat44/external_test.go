@@ -124,9 +124,9 @@ func TestExternalRowsOfAnEarlierRunWait(t *testing.T) {
 	})
 }
 
-// TestExternalMappingOfAnEndpointInUse: the row of a mapping that goes stays for the connections of
-// a service to its endpoint, without new ones; the status says that the mapping has gone only when
-// that is true, and an agent that restarts meanwhile does the same.
+// TestExternalMappingOfAnEndpointInUse: when a mapping goes, its row stays for the connections of a
+// service to the endpoint, without new ones. The status says that the mapping has gone when VPP has
+// answered, not before. A restart of the agent changes nothing of this.
 func TestExternalMappingOfAnEndpointInUse(t *testing.T) {
 	mapping := mapped("203.0.113.9:443/TCP", "10.1.1.3:8080")
 	for name, goes := range map[string]func(s scene){

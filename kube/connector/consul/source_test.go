@@ -105,7 +105,8 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, c.body)
 		})
-		s := until(t, out, func(s catalog.Snapshot) bool { // the answers about nodes and checks may come first
+		// the answers about nodes and checks may come first
+		s := until(t, out, func(s catalog.Snapshot) bool {
 			return slices.ContainsFunc(s.Problems, func(p catalog.Problem) bool { return strings.Contains(p.Message, c.why) })
 		})
 		if s.Complete {
