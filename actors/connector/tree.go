@@ -57,7 +57,7 @@ func Tree(d *Deps) runtime.Spec {
 	var sources []runtime.Child
 	for _, s := range d.Sources {
 		sources = append(sources, runtime.Child{
-			Name: s.Name, Reaction: runtime.ReactNone,
+			Name: s.Name, Reaction: runtime.ReactIndependent,
 			Spec: runtime.Spec{Kind: "source", New: func() runtime.Behaviour { return &source{deps: d, of: s} }},
 		})
 	}

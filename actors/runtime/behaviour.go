@@ -55,17 +55,22 @@ const (
 	ReactResync
 	// ReactNone leaves the child running.
 	ReactNone
+	// ReactIndependent leaves the child running, and the child does not wait for its first start
+	// until earlier siblings are ready.
+	ReactIndependent
 )
 
-// String is "restart", "resync" or "none".
+// String is "restart", "resync", "none" or "independent".
 func (r Reaction) String() string {
 	switch r {
 	case ReactRestart:
 		return "restart"
 	case ReactResync:
 		return "resync"
-	default:
+	case ReactNone:
 		return "none"
+	default:
+		return "independent"
 	}
 }
 

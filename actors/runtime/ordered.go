@@ -11,14 +11,13 @@ import (
 )
 
 // Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start
-// in order, each when the one before has called Ready. A child that fails is restarted after a
+// in order, each when the one before has called Ready, except for ReactIndependent. A child that fails is restarted after a
 // back-off, and once it is ready again the later siblings follow in order, each according to its
 // Reaction; meanwhile the gates of those that will be restarted are closed. PIDs and mailboxes
 // survive, so that a planned restart loses no message. The supervisor itself is Ready when all of
 // its children have been up for the first time.
 //
-// A child with ReactResync or ReactNone that fails does not wait for earlier siblings that are down
-// at that time. More failures than Policy.Budget in Policy.Window fail the supervisor itself. A
+// A child that fails waits for earlier siblings that are down at that time with ReactRestart only. More failures than Policy.Budget in Policy.Window fail the supervisor itself. A
 // child that stops without failing is started again like a failed one.
 func Ordered(kind string, children []Child, policy Policy) Spec {
 	const budget, backoffMax = 10, 500 * time.Millisecond
@@ -113,7 +112,8 @@ func (o *ordered) advance(c *Context) {
 		s := &o.states[i]
 		// After the ordered start only a child that depends on earlier siblings has to wait for
 		// them.
-		independent := s.begun && o.children[i].Reaction != ReactRestart
+		reaction := o.children[i].Reaction
+		independent := reaction == ReactIndependent || s.begun && reaction != ReactRestart
 		if s.due && !s.retry.waiting() && (ready || independent) {
 			o.begin(c, i)
 		}

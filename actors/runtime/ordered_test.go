@@ -120,6 +120,26 @@ func TestOrderedIndependentRestart(t *testing.T) {
 	expect(t, &j, "stop c 1", "start c 2")
 }
 
+// TestOrderedIndependentStart: a child with ReactIndependent starts although earlier siblings never
+// become ready; later siblings wait for them.
+func TestOrderedIndependentStart(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	children := scripted(&j, "a")(Child{Name: "a", Reaction: ReactIndependent}, Child{Name: "b", Reaction: ReactIndependent}, Child{Name: "c", Reaction: ReactNone})
+	root(t, sys, "sup", Ordered("sup", children, Policy{}))
+	settle(t, sim)
+	sys.Send(sys.PID("sup/a"), &boom{})
+	settle(t, sim)
+	got := j.take()
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"start a 1", "start a 2", "start b 1", "stop a 1"}) {
+		t.Errorf("events %v", got)
+	}
+	sys.Send(sys.PID("sup/a"), &keyed{})
+	settle(t, sim)
+	expect(t, &j, "start c 1")
+}
+
 // TestOrderedRewinds: a second failure of an elder sibling begins the bring-up again behind it, and
 // a late Ready does not count.
 func TestOrderedRewinds(t *testing.T) {
