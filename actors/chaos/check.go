@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
@@ -64,9 +65,14 @@ func (w *world) wrong() []string {
 	if w.fatal != "" {
 		say("I11: gave up: %s", w.fatal)
 	}
-	wrong = append(wrong, w.wrongRoutes()...)
+	own, err := nat44.Read(context.Background(), w.vpp.Reader())
+	if err != nil {
+		say("I1: %v", err)
+	} else {
+		wrong = append(wrong, w.wrongRoutes(own)...)
+		wrong = append(wrong, w.leftBehind(own)...)
+	}
 	wrong = append(wrong, w.wrongTranslations()...)
-	wrong = append(wrong, w.leftBehind()...)
 	wrong = append(wrong, w.wrongStatuses()...)
 	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes(), w.wrongOutside())
 }
@@ -106,6 +112,7 @@ func (w *world) wrongStatuses() (wrong []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	renderers := len(w.deps.Renderers())
 	var shown []string
 	for _, s := range answer.(*status.ServicesPage).Services {
 		shown = append(shown, s.GetKey())
@@ -114,7 +121,7 @@ func (w *world) wrongStatuses() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("I2: %s is shown as %v by %s: %s", s.GetKey(), r.GetState(), r.GetRenderer(), r.GetError()))
 			}
 		}
-		if len(s.GetRenders()) != len(w.deps.Renderers()) {
+		if len(s.GetRenders()) != renderers {
 			wrong = append(wrong, fmt.Sprintf("I2: %s is shown with %d renderers", s.GetKey(), len(s.GetRenders())))
 		}
 	}

@@ -53,11 +53,7 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 
 // leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more,
 // or that others may use as well (I1): the owner of such an address is not reached.
-func (w *world) leftBehind() (wrong []string) {
-	state, err := nat44.Read(context.Background(), w.vpp.Reader())
-	if err != nil {
-		return []string{"I1: " + err.Error()}
-	}
+func (w *world) leftBehind(own *nat44.State) (wrong []string) {
 	ofService := map[frontend]bool{}
 	for at, e := range model(w.cluster, w.outsideWanted(), w.foreign) {
 		ofService[at] = e.service != none && !serviceNetwork.Contains(at.Addr())
@@ -69,7 +65,7 @@ func (w *world) leftBehind() (wrong []string) {
 	for _, key := range w.exempt() {
 		kept[key.Addr] = true
 	}
-	for addr := range state.Received {
+	for addr := range own.Received {
 		if !kept[addr] {
 			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own", addr))
 		}
@@ -79,7 +75,7 @@ func (w *world) leftBehind() (wrong []string) {
 }
 
 // wrongRoutes compares the routes of ours in VPP with what has to be refused (I1).
-func (w *world) wrongRoutes() (wrong []string) {
+func (w *world) wrongRoutes(own *nat44.State) (wrong []string) {
 	want := refusals(w.cluster)
 	state, err := routes.Read(context.Background(), w.vpp.Reader(), slices.Collect(maps.Keys(want)), nil)
 	if err != nil {
@@ -91,10 +87,6 @@ func (w *world) wrongRoutes() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("I1: VPP has a route %s (%s) that no service wants, or has it twice", place.Prefix, kind))
 		}
 		held[place.Prefix] = true
-	}
-	own, err := nat44.Read(context.Background(), w.vpp.Reader())
-	if err != nil {
-		return []string{"I1: " + err.Error()}
 	}
 	for p := range want {
 		_, beneath := state.Beneath[p]

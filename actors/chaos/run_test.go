@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // worlds are small and short: most of a collection would be overhead
+	goleak.VerifyTestMain(m)
+}
 
 // allSingles is how often each single fault is played, so that each has its effect.
 const allSingles = 20

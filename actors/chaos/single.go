@@ -95,8 +95,8 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 // recover watches until all has been well for a while. The fault is over when its last part ends:
 // the cluster stops changing, VPP is back, a slow list is there, the last late message has arrived.
 func (w *world) recover(over time.Time, result *Result) error {
-	var wrong []string
-	healed, bad := false, over
+	var wrong, found []string
+	healed, bad, happened := false, over, -1
 	for now := w.sim.Now(); ; now = w.sim.Now() {
 		if !healed && !now.Before(w.outage) {
 			if err := w.heal(); err != nil { // what did not strike does not any more
@@ -104,7 +104,11 @@ func (w *world) recover(over time.Time, result *Result) error {
 			}
 			healed = true
 		}
-		if found := w.wrong(); len(found) > 0 {
+		if w.sim.Happened() != happened {
+			found = w.wrong()
+			happened = w.sim.Happened()
+		}
+		if len(found) > 0 {
 			wrong, bad = found, now
 		} else if now.Sub(bad) > calm && now.Sub(w.outage) > calm {
 			break

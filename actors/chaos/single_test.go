@@ -60,6 +60,7 @@ func TestSingleFaults(t *testing.T) {
 
 // TestKillEachActor: whichever actor dies while nothing changes, all is well soon.
 func TestKillEachActor(t *testing.T) {
+	t.Parallel()
 	deps := &actors.Deps{NodeName: thisNode, Readiness: &health.Readiness{}, CNAT: &cnat.Config{Node: thisNode}}
 	var paths []string
 	for group, children := range groups(address.RootName, actors.Tree(deps)) {
@@ -91,6 +92,7 @@ func TestKillEachActor(t *testing.T) {
 // TestNewSpecEndsQuarantine: a service in quarantine is told that there is a new spec, and does not
 // wait for the end of the quarantine.
 func TestNewSpecEndsQuarantine(t *testing.T) {
+	t.Parallel()
 	const most = 2 * time.Second // the spec is sent again after 0.9 s, up to 30 % later
 	for seed := range uint64(5) {
 		r, err := alone(func(w *world, _ *rand.Rand) {
@@ -117,6 +119,7 @@ func TestNewSpecEndsQuarantine(t *testing.T) {
 // TestLoseEachKind: whatever is said is said again, or asked for, soon enough: all messages of a
 // kind are lost for a while, of each kind in turn.
 func TestLoseEachKind(t *testing.T) {
+	t.Parallel()
 	const kind = "one kind lost"
 	struck := 0
 	for i, all := 0, 1; i < all; i++ {

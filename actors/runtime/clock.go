@@ -75,6 +75,7 @@ func (s *Sim) fireDue() {
 		t := heap.Pop(&s.timers).(*simTimer)
 		s.mu.Unlock()
 		if fn := t.take(); fn != nil {
+			s.fired++
 			fn()
 		}
 	}

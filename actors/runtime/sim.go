@@ -49,6 +49,7 @@ type Sim struct {
 	options SimOptions
 	rand    *rand.Rand
 	steps   int
+	fired   int
 	hash    uint64
 
 	mu     sync.Mutex // guards the following; in a bubble other goroutines may post
@@ -94,6 +95,9 @@ func (s *Sim) Rand() *rand.Rand { return s.rand }
 
 // Steps is how many steps were taken.
 func (s *Sim) Steps() int { return s.steps }
+
+// Happened is how many steps were taken and timers fired.
+func (s *Sim) Happened() int { return s.steps + s.fired }
 
 // TraceHash identifies everything that happened so far: actors, message types and virtual times, in
 // order.
