@@ -147,6 +147,7 @@ func TestSimulatedStormsEndWell(t *testing.T) {
 				s.Stream.Connect()
 				s.Run(time.Second)
 				s.Settle(5 * time.Minute)
+				s.Run(time.Minute) // the link repeats what the sessions actor has lost
 				s.Rests(3 * time.Minute)
 			})
 			deaths, lost = deaths+w.deaths, lost+w.lost

@@ -19,9 +19,8 @@ func (w *World) Settle(limit time.Duration) {
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
 	// An endpoint that has left the slices goes when VPP was asked for its connections, a second
-	// later. The sessions actor may have lost the message that VPP is connected, which the link
-	// repeats within a minute.
-	w.Run(time.Minute)
+	// later; the sessions actor may have waited for the connection to VPP meanwhile.
+	w.Run(10 * time.Second)
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)
 	if after := w.Writes(); after != writes {
