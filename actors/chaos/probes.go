@@ -176,6 +176,13 @@ func (s *observed) try(w *world) {
 		clear(s.open) // they died with VPP
 		clear(s.held)
 	}
+	if w.strayed["nat44"] > 0 {
+		// Without the roles of one interface VPP has no routes to its addresses of NAT until another
+		// role is added: connections live, or do not, by chance.
+		clear(s.open)
+		clear(s.held)
+		return
+	}
 	if s.interrupted {
 		return
 	}

@@ -23,6 +23,14 @@ type Held struct {
 	Unsure bool
 }
 
+// Same reports whether a later read shows the same row: nothing has changed it in VPP.
+func (h Held) Same(later Held) bool {
+	if h.Unsure || later.Unsure {
+		h.RealIP = later.RealIP
+	}
+	return h.ID == later.ID && h.Equal(later.Row)
+}
+
 // Tables are those of the policy of source NAT that an interface is in. Every interface is in that
 // of pods: otherwise VPP replaces the source of all packets between two that are not.
 type Tables struct {

@@ -46,3 +46,31 @@ func TestUnsure(t *testing.T) {
 		})
 	}
 }
+
+// TestUnsureRowHasNotDrifted: a service that tells whether an address is one of VPP's own changes
+// nothing in VPP; another backend does.
+func TestUnsureRowHasNotDrifted(t *testing.T) {
+	key := frontend.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: frontend.UDP}
+	shown := Held{Row: Row{Key: key, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:53")}}, ID: 7, Ours: true, Unsure: true}
+	told := shown
+	told.RealIP, told.Unsure = true, false
+	other := told
+	other.Backends = []netip.AddrPort{netip.MustParseAddrPort("[fd00::2]:53")}
+	sure := shown
+	sure.Unsure = false
+	for _, tt := range []struct {
+		name          string
+		before, after Held
+		same          bool
+	}{
+		{"told meanwhile", shown, told, true},
+		{"told, and with another backend", shown, other, false},
+		{"known to be another kind of address", sure, told, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.before.Same(tt.after); got != tt.same {
+				t.Errorf("the same: %v", got)
+			}
+		})
+	}
+}

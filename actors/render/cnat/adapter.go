@@ -294,8 +294,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []frontend.Key, settings 
 			settings++
 		}
 	}
-	same := func(x, y cnat.Held) bool { return x.ID == y.ID && x.Equal(y.Row) }
-	drifted = slices.DeleteFunc(render.Drifted(before.Rows, state.Rows, same), func(k frontend.Key) bool {
+	drifted = slices.DeleteFunc(render.Drifted(before.Rows, state.Rows, cnat.Held.Same), func(k frontend.Key) bool {
 		return !before.Rows[k].Ours && !state.Rows[k].Ours
 	})
 	return drifted, settings
