@@ -104,7 +104,7 @@ func (w *world) recover(over time.Time, result *Result) error {
 			}
 			healed = true
 		}
-		if w.sim.Happened() != happened {
+		if w.sim.Happened() != happened { // otherwise the same is found again
 			found = w.wrong()
 			happened = w.sim.Happened()
 		}

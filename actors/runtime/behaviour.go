@@ -55,8 +55,8 @@ const (
 	ReactResync
 	// ReactNone leaves the child running.
 	ReactNone
-	// ReactIndependent leaves the child running, and the child does not wait for its first start
-	// until earlier siblings are ready.
+	// ReactIndependent leaves the child running, and starts it without waiting for earlier
+	// siblings.
 	ReactIndependent
 )
 

@@ -11,14 +11,15 @@ import (
 )
 
 // Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start
-// in order, each when the one before has called Ready, except for ReactIndependent. A child that fails is restarted after a
-// back-off, and once it is ready again the later siblings follow in order, each according to its
-// Reaction; meanwhile the gates of those that will be restarted are closed. PIDs and mailboxes
-// survive, so that a planned restart loses no message. The supervisor itself is Ready when all of
-// its children have been up for the first time.
+// in order, each when the one before has called Ready; one with ReactIndependent starts at once.
+// A child that fails is restarted after a back-off, and once it is ready again the later siblings
+// follow in order, each according to its Reaction; meanwhile the gates of those that will be
+// restarted are closed. PIDs and mailboxes survive, so that a planned restart loses no message. The
+// supervisor itself is Ready when all of its children have been up for the first time.
 //
-// A child that fails waits for earlier siblings that are down at that time with ReactRestart only. More failures than Policy.Budget in Policy.Window fail the supervisor itself. A
-// child that stops without failing is started again like a failed one.
+// Only a child with ReactRestart that fails waits for earlier siblings that are down at that time.
+// More failures than Policy.Budget in Policy.Window fail the supervisor itself. A child that stops
+// without failing is started again like a failed one.
 func Ordered(kind string, children []Child, policy Policy) Spec {
 	const budget, backoffMax = 10, 500 * time.Millisecond
 	policy = policy.withDefaults(budget, backoffMax)
