@@ -229,7 +229,7 @@ var mutants = []mutant{
 var hunts = []string{
 	"-test.run=^(TestSingleFaults|TestKillEachActor|TestNewSpecEndsQuarantine)$ -first-failure -singles=2",
 	"-test.run=^TestSeeds$ -first-failure -seeds=150",
-	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure",
+	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure -singles=20",
 }
 
 // shows is the single fault that shows a bug which the first hunts do not find: it is played before
@@ -293,7 +293,7 @@ func (m mutant) mustBeCaught(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the bug does not compile: %v\n%s", err, out)
 	}
-	for i, hunt := range append([]string{"-test.run=^TestSingleFaults$ -first-failure"}, hunts...) {
+	for i, hunt := range append([]string{"-test.run=^TestSingleFaults$ -first-failure -singles=20"}, hunts...) {
 		args := strings.Fields(hunt)
 		if fault := shows[m.name]; i == 0 && fault != "" {
 			args = append(args, "-only="+fault)
