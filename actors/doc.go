@@ -33,7 +33,7 @@
 // # Ownership
 //
 // A field of an actor belongs to its Start, Receive and Stop, which never run at the same time.
-// What others may read is sent to them. Input and output run in goroutines that the actor owns
+// Other actors get values by messages. Input and output run in goroutines that the actor owns
 // (Context.Go); they post results back and end with the incarnation that started them. Only
 // readiness and the age of pending changes are published outside of messages, as atomic values, so
 // that health checks are answered even when actors hang.

@@ -12,10 +12,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// What the troupe does because it has found that something is not as it should be. In the end
-// everything is well then, and that hides bugs: a wrong belief is corrected by the next drift
-// check, and a lost message by the next roll call. So each of these needs a fault that explains it.
-// That VPP does not hold what a renderer knew is explained by what was stolen.
+// Repairs that the troupe makes after it has found something wrong. They hide bugs, because the
+// world is well in the end: the next drift check corrects a wrong belief, and the next roll call
+// replaces a lost message. So each repair needs a fault that explains it. Stolen rows and settings
+// explain a renderer that believed something else than VPP holds.
 const (
 	again  = "what VPP refused is tried again"
 	doubt  = "VPP is read, because it has refused something"

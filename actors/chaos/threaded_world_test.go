@@ -201,7 +201,7 @@ func (w *threaded) until(end time.Time) {
 	}
 }
 
-// look notes what VPP has lived through: another one has no rows of anybody.
+// look notes the restarts of VPP: a restarted VPP has no rows.
 func (w *threaded) look() {
 	w.vpp.Reads = int(w.sim.Counters().Of("nat44_lb_static_mapping_dump"))
 	if life := w.sim.Incarnation(); life != w.life {

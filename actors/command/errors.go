@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// What errors of commands mean for their caller.
+// Errors of commands by what the caller can do about them.
 var (
 	// ErrState is matched by errors that say that the state of VPP does not allow a command.
 	ErrState = errors.New("not in this state of VPP")

@@ -20,7 +20,7 @@ type condition struct {
 	partial bool // all else is served
 }
 
-// What keeps renderers from being in sync.
+// Causes that keep renderers from being in sync.
 const (
 	causeLink       = "no connection to VPP"
 	causeRefused    = "VPP refused"

@@ -54,10 +54,9 @@ func (g *Config) backoff() runtime.Backoff {
 // the barrier, the acknowledgements and the session with VPP; the difference between desired and
 // actual objects goes to VPP in batches, one at a time, over one stream.
 //
-// What VPP holds is unknown at the start, after VPP was away and after an operation without an
-// answer; then it is read. Nothing that an earlier run put there is removed before every service
-// has rendered. Requests of a predecessor cannot interfere: they stand before the read in the same
-// stream.
+// The driver reads VPP at the start, after VPP was away and after an operation without an answer.
+// It removes nothing of an earlier run before every service has rendered. Requests of a predecessor
+// cannot interfere: they stand before the read in the same stream.
 type Driver[K Key] struct {
 	// Set by New, read-only.
 	config     *Config
@@ -87,7 +86,7 @@ type Driver[K Key] struct {
 	swept  Phase
 	opened bool // the barrier has been passed once
 
-	// What was said last: touched by condition.go, and where something is to be said again.
+	// Last reports: set by condition.go, cleared where a report is due again.
 	health  report.Health
 	warning string // of the adapter, when the services were acknowledged
 	told    string // the adapter's warning at the last report

@@ -16,7 +16,7 @@ const (
 	maxStack     = 16 << 10 // bytes kept of a stack trace
 )
 
-// What the supervisor did about a failure: Failure.Decision and messages.Fault.decision.
+// Decisions of the supervisor about a failure: Failure.Decision and messages.Fault.decision.
 const (
 	decisionRestart    = "restart"    // a new incarnation follows, possibly after a back-off
 	decisionQuarantine = "quarantine" // the child stays suspended

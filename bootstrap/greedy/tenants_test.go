@@ -26,9 +26,9 @@ var (
 )
 
 // TestTenants: three tenants at once ask for random sets of services within the limits and change
-// them all the time, IPv4 and IPv6, with a VPP of 1 GiB and an agent of 512 MiB. Neither ends, a
-// service that nobody changes loses no connection attempt of 100 a second, and another tenant's
-// changes get into VPP. It also reports how long VPP's main thread was held. A campaign: -for 30m.
+// them all the time, IPv4 and IPv6, with a VPP of 1 GiB and an agent of 512 MiB. Neither ends, an
+// unchanged service loses no connection attempt of 100 a second, and changes of another tenant get
+// into VPP. It also reports how long VPP's main thread was held. A campaign: -for 30m.
 func TestTenants(t *testing.T) {
 	n := startLarge(t)
 	n.write("still.yaml", strings.NewReplacer("web", "still", "10.96.0.10", "10.96.0.11").Replace(fmt.Sprintf(web, "10.1.1.3")))
@@ -122,10 +122,10 @@ func startLarge(t *testing.T) *node {
 	return start(t, vpp, "{}")
 }
 
-// probeRate is the number of connection attempts a second to the service that nobody changes.
+// probeRate is the number of connection attempts a second to the unchanged service.
 const probeRate = 100
 
-// probe sends connection attempts to the service that nobody changes, and changes the other
+// probe sends connection attempts to the unchanged service, and changes the other
 // tenant's endpoint every two seconds, until the context ends and the last change is in VPP. It
 // returns how long VPP took to follow each change. Each turn sends all attempts that are due, so
 // none is left out while VPP does not answer. An attempt counts as lost when VPP has worked on it

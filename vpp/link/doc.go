@@ -54,8 +54,8 @@
 //   - a dump has at most Config.MaxDumpDetails details of Config.MaxDumpBytes and is complete
 //     within Config.DumpTimeout, over all pages.
 //
-// What exceeds a limit ends the session with an error that names the message; LinkState.Reason
-// carries it, and the link connects again after the pause of a failure.
+// A message that exceeds a limit ends the session with an error that names it. LinkState.Reason
+// carries the error, and the link connects again after the pause of a failure.
 //
 // # Shutdown
 //

@@ -150,8 +150,8 @@ func TestOutputs(t *testing.T) {
 	check(t, "pool", []netip.Addr{netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.9")}, state.Pool)
 }
 
-// TestMasqueradeClashes: the twice-NAT address is in the SNAT pool while nobody else's is, and goes
-// from there with the address it replaces.
+// TestMasqueradeClashes: the twice-NAT address is in the SNAT pool while the pool has no other one,
+// and goes from there with the address it replaces.
 func TestMasqueradeClashes(t *testing.T) {
 	ours, before, theirs := netip.MustParseAddr("10.1.1.254"), netip.MustParseAddr("10.1.1.253"), netip.MustParseAddr("203.0.113.7")
 	on := Globals{TwiceNAT: ours, MasqueradeClashes: true}

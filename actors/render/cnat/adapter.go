@@ -28,7 +28,7 @@ type adapter struct {
 	progress render.Progress[frontend.Key]
 	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
 
-	// What is wanted: changed by Plan, Surroundings and Settle.
+	// Desired state: changed by Plan, Surroundings and Settle.
 	planned cnat.Config // completed for the node
 	views   map[string]*messages.ServiceView
 	plans   map[string]*cnat.ServicePlan
@@ -39,7 +39,7 @@ type adapter struct {
 	phase   render.Phase           // when Settle was called last
 	set     *messages.InterfaceSet // nil = not known
 
-	// What VPP holds: changed by Adopt, Forget, Work and Record.
+	// Actual state: changed by Adopt, Forget, Work and Record.
 	have     *cnat.State // nil = nothing is believed of this VPP
 	last     *cnat.State // what was believed of this VPP before the connection ended
 	settings bool        // settings and interfaces are in VPP, as they are wanted

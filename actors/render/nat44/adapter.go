@@ -26,7 +26,7 @@ type adapter struct {
 	progress render.Progress[object]
 	claims   *render.Claims[object, nat44.Row, nat44.Row]
 
-	// What is wanted: changed by Plan, Surroundings and Settle.
+	// Desired state: changed by Plan, Surroundings and Settle.
 	planned  nat44.Config // completed for the node
 	views    map[string]*messages.ServiceView
 	plans    map[string]*nat44.ServicePlan
@@ -41,7 +41,7 @@ type adapter struct {
 	rests   rests
 	drains  drains
 
-	// What VPP holds: changed by Adopt, Forget, Work and Record.
+	// Actual state: changed by Adopt, Forget, Work and Record.
 	have     *nat44.State    // nil = nothing is believed of this VPP
 	doubtful map[object]bool // rows of which VPP has carried out a part of a change
 	spread   bool            // several workers do NAT, when VPP was read last

@@ -189,8 +189,8 @@ func (a *adapter) Held() iter.Seq[netip.Prefix] {
 
 // Gate satisfies render.Gated: before the barrier only what no service that has not rendered can
 // object to. VPP holds nothing of ours there, and it is no address that several services may have.
-// That a service has no endpoints is only known when the source has delivered: what the local
-// mirror says counts for rows, which serve, and not for routes, which refuse.
+// Only the source can tell that a service has no endpoints. The local mirror counts for rows, which
+// serve, and not for routes, which refuse.
 func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	switch {
 	case phase == render.Passed:

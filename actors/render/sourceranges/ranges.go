@@ -16,7 +16,7 @@ import (
 type Ranges struct {
 	config acl.Config
 
-	// What services want: changed by Plan, SetGround and Interfaces.
+	// Rules of the services: changed by Plan, SetGround and Interfaces.
 	// those that drop something, or have something to say about it
 	plans map[string]*plan
 	// frontends with rules, and the services that these are of
@@ -26,7 +26,7 @@ type Ranges struct {
 	// services with frontends of which rules may be in VPP that no service wants any more
 	leaving map[string]map[frontend.Key]bool
 
-	// What that comes to: changed by Fit, Close and Merge.
+	// Desired access lists: changed by Fit, Close and Merge.
 	want acl.Want
 	// something else is wanted than at the last call of News
 	news    bool
@@ -35,7 +35,7 @@ type Ranges struct {
 	closed  map[frontend.Key]bool
 	closing map[frontend.Key]bool // what Close adopts
 
-	// What VPP holds: changed by Adopt, Forget, Record and Compare.
+	// Actual state: changed by Adopt, Forget, Record and Compare.
 	have     *acl.State   // nil = unknown
 	absent   bool         // VPP has no access lists: nothing is dropped
 	standing acl.Standing // where VPP does not drop exactly what it should
@@ -43,7 +43,7 @@ type Ranges struct {
 	extra    bool         // something may be superfluous in VPP
 	blamed   *acl.Op      // what VPP refused last; nil = nothing
 
-	// What Additions and Removals found, if they need not look again.
+	// Results of Additions and Removals, as long as they hold.
 	added   []acl.Op
 	removed []acl.Op                      // with the rules of these rows left in VPP:
 	kept    []frontend.Key                //
@@ -246,8 +246,8 @@ func (r *Ranges) Needed() bool {
 }
 
 // Additions are the operations for what is missing; none when VPP drops everything that it should.
-// What VPP holds must be known. again says that VPP refused them before: then what it refused comes
-// alone.
+// The state of VPP must be known. again says that VPP refused them before: then the refused one
+// comes alone.
 func (r *Ranges) Additions(again bool) []acl.Op {
 	if !r.Needed() || !r.missing {
 		return nil

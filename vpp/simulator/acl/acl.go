@@ -12,7 +12,7 @@ import (
 // Action is what a rule of an access list does.
 type Action uint8
 
-// What a rule can do.
+// Actions of a rule.
 const (
 	Deny Action = iota
 	Permit
