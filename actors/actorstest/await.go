@@ -103,7 +103,7 @@ func (w *World) unready() string {
 // every service of the cluster is in sync.
 func (w *World) Settled() {
 	w.Helper()
-	for range 2 { // what a service sends because of the first barrier is in sync after the second
+	for range 2 { // messages that follow the first barrier are in sync after the second
 		w.Barrier()
 		w.Until("in sync", w.unsettled)
 	}

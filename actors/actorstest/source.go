@@ -19,7 +19,7 @@ type Source struct {
 	store   *kube.Store
 	sink    kube.Sink // of the present run; nil = there is none
 	held    string    // why the cluster cannot be seen; "" = it can
-	partial bool      // what was listed so far is delivered although it is not complete
+	partial bool      // an incomplete list is delivered
 	listed  bool      // the sink has everything
 	missed  bool      // a Snapshot was asked for while the cluster could not be seen
 	told    bool      // the sink knows the health

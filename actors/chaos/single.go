@@ -99,7 +99,7 @@ func (w *world) recover(over time.Time, result *Result) error {
 	healed, bad, happened := false, over, -1
 	for now := w.sim.Now(); ; now = w.sim.Now() {
 		if !healed && !now.Before(w.outage) {
-			if err := w.heal(); err != nil { // what did not strike does not any more
+			if err := w.heal(); err != nil { // faults that have not struck are removed
 				return err
 			}
 			healed = true

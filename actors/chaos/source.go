@@ -74,7 +74,7 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 			sink.Health(kube.Health{Reason: "injected: the watch is broken"})
 		case s.told && !s.blind:
 			s.told = false
-			s.list() // what was missed
+			s.list() // with the changes that the watch missed
 			s.store.Commit().Deliver(sink)
 			sink.Health(kube.Health{OK: true})
 		case s.refresh, s.twice:

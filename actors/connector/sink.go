@@ -160,7 +160,7 @@ func (s *sink) plan(c *runtime.Context, m *Planned) {
 			s.jobs[work.Service] = j
 		}
 		if j.running {
-			continue // what it makes is followed by another pass
+			continue // another pass follows its writes
 		}
 		if j.work = work; !j.waiting {
 			s.ready = append(s.ready, work.Service)
@@ -219,7 +219,7 @@ func (s *sink) done(c *runtime.Context, m *wrote) {
 		}
 		j.waiting = true
 		c.After(backoff.Delay(j.tries, c.Rand()), &retry{m.service})
-		c.Send(c.PID(Aggregator), &Changed{}) // what was compared may have changed
+		c.Send(c.PID(Aggregator), &Changed{}) // the compared objects may have changed
 	}
 	s.begin(c)
 }

@@ -24,7 +24,7 @@ type serviceActor struct {
 	triggers triggers
 	cancel   func() // of the retry timer; nil = none is running
 	tries    int    // how often it fired since there was news
-	traced   bool   // what becomes of the present spec is recorded
+	traced   bool   // the outcome of the present spec is recorded
 	waiting  waiting
 }
 

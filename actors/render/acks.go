@@ -38,7 +38,7 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.name, State: messages.RenderState_RENDER_IN_SYNC,
 	}
 	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
-		// what became of each of very many objects is said once, when they are done
+		// the states of very many objects are sent once, when they are done
 		ack.State = messages.RenderState_RENDER_PENDING
 		return ack
 	}

@@ -70,7 +70,7 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 func (d *Driver[K]) settingsDone() {
 	d.health.Interfaces, d.health.RefusedSet, d.health.RefusedWhy = d.set.GetGeneration(), 0, ""
 	if d.session.refused != nil && !d.session.readRefused {
-		d.session.accepted() // what was refused is not wanted any more
+		d.session.accepted() // the refused operation is not wanted any more
 	}
 }
 
@@ -141,7 +141,7 @@ func (o *outcome[K]) take(r *Result[K]) {
 		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
 	default:
 		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) {
-			// what was refused after it may only follow from it
+			// a later refusal may only follow from it
 			o.refused[r.Object] = r.Err
 		}
 	}

@@ -295,7 +295,7 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 			again = append(again, k)
 		}
 	}
-	for _, k := range slices.Backward(again) { // what has begun ends before the next begins
+	for _, k := range slices.Backward(again) { // a change that has begun ends before the next begins
 		if q.dirty[k].state != listed {
 			q.dirty[k] = mark{listed, q.dirty[k].since}
 			q.next.again(q.turnOf(k, ""), k)
@@ -345,7 +345,7 @@ func (q *queue[K]) firstFailure() (k K, err error) {
 		return k, nil
 	}
 	if q.first == nil {
-		first := func(a, b K) int { // what VPP refused comes first
+		first := func(a, b K) int { // refused objects come first
 			low := func(k K) bool { return errors.Is(q.failed[k].err, heap.ErrLow) }
 			if low(a) != low(b) {
 				if low(a) {

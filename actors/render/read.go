@@ -54,7 +54,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	d.known, d.swept = true, Rendering
 	changed, services := d.touched("")
 	for _, k := range drifted {
-		if d.queue.failed[k] != nil { // what was refused because of it is worth another try at once
+		if d.queue.failed[k] != nil { // objects refused because of it are tried again at once
 			d.queue.touch(k, "")
 		}
 	}

@@ -210,7 +210,7 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	}
 	for j := i + 1; j < len(o.states); j++ {
 		if later := &o.states[j]; later.box != nil && o.children[j].Reaction == ReactRestart {
-			// what the gate keeps goes to the next incarnation
+			// the next incarnation gets the messages that the gate keeps
 			later.box.gate(true)
 			later.due, later.ready = true, false
 		}

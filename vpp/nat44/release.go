@@ -75,7 +75,7 @@ func leftBehind(have *State) []Op {
 	held, needed := maps.Clone(have.Received), have.othersAt()
 	for key, row := range have.Rows {
 		if !row.Idle() {
-			// what it leads back is refused by routes, which an address of VPP would hide
+			// an idle row needs none: routes refuse its packets, and an address would hide them
 			needed[key.Addr] = true
 		}
 	}

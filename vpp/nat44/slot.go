@@ -147,7 +147,7 @@ func (r *Row) size() int {
 	if r.slots != nil {
 		return len(r.slots)
 	}
-	return max(slotsFor(len(r.Locals)), len(r.Locals)) // what does not fit is refused, see Op.Check
+	return max(slotsFor(len(r.Locals)), len(r.Locals)) // Op.Check refuses a row that does not fit
 }
 
 // fewSlots is the number of slots of nearly all rows at most.

@@ -27,7 +27,7 @@ type client struct {
 	vpp   *VPP
 	conn  *net.UnixConn
 	inc   *incarnation
-	index uint32 // what the client puts into its requests as client_index
+	index uint32 // client_index in the requests of the client
 	gone  chan struct{}
 
 	// ready says that the socket is readable although VPP is busy: a frame waits in it, or the

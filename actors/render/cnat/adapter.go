@@ -33,15 +33,15 @@ type adapter struct {
 	views   map[string]*messages.ServiceView
 	plans   map[string]*cnat.ServicePlan
 	remote  map[netip.Addr]int     // endpoints on other nodes, and how many services have each
-	targets []netip.Prefix         // what they come to
-	left    int                    // those for which there is no room
+	targets []netip.Prefix         // networks that cover remote
+	left    int                    // networks for which there is no room
 	stale   bool                   // targets have to be worked out again
 	phase   render.Phase           // when Settle was called last
 	set     *messages.InterfaceSet // nil = not known
 
 	// Actual state: changed by Adopt, Forget, Work and Record.
 	have     *cnat.State // nil = nothing is believed of this VPP
-	last     *cnat.State // what was believed of this VPP before the connection ended
+	last     *cnat.State // state of this VPP before the connection ended
 	settings bool        // settings and interfaces are in VPP, as they are wanted
 	refused  string      // why VPP refused interfaces
 }

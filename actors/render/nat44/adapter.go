@@ -206,7 +206,7 @@ func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
-		a.settings = false // what is not needed any more goes now
+		a.settings = false // settings that are not needed any more go now
 	}
 	a.phase = phase
 	if a.ranges.Stale() {

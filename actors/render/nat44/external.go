@@ -35,7 +35,7 @@ type outside struct {
 	retired external.Retired // also of an earlier incarnation of the actor that keeps it
 	gone    map[object]bool  // rows that it wanted and that may still be in VPP
 	sent    *external.Status
-	stale   bool // what was sent may not be true any more
+	stale   bool // the status that was sent may be outdated
 }
 
 func newOutside() outside { return outside{gone: map[object]bool{}} }
@@ -69,7 +69,7 @@ func (a *adapter) handleExternal(m *external.Wants) {
 func (a *adapter) adoptExternal(m *external.Wants) {
 	o := &a.outside
 	if m.Complete && (o.wants == nil || !o.wants.Complete) {
-		// what an earlier run left of external configuration may go now
+		// external configuration that an earlier run left may go now
 		defer func() { a.claims.Touch(a.leftBehind()...) }()
 	}
 	rows := m.Merged.Rows(a.planned)

@@ -10,9 +10,9 @@ import (
 type part uint8
 
 const (
-	lists   part = iota // what access lists drop too little
+	lists   part = iota // rules that access lists lack
 	row                 // the row of a frontend
-	surplus             // what access lists drop too much
+	surplus             // rules that access lists have too many of
 )
 
 // object names what the renderer keeps in VPP: the rows by their frontends, and the access lists in

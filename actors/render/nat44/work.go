@@ -175,7 +175,7 @@ func (a *adapter) Record(results []render.Result[object]) {
 		a.ranges.Refused(refused)
 		a.claims.Concern(a.ranges.Compare()...)
 	}
-	if refused != nil { // what VPP drops is the same, but why it does is news
+	if refused != nil { // VPP drops the same, for another reason
 		a.claims.Concern(a.ranges.Concerned()...)
 	}
 }

@@ -33,7 +33,7 @@ type Ranges struct {
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
 	// not served, because their source ranges cannot be enforced
 	closed  map[frontend.Key]bool
-	closing map[frontend.Key]bool // what Close adopts
+	closing map[frontend.Key]bool // keys whose rows Close adopts
 
 	// Actual state: changed by Adopt, Forget, Record and Compare.
 	have     *acl.State   // nil = unknown
@@ -41,7 +41,7 @@ type Ranges struct {
 	standing acl.Standing // where VPP does not drop exactly what it should
 	missing  bool         // something may be missing in VPP
 	extra    bool         // something may be superfluous in VPP
-	blamed   *acl.Op      // what VPP refused last; nil = nothing
+	blamed   *acl.Op      // the operation that VPP refused last; nil = none
 
 	// Results of Additions and Removals, as long as they hold.
 	added   []acl.Op
@@ -355,7 +355,7 @@ func (r *Ranges) Compare() []string {
 	case r.absent:
 		r.standing = acl.Standing{}
 	case r.want.Interfaces == nil:
-		// whatever VPP drops, it is not known on which interfaces it should
+		// it is not known on which interfaces VPP should drop
 		r.standing = acl.Compare(nil, &r.want)
 	default:
 		r.standing = acl.Compare(r.have, &r.want)

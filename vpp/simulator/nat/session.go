@@ -47,7 +47,7 @@ type Session struct {
 	Outside    netip.AddrPort // of a service session: the VIP
 	outsideFIB uint32
 	Ext        netip.AddrPort // the peer: of a service session, the client
-	ExtNAT     netip.AddrPort // what twice-nat made of the peer
+	ExtNAT     netip.AddrPort // the peer after twice-NAT
 
 	i2o, o2i flow
 
