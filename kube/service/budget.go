@@ -9,21 +9,22 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Budget decides which services are served. What a node has (Limits.Node) is divided between
-// namespaces by max-min fairness: a namespace that asks for no more than an equal share has all
-// that it asks for, and what it leaves is divided among the others. So a namespace can lose what it
-// has beyond its equal share when another one asks, and nothing else.
+// Budget decides which services are served. It divides the resources of a node (Limits.Node)
+// between namespaces by max-min fairness: a namespace that asks for no more than an equal share
+// gets all of it, and the rest is divided among the others. So a namespace can only lose resources
+// beyond its equal share, when another one asks for them.
 //
-// Within a namespace the oldest services come first, then the one with the smaller key; a service
-// that asks for more than older ones have left gets nothing, and younger ones may still have that.
-// It divides the room for access lists as well, for the renderer that has them (Size.Rules).
+// Within a namespace the oldest services come first, then the one with the smaller key. A service
+// that asks for more than the older ones have left gets nothing; younger ones may still get the
+// rest. The budget also divides the room for access lists, for the renderer that has them
+// (Size.Rules).
 //
 // It belongs to one goroutine.
 type Budget struct {
 	limits     Limits
 	namespaces map[string]*share
 	asked      Size // by all namespaces
-	// what each namespace may have of Limits.Node; 0 = there is enough for all
+	// largest share of Limits.Node of each namespace; 0 = there is enough for all
 	fair  Size
 	stale map[string]bool // namespaces to be settled
 }
@@ -122,7 +123,7 @@ func (b *Budget) Settle() (changed []string) {
 }
 
 // divide returns the largest share of the node that each namespace may have when none has more than
-// it asks for; 0 of what there is enough of.
+// it asks for; 0 of a resource that is enough for all.
 func (b *Budget) divide() (fair Size) {
 	for _, r := range resources() {
 		room := *r.of(&b.limits.Node)
