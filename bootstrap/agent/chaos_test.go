@@ -131,9 +131,9 @@ func drilled(t *testing.T, a *Agent) (got *live.RunStatus) {
 }
 
 // TestDrill: a plan against a running agent, judged; the audit record is in the journal. How many
-// faults fit into its time depends on the machine.
+// faults fit into its time depends on the machine. It runs alone: a drill compares the number of
+// goroutines of the process.
 func TestDrill(t *testing.T) {
-	t.Parallel()
 	a := stageFor(t)
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
 		Name: "t", For: live.Duration(5 * time.Second), Every: live.Duration(200 * time.Millisecond), BlastRadius: 4, Faults: []live.Step{
@@ -173,9 +173,8 @@ func TestDrillFindsDamage(t *testing.T) {
 }
 
 // TestDrillWhileVPPRestarts: a new VPP is a reason to write, so nothing is held against the agent;
-// in the end it holds everything.
+// in the end it holds everything. It runs alone, as TestDrill does.
 func TestDrillWhileVPPRestarts(t *testing.T) {
-	t.Parallel()
 	a := stageFor(t)
 	rows := a.Simulator().Rows()
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
