@@ -34,7 +34,7 @@ func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]
 		all := k.endpoints(n)
 		here := slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return !isLocal(a) })
 		claim := func(at frontend, e expectation) {
-			taken[at] = true // a frontend that Kubernetes has allocated is kept without endpoints, too
+			taken[at] = true // an allocated frontend is kept without endpoints, too
 			if _, served := want[at]; served || foreign[at] || len(e.remote)+len(e.local) == 0 {
 				return
 			}

@@ -295,7 +295,7 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 			again = append(again, k)
 		}
 	}
-	for _, k := range slices.Backward(again) { // a change that has begun ends before the next begins
+	for _, k := range slices.Backward(again) { // a begun change ends before the next
 		if q.dirty[k].state != listed {
 			q.dirty[k] = mark{listed, q.dirty[k].since}
 			q.next.again(q.turnOf(k, ""), k)

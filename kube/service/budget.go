@@ -14,9 +14,9 @@ import (
 // gets all of it, and the rest is divided among the others. So a namespace can only lose resources
 // beyond its equal share, when another one asks for them.
 //
-// Within a namespace the oldest services come first, then the one with the smaller key. A service
-// that asks for more than the older ones have left gets nothing; younger ones may still get the
-// rest. The budget also divides the room for access lists, for the renderer that has them
+// Within a namespace the oldest services come first, then the one with the smaller key. If the
+// older services have left too little for a service, it gets nothing. The rest stays for younger
+// services. The budget also divides the room for access lists, for the renderer that has them
 // (Size.Rules).
 //
 // It belongs to one goroutine.
