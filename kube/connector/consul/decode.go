@@ -30,10 +30,13 @@ type found struct {
 	instances []catalog.Instance
 	nodes     []string // of the instances
 	foreign   bool     // its tags keep every instance from being used
+	// Consul has no instance of it. A name in the catalog has one, so the known names are older than
+	// this answer: only the list of names says that a service is gone.
+	absent bool
 }
 
 func (f found) equal(other found) bool {
-	return f.foreign == other.foreign && slices.EqualFunc(f.instances, other.instances, catalog.Instance.Equal)
+	return f.foreign == other.foreign && f.absent == other.absent && slices.EqualFunc(f.instances, other.instances, catalog.Instance.Equal)
 }
 
 // decodeNames returns the names in an answer of /v1/catalog/services, ordered. It leaves out Consul
@@ -111,10 +114,9 @@ func decodeNodes(a *answer, most int) (map[string]string, error) {
 
 // decodeInstances returns the service in an answer of /v1/health/service.
 func decodeInstances(a *answer, o *Options) (found, error) {
-	var out found
-	some := false
+	out := found{absent: true}
 	err := each(a, "instances", func(e entry) error {
-		some = true
+		out.absent = false
 		switch {
 		case e.Service.Port < 0 || e.Service.Port > 65535:
 			return own("Service.Port is no port")
@@ -136,7 +138,7 @@ func decodeInstances(a *answer, o *Options) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	out.foreign = some && len(out.instances) == 0
+	out.foreign = !out.absent && len(out.instances) == 0
 	return out, nil
 }
 

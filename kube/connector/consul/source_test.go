@@ -156,7 +156,7 @@ func TestNameStaysOneSegmentOfThePath(t *testing.T) {
 		case "/v1/health/state/critical", "/v1/catalog/nodes":
 			fmt.Fprint(w, `[]`)
 		case "/v1/health/service/a%2F..%2Fb%20c":
-			fmt.Fprint(w, `[]`)
+			fmt.Fprint(w, `[{"Node":{"Address":"192.0.2.1"},"Service":{"ID":"x"}}]`)
 		default:
 			http.Error(w, r.URL.EscapedPath(), http.StatusInternalServerError)
 		}

@@ -322,7 +322,7 @@ func (st *state) snapshot() catalog.Snapshot {
 			out.Problems = append(out.Problems, catalog.Problem{Service: name, Reason: catalog.ReasonSource, Message: s.err.Error()})
 		}
 		switch {
-		case s.unread || s.err != nil:
+		case s.unread || s.absent || s.err != nil:
 			out.Services = append(out.Services, catalog.Service{Name: name, Unknown: true})
 		case !s.foreign:
 			out.Services = append(out.Services, catalog.Service{Name: name, Instances: s.instances})

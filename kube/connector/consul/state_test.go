@@ -3,6 +3,7 @@ package consul
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,25 @@ func TestStateOfAFailedService(t *testing.T) {
 	}
 	st.take(listing{names: []string{"b"}, moved: true}, now)
 	if s := st.snapshot(); len(s.Services) != 1 || s.Services[0].Name != "b" || s.Services[0].Unknown || len(s.Problems) != 0 {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+// TestA7EmptiedConsulTakesNoInstances: a Consul that restarted empty answers the query of a service
+// before that of the names. The service is unknown until the names say that it is gone.
+func TestA7EmptiedConsulTakesNoInstances(t *testing.T) {
+	now := time.Now()
+	st := settled(t, now, "a", "b")
+	st.take(listing{err: errors.New("x")}, now)
+	st.want("a", true)
+	st.begin("a")
+	nothing, err := decodeInstances(answerOf(t, strings.NewReader("[]"), 10), &Options{})
+	st.take(reading{name: "a", found: nothing, err: err}, now)
+	if s := st.snapshot(); s.Complete || len(s.Services) != 2 || !s.Services[0].Unknown || s.Services[1].Unknown || len(s.Problems) != 1 {
+		t.Errorf("snapshot %+v", s)
+	}
+	st.take(listing{names: []string{"b"}, moved: true}, now)
+	if s := st.snapshot(); !s.Complete || len(s.Services) != 1 || s.Services[0].Name != "b" {
 		t.Errorf("snapshot %+v", s)
 	}
 }
