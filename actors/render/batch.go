@@ -23,7 +23,7 @@ type applied[K Key] struct {
 // Objects that need none are passed over.
 func (d *Driver[K]) startBatch(c *runtime.Context) {
 	var keys, quiet []K
-	messages := batchMessages
+	messages := d.budget
 	for len(keys) < batchSize && messages > 0 && !d.queue.next.empty() {
 		taken, needed := d.queue.take(batchSize-len(keys), messages)
 		messages -= needed
@@ -77,6 +77,11 @@ func (d *Driver[K]) settingsDone() {
 // applied takes the results of a batch.
 func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	d.work = nil
+	if c.Now().Sub(m.began) > slowBatch {
+		d.budget = max(d.budget/2, TurnMessages)
+	} else {
+		d.budget = min(d.budget+TurnMessages, batchMessages)
+	}
 	d.record(c, m.results)
 	if m.session != d.session.link.GetSession() || !d.known {
 		return // VPP was away meanwhile, everything is read again

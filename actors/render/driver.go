@@ -19,8 +19,12 @@ import (
 const (
 	// batchSize is the number of objects.
 	batchSize = 1024
-	// batchMessages is about how many messages they need; a turn may exceed it.
+	// batchMessages is about how many messages they need at most; a turn may exceed it.
 	batchMessages = 2048
+	// slowBatch is how long VPP may take for a batch. After a slower one the next has half as many
+	// messages, but not less than a turn: VPP takes a thousand times longer for a message that ends
+	// sessions when it has many of them.
+	slowBatch = 200 * time.Millisecond
 )
 
 // Config is what a Driver is given. It is shared by all renderers and read-only, except Granted.
@@ -82,6 +86,7 @@ type Driver[K Key] struct {
 	session session
 	known   bool  // the adapter knows what VPP holds
 	work    *work // under way; nil = none
+	budget  int   // messages of a batch, TurnMessages to batchMessages
 	// since the last read: what has waited for this phase is in the queue
 	swept  Phase
 	opened bool // the barrier has been passed once
@@ -105,7 +110,7 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 	d := &Driver[K]{
 		health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, adapter: adapter, givesRoles: r.GivesRoles(),
 		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
-		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
+		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}}, budget: batchMessages,
 		session: session{config: config, name: r.Name, link: &messages.LinkState{}},
 	}
 	if config.Heap != nil {

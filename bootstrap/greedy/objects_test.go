@@ -57,24 +57,13 @@ endpoints:
 ---
 `
 
-// tenantObjects are a service of a tenant. Arguments: number of the tenant, of the service, cluster
-// IP, family, affinity, ports of the service, ports of the endpoints, endpoints.
-const tenantObjects = `apiVersion: v1
-kind: Service
-metadata: {namespace: tenant-%[1]d, name: big-%[2]d, uid: u-%[1]d-%[2]d, creationTimestamp: "2020-01-01T00:00:00Z"}
-spec:
-  clusterIP: "%[3]s"
-  clusterIPs: ["%[3]s"]
-  ipFamilies: [%[4]s]
-  %[5]s
-  ports: [%[6]s]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {namespace: tenant-%[1]d, name: big-%[2]d-1, labels: {kubernetes.io/service-name: big-%[2]d}}
-addressType: %[4]s
-ports: [%[7]s]
-endpoints:
-%[8]s
----
+// tenantObjects are a service of a tenant, as JSON: the parser of YAML is no part of what is
+// measured. Arguments: number of the tenant, of the service, cluster IP, family, affinity, ports of
+// the service, ports of the endpoints, endpoints.
+const tenantObjects = `{"apiVersion": "v1", "kind": "Service",
+"metadata": {"namespace": "tenant-%[1]d", "name": "big-%[2]d", "uid": "u-%[1]d-%[2]d", "creationTimestamp": "2020-01-01T00:00:00Z"},
+"spec": {"clusterIP": "%[3]s", "clusterIPs": ["%[3]s"], "ipFamilies": ["%[4]s"], "sessionAffinity": "%[5]s", "ports": [%[6]s]}}
+{"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+"metadata": {"namespace": "tenant-%[1]d", "name": "big-%[2]d-1", "labels": {"kubernetes.io/service-name": "big-%[2]d"}},
+"addressType": "%[4]s", "ports": [%[7]s], "endpoints": [%[8]s]}
 `

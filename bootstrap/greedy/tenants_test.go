@@ -195,21 +195,21 @@ func shape(number, services, ports, endpoints, turn int, affinity, ip6 bool) str
 	if ip6 {
 		family, cluster, pod = "IPv6", "fd00:9%d::%d", "fd00:%d:%d::%d"
 	}
-	session := ""
+	session := "None"
 	if affinity {
-		session = "sessionAffinity: ClientIP"
+		session = "ClientIP"
 	}
 	for s := range services {
 		var numbers, named, addresses []string
 		for p := range ports {
-			numbers = append(numbers, fmt.Sprintf("{name: p%d, port: %d, protocol: TCP}", p, 1+p))
-			named = append(named, fmt.Sprintf("{name: p%d, port: %d, protocol: TCP}", p, 8000+p))
+			numbers = append(numbers, fmt.Sprintf(`{"name": "p%d", "port": %d, "protocol": "TCP"}`, p, 1+p))
+			named = append(named, fmt.Sprintf(`{"name": "p%d", "port": %d, "protocol": "TCP"}`, p, 8000+p))
 		}
 		for e := range endpoints {
-			addresses = append(addresses, fmt.Sprintf("- {addresses: ["+pod+"], conditions: {ready: true}, nodeName: n2}", 40+10*number+turn%2, s, 1+e))
+			addresses = append(addresses, fmt.Sprintf(`{"addresses": ["`+pod+`"], "conditions": {"ready": true}, "nodeName": "n2"}`, 40+10*number+turn%2, s, 1+e))
 		}
 		fmt.Fprintf(&text, tenantObjects, number, s, fmt.Sprintf(cluster, number+7, 1+s), family, session, strings.Join(numbers, ", "), strings.Join(named, ", "),
-			strings.Join(addresses, "\n"))
+			strings.Join(addresses, ", "))
 	}
 	return text.String()
 }

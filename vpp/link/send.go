@@ -59,8 +59,6 @@ func (s *session) admit(c *call, group []item) (context uint32, ok bool) {
 		}
 		select {
 		case <-s.space:
-		case <-s.probe:
-			s.sendProbe()
 		case <-s.dead:
 			return 0, false
 		}
@@ -109,8 +107,7 @@ func (s *session) enter(p pending) uint32 {
 	return s.queue.push(p)
 }
 
-// sendProbe sends a control_ping regardless of the window, because a full window may mean that VPP
-// hangs.
+// sendProbe sends a control_ping.
 func (s *session) sendProbe() {
 	s.mu.Lock()
 	if s.cause != nil {

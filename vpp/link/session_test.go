@@ -157,7 +157,7 @@ func TestHungVPP(t *testing.T) {
 		if took := time.Since(began); took != 2*time.Second {
 			t.Errorf("gave up after %s", took)
 		}
-		if unknown, _ := partition(t, results, 0); unknown != 128 {
+		if unknown, _ := partition(t, results, 0); unknown != 16 {
 			t.Errorf("%d unknown", unknown)
 		}
 		if !errors.Is(results[0].Err, ErrTimeout) {
@@ -344,7 +344,7 @@ func TestRunEndsAtOnce(t *testing.T) {
 		if took := time.Since(began); took != 0 {
 			t.Errorf("Run took %s to end", took)
 		}
-		if unknown, _ := partition(t, <-done, 0); unknown != 128 {
+		if unknown, _ := partition(t, <-done, 0); unknown != 16 {
 			t.Errorf("%d unknown", unknown)
 		}
 		if s := l.last(); s.GetUp() || s.GetReason() != "closed" && !strings.Contains(s.GetReason(), "closed") {

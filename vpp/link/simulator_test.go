@@ -210,7 +210,7 @@ func BenchmarkBare(b *testing.B) {
 		b.StopTimer()
 		vpp := simulated(b)
 		client := socketclient.NewVppClient(vpp.Socket())
-		window := make(chan struct{}, 128)
+		window := make(chan struct{}, 16)
 		client.SetMsgCallback(func(uint16, []byte) { <-window })
 		if err := client.Connect(); err != nil {
 			b.Fatal(err)

@@ -58,8 +58,8 @@ func (s *session) check(now time.Time, late time.Duration) time.Time {
 	}
 	if quiet := s.heard.Add(s.cfg.ProbeInterval); quiet.After(now) {
 		next = earlier(next, quiet)
-	} else {
-		silent = true
+	} else { // probes must not fill the window of a VPP that takes longer for a request
+		silent = s.queue.n < max(1, s.cfg.Window/2)
 	}
 	s.mu.Unlock()
 	switch {

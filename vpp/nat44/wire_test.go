@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"slices"
 	"testing"
 
 	"go.fd.io/govpp/api"
@@ -49,13 +50,13 @@ func TestMessages(t *testing.T) {
 			},
 		}}},
 		{Op{Verb: DelRow, Key: row.Key, Row: &row}, []api.Message{&nat44_ed.Nat44AddDelLbStaticMapping{
-			Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6, LocalNum: 4,
-			Locals: []nat44_ed.Nat44LbAddrPort{
+			Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6, LocalNum: 48,
+			Locals: slices.Repeat([]nat44_ed.Nat44LbAddrPort{
 				{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
 				{Addr: pad, Port: 2},
 				{Addr: [4]byte{10, 1, 1, 2}, Port: 8080, Probability: 7},
 				{Addr: [4]byte{192, 0, 2, 2}, Port: 2},
-			},
+			}, 12),
 		}}},
 		{Op{Verb: AddLocal, Key: row.Key, Local: row.Locals[0]}, []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
 			IsAdd: true, ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
@@ -86,20 +87,41 @@ func TestMessagesPassTheGuard(t *testing.T) {
 	}
 }
 
-// TestDeletionsAreLarge: VPP reads 4,096 bytes of a client at a time and pauses only when it has
-// carried out all of them. Deletions in so many bytes make it walk through its sessions about 300
-// times at most, however many entries the rows have.
-func TestDeletionsAreLarge(t *testing.T) {
-	const header = 16 // of each message
-	for _, backends := range []int{1, 2, 36, 127, 253} {
+// TestDeletionsPause: VPP reads 4,096 bytes of a client at a time and pauses only when it has
+// carried out all of them. Deletions make it walk through its sessions about 50 times at most in so
+// many bytes, or 16 messages (link.Config.Window), however many entries the rows have. A large row
+// keeps entries that VPP can pick after every message.
+func TestDeletionsPause(t *testing.T) {
+	const header, window = 16, 16
+	for _, tt := range []struct{ backends, messages int }{{1, 1}, {2, 1}, {16, 1}, {17, 33}, {36, 97}, {127, 224}} {
 		row := newRow("10.96.0.1:80/TCP")
-		row.Locals = many(backends)
-		data, err := codec.EncodeMsg(rowMessage(Op{Verb: DelRow, Key: row.Key, Row: &row}), 1)
-		if err != nil {
-			t.Fatal(err)
+		row.Locals = many(tt.backends)
+		entries := row.Entries()
+		msgs := Messages(Op{Verb: DelRow, Key: row.Key, Row: &row})
+		if len(msgs) != tt.messages {
+			t.Errorf("%d backends: %d messages, want %d", tt.backends, len(msgs), tt.messages)
 		}
-		if walks := len(row.Entries()) * 4096 / (len(data) + header); walks > 4096/11 {
-			t.Errorf("%d backends: %d walks in 4,096 bytes", backends, walks)
+		for _, msg := range msgs {
+			walks := 1
+			if _, last := msg.(*nat44_ed.Nat44AddDelLbStaticMapping); last {
+				walks = len(entries)
+			} else {
+				entries = entries[:len(entries)-1]
+			}
+			data, err := codec.EncodeMsg(msg, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if walks *= min(4096/(len(data)+header), window); walks > 50 {
+				t.Errorf("%d backends: %d walks without a pause", tt.backends, walks)
+			}
+			sum := 0
+			for _, e := range entries {
+				sum += int(e.Weight)
+			}
+			if sum < 1 || sum > MaxWeight {
+				t.Errorf("%d backends: weights of %d in sum", tt.backends, sum)
+			}
 		}
 	}
 }
