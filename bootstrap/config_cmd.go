@@ -9,29 +9,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
 // newConfigCommand returns `troupe config`. Its commands need no agent.
-func newConfigCommand(std streams) *cobra.Command {
-	return group("config", "Print, check and explain the configuration of the agent",
+func newConfigCommand(std cli.Streams) *cobra.Command {
+	return cli.Group("config", "Print, check and explain the configuration of the agent",
 		newConfigDefaultsCommand(std), newConfigValidateCommand(std), newConfigExplainCommand(std))
 }
 
 // newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file that users
 // can edit.
-func newConfigDefaultsCommand(std streams) *cobra.Command {
+func newConfigDefaultsCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "defaults",
 		Short: "Print a complete configuration file with every default, explained",
 		Args:  cobra.NoArgs,
 	}
-	out := addFormat(cmd)
+	out := cli.AddFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *out == "json" {
-			return out.print(std.out, config.Defaults(), nil)
+			return out.Print(std.Out, config.Defaults(), nil)
 		}
-		_, err := fmt.Fprint(std.out, config.Marshal(config.Defaults(), true))
+		_, err := fmt.Fprint(std.Out, config.Marshal(config.Defaults(), true))
 		return err
 	}
 	return cmd
@@ -39,7 +40,7 @@ func newConfigDefaultsCommand(std streams) *cobra.Command {
 
 // newConfigValidateCommand returns `troupe config validate`. It does not require a node name,
 // because nodes share files.
-func newConfigValidateCommand(std streams) *cobra.Command {
+func newConfigValidateCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE|-...",
 		Short: "Validate configuration files and report all problems",
@@ -51,7 +52,7 @@ func newConfigValidateCommand(std streams) *cobra.Command {
 					problems = errors.Join(problems, err)
 					continue
 				}
-				fmt.Fprintf(std.out, "%s: ok\n", name)
+				fmt.Fprintf(std.Out, "%s: ok\n", name)
 			}
 			return problems
 		},
@@ -59,8 +60,8 @@ func newConfigValidateCommand(std streams) *cobra.Command {
 }
 
 // validateFile checks one configuration file, "-" for standard input.
-func validateFile(std streams, name string) error {
-	data, err := readInput(std.in, name)
+func validateFile(std cli.Streams, name string) error {
+	data, err := readInput(std.In, name)
 	if err != nil {
 		return err
 	}
@@ -81,13 +82,13 @@ func readInput(in io.Reader, name string) ([]byte, error) {
 }
 
 // newConfigExplainCommand returns `troupe config explain`, as kubectl explain.
-func newConfigExplainCommand(std streams) *cobra.Command {
+func newConfigExplainCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FIELD]",
 		Short: "Explain a field of the configuration and everything below it, for example vpp.apiSocket",
 		Args:  cobra.MaximumNArgs(1),
 	}
-	out := addFormat(cmd)
+	out := cli.AddFormat(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		path := ""
 		if len(args) == 1 {
@@ -95,15 +96,15 @@ func newConfigExplainCommand(std streams) *cobra.Command {
 		}
 		docs, err := config.Explain(path)
 		if err != nil {
-			return usagef("%v", err)
+			return cli.Usagef("%v", err)
 		}
-		return out.print(std.out, docs, func(c *columns) { explainFields(c, docs) })
+		return out.Print(std.Out, docs, func(c *cli.Columns) { explainFields(c, docs) })
 	}
 	return cmd
 }
 
 // explainFields prints one paragraph per field.
-func explainFields(c *columns, docs []config.FieldDoc) {
+func explainFields(c *cli.Columns, docs []config.FieldDoc) {
 	for i, d := range docs {
 		var text strings.Builder
 		if i > 0 {
@@ -123,6 +124,6 @@ func explainFields(c *columns, docs []config.FieldDoc) {
 		for _, line := range config.Wrap(d.Doc, 100) {
 			text.WriteString("    " + line + "\n")
 		}
-		c.paragraph(text.String())
+		c.Paragraph(text.String())
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
@@ -176,7 +177,7 @@ func newInventory(t *testing.T, root string) *inventory {
 	for _, m := range regexp.MustCompile(`"(/api/v1/)?([\w/{}.]+)"[:,]`).FindAllStringSubmatch(read(t, filepath.Join(root, "bootstrap/api/routes.go"))+read(t, filepath.Join(root, "bootstrap/connector/connector.go")), -1) {
 		i.routes[shape("/"+strings.TrimPrefix(m[2], "/"))] = true
 	}
-	addFlags(i.flags, newRoot(streams{}).cmd)
+	addFlags(i.flags, newRoot(cli.Streams{}).cmd)
 	return i
 }
 

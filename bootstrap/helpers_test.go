@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
@@ -20,7 +21,7 @@ type result struct {
 // troupe runs the program with arguments and standard input.
 func troupe(stdin string, args ...string) result {
 	var out, errs bytes.Buffer
-	code := run(context.Background(), args, streams{in: strings.NewReader(stdin), out: &out, errs: &errs})
+	code := execute(context.Background(), args, cli.Streams{In: strings.NewReader(stdin), Out: &out, Errs: &errs})
 	return result{code, out.String(), errs.String()}
 }
 

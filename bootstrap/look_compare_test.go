@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 )
 
 // TestCompare: the changes of the actors since a list was saved, and between two lists.
@@ -50,7 +51,7 @@ agent/world/zzz         gone      -                     -             -         
 	empty := filepath.Join(t.TempDir(), "empty.json")
 	save(empty, []api.Actor{})
 	r = lookAt(a, "actors compare "+empty+" "+before+" -o json")
-	var changes []actorChange
+	var changes []look.ActorChange
 	if err := json.Unmarshal([]byte(r.out), &changes); err != nil || len(changes) != len(list)+1 || changes[0].What != "new" || changes[0].Before != nil {
 		t.Errorf("%v, %s%s", err, r.out, r.errs)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -259,22 +258,6 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	if r.code != exitFailed || !strings.Contains(r.out, "delete 10.96.0.2:80/TCP") ||
 		r.errs != "troupe: nat44: VPP differs from the desired state: 2 operations would repair it\n" {
 		t.Errorf("%+v", r)
-	}
-}
-
-// TestDiffSaysItsAge: over TCP a reading may belong to another client; the output shows the age of
-// an old one.
-func TestDiffSaysItsAge(t *testing.T) {
-	for age, want := range map[time.Duration]string{
-		0:               "nat44 VPP is in the desired state",
-		3 * time.Second: "nat44 VPP is in the desired state\n\nVPP was read 3s ago; --control-socket PATH reads it now",
-	} {
-		diff := api.Diff{Time: time.Now().Add(-age), Renderers: []api.RendererDiff{{Renderer: "nat44"}}}
-		var out strings.Builder
-		table := format("wide")
-		if err := table.print(&out, diff, func(c *columns) { diffTable(c, diff) }); err != nil || squeeze(out.String()) != want {
-			t.Errorf("%s: %q, %v", age, squeeze(out.String()), err)
-		}
 	}
 }
 

@@ -2,13 +2,15 @@ package bootstrap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 )
 
 // Exit codes of the program.
@@ -18,36 +20,29 @@ const (
 	exitUsage  = 2
 )
 
-// streams are the standard streams of a command.
-type streams struct {
-	in   io.Reader
-	out  io.Writer
-	errs io.Writer
-}
-
 // Main runs the program with the arguments after its name and returns its exit code. It handles
 // signals, so that it may be called only once per process.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // after it a second signal kills the process
-	return run(ctx, args, streams{in: in, out: out, errs: errs})
+	return execute(ctx, args, cli.Streams{In: in, Out: out, Errs: errs})
 }
 
-// run is Main without signal handling, for tests.
-func run(ctx context.Context, args []string, std streams) int {
+// execute is Main without signal handling, for tests.
+func execute(ctx context.Context, args []string, std cli.Streams) int {
 	root := newRoot(std)
-	root.cmd.SetArgs(agentFlagsLast(args))
+	root.cmd.SetArgs(look.AgentFlagsLast(args))
 	err := root.cmd.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
-	if logged := (*loggedError)(nil); errors.As(err, &logged) {
+	if cli.IsLogged(err) {
 		return exitFailed
 	}
-	usage := isUsage(err) || !root.started
+	usage := cli.IsUsage(err) || !root.started
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
-		fmt.Fprintf(std.errs, "troupe: %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(std.Errs, "troupe: %s\n", strings.TrimRight(line, "\n"))
 	}
 	if usage {
 		return exitUsage

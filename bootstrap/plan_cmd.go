@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
@@ -18,7 +20,7 @@ output of
 The plan and standard error list unusable objects as problems. All other objects are planned.`
 
 // newPlanCommand returns `troupe plan`.
-func newPlanCommand(std streams) *cobra.Command {
+func newPlanCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan -f FILE --node-name NAME",
 		Short:   "Show the frontends and rows of a node without an agent or VPP",
@@ -30,14 +32,14 @@ func newPlanCommand(std streams) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; repeatable")
 	flags := config.AddFlags(cmd, "node-name", "node-port-addresses", "cluster-cidr", "service-cidr", "masquerade-all", "allow-external-ips",
 		"reserved-ports", "renderer", "nat-loopback-ip")
-	out := addFormat(cmd)
+	out := cli.AddFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		opts, err := planOptions(flags)
 		if err != nil {
 			return err
 		}
 		if len(files) == 0 {
-			return usagef("expected -f FILE (- for standard input)")
+			return cli.Usagef("expected -f FILE (- for standard input)")
 		}
 		return runPlan(std, files, opts, out)
 	}
@@ -53,13 +55,13 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	if err = config.Join(err, doc.Validate()); err != nil {
 		var all config.Errors
 		if errors.As(err, &all) && all.FromFlags() {
-			return plan.Options{}, &usageError{err.Error()}
+			return plan.Options{}, cli.Usagef("%s", err)
 		}
 		return plan.Options{}, err
 	}
 	opts := plan.Options{Node: doc.Agent.NodeName}
 	if opts.Node == "" {
-		return plan.Options{}, usagef("expected --node-name NAME, the node of the plan")
+		return plan.Options{}, cli.Usagef("expected --node-name NAME, the node of the plan")
 	}
 	if opts.Serving, err = doc.Agent.Services.Serving(); err != nil {
 		return plan.Options{}, err
@@ -75,8 +77,8 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 }
 
 // runPlan prints the plan, then returns the errors of the input.
-func runPlan(std streams, files []string, opts plan.Options, out *format) error {
-	objects, problems, err := plan.Read(files, std.in)
+func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format) error {
+	objects, problems, err := plan.Read(files, std.In)
 	if err != nil {
 		return err
 	}
@@ -84,26 +86,26 @@ func runPlan(std streams, files []string, opts plan.Options, out *format) error 
 	problems = append(problems, more...)
 	if err != nil {
 		if len(problems) > 0 {
-			err = errors.Join(objectErrors(problems), err)
+			err = errors.Join(cli.ObjectErrors(problems), err)
 		}
 		return err
 	}
 	report.Problems = show.Problems(problems)
-	if err := out.print(std.out, report, func(c *columns) { planTable(c, report) }); err != nil {
+	if err := out.Print(std.Out, report, func(c *cli.Columns) { planTable(c, report) }); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
-		return objectErrors(problems)
+		return cli.ObjectErrors(problems)
 	}
 	return nil
 }
 
 // planTable prints a plan.
-func planTable(c *columns, r *plan.Report) {
-	frontendsTable(c, r.Frontends)
-	healthChecksTable(c, r.HealthChecks)
-	c.section("Rows in VPP")
-	rowsTable(c, r.Rows)
-	approximationsTable(c, r.Approximations)
-	problemsTable(c, r.Problems)
+func planTable(c *cli.Columns, r *plan.Report) {
+	look.FrontendsTable(c, r.Frontends)
+	look.HealthChecksTable(c, r.HealthChecks)
+	c.Section("Rows in VPP")
+	look.RowsTable(c, r.Rows)
+	look.ApproximationsTable(c, r.Approximations)
+	look.ProblemsTable(c, r.Problems)
 }

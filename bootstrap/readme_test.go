@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
@@ -85,7 +86,7 @@ func parseInvocation(words []string) (invocation, bool) {
 	default:
 		return invocation{}, false
 	}
-	root, known := newRoot(streams{}), invocation{}
+	root, known := newRoot(cli.Streams{}), invocation{}
 	cmd, rest, err := root.cmd.Find(words)
 	if err != nil || cmd == root.cmd {
 		return invocation{command: "(unknown) " + strings.Join(words, " ")}, true

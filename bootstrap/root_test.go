@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 )
 
 // TestUsage: errors of usage are one line on stderr, exit with 2 and print nothing else.
@@ -54,12 +57,12 @@ func TestEveryCommandIsExplained(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(streams{}).cmd)
+	walk(newRoot(cli.Streams{}).cmd)
 }
 
 func TestVersion(t *testing.T) {
 	r := troupe("", "version", "-o", "json")
-	var v version
+	var v node.Version
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.Go != runtime.Version() || v.Version == "" {
 		t.Errorf("%v in %s", err, r.out)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,10 +16,10 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
-	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 const shopTopology = `
@@ -53,7 +52,7 @@ func TestSimulator(t *testing.T) {
 	var errs bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"simulator", "--api-socket", socket, "--stats-socket", dir + "/stats.sock", "--topology", file}, streams{out: in, errs: &errs})
+		code <- execute(ctx, []string{"simulator", "--api-socket", socket, "--stats-socket", dir + "/stats.sock", "--topology", file}, cli.Streams{Out: in, Errs: &errs})
 		_ = in.Close()
 	}()
 	lines := bufio.NewReader(out)
@@ -113,24 +112,6 @@ func interfaceNames(t *testing.T, socket string) map[string]bool {
 	stop()
 	<-done
 	return names
-}
-
-// TestTopologyForwards: packets of the topology find their way.
-func TestTopologyForwards(t *testing.T) {
-	shop, err := parseTopology([]byte(shopTopology))
-	if err != nil {
-		t.Fatal(err)
-	}
-	vpp := simulator.New(simulator.Options{})
-	if err := shop.build(vpp); err != nil {
-		t.Fatal(err)
-	}
-	for dst, want := range map[string]string{"10.1.1.3": "tap-web", "10.1.2.9": "uplink0", "8.8.8.8": "uplink0"} {
-		v := vpp.Send(simulator.Packet{In: "uplink0", Src: netip.MustParseAddrPort("192.168.16.77:4000"), Dst: netip.AddrPortFrom(netip.MustParseAddr(dst), 80), Proto: simulator.ProtoTCP})
-		if v.Out != want {
-			t.Errorf("a packet to %s leaves by %q, want %q (%s)", dst, v.Out, want, v)
-		}
-	}
 }
 
 func TestTopologyErrors(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
@@ -63,7 +64,7 @@ func TestLookServesThePage(t *testing.T) {
 	out := &watchedOutput{}
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"look", file}, streams{in: strings.NewReader(""), out: out, errs: io.Discard})
+		done <- execute(ctx, []string{"look", file}, cli.Streams{In: strings.NewReader(""), Out: out, Errs: io.Discard})
 	}()
 	address := regexp.MustCompile(`n2 +http://(\S+)/`)
 	var found []string

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // terminalPair opens a pseudo-terminal of a width: what is written into the one end is read from
@@ -47,7 +48,7 @@ func TestOnATerminal(t *testing.T) {
 		t.Helper()
 		screen, program := terminalPair(t, 60)
 		var errs strings.Builder
-		if code := run(t.Context(), append(args, "--address", a.Address), streams{out: program, errs: &errs}); code != exitOK {
+		if code := execute(t.Context(), append(args, "--address", a.Address), cli.Streams{Out: program, Errs: &errs}); code != exitOK {
 			t.Fatal(errs.String())
 		}
 		if _, err := program.WriteString("end"); err != nil {
@@ -67,7 +68,7 @@ func TestOnATerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	widest := func(text string) (most int) {
-		for line := range strings.Lines(strings.NewReplacer(green, "", plainColor, "").Replace(text)) {
+		for line := range strings.Lines(strings.NewReplacer("\x1b[32m", "", "\x1b[0m", "").Replace(text)) {
 			most = max(most, len(strings.TrimSuffix(line, "\n")))
 		}
 		return most
@@ -75,7 +76,7 @@ func TestOnATerminal(t *testing.T) {
 	if got := read("actors", "show", "agent/world"); widest(got) > 60 {
 		t.Errorf("%d wide:\n%s", widest(got), got)
 	}
-	if got := read("get", "service", "shop/service-000"); !strings.Contains(got, green+"in-sync"+plainColor) {
+	if got := read("get", "service", "shop/service-000"); !strings.Contains(got, "\x1b[32min-sync\x1b[0m") {
 		t.Errorf("%q", got)
 	}
 	if got := read("get", "services", "-o", "wide"); widest(got) < 100 {

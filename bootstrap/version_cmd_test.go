@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -19,19 +20,19 @@ func TestVersionOfVPP(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := troupe("", "version", "--vpp", "--vpp-api-socket", socket, "-o", "json")
-	var v version
+	var v node.Version
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil || v.VPP == nil || v.VPP.Version != "25.10-release" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	found := map[string]vppFeature{}
+	found := map[string]node.VPPFeature{}
 	for _, f := range v.VPP.Features {
 		found[f.Name] = f
 	}
 	if f := found["IPv4 services"]; !f.Available || f.Renderer != "nat44" || len(f.Missing) > 0 || f.Without != "" {
 		t.Errorf("%+v", f)
 	}
-	if f := found["source ranges and drops"]; f.Available || f.Without == "" || len(f.Missing) == 0 || f.Missing[0] != (vppMissing{
-		"acl_add_replace_ee5c2f18", "the plugin acl is not loaded (plugins in VPP's startup.conf)",
+	if f := found["source ranges and drops"]; f.Available || f.Without == "" || len(f.Missing) == 0 || f.Missing[0] != (node.VPPMissing{
+		Message: "acl_add_replace_ee5c2f18", Why: "the plugin acl is not loaded (plugins in VPP's startup.conf)",
 	}) {
 		t.Errorf("%+v", f)
 	}

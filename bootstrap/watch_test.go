@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
@@ -56,7 +57,7 @@ func launched(t *testing.T, out, errs *waiter, args ...string) (stop func() int)
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int, 1)
-	go func() { code <- run(ctx, args, streams{out: out, errs: errs}) }()
+	go func() { code <- execute(ctx, args, cli.Streams{Out: out, Errs: errs}) }()
 	return func() int { cancel(); return <-code }
 }
 

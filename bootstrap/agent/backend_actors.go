@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 	"github.com/troupe-vpp/troupe/bootstrap/inspect"
 )
 
@@ -20,7 +21,7 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 	}
 	switch verb {
 	case api.VerbKill: // a chaos fault, with exemptions, limits and the audit record
-		if _, err := b.Inject(ctx, api.Peer(ctx), live.Fault{Kind: live.Kill, Actor: path}); err != nil {
+		if _, err := b.Inject(ctx, peer.Of(ctx), live.Fault{Kind: live.Kill, Actor: path}); err != nil {
 			return fmt.Errorf("kill %s: %w", path, err)
 		}
 		return nil
@@ -41,7 +42,7 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 	default:
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
 	}
-	b.log.Info("actor command executed", "actor", path, "verb", string(verb), "who", api.Peer(ctx))
+	b.log.Info("actor command executed", "actor", path, "verb", string(verb), "who", peer.Of(ctx))
 	return nil
 }
 

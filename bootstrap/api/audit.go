@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
+)
 
 // Audit is the record of one state-changing call that the control socket has answered.
 type Audit struct {
@@ -28,7 +32,7 @@ func (g guard) only(fn http.HandlerFunc) http.HandlerFunc {
 		status := &statusWriter{ResponseWriter: w, status: http.StatusInternalServerError}
 		defer func() {
 			if g.cfg.Audit != nil {
-				g.cfg.Audit(Audit{Who: Peer(r.Context()), Method: r.Method, Path: short(r.URL.Path), Status: status.status})
+				g.cfg.Audit(Audit{Who: peer.Of(r.Context()), Method: r.Method, Path: short(r.URL.Path), Status: status.status})
 			}
 		}()
 		fn(status, r)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 )
 
 // ChaosRequest is the body of POST /api/v1/chaos: a fault, or a plan of them.
@@ -29,11 +30,11 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case request.Plan == nil:
-		value, err = s.backend.Inject(r.Context(), Peer(r.Context()), request.Fault)
+		value, err = s.backend.Inject(r.Context(), peer.Of(r.Context()), request.Fault)
 	case request.Fault != live.Fault{}:
 		err = fmt.Errorf("%w: body: expected a fault or a plan, not both", errQuery)
 	default:
-		value, err = s.backend.StartDrill(r.Context(), Peer(r.Context()), *request.Plan)
+		value, err = s.backend.StartDrill(r.Context(), peer.Of(r.Context()), *request.Plan)
 	}
 	if err != nil {
 		respond(w, nil, err)
@@ -44,6 +45,6 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 
 // stopChaos ends all faults and the drill.
 func (s *Server) stopChaos(w http.ResponseWriter, r *http.Request) {
-	stopped, err := s.backend.StopChaos(r.Context(), Peer(r.Context()))
+	stopped, err := s.backend.StopChaos(r.Context(), peer.Of(r.Context()))
 	respond(w, ChaosStopped{stopped}, err)
 }

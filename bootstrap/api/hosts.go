@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 )
 
 // Reasons to refuse requests and connections (Refusal.Why).
@@ -74,7 +76,7 @@ func newOwnHosts(names []string) ownHosts {
 func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why, text := o.objection(r); why != "" {
-			s.refuse(w, http.StatusForbidden, Refusal{Listener: ListenerHTTP, Why: why, Client: Peer(r.Context()), Text: text})
+			s.refuse(w, http.StatusForbidden, Refusal{Listener: ListenerHTTP, Why: why, Client: peer.Of(r.Context()), Text: text})
 			return
 		}
 		next.ServeHTTP(w, r)

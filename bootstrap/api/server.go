@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 )
 
@@ -170,7 +171,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		WriteTimeout:   s.cfg.Timeout + time.Second,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		ConnContext:    withPeer,
+		ConnContext:    peer.With,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		// Active requests outlive ctx: Shutdown waits for them, Close ends them.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

@@ -11,6 +11,7 @@ import (
 
 	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 	"github.com/troupe-vpp/troupe/bootstrap/inspect"
 )
 
@@ -215,6 +216,6 @@ func (c *Connector) confirm(r *http.Request) (any, error) {
 	if !confirmed.Known {
 		return nil, fmt.Errorf("source %s: %w", r.PathValue("source"), api.ErrNotFound)
 	}
-	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(confirmed.Released), "who", api.Peer(r.Context()))
+	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(confirmed.Released), "who", peer.Of(r.Context()))
 	return map[string]any{"released": append([]string{}, confirmed.Released...)}, nil
 }

@@ -1,0 +1,36 @@
+// Package peer says who has made a request, for audit records: on a unix socket the kernel knows the
+// user and the process. It has no state; the context of a connection holds the answer.
+package peer
+
+import (
+	"context"
+	"net"
+)
+
+// key finds the peer of a request in its context.
+type key struct{}
+
+// With adds the peer of a connection to its context.
+func With(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, key{}, nameOf(c))
+}
+
+// Of returns the peer of a request for audit records: "uid 0, pid 4711" on the control socket,
+// from the kernel, an address otherwise.
+func Of(ctx context.Context) string {
+	if who, ok := ctx.Value(key{}).(string); ok {
+		return who
+	}
+	return "unknown"
+}
+
+// nameOf returns the credentials of the peer if the kernel has them, its address otherwise.
+func nameOf(c net.Conn) string {
+	if unix, ok := c.(*net.UnixConn); ok {
+		if who := credentials(unix); who != "" {
+			return who
+		}
+		return "the control socket"
+	}
+	return c.RemoteAddr().String()
+}

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// mostLines is the largest number of lines of a cell on a terminal. mostLast is that number for the
+// last cell of a row, which has reasons and errors. The rest is cut.
+const (
+	mostLines = 4
+	mostLast  = 12
+)
+
+// gap separates columns.
+const gap = "   "
+
+// Screen is the target of a table.
+type Screen struct {
+	// Width of the terminal; 0 = no limit: a file, a pipe, or -o wide.
+	Width int
+	// color is true on a terminal that shows colors.
+	color bool
+}
+
+// Columns writes tables as kubectl does: upper-case headings, three spaces between columns, "-" for
+// an empty cell. On a terminal a table is not wider than it: cells are wrapped, and cut after some
+// lines.
+type Columns struct {
+	Screen
+	to    io.Writer
+	lines []line // of the present table
+	// optional marks the columns that may be left out.
+	optional []int
+	err      error
+}
+
+// Optional marks the title of a column that a terminal shows only if all columns fit.
+func Optional(title string) any { return optionalTitle(title) }
+
+type optionalTitle string
+
+// line is a row of cells, or a text that belongs to no column.
+type line struct {
+	cells []string
+	text  string
+}
+
+// NewColumns writes tables to a stream.
+func NewColumns(to io.Writer, s Screen) *Columns { return &Columns{Screen: s, to: to} }
+
+// Row adds one line.
+func (c *Columns) Row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		if _, is := cell.(optionalTitle); is {
+			c.optional = append(c.optional, i)
+		}
+		texts[i] = Printable(fmt.Sprint(cell))
+		if texts[i] == "" {
+			texts[i] = "-"
+		}
+	}
+	c.lines = append(c.lines, line{cells: texts})
+}
+
+// Printable replaces characters that would break a table or control the terminal, because names and
+// errors come from others.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n':
+			return ' '
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// Note adds a text below the row before it.
+func (c *Columns) Note(text string) { c.lines = append(c.lines, line{text: "    " + Printable(text)}) }
+
+// Section starts a new table with a title.
+func (c *Columns) Section(title string) {
+	c.table()
+	c.write("\n" + Printable(title) + "\n")
+}
+
+// Paragraph writes a text as it is, outside of tables.
+func (c *Columns) Paragraph(text string) {
+	c.table()
+	c.write(text)
+}
+
+// Flush writes the last table.
+func (c *Columns) Flush() error {
+	c.table()
+	if c.err != nil {
+		return fmt.Errorf("write output: %w", c.err)
+	}
+	return nil
+}
+
+func (c *Columns) write(text string) {
+	if c.err == nil {
+		_, c.err = io.WriteString(c.to, text)
+	}
+}
+
+// table writes the present table.
+func (c *Columns) table() {
+	widths := natural(c.lines, utf8.RuneCountInString)
+	if c.Width > 0 {
+		least := natural(c.lines, longestWord)
+		for len(c.optional) > 0 && total(least) > c.Width {
+			last := c.optional[len(c.optional)-1]
+			c.optional = c.optional[:len(c.optional)-1]
+			for i := range c.lines {
+				if last < len(c.lines[i].cells) {
+					c.lines[i].cells = slices.Delete(c.lines[i].cells, last, last+1)
+				}
+			}
+			widths, least = slices.Delete(widths, last, last+1), slices.Delete(least, last, last+1)
+		}
+		fit(widths, least, c.Width)
+	}
+	var out strings.Builder
+	for _, l := range c.lines {
+		if l.cells == nil {
+			for _, part := range wrap(l.text, c.Width) {
+				out.WriteString(part + "\n")
+			}
+			continue
+		}
+		c.cells(&out, l.cells, widths)
+	}
+	c.lines, c.optional = nil, nil
+	c.write(out.String())
+}
+
+// cells writes one row, on as many lines as its longest cell takes.
+func (c *Columns) cells(out *strings.Builder, cells []string, widths []int) {
+	parts, height := make([][]string, len(cells)), 1
+	for i, cell := range cells {
+		limit := 0
+		if c.Width > 0 {
+			limit = max(widths[i], 1)
+		}
+		most := mostLines
+		if i+1 == len(cells) {
+			most = mostLast
+		}
+		parts[i] = cut(wrap(cell, limit), most)
+		height = max(height, len(parts[i]))
+	}
+	for n := range height {
+		text := &strings.Builder{}
+		for i := range cells {
+			part := ""
+			if n < len(parts[i]) {
+				part = parts[i][n]
+			}
+			text.WriteString(c.colored(part))
+			if i+1 < len(cells) {
+				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(part)) + gap)
+			}
+		}
+		out.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+	}
+}
+
+// natural are the widths of columns by a measure of their cells.
+func natural(lines []line, measure func(cell string) int) (widths []int) {
+	for _, l := range lines {
+		for i, cell := range l.cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], measure(cell))
+		}
+	}
+	return widths
+}
+
+// longestWord is the width that a cell needs so that wrapping does not divide a word.
+func longestWord(cell string) (most int) {
+	n := 0
+	for _, r := range cell {
+		n++
+		if r == ' ' {
+			n = 0
+		}
+		most = max(most, n)
+		if r == ',' || r == ';' {
+			n = 0
+		}
+	}
+	return most
+}
+
+// total is the width of a table.
+func total(widths []int) int {
+	sum := len(gap) * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
+// leastWidth is the least width of a column. A narrower terminal wraps by itself.
+const leastWidth = 8
+
+// fit narrows the widest columns until all of them fit: first columns that are wider than their
+// words, then all.
+func fit(widths, least []int, width int) {
+	for over := total(widths) - width; over > 0; over-- {
+		widest := widestAbove(widths, least)
+		if widest < 0 {
+			widest = widestAbove(widths, slices.Repeat([]int{leastWidth}, len(widths)))
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// widestAbove is the widest of the columns that are wider than their least width; -1 = there is
+// none.
+func widestAbove(widths, least []int) int {
+	widest := -1
+	for i, w := range widths {
+		if w > least[i] && (widest < 0 || w > widths[widest]) {
+			widest = i
+		}
+	}
+	return widest
+}
+
+// wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no
+// limit.
+func wrap(text string, width int) (lines []string) {
+	rest := []rune(text)
+	for width > 0 && len(rest) > width {
+		at := width
+		for i := width; i > width/2; i-- {
+			if rest[i-1] == ' ' || rest[i-1] == ',' || rest[i-1] == ';' || rest[i] == ' ' {
+				at = i
+				break
+			}
+		}
+		lines = append(lines, strings.TrimSpace(string(rest[:at])))
+		rest = []rune(strings.TrimLeft(string(rest[at:]), " "))
+	}
+	if len(lines) == 0 { // the indentation of a single line stays
+		return []string{text}
+	}
+	return append(lines, string(rest))
+}
+
+// cut removes the lines above a number and adds a mark.
+func cut(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	last := []rune(lines[most-1])
+	lines = lines[:most]
+	lines[most-1] = string(last[:max(len(last)-1, 0)]) + "…"
+	return lines
+}
+
+// Colors of terminals.
+const (
+	red, green, yellow = "\x1b[31m", "\x1b[32m", "\x1b[33m"
+	plainColor         = "\x1b[0m"
+)
+
+// colors are the cells with a color: states.
+var colors = map[string]string{
+	"in-sync": green, "as wanted": green, "held": yellow,
+	"pending": yellow, "partly": yellow, "not-served": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
+	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
+}
+
+// colored is a cell with the color of its state, on a terminal with colors.
+func (c *Columns) colored(cell string) string {
+	if color := colors[cell]; c.color && color != "" {
+		return color + cell + plainColor
+	}
+	return cell
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// drawn is a table on a screen.
+func drawn(t *testing.T, s Screen, table func(c *Columns)) string {
+	t.Helper()
+	var out strings.Builder
+	c := NewColumns(&out, s)
+	table(c)
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// endpoints is a table with a long cell and a long last cell.
+func endpointsTable(c *Columns) {
+	c.Row("NAME", "ENDPOINTS", "STATE", "WHY")
+	c.Row("web", "10.1.1.1:80,10.1.1.2:80,10.1.1.3:80,10.1.1.4:80,10.1.1.5:80,10.1.1.6:80", "in-sync", "")
+	c.Row("api", "10.1.2.1:80", "failed", "VPP has refused the operation three times in a row, which has a reason")
+	c.Note("add 10.96.0.1:80/TCP")
+}
+
+// TestTableFitsTheTerminal: no line is wider than the terminal; cells are wrapped, and long ones
+// are cut. Without a terminal all is shown.
+func TestTableFitsTheTerminal(t *testing.T) {
+	for width, want := range map[int]string{
+		60: `NAME   ENDPOINTS              STATE     WHY
+web    10.1.1.1:80,           in-sync   -
+       10.1.1.2:80,
+       10.1.1.3:80,
+       10.1.1.4:80…
+api    10.1.2.1:80            failed    VPP has refused the
+                                        operation three
+                                        times in a row,
+                                        which has a reason
+    add 10.96.0.1:80/TCP
+`,
+		0: `NAME   ENDPOINTS                                                                 STATE     WHY
+web    10.1.1.1:80,10.1.1.2:80,10.1.1.3:80,10.1.1.4:80,10.1.1.5:80,10.1.1.6:80   in-sync   -
+api    10.1.2.1:80                                                               failed    VPP has refused the operation three times in a row, which has a reason
+    add 10.96.0.1:80/TCP
+`,
+	} {
+		if diff := cmp.Diff(want, drawn(t, Screen{Width: width}, endpointsTable)); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+// TestOptionalColumnsGoFirst: where not all fit, words are not divided before the optional columns
+// are left out; -o wide has all.
+func TestOptionalColumnsGoFirst(t *testing.T) {
+	table := func(c *Columns) {
+		c.Row("SERVICE", "STATE", Optional("GENERATION"), "ERROR")
+		c.Row("shop/web", "in-sync", "1099511627801", "none at all")
+	}
+	for width, want := range map[int]string{
+		0:  "SERVICE    STATE     GENERATION      ERROR\nshop/web   in-sync   1099511627801   none at all\n",
+		45: "SERVICE    STATE     GENERATION      ERROR\nshop/web   in-sync   1099511627801   none at\n                                     all\n",
+		35: "SERVICE    STATE     ERROR\nshop/web   in-sync   none at all\n",
+	} {
+		if diff := cmp.Diff(want, drawn(t, Screen{Width: width}, table)); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
+// TestTableIsNeverWider whatever its cells are, while each column can have its least width, and a
+// wide one loses nothing.
+func TestTableIsNeverWider(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(r, "columns")
+		rows := rapid.SliceOfN(rapid.SliceOfN(rapid.StringMatching(`[a-zäß ,;.:0-9]{0,80}`), n, n), 1, 6).Draw(r, "rows")
+		width := rapid.IntRange(n*leastWidth+(n-1)*len(gap), 200).Draw(r, "width")
+		table := func(c *Columns) {
+			for _, row := range rows {
+				cells := make([]any, n)
+				for i := range row {
+					cells[i] = row[i]
+				}
+				c.Row(cells...)
+			}
+		}
+		for line := range strings.Lines(drawn(t, Screen{Width: width}, table)) {
+			if have := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); have > width {
+				r.Fatalf("%d characters in %d: %q", have, width, line)
+			}
+		}
+		wide := drawn(t, Screen{}, table)
+		for _, row := range rows {
+			for _, cell := range row {
+				if !strings.Contains(wide, strings.TrimRight(cell, " ")) {
+					r.Fatalf("%q is missing in %q", cell, wide)
+				}
+			}
+		}
+	})
+}
+
+// TestColorsAreForTerminals: only states have a color, only on terminals, and a color does not
+// change the width.
+func TestColorsAreForTerminals(t *testing.T) {
+	plain := drawn(t, Screen{Width: 80}, endpointsTable)
+	colored := drawn(t, Screen{Width: 80, color: true}, endpointsTable)
+	if strings.Contains(plain, "\x1b") || !strings.Contains(colored, red+"failed"+plainColor) || !strings.Contains(colored, green+"in-sync"+plainColor) {
+		t.Errorf("%q\n%q", plain, colored)
+	}
+	if got := strings.NewReplacer(red, "", green, "", plainColor, "").Replace(colored); got != plain {
+		t.Error(cmp.Diff(plain, got))
+	}
+}
+
+// TestTextOfOthersIsText: a name or an error with control characters does not command the terminal.
+func TestTextOfOthersIsText(t *testing.T) {
+	got := drawn(t, Screen{}, func(c *Columns) { c.Row("a\x1b[2Jb\rc\u009bd\te\nf", "g") })
+	if got != "a?[2Jb?c?d e f   g\n" {
+		t.Errorf("%q", got)
+	}
+}

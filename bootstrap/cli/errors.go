@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// errUsage matches errors about a wrong command line, with exit code 2.
+var errUsage = errors.New("usage")
+
+// usageError is an error about the command line. Its text describes the expected form.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func (*usageError) Is(target error) bool { return target == errUsage }
+
+// Usagef makes a usage error.
+func Usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// loggedError is an error that is already in the log, so it is not printed again.
+type loggedError struct{ error }
+
+// Logged marks an error that is already in the log, so that it is not printed again.
+func Logged(err error) error { return &loggedError{err} }
+
+// IsLogged reports whether an error is already in the log.
+func IsLogged(err error) bool {
+	logged := (*loggedError)(nil)
+	return errors.As(err, &logged)
+}
+
+// IsUsage reports whether the exit code of an error is 2.
+func IsUsage(err error) bool { return errors.Is(err, errUsage) }
+
+// ObjectErrors are errors of input objects, one line each: "file: Kind namespace/name: field:
+// message".
+type ObjectErrors []*messages.ObjectError
+
+// Error has a line for each.
+func (e ObjectErrors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = objectErrorText(one)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// objectErrorText joins the parts of one error that are not empty.
+func objectErrorText(e *messages.ObjectError) string {
+	parts := make([]string, 0, 4)
+	for _, part := range []string{e.GetSource(), strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.ReplaceAll(strings.Join(parts, ": "), "\n", " ")
+}
+
+// ConfigError makes errors of flags usage errors. Errors of files stay as they are.
+func ConfigError(err error) error {
+	var all config.Errors
+	if errors.As(err, &all) && !slices.ContainsFunc(all, func(e *config.FieldError) bool { return e.Line > 0 || isFile(e.Source) }) {
+		return Usagef("%s", err)
+	}
+	return err
+}
+
+// isFile reports whether the source of a problem is a file, not a flag or a default.
+func isFile(source string) bool { return source != "" && !strings.HasPrefix(source, "--") }

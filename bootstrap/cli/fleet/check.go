@@ -1,0 +1,218 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+)
+
+// States of a line of `troupe check`.
+const (
+	checkOK      = "ok"
+	checkWarn    = "warning"
+	checkFailed  = "failed"
+	checkSkipped = "skipped"
+)
+
+// checkLine is one line of `troupe check`.
+type checkLine struct {
+	Check string `json:"check"`
+	State string `json:"state"`
+	// Found is what is there, Do what helps; Do is "" where nothing needs to be done.
+	Found string `json:"found"`
+	Do    string `json:"do,omitempty"`
+}
+
+// checks collects lines.
+type checks struct {
+	lines []checkLine
+	cfg   *config.Agent
+}
+
+func (c *checks) add(state, check, found, do string) {
+	c.lines = append(c.lines, checkLine{check, state, strings.ReplaceAll(found, "\n", "; "), do})
+}
+
+// result adds a line that is ok without an error.
+func (c *checks) result(check, found string, err error, do string) bool {
+	if err != nil {
+		c.add(checkFailed, check, err.Error(), do)
+		return false
+	}
+	c.add(checkOK, check, found, "")
+	return true
+}
+
+// NewCheck returns `troupe check`.
+func NewCheck(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check", Short: "Check a node before an install, and all nodes after it", Args: cobra.NoArgs,
+		Long: `Check what the agent needs, with the configuration that it will have: VPP with its plugins and messages, the API server and the rights there, the
+networks of pods and services, ports and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the agents that run are
+checked as well. Each line is ok, or says what to do; the exit code is 1 where one has failed. Nothing is changed.`,
+		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53",
+	}
+	f := newFleet(cmd, 30*time.Second)
+	flags := config.AddFlags(cmd, "node-name", "vpp-api-socket", "kube-api-server", "kube-source", "renderer", "cluster-cidr", "service-cidr", "data-dir")
+	all := cmd.Flags().Bool("all-nodes", false, "also check the agents of all nodes, through the proxy of the API server")
+	connect := cmd.Flags().StringSlice("connect", nil, "addresses HOST:PORT of services or pods to connect to from here by TCP")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+		defer cancel()
+		doc, err := flags.Load()
+		if err != nil {
+			return cli.ConfigError(err)
+		}
+		c := &checks{cfg: doc.Agent}
+		c.result("configuration", "valid", doc.Validate(), "correct it: troupe config explain FIELD")
+		c.vpp(ctx, *all)
+		c.local()
+		if _, files := c.cfg.Kubernetes.FilesDir(); !files {
+			c.kubernetes(ctx, f.Kubeconfig)
+		}
+		if *all {
+			c.agents(ctx, f, std)
+		}
+		for _, address := range *connect {
+			c.connect(ctx, address)
+		}
+		if err := f.Out.Print(std.Out, c.lines, func(t *cli.Columns) { checkTable(t, c.lines) }); err != nil {
+			return err
+		}
+		failed := 0
+		for _, l := range c.lines {
+			if l.State == checkFailed {
+				failed++
+			}
+		}
+		if failed > 0 {
+			return fmt.Errorf("%d of %d checks have failed", failed, len(c.lines))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// checkTable prints the lines.
+func checkTable(c *cli.Columns, lines []checkLine) {
+	c.Row("CHECK", "STATE", "FOUND", "DO")
+	for _, l := range lines {
+		c.Row(l.Check, l.State, l.Found, l.Do)
+	}
+}
+
+// vpp checks VPP, and what it lacks for the renderers of the configuration. Elsewhere than on a
+// node there may be none.
+func (c *checks) vpp(ctx context.Context, elsewhere bool) {
+	socket := c.cfg.VPP.APISocket
+	if c.cfg.VPP.Mode == config.VPPSimulated {
+		c.add(checkSkipped, "VPP", "simulated", "")
+		return
+	}
+	if _, err := os.Stat(socket); os.IsNotExist(err) && elsewhere {
+		c.add(checkSkipped, "VPP", "no socket "+socket+" here; the agents say what they have", "")
+		return
+	} else if os.IsNotExist(err) {
+		c.add(checkFailed, "VPP", "no socket "+socket+" here", `run this on a node with VPP; in startup.conf: socksvr { socket-name `+socket+` }`)
+		return
+	}
+	v, err := node.AskVPP(ctx, socket)
+	if err != nil {
+		c.add(checkFailed, "VPP", err.Error(), "start VPP; the agent needs the rights of VPP's socket")
+		return
+	}
+	available := 0
+	for _, f := range v.Features {
+		if f.Available {
+			available++
+		}
+	}
+	c.add(checkOK, "VPP", fmt.Sprintf("version %s has %d of %d features", v.Version, available, len(v.Features)), "")
+	for _, f := range v.Features {
+		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual
+		if f.Available || !needed {
+			continue
+		}
+		do := "another version of VPP has it: docs/vpp-versions.md"
+		if strings.Contains(f.Summary, "is not loaded") {
+			do = "enable the plugin in the section plugins of startup.conf"
+		}
+		c.add(checkWarn, "VPP: "+f.Name, f.Without+": "+f.Summary, do)
+	}
+}
+
+// local checks what the agent needs of this machine.
+func (c *checks) local() {
+	if address := c.cfg.API.HealthzBindAddress; address != "" {
+		c.port("port of the node's health", address, `kube-proxy or an agent runs here: beside kube-proxy set api.healthzBindAddress: ""`)
+	}
+	if address := c.cfg.API.HTTPAddress; address != "" {
+		c.port("port of the API", address, "an agent runs here, or set api.httpAddress")
+	}
+	if dir := c.cfg.DataDir; dir != "" {
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			var probe *os.File
+			if probe, err = os.CreateTemp(dir, ".check"); err == nil {
+				_ = probe.Close()
+				err = os.Remove(probe.Name())
+			}
+		}
+		c.result("data directory", dir+" can be written", err, "give the agent the right to write there, or set dataDir")
+	}
+}
+
+// port warns of an address that is in use.
+func (c *checks) port(check, address, do string) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		c.add(checkWarn, check, err.Error(), do)
+		return
+	}
+	_ = l.Close()
+	c.add(checkOK, check, address+" is free", "")
+}
+
+// connect connects to a service or a pod.
+func (c *checks) connect(ctx context.Context, address string) {
+	began := time.Now()
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+	if err == nil {
+		err = conn.Close()
+	}
+	c.result("connection to "+address, "connected in "+time.Since(began).Round(time.Millisecond).String(), err,
+		"troupe explain --packet SOURCE "+address+"/TCP says what VPP does with it")
+}
+
+// agents checks the agents that run.
+func (c *checks) agents(ctx context.Context, f *fleet, std cli.Streams) {
+	lines, err := f.statuses(ctx, std)
+	if !c.result("agents", fmt.Sprintf("%d nodes have a pod of the agent", len(lines)), err, "install the agent; the user needs list of pods and get of pods/proxy there") {
+		return
+	}
+	for i := range lines {
+		s := &lines[i]
+		name := "agent of node " + s.Node
+		switch others := countServices(s.Services) - s.Services["in-sync"]; {
+		case s.Error != "":
+			c.add(checkFailed, name, s.Error, "kubectl describe pod; its log")
+		case !s.Ready:
+			c.add(checkFailed, name, "not ready: "+s.Reason, "troupe get resync --node "+s.Node)
+		case others > 0:
+			c.add(checkWarn, name, fmt.Sprintf("ready; %d services are not in sync", others), "troupe get services --node "+s.Node)
+		case len(s.Differs) > 0:
+			c.add(checkWarn, name, "ready; differs: "+strings.Join(s.Differs, ", "), "bring all nodes to one version; compare with troupe status --all-nodes")
+		default:
+			c.add(checkOK, name, fmt.Sprintf("ready; %d services are in sync", s.Services["in-sync"]), "")
+		}
+	}
+}

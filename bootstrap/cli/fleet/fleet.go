@@ -1,0 +1,90 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/kube/podproxy"
+)
+
+// atOnce is how many nodes are asked at the same time.
+const atOnce = 32
+
+// fleet are the agents of all nodes, asked through the proxy of the API server.
+type fleet struct {
+	*look.Query
+	// timeout limits all questions together.
+	timeout time.Duration
+}
+
+// newFleet adds the flags of a command that asks all nodes.
+func newFleet(cmd *cobra.Command, timeout time.Duration) *fleet {
+	f := &fleet{Query: look.NewUnwatched(cmd)}
+	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, "time for all nodes together; nodes that have not answered are listed as such")
+	return f
+}
+
+// member is one node with the client of its agent; problem is why it has none.
+type member struct {
+	node, problem string
+	client        *client.Client
+}
+
+// members finds the agents of all nodes.
+func (f *fleet) members(ctx context.Context) ([]member, error) {
+	way, err := f.Proxied()
+	if err != nil {
+		return nil, err
+	}
+	agents, err := podproxy.All(ctx, way)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]member, len(agents))
+	for i := range agents {
+		a := &agents[i]
+		out[i] = member{a.Node, a.Problem, client.NewProxied(a.Transport, a.URL, "node "+a.Node)}
+	}
+	return out, nil
+}
+
+// each calls a function for each member that has an agent, some at the same time, and shows the
+// progress on a terminal. It returns when all have returned, which they do when ctx ends.
+func each(ctx context.Context, members []member, progress io.Writer, ask func(ctx context.Context, i int)) {
+	var all sync.WaitGroup
+	turns, done := make(chan struct{}, atOnce), make(chan struct{}, len(members))
+	show := cli.ScreenOf(progress).Width > 0
+	for i := range members {
+		if members[i].problem != "" {
+			done <- struct{}{}
+			continue
+		}
+		all.Go(func() {
+			defer func() { done <- struct{}{} }()
+			select {
+			case turns <- struct{}{}:
+				defer func() { <-turns }()
+			case <-ctx.Done():
+			}
+			ask(ctx, i)
+		})
+	}
+	for n := range members {
+		<-done
+		if show {
+			fmt.Fprintf(progress, "\r%d of %d nodes ", n+1, len(members))
+		}
+	}
+	if show {
+		fmt.Fprint(progress, "\r\x1b[K")
+	}
+	all.Wait()
+}

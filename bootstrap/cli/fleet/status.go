@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// nodeStatus is one line of `troupe status`.
+type nodeStatus struct {
+	*api.NodeStatus
+	// Error is why the agent has not answered; "" = it has.
+	Error string `json:"error,omitempty"`
+	// Differs are the fields in which the node differs from most nodes.
+	Differs []string `json:"differs,omitempty"`
+}
+
+// NewStatus returns `troupe status`.
+func NewStatus(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show a node, or all nodes, one line each, the worst first", Args: cobra.NoArgs,
+		Long: `Show the state of a node in one line. With --all-nodes the agents of all nodes are asked through the proxy of the API server, some at the
+same time; the worst node comes first. The exit code is 1 where a node is not ready or has not answered.`,
+		Example: "  troupe status --all-nodes",
+	}
+	f := newFleet(cmd, 15*time.Second)
+	all := cmd.Flags().Bool("all-nodes", false, "ask the agents of all nodes through the proxy of the API server")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+		defer cancel()
+		var lines []nodeStatus
+		var err error
+		if *all {
+			lines, err = f.statuses(ctx, std)
+		} else {
+			lines, err = f.status(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.Out.Print(std.Out, lines, func(c *cli.Columns) { nodeLines(c, lines, time.Now()) }); err != nil {
+			return err
+		}
+		if bad := countBad(lines); bad > 0 {
+			return fmt.Errorf("%d of %d nodes are not ready or have not answered", bad, len(lines))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// status asks one agent.
+func (f *fleet) status(ctx context.Context) ([]nodeStatus, error) {
+	c, err := f.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	one := askStatus(ctx, c, f.Node)
+	if one.Error != "" {
+		return nil, errors.New(one.Error)
+	}
+	return []nodeStatus{one}, nil
+}
+
+// statuses asks all agents; the worst node is first.
+func (f *fleet) statuses(ctx context.Context, std cli.Streams) ([]nodeStatus, error) {
+	if f.Node != "" || f.Socket != "" {
+		return nil, cli.Usagef("--all-nodes excludes --node and --control-socket")
+	}
+	members, err := f.members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]nodeStatus, len(members))
+	for i, m := range members {
+		lines[i] = nodeStatus{NodeStatus: &api.NodeStatus{Node: m.node}, Error: m.problem}
+	}
+	each(ctx, members, std.Errs, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
+	return worstNodesFirst(lines), nil
+}
+
+// askStatus asks one agent. An agent of an earlier version has no status, which is an error here.
+func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
+	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
+	err := c.Get(ctx, "status", nil, s.NodeStatus)
+	s.Node = cmp.Or(s.Node, node)
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		s.Error = "the agent is of a version without status"
+	case err != nil && ctx.Err() != nil:
+		s.Error = "no answer in time"
+	case err != nil:
+		s.Error = err.Error()
+	}
+	return s
+}
+
+// badness orders nodes: 0 = all is well.
+func (s *nodeStatus) badness() int {
+	notWell := 0
+	for state, n := range s.Services {
+		if state != api.ServiceInSync {
+			notWell += n
+		}
+	}
+	switch {
+	case s.Error != "":
+		return 1 << 30
+	case !s.Ready:
+		return 1<<29 + notWell
+	case notWell > 0:
+		return notWell + 1
+	case len(s.Differs) > 0:
+		return 1
+	}
+	return 0
+}
+
+// worstNodesFirst orders nodes, and says how each differs from most of them.
+func worstNodesFirst(lines []nodeStatus) []nodeStatus {
+	for name, field := range map[string]func(*nodeStatus) string{
+		"version":  func(s *nodeStatus) string { return s.Version },
+		"VPP":      func(s *nodeStatus) string { return s.VPP },
+		"services": func(s *nodeStatus) string { return fmt.Sprint(countServices(s.Services)) },
+	} {
+		counts := map[string]int{}
+		answered := 0
+		for i := range lines {
+			if lines[i].Error == "" {
+				counts[field(&lines[i])]++
+				answered++
+			}
+		}
+		for i := range lines {
+			// of two nodes none is the odd one: both are said
+			if value := field(&lines[i]); lines[i].Error == "" && 2*counts[value] <= answered && len(counts) > 1 {
+				lines[i].Differs = append(lines[i].Differs, name+" "+cmp.Or(value, "none"))
+			}
+		}
+	}
+	for i := range lines {
+		slices.Sort(lines[i].Differs)
+	}
+	slices.SortStableFunc(lines, func(a, b nodeStatus) int {
+		return cmp.Or(cmp.Compare(b.badness(), a.badness()), strings.Compare(a.Node, b.Node))
+	})
+	return lines
+}
+
+// countServices is the number of services of a node.
+func countServices(services map[api.ServiceState]int) (n int) {
+	for _, count := range services {
+		n += count
+	}
+	return n
+}
+
+// countBad counts the nodes that are not ready or have not answered.
+func countBad(lines []nodeStatus) (n int) {
+	for i := range lines {
+		if lines[i].Error != "" || !lines[i].Ready {
+			n++
+		}
+	}
+	return n
+}
+
+// nodeLines prints nodes.
+func nodeLines(c *cli.Columns, lines []nodeStatus, now time.Time) {
+	c.Row("NODE", "READY", "VERSION", "VPP", "IN SYNC", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY")
+	for i := range lines {
+		s := &lines[i]
+		ready := "no"
+		switch {
+		case s.Error != "":
+			c.Row(s.Node, "unknown", "", "", "", "", "", "", "", s.Error)
+			continue
+		case s.Ready:
+			ready = "yes"
+		}
+		var others, why []string
+		for _, state := range slices.Sorted(maps.Keys(s.Services)) {
+			if state != api.ServiceInSync {
+				others = append(others, fmt.Sprintf("%d %s", s.Services[state], state))
+			}
+		}
+		if s.Reason != "" {
+			why = append(why, s.Reason)
+		}
+		if len(s.Differs) > 0 {
+			why = append(why, "differs: "+strings.Join(s.Differs, ", "))
+		}
+		changed := ""
+		if !s.Changed.IsZero() {
+			changed = now.Sub(s.Changed).Round(time.Second).String() + " ago"
+		}
+		c.Row(s.Node, ready, s.Version, s.VPP, s.Services[api.ServiceInSync], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "))
+	}
+}

@@ -1,0 +1,274 @@
+package look
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// newActorsCommand returns `troupe actors` with its commands; alone it lists the actors.
+func newActorsCommand(std cli.Streams) *cobra.Command {
+	cmd := newGetActors(std)
+	cmd.AddCommand(newGetTree(std), newActorsTop(std), newActorsShow(std), newActorsTrace(std), newActorsCompare(std), newDeadLetters(std))
+	return cmd
+}
+
+// newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services
+// are as many actors.
+func newGetActors(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
+	l, query := New(cmd), listFlags(cmd, "kind", "state", "under")
+	order := cmd.Flags().String("sort", "path", "path, pending, received, restarts, failures or busy")
+	limit := cmd.Flags().Int("limit", api.DefaultLimit, "number of actors; 0 = all")
+	cli.CompleteFlag(cmd, "sort", "path", "pending", "received", "restarts", "failures", "busy")
+	cli.CompleteFlag(cmd, "state", "running", "idle", "held", "starting", "suspended", "backoff", "quarantined", "stopping")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		values := query()
+		values.Set("sort", *order)
+		if *limit < 0 {
+			return cli.Usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", *limit)
+		}
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			all, total, err := client.All[api.Actor](ctx, c, "actors", values, *limit)
+			return &answer{all, func(c *cli.Columns) {
+				actorsTable(c, all)
+				if len(all) < total {
+					c.Section(fmt.Sprintf("%d of %d actors; --limit 0 shows all", len(all), total))
+				}
+			}}, err
+		})
+	}
+	return cmd
+}
+
+// actorsTable prints actors with their numbers.
+func actorsTable(c *cli.Columns, actors []api.Actor) {
+	c.Row("ACTOR", cli.Optional("KIND"), "STATE", cli.Optional("INCARNATION"), "PENDING", cli.Optional("RECEIVED"), "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
+	for _, a := range actors {
+		c.Row(a.Path, a.Kind, a.State, a.Incarnation, a.Pending, a.Received, a.Restarts, a.Failures, busy(&a), a.LastFailure)
+	}
+}
+
+// busy is the time that an actor has spent handling messages.
+func busy(a *api.Actor) time.Duration { return elapsed(a.BusySeconds) }
+
+// newActorsTop returns `troupe actors top`.
+func newActorsTop(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "top", Short: "Show the busiest actors", Args: cobra.NoArgs}
+	l := New(cmd)
+	by := cmd.Flags().String("by", "busy", "pending, received, restarts, failures or busy")
+	limit := cmd.Flags().Int("limit", 10, "number of actors")
+	window := cmd.Flags().Duration("window", 0, "count only activity within this time, up to 5s; 0 = since the start")
+	cli.CompleteFlag(cmd, "by", "pending", "received", "restarts", "failures", "busy")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		query := url.Values{"by": {*by}, "limit": {strconv.Itoa(*limit)}}
+		if *window != 0 {
+			query.Set("window", window.String())
+		}
+		return l.Show(cmd, std, Fetch("top", query, func(c *cli.Columns, page *api.Page[api.Actor]) { actorsTable(c, page.Items) }))
+	}
+	return cmd
+}
+
+// actorDetail is everything about one actor.
+type actorDetail struct {
+	api.Actor
+	Mailbox  *api.Mailbox    `json:"mailbox"`
+	Traffic  *api.Traffic    `json:"traffic"`
+	Current  json.RawMessage `json:"current,omitempty"`
+	Failed   []api.Failure   `json:"failed"`
+	NotKnown string          `json:"notKnown,omitempty"` // why Current is missing
+}
+
+// newActorsShow returns `troupe actors show`.
+func newActorsShow(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show PATH", Short: "Show one actor: numbers, mailbox, failures, traffic, state", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+	}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			d, err := askActor(ctx, c, "actors/"+escapePath(args[0]))
+			return &answer{d, func(c *cli.Columns) { actorTable(c, d) }}, err
+		})
+	}
+	return cmd
+}
+
+// escapePath escapes the parts of the path of an actor.
+func escapePath(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// askActor reads an actor. Only its state needs its answer, and may be missing.
+func askActor(ctx context.Context, c *client.Client, resource string) (*actorDetail, error) {
+	d := &actorDetail{Mailbox: &api.Mailbox{}, Traffic: &api.Traffic{}}
+	var failures api.Page[api.Failure]
+	for part, into := range map[string]any{"": &d.Actor, "/mailbox": d.Mailbox, "/failures": &failures, "/traffic": d.Traffic} {
+		if err := c.Get(ctx, resource+part, nil, into); err != nil {
+			return nil, err
+		}
+	}
+	d.Failed = failures.Items
+	if err := c.Get(ctx, resource+"/state", nil, &d.Current); err != nil {
+		d.NotKnown = err.Error()
+	}
+	return d, nil
+}
+
+// actorTable prints one actor.
+func actorTable(c *cli.Columns, d *actorDetail) {
+	c.Row("Actor:", d.Path)
+	c.Row("Kind:", d.Kind)
+	c.Row("State:", d.State)
+	c.Row("Incarnation:", fmt.Sprintf("%d, since %s, %d restarts, %d failures", d.Incarnation, Clock(d.Since), d.Restarts, d.Failures))
+	if d.Strategy != "" {
+		c.Row("Supervises:", d.Strategy+", "+budget(&d.Actor))
+	}
+	c.Row("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage))
+	c.Row("Busy:", busy(&d.Actor))
+	if d.Handling != "" {
+		c.Row("Handles:", fmt.Sprintf("%s for %s", d.Handling, elapsed(d.HandlingSeconds)))
+	}
+	if d.NotKnown != "" {
+		c.Row("State unknown:", d.NotKnown)
+	}
+	if d.Mailbox.Pending > 0 {
+		c.Section(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, elapsed(d.OldestSeconds), d.MostPending))
+		c.Row("TYPE", "KEY", "AGE", "FROM", cli.Optional("CONTENT"))
+	}
+	for _, m := range d.Mailbox.Messages {
+		c.Row(m.Type, m.Key, elapsed(m.AgeSeconds), m.Sender, string(m.Body))
+	}
+	if len(d.Failed) > 0 {
+		c.Section("Failures, the newest first")
+		c.Row("TIME", "INCARNATION", "MESSAGE", "DECISION", "REASON")
+	}
+	for _, f := range d.Failed {
+		c.Row(Clock(f.Time), f.Incarnation, f.Message, f.Decision, f.Reason)
+	}
+	trafficTable(c, d.Traffic)
+	if len(d.Current) > 0 {
+		c.Section("State")
+		if text, err := json.MarshalIndent(d.Current, "", "  "); err == nil {
+			for line := range strings.Lines(string(text)) {
+				c.Paragraph(cli.Printable(strings.TrimSuffix(line, "\n")) + "\n")
+			}
+		}
+	}
+}
+
+// trafficTable prints the messages that the actors of a kind have handled and sent.
+func trafficTable(c *cli.Columns, t *api.Traffic) {
+	if len(t.Messages) > 0 {
+		c.Section("Messages of all actors of the kind " + t.Kind)
+		c.Row("TYPE", "HANDLED", "P50", "P99")
+	}
+	for _, m := range t.Messages {
+		c.Row(m.Type, m.Count, elapsed(m.P50Seconds), elapsed(m.P99Seconds))
+	}
+	if len(t.From)+len(t.To) > 0 {
+		c.Section("Other kinds")
+		c.Row("KIND", "MESSAGES FROM", "MESSAGES TO")
+	}
+	for _, k := range t.From {
+		c.Row(k.Kind, k.Count, "")
+	}
+	for _, k := range t.To {
+		c.Row(k.Kind, "", k.Count)
+	}
+}
+
+// elapsed formats a duration of the API.
+func elapsed(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
+}
+
+// budget describes the number of failures of its children that a supervisor still tolerates.
+func budget(a *api.Actor) string {
+	if a.BudgetLeft < 0 {
+		return "any number of failures"
+	}
+	return fmt.Sprintf("%d of %d failures left", a.BudgetLeft, a.Budget)
+}
+
+// newActorsTrace returns `troupe actors trace`: the journal of one actor.
+func newActorsTrace(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "trace PATH", Short: "Follow the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+	}
+	l := NewUnwatched(cmd)
+	t := traceFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t.actor = args[0]
+		return t.run(cmd, std, l, "")
+	}
+	return cmd
+}
+
+// newGetTree returns `troupe get tree`.
+func newGetTree(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "tree", Short: "Show the actors as a tree", Args: cobra.NoArgs}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			var page api.Page[*api.TreeNode]
+			err := c.Get(ctx, "tree", nil, &page)
+			return &answer{page.Items, func(c *cli.Columns) {
+				for _, root := range page.Items {
+					treeLines(c, root, "", "")
+				}
+			}}, err
+		})
+	}
+	return cmd
+}
+
+// treeLines prints a node and its descendants; head is the prefix of its own line, indent the
+// prefix of all further lines.
+func treeLines(c *cli.Columns, n *api.TreeNode, head, indent string) {
+	var notes []string
+	if n.Restarts > 0 {
+		notes = append(notes, fmt.Sprintf("%d restarts", n.Restarts))
+	}
+	if n.Pending > 0 {
+		notes = append(notes, fmt.Sprintf("%d pending", n.Pending))
+	}
+	if n.Strategy != "" {
+		notes = append(notes, budget(&n.Actor))
+	}
+	c.Row(head+n.Name, n.Kind, n.State, strings.Join(notes, ", "))
+	for i, child := range n.Children {
+		if i+1 == len(n.Children) {
+			treeLines(c, child, indent+"`- ", indent+"   ")
+		} else {
+			treeLines(c, child, indent+"|- ", indent+"|  ")
+		}
+	}
+	if shown := below(n); shown < n.Below {
+		c.Row(fmt.Sprintf("%s   ... %d more", indent, n.Below-shown), "", "", "")
+	}
+}
+
+// below counts the actors below the root of a tree, including actors that a child leaves out.
+func below(n *api.TreeNode) int {
+	count := len(n.Children)
+	for _, child := range n.Children {
+		count += child.Below
+	}
+	return count
+}

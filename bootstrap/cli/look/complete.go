@@ -1,0 +1,62 @@
+package look
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// Limits of a completion, which must not make a shell wait.
+const (
+	completeTimeout = 2 * time.Second
+	mostCompletions = 1000
+)
+
+// CompleteServices completes the name of a service from the services that the agent knows.
+func CompleteServices(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, args, typed, "services", func(s *api.Service) string { return s.Key })
+}
+
+// completeActors completes the path of an actor.
+func completeActors(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, args, typed, "actors", func(a *api.Actor) string { return a.Path })
+}
+
+// complete asks the same agent as the command. Without an answer there are no names.
+func complete[T any](cmd *cobra.Command, args []string, typed, resource string, name func(*T) string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	l := &Query{}
+	for flag, value := range map[string]*string{
+		"address": &l.address, "control-socket": &l.Socket, "node": &l.Node, "agent-namespace": &l.namespace, "kubeconfig": &l.Kubeconfig,
+	} {
+		*value, _ = cmd.Flags().GetString(flag) // every command that is completed has them
+	}
+	parent := cmd.Context()
+	if parent == nil { // cobra completes without one
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(parent, completeTimeout)
+	defer cancel()
+	c, err := l.Client(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, _, err := client.All[T](ctx, c, resource, nil, 0)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range all {
+		if text := name(&all[i]); strings.HasPrefix(text, typed) && len(names) < mostCompletions {
+			names = append(names, text)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

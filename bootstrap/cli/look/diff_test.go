@@ -1,0 +1,26 @@
+package look
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+)
+
+// TestDiffSaysItsAge: over TCP a reading may belong to another client; the output shows the age of
+// an old one.
+func TestDiffSaysItsAge(t *testing.T) {
+	for age, want := range map[time.Duration]string{
+		0:               "nat44 VPP is in the desired state",
+		3 * time.Second: "nat44 VPP is in the desired state VPP was read 3s ago; --control-socket PATH reads it now",
+	} {
+		diff := api.Diff{Time: time.Now().Add(-age), Renderers: []api.RendererDiff{{Renderer: "nat44"}}}
+		var out strings.Builder
+		table := cli.Format("wide")
+		if err := table.Print(&out, diff, func(c *cli.Columns) { diffTable(c, diff) }); err != nil || strings.Join(strings.Fields(out.String()), " ") != want {
+			t.Errorf("%s: %q, %v", age, strings.Join(strings.Fields(out.String()), " "), err)
+		}
+	}
+}

@@ -1,0 +1,348 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// explanation is the state of one service and of its frontends, with reasons.
+type explanation struct {
+	Service string           `json:"service"`
+	State   api.ServiceState `json:"state"`
+	// Because are the reasons for the state, and all errors of the input.
+	Because []string `json:"because"`
+	// Everywhere are reasons that apply to every frontend.
+	Everywhere []string            `json:"everywhere,omitempty"`
+	Frontends  []explainedFrontend `json:"frontends"`
+	// Unused are the endpoints that are not used everywhere, with the reason.
+	Unused []api.EndpointUse `json:"unused"`
+	// Draining are the endpoints that keep their connections and get no new ones.
+	Draining []api.DrainingEndpoint `json:"draining"`
+	// Differences between the desired rows and the rows in VPP.
+	Differences []string `json:"differences"`
+	// InVPP are the rows in VPP.
+	InVPP []show.Row `json:"rows"`
+	// Actor is the actor of the service.
+	Actor *api.Actor `json:"actor"`
+	// Events are the latest events of the service, the newest first.
+	Events []api.Event `json:"events"`
+}
+
+// explainedFrontend is a frontend with its state in VPP.
+type explainedFrontend struct {
+	Frontend string `json:"frontend"`
+	Kind     string `json:"kind"`
+	From     string `json:"from"`
+	Action   string `json:"action"`
+	// Endpoints are the endpoints for new connections.
+	Endpoints []string `json:"endpoints"`
+	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or
+	// owned by another.
+	InVPP string `json:"inVPP"`
+	// Why are further reasons.
+	Why []string `json:"why"`
+}
+
+// newExplainCommand returns `troupe explain`: one answer to the question why a service does not
+// work, from state, rows, actor and journal.
+func newExplainCommand(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or the way of a packet",
+		Long: `Explain the state of each frontend of a service: the request of Kubernetes, the row in VPP, and the reason for a difference.
+
+With --packet explain the first packet of a connection: the frontend that decides, and why other frontends do not; the endpoints with their shares; the
+row in VPP now.`,
+		Example: "  troupe explain shop/web\n  troupe explain --packet 10.1.1.3 10.96.0.10:80/TCP",
+		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: CompleteServices,
+	}
+	l := New(cmd)
+	isPacket := cmd.Flags().Bool("packet", false, "explain a packet from an address to an address, a port and a protocol")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *isPacket && len(args) != 2:
+			return cli.Usagef("expected --packet SOURCE DESTINATION:PORT/PROTOCOL")
+		case *isPacket:
+			return l.Show(cmd, std, Fetch("packet", url.Values{"source": args[:1], "destination": args[1:]}, packetTable))
+		case len(args) != 1:
+			return cli.Usagef("expected one service NAMESPACE/NAME, or --packet")
+		}
+		namespace, name, err := ServiceName(args[0])
+		if err != nil {
+			return err
+		}
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			e, err := askExplanation(ctx, c, namespace, name)
+			return &answer{e, func(c *cli.Columns) { explanationTable(c, e) }}, err
+		})
+	}
+	return cmd
+}
+
+// askExplanation queries the agent for a service. Its actor may end between two queries.
+func askExplanation(ctx context.Context, c *client.Client, namespace, name string) (*explanation, error) {
+	var detail api.ServiceDetail
+	if err := c.Get(ctx, "services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name), nil, &detail); err != nil {
+		return nil, err
+	}
+	e := explain(&detail)
+	var actor api.Actor
+	if c.Get(ctx, "actors/agent/world/services/"+url.PathEscape(namespace+"~"+name), nil, &actor) == nil {
+		e.Actor = &actor
+	}
+	var resync api.Resync
+	if err := c.Get(ctx, "resync", nil, &resync); err != nil {
+		return nil, err
+	}
+	for _, r := range resync.Renderers {
+		if !r.InSync {
+			e.Because = append(e.Because, r.Renderer+" is not in sync: "+r.Reason)
+		}
+	}
+	var events api.EventPage
+	if err := c.Get(ctx, "events", url.Values{"object": {detail.Key}, "limit": {"5"}}, &events); err != nil {
+		return nil, err
+	}
+	e.Events = events.Items
+	return e, nil
+}
+
+// explain compares each frontend with its rows.
+func explain(s *api.ServiceDetail) *explanation {
+	e := &explanation{
+		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, Differences: differences(s), InVPP: s.InVPP,
+		Draining: append([]api.DrainingEndpoint{}, s.Draining...),
+		Unused:   slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
+	}
+	for _, reason := range []string{s.NotServed, s.Error} {
+		if reason != "" {
+			e.Because = append(e.Because, reason)
+		}
+	}
+	for _, p := range s.Problems {
+		text := strings.Join(notEmpty(p.Source, p.Kind+" "+p.Object, p.Field, p.Message), ": ")
+		if !strings.Contains(text, s.Error) || s.Error == "" {
+			e.Because = append(e.Because, text)
+		}
+	}
+	wanted, held := byVIP(s.Rendered), byVIP(s.InVPP)
+	for _, f := range s.Wanted {
+		e.Frontends = append(e.Frontends, explainedFrontend{
+			Frontend: f.Frontend, Kind: f.Kind, From: f.From, Action: f.Action, Endpoints: f.Endpoints,
+			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], taken(s, f.Frontend)), Why: why(s, &f),
+		})
+	}
+	e.factor()
+	return e
+}
+
+// factor moves the reasons that apply to every frontend to one place.
+func (e *explanation) factor() {
+	if len(e.Frontends) < 2 {
+		return
+	}
+	for _, reason := range slices.Clone(e.Frontends[0].Why) {
+		if slices.ContainsFunc(e.Frontends, func(f explainedFrontend) bool { return !slices.Contains(f.Why, reason) }) {
+			continue
+		}
+		e.Everywhere = append(e.Everywhere, reason)
+		for i := range e.Frontends {
+			e.Frontends[i].Why = slices.DeleteFunc(e.Frontends[i].Why, func(text string) bool { return text == reason })
+		}
+	}
+}
+
+// differences describes the parts of rows in which VPP differs from the desired rows, one line for
+// each part.
+func differences(s *api.ServiceDetail) []string {
+	out := []string{}
+	same := func(rows []show.Row, row *show.Row) *show.Row {
+		i := slices.IndexFunc(rows, func(r show.Row) bool { return r.Renderer == row.Renderer && r.VIP == row.VIP })
+		if i < 0 {
+			return nil
+		}
+		return &rows[i]
+	}
+	for i := range s.Rendered {
+		w := &s.Rendered[i]
+		h := same(s.InVPP, w)
+		switch {
+		case h == nil:
+			out = append(out, w.VIP+": VPP has no row")
+			continue
+		case !slices.Equal(w.Flags, h.Flags):
+			out = append(out, fmt.Sprintf("%s: flags: wanted %s, VPP has %s", w.VIP, strings.Join(w.Flags, ","), strings.Join(h.Flags, ",")))
+		}
+		if w.AffinitySeconds != h.AffinitySeconds {
+			out = append(out, fmt.Sprintf("%s: affinity: wanted %d s, VPP has %d s", w.VIP, w.AffinitySeconds, h.AffinitySeconds))
+		}
+		for _, l := range w.Locals {
+			if !slices.Contains(h.Locals, l) {
+				out = append(out, fmt.Sprintf("%s: VPP lacks backend %s, weight %d", w.VIP, l.Address, l.Weight))
+			}
+		}
+		for _, l := range h.Locals {
+			if !slices.Contains(w.Locals, l) {
+				out = append(out, fmt.Sprintf("%s: VPP has backend %s, weight %d, too", w.VIP, l.Address, l.Weight))
+			}
+		}
+	}
+	for i := range s.InVPP {
+		if h := &s.InVPP[i]; same(s.Rendered, h) == nil {
+			out = append(out, h.VIP+": VPP has a row that is not wanted")
+		}
+	}
+	return out
+}
+
+// byVIP returns rows by their address.
+func byVIP(rows []show.Row) map[string]*show.Row {
+	out := map[string]*show.Row{}
+	for i := range rows {
+		out[rows[i].VIP] = &rows[i]
+	}
+	return out
+}
+
+// taken reports whether another owner has an address of the service.
+func taken(s *api.ServiceDetail, frontend string) bool {
+	return slices.ContainsFunc(s.Conflicts, func(c api.Conflict) bool { return c.Frontend == frontend })
+}
+
+// why returns the reasons for the state of a frontend, each once.
+func why(s *api.ServiceDetail, f *show.Frontend) []string {
+	reasons := []string{}
+	for _, c := range s.Conflicts {
+		if c.Frontend == f.Frontend {
+			reasons = append(reasons, c.Owner+" has this address")
+		}
+	}
+	switch f.Action {
+	case "reject":
+		reasons = append(reasons, "no endpoint is ready: VPP rejects clients")
+	case "drop":
+		reasons = append(reasons, "no endpoint on this node: VPP drops packets")
+	}
+	if len(f.AllowSources) > 0 {
+		reasons = append(reasons, "only from "+strings.Join(f.AllowSources, ", "))
+	}
+	for _, a := range s.Approximations {
+		if a.Frontend == f.Frontend {
+			if text := fmt.Sprintf("wanted %s, rendered %s: %s", a.Wanted, a.Rendered, a.Why); !slices.Contains(reasons, text) {
+				reasons = append(reasons, text)
+			}
+		}
+	}
+	return reasons
+}
+
+// notEmpty returns the parts that are not empty.
+func notEmpty(texts ...string) []string {
+	var out []string
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// explanationTable prints an explanation.
+func explanationTable(c *cli.Columns, e *explanation) {
+	c.Row("Service:", e.Service)
+	c.Row("State:", e.State)
+	for _, reason := range e.Because {
+		c.Row("Because:", reason)
+	}
+	if e.Actor != nil {
+		c.Row("Actor:", fmt.Sprintf("%s, %s, incarnation %d, %d messages pending", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending))
+		if e.Actor.LastFailure != "" {
+			c.Row("Last failure:", e.Actor.LastFailure)
+		}
+	}
+	if len(e.Frontends) > 0 {
+		c.Section("Frontends")
+		c.Row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
+		for _, f := range e.Frontends {
+			c.Row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
+		}
+	}
+	e.reasons(c)
+	e.unused(c)
+	for i, d := range e.Draining {
+		if i == 0 {
+			c.Section("Draining endpoints")
+		}
+		c.Row(d.Address, d.State())
+	}
+	for i, text := range e.Differences {
+		if i == 0 {
+			c.Section("Differences")
+		}
+		c.Row(text)
+	}
+	if len(e.InVPP) > 0 {
+		c.Section("In VPP")
+		RowsTable(c, e.InVPP)
+	}
+	if len(e.Events) > 0 {
+		c.Section("Latest events")
+		eventsTable(c, e.Events)
+	}
+}
+
+// reasons prints each reason once, with the frontends to which it applies.
+func (e *explanation) reasons(c *cli.Columns) {
+	var order []string
+	holds := map[string][]string{}
+	for _, reason := range e.Everywhere {
+		order, holds[reason] = append(order, reason), []string{"every frontend"}
+	}
+	for _, f := range e.Frontends {
+		for _, reason := range f.Why {
+			if holds[reason] == nil {
+				order = append(order, reason)
+			}
+			if !slices.Contains(holds[reason], f.Frontend) {
+				holds[reason] = append(holds[reason], f.Frontend)
+			}
+		}
+	}
+	if len(order) > 0 {
+		c.Section("Why")
+	}
+	for _, reason := range order {
+		c.Row(strings.Join(holds[reason], ", "), reason)
+	}
+}
+
+// unused prints each reason for unused endpoints once, with some of the endpoints.
+func (e *explanation) unused(c *cli.Columns) {
+	const most = 3
+	byReason := map[string][]string{}
+	for _, u := range e.Unused {
+		byReason[u.Why] = append(byReason[u.Why], strings.Join(notEmpty(u.Address, u.Pod), " "))
+	}
+	for i, why := range slices.Sorted(maps.Keys(byReason)) {
+		if i == 0 {
+			c.Section("Endpoints that are not used everywhere")
+			c.Row("ENDPOINTS", "WHY")
+		}
+		named := byReason[why]
+		text := strings.Join(named[:min(len(named), most)], ", ")
+		if len(named) > most {
+			text += fmt.Sprintf(" and %d more", len(named)-most)
+		}
+		c.Row(text, why)
+	}
+}

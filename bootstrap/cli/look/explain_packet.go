@@ -1,0 +1,57 @@
+package look
+
+import (
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// packetTable prints what happens to a packet.
+func packetTable(c *cli.Columns, p *api.Packet) {
+	c.Row("Packet:", p.Source+" -> "+p.Destination)
+	c.Row("Client:", p.Class)
+	c.Row("Action:", p.Action)
+	if f := p.Frontend; f != nil {
+		port := ""
+		if f.Port != "" {
+			port = ", port " + f.Port
+		}
+		c.Row("Frontend:", fmt.Sprintf("%s of %s%s, for clients: %s", f.Kind, p.Service, port, f.From))
+	}
+	for _, reason := range p.Because {
+		c.Row("Because:", reason)
+	}
+	vpp := p.VPP
+	if vpp == show.NoRow && p.Action == "none" {
+		vpp = "no row, and none is needed"
+	}
+	c.Row("Row in VPP:", vpp)
+	if len(p.Backends) > 0 {
+		c.Section("Destination becomes one of")
+		c.Row("ENDPOINT", "SHARE", "SHARE IN VPP", "SOURCE")
+	}
+	for _, b := range p.Backends {
+		source := "kept"
+		if b.SourceReplaced {
+			source = "an address of this node"
+		}
+		c.Row(b.Address, percent(b.Share), percent(b.ShareInVPP), source)
+	}
+	if len(p.InVPP) > 0 {
+		c.Section("In VPP")
+		RowsTable(c, p.InVPP)
+	}
+	if len(p.Others) > 0 {
+		c.Section("Frontends that do not decide")
+		c.Row("SERVICE", "FROM", "ACTION", "WHY")
+	}
+	for _, o := range p.Others {
+		c.Row(o.Service, o.From, o.Action, o.Why)
+	}
+	ApproximationsTable(c, p.Approximations)
+}
+
+// percent formats a share.
+func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

@@ -1,0 +1,126 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// NewExternal returns `troupe external` with its commands.
+func NewExternal(std cli.Streams) *cobra.Command {
+	return cli.Group("external", "Show and change external configuration of NAT", newExternalList(std), newExternalApply(std), newExternalDelete(std))
+}
+
+// newExternalList returns `troupe external list`.
+func newExternalList(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list [SOURCE]", Short: "List the entries of all layers with their states", Args: cobra.MaximumNArgs(1),
+		Long: "List the entries of all layers of external configuration with their owners and states; -o json and yaml also show\nthe layers with their documents.",
+	}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		resource := strings.Join(append([]string{"external"}, args...), "/")
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			all := &api.External{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.External
+				err := c.Get(ctx, resource, query, &page)
+				page.Entries = append(all.Entries, page.Entries...)
+				*all = page
+				return page.Next, err
+			})
+			return &answer{all, func(c *cli.Columns) { externalTable(c, all) }}, err
+		})
+	}
+	return cmd
+}
+
+// externalTable prints entries, and the layers that were refused.
+func externalTable(c *cli.Columns, all *api.External) {
+	c.Row("NAME", "KIND", "SOURCE", "STATE", "OWNER", "WHY")
+	for _, e := range all.Entries {
+		c.Row(e.Name, e.Kind, e.Source, e.State, e.Owner, e.Why)
+	}
+	for _, layer := range all.Layers {
+		if layer.Error != "" {
+			c.Row("-", "-", layer.Source, "not taken", "", layer.Error)
+		}
+	}
+}
+
+// newExternalApply returns `troupe external apply`. It returns after VPP has the configuration, so
+// that a script can rely on exit code 0.
+func newExternalApply(to cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "apply SOURCE -f FILE", Short: "Replace the layer of a source by a document", Args: cobra.ExactArgs(1),
+		Long: `Replace the layer of a source by a document of kind ExternalConfiguration, in YAML or JSON; "-f -" reads it from standard input. It returns
+when VPP holds all of it. If a single entry is invalid or refused, nothing is changed and the error has the reason.`,
+		Example: "  troupe external apply edge -f edge.yaml",
+	}
+	l := NewControl(cmd)
+	file := cmd.Flags().StringP("filename", "f", "", "file with the document; - = standard input")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *file == "" {
+			return cli.Usagef("expected -f FILE")
+		}
+		content, err := readDocument(*file, to.In)
+		if err == nil {
+			content, err = yaml.YAMLToJSONStrict(content)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", *file, err)
+		}
+		var result api.ExternalResult
+		if err := l.Client().Put(cmd.Context(), "external/"+args[0], content, &result); err != nil {
+			return err
+		}
+		return l.Out.Print(to.Out, result, func(c *cli.Columns) { c.Row(result.Source + " applied") })
+	}
+	return cmd
+}
+
+// newExternalDelete returns `troupe external delete`. It is idempotent, as kubectl delete with
+// --ignore-not-found.
+func newExternalDelete(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),
+		Long: "Remove the applied layer of a source. It returns when VPP has the configuration of the layers below. A source without a layer is not an error.",
+	}
+	l := NewControl(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var before api.External
+		if err := l.Client().Get(cmd.Context(), "external/"+args[0], nil, &before); err != nil {
+			return err
+		}
+		var result api.ExternalResult
+		if err := l.Client().Delete(cmd.Context(), "external/"+args[0], &result); err != nil {
+			return err
+		}
+		return l.Out.Print(std.Out, result, func(c *cli.Columns) {
+			if len(before.Layers) == 0 {
+				c.Row(result.Source + " has no layer: nothing was deleted")
+				return
+			}
+			c.Row(result.Source + " deleted")
+		})
+	}
+	return cmd
+}
+
+// readDocument reads a file, or standard input.
+func readDocument(file string, in io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(file)
+}

@@ -1,0 +1,197 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// newGetServices returns `troupe get services`.
+func newGetServices(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
+	l, query := New(cmd), listFlags(cmd, "namespace", "state")
+	cli.CompleteFlag(cmd, "state", "in-sync", "pending", "failed", "quarantined", "partly", "not-served")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
+			return &answer{all, func(c *cli.Columns) {
+				c.Row("SERVICE", "STATE", "FRONTENDS", "ENDPOINTS", "ROWS", cli.Optional("GENERATION"), cli.Optional("CHANGED"), "ERROR")
+				for _, s := range all {
+					c.Row(s.Key, s.State, s.Frontends, s.Endpoints, s.Rows, s.Generation, Clock(s.Changed), s.Error)
+				}
+			}}, err
+		})
+	}
+	return cmd
+}
+
+// serviceSessionsTable prints the sessions of a service.
+func serviceSessionsTable(c *cli.Columns, s *api.ServiceSessions) {
+	c.Row("PROTOCOL", "CLIENT", "FRONTEND", "BACKEND", "BACKEND SEES", "IDLE", cli.Optional("PACKETS"), cli.Optional("BYTES"), "EXPIRED")
+	for _, i := range s.Items {
+		c.Row(i.Protocol, i.Client, i.Frontend, i.Backend, cmp.Or(i.ClientAs, i.Client), elapsed(i.IdleSeconds), i.Packets, i.Bytes, i.Expired)
+	}
+	if s.Incomplete != "" {
+		c.Section(s.Incomplete)
+	}
+}
+
+// newGetInterfaces returns `troupe get interfaces`.
+func newGetInterfaces(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP with their roles", Args: cobra.NoArgs}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			set := &api.Interfaces{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.Interfaces
+				err := c.Get(ctx, "interfaces", query, &page)
+				page.Items = append(set.Items, page.Items...)
+				*set = page
+				return page.Next, err
+			})
+			return &answer{set, func(c *cli.Columns) { interfacesTable(c, set) }}, err
+		})
+	}
+	return cmd
+}
+
+// interfacesTable prints interfaces.
+func interfacesTable(c *cli.Columns, set *api.Interfaces) {
+	c.Row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
+	for _, i := range set.Items {
+		c.Row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
+	}
+}
+
+// newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
+func newGetNodes(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster with their IDs and addresses", Args: cobra.NoArgs}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			nodes := &api.Nodes{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.Nodes
+				err := c.Get(ctx, "nodes", query, &page)
+				page.Items = append(nodes.Items, page.Items...)
+				*nodes = page
+				return page.Next, err
+			})
+			return &answer{nodes, func(c *cli.Columns) { nodesTable(c, nodes) }}, err
+		})
+	}
+	return cmd
+}
+
+// nodesTable prints the nodes, and the approximations of this node.
+func nodesTable(c *cli.Columns, nodes *api.Nodes) {
+	c.Row("NAME", "ID", "VPP ADDRESSES", "MANAGEMENT ADDRESSES", "POD CIDRS")
+	for _, n := range nodes.Items {
+		name := n.Name
+		if name == nodes.Self {
+			name += " (this, " + nodes.Claim + ")"
+		}
+		c.Row(name, n.ID, strings.Join(n.VPPAddresses, ","), strings.Join(n.ManagementAddresses, ","), strings.Join(n.PodCIDRs, ","))
+	}
+	if len(nodes.Approximations) > 0 {
+		c.Section("Approximations of this node")
+		c.Row("RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")
+	}
+	for _, a := range nodes.Approximations {
+		c.Row(a.Renderer, a.Services, a.Wanted, a.Rendered, a.Why)
+	}
+}
+
+// newGetSessions returns `troupe get sessions`.
+func newGetSessions(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sessions [NAMESPACE/NAME]", Short: "Show the fill level of VPP's table of NAT sessions, or the sessions of a service", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: CompleteServices,
+	}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			namespace, name, err := ServiceName(args[0])
+			if err != nil {
+				return err
+			}
+			return l.Show(cmd, std, Fetch("services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name)+"/sessions", nil, serviceSessionsTable))
+		}
+		return l.Show(cmd, std, Fetch("sessions", nil, sessionsTable))
+	}
+	return cmd
+}
+
+// sessionsTable prints the sessions by protocol, and the limit of a worker.
+func sessionsTable(c *cli.Columns, s *api.Sessions) {
+	c.Row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
+	c.Row(s.BusiestWorker, s.Limit, s.Alarm, Clock(s.Time))
+	if len(s.Protocols) > 0 {
+		c.Section("By protocol")
+		c.Row("PROTOCOL", "SESSIONS", "EXPIRED")
+	}
+	for _, p := range s.Protocols {
+		c.Row(p.Protocol, p.Sessions, p.Expired)
+	}
+}
+
+// newGetResync returns `troupe get resync`.
+func newGetResync(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "resync", Short: "Show the progress of the renderers, and repairs", Args: cobra.NoArgs}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.Show(cmd, std, Fetch("resync", nil, resyncTable)) }
+	return cmd
+}
+
+// resyncTable prints the renderers, the repairs so far, and the unhealthy parts with their next
+// escalation step.
+func resyncTable(c *cli.Columns, state *api.Resync) {
+	c.Row("RENDERER", "EPOCH", "IN SYNC", "DIFFERENCES", "OPERATIONS", "REASON", "ERROR")
+	for _, r := range state.Renderers {
+		c.Row(r.Renderer, r.Epoch, r.InSync, r.Differences, r.Operations, r.Reason, r.Error)
+	}
+	if len(state.Healing) > 0 {
+		c.Section("Healing")
+		c.Row("PART", "STEP", "COUNT")
+	}
+	for _, h := range state.Healing {
+		c.Row(h.Part, h.Rung, h.Count)
+	}
+	if len(state.Ill) > 0 {
+		c.Section("Unhealthy")
+		c.Row("PART", "SINCE", "LAST STEP", "NEXT", "REASON")
+	}
+	for _, i := range state.Ill {
+		c.Row(i.Part, Clock(i.Since), i.Rung, Clock(i.Next), i.Reason)
+	}
+}
+
+// newResyncCommand returns `troupe resync`.
+func newResyncCommand(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resync", Short: "Read Kubernetes and VPP again and repair differences", Args: cobra.NoArgs,
+		Long: "Start to read Kubernetes and VPP again and to repair differences. 'troupe get resync' shows the progress. It needs the control socket.",
+	}
+	c := NewControl(cmd)
+	request := api.ResyncRequest{}
+	cmd.Flags().StringVar((*string)(&request.Method), "method", string(api.ResyncFull), "full, upstream = only Kubernetes, or downstream = only VPP")
+	cmd.Flags().StringVar(&request.Reason, "reason", "", "reason for the journal")
+	cli.CompleteFlag(cmd, "method", string(api.ResyncFull), string(api.ResyncUpstream), string(api.ResyncDownstream))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.Client().Post(cmd.Context(), "resync", request); err != nil {
+			return err
+		}
+		return c.Out.Print(std.Out, struct {
+			Method api.ResyncMethod `json:"method"`
+		}{request.Method}, func(t *cli.Columns) { t.Row(string(request.Method) + " resync started") })
+	}
+	return cmd
+}

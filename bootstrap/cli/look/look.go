@@ -1,0 +1,220 @@
+package look
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/kube/podproxy"
+)
+
+// Commands returns the commands that query a running agent: `get` with its objects, and the
+// objects with a command of their own.
+func Commands(std cli.Streams) []*cobra.Command {
+	get := cli.Group("get", "Query a running agent",
+		newGetServices(std), newGetService(std), newGetInterfaces(std), newGetNodes(std), newGetSessions(std), newGetActors(std), newGetTree(std),
+		newGetEvents(std), newGetDiff(std), newGetResync(std))
+	return []*cobra.Command{
+		get, newExplainCommand(std), newActorsCommand(std), newGetEvents(std), newGetDiff(std), newTraceCommand(std), newResyncCommand(std),
+	}
+}
+
+// Query is the common part of commands that query an agent: its address, the output format, and
+// whether to repeat.
+type Query struct {
+	// Socket is the control socket; "" = the agent is asked over TCP.
+	Socket string
+	// Node whose agent is asked through the API server; "" = the agent is asked itself.
+	Node string
+	// Kubeconfig is the file for that; "" = as kubectl.
+	Kubeconfig string
+	// Out is the format of the output.
+	Out                *cli.Format
+	address, namespace string
+	watch              time.Duration
+}
+
+// New adds the flags of a query to a command.
+func New(cmd *cobra.Command) *Query {
+	l := NewUnwatched(cmd)
+	cmd.Flags().DurationVarP(&l.watch, "watch", "w", 0, "query again after this time, and print a changed answer; without a value 2s")
+	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
+	return l
+}
+
+// NewUnwatched is New without --watch.
+func NewUnwatched(cmd *cobra.Command) *Query {
+	defaults := config.Defaults().API
+	l := &Query{Out: cli.AddFormat(cmd)}
+	cmd.Flags().StringVar(&l.address, "address", defaults.HTTPAddress, "address of the agent's HTTP server")
+	cmd.Flags().StringVar(&l.Socket, "control-socket", "", "path of the agent's control socket; replaces --address")
+	cmd.Flags().StringVar(&l.Node, "node", "", "node of the agent to ask, through the proxy of the API server; --address names the port")
+	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podproxy.Namespace, "namespace of the agents, with --node")
+	cmd.Flags().StringVar(&l.Kubeconfig, "kubeconfig", "", "file with the API server's address and credentials, with --node; default: $KUBECONFIG, ~/.kube/config")
+	return l
+}
+
+// AgentFlagsLast moves flags that select the agent behind the command: troupe --node n1 get
+// services.
+func AgentFlagsLast(args []string) []string {
+	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") {
+		// the last word is the one to complete
+		last := len(args) - 1
+		return slices.Concat(args[:1], AgentFlagsLast(args[1:last]), args[last:])
+	}
+	var moved []string
+	for len(args) > 1 {
+		name, _, whole := strings.Cut(args[0], "=")
+		if !slices.Contains([]string{"--node", "--agent-namespace", "--kubeconfig", "--address", "--control-socket"}, name) {
+			break
+		}
+		n := 2
+		if whole {
+			n = 1
+		}
+		moved, args = append(moved, args[:n]...), args[n:]
+	}
+	return slices.Concat(args, moved)
+}
+
+// Client returns a client for the agent.
+func (l *Query) Client(ctx context.Context) (*client.Client, error) {
+	switch {
+	case l.Socket != "" && l.Node != "":
+		return nil, cli.Usagef("--control-socket and --node exclude each other")
+	case l.Socket != "":
+		return client.NewControl(l.Socket), nil
+	case l.Node == "":
+		return client.New(strings.TrimPrefix(l.address, "http://")), nil
+	}
+	way, err := l.Proxied()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := podproxy.Find(ctx, way)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewProxied(agent.Transport, agent.URL, "node "+l.Node), nil
+}
+
+// Proxied is the way to the agents through the API server.
+func (l *Query) Proxied() (podproxy.Config, error) {
+	_, port, found := strings.Cut(l.address, ":")
+	if !found {
+		return podproxy.Config{}, cli.Usagef("--address %s: expected HOST:PORT", l.address)
+	}
+	return podproxy.Config{Kubeconfig: l.Kubeconfig, Namespace: l.namespace, Node: l.Node, Port: port}, nil
+}
+
+// answer is the output of a command: a value, or a table of it.
+type answer struct {
+	value any
+	table func(*cli.Columns)
+}
+
+// Show asks the agent and prints the answer; with --watch it does so until the command is
+// interrupted.
+func (l *Query) Show(cmd *cobra.Command, to cli.Streams, ask func(ctx context.Context, c *client.Client) (*answer, error)) error {
+	ctx := cmd.Context()
+	c, err := l.Client(ctx)
+	if err != nil {
+		return err
+	}
+	a, err := ask(ctx, c)
+	if err != nil {
+		return err
+	}
+	if l.watch <= 0 {
+		return l.Out.Print(to.Out, a.value, a.table)
+	}
+	return l.follow(ctx, to, a, func() (*answer, error) { return ask(ctx, c) })
+}
+
+// clearScreen moves to the first line of a terminal and clears the rest.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// follow prints an answer, and then each answer that differs from the previous one. An error of a
+// later query is printed, because an agent that restarts comes back.
+func (l *Query) follow(ctx context.Context, to cli.Streams, a *answer, ask func() (*answer, error)) error {
+	s := cli.ScreenOf(to.Out)
+	var before []byte
+	failed := ""
+	for {
+		if a != nil {
+			var text bytes.Buffer
+			if err := l.Out.Print(&cli.Framed{Writer: &text, Screen: s}, a.value, a.table); err != nil {
+				return err
+			}
+			if !bytes.Equal(text.Bytes(), before) {
+				if s.Width > 0 {
+					fmt.Fprint(to.Out, clearScreen)
+				} else if before != nil && *l.Out != "json" {
+					fmt.Fprintln(to.Out, "---")
+				}
+				before = bytes.Clone(text.Bytes())
+				if _, err := to.Out.Write(before); err != nil {
+					return fmt.Errorf("write output: %w", err)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(l.watch):
+		}
+		next, err := ask()
+		if a = next; err != nil {
+			if a = nil; ctx.Err() == nil && err.Error() != failed {
+				fmt.Fprintf(to.Errs, "troupe: %v\n", err)
+				failed = err.Error()
+			}
+			continue
+		}
+		failed = ""
+	}
+}
+
+// Fetch is an ask of one resource, with a table of it.
+func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T)) func(context.Context, *client.Client) (*answer, error) {
+	return func(ctx context.Context, c *client.Client) (*answer, error) {
+		value := new(T)
+		if err := c.Get(ctx, resource, query, value); err != nil {
+			return nil, err
+		}
+		return &answer{value, func(c *cli.Columns) { table(c, value) }}, nil
+	}
+}
+
+// listFlags adds filter flags to a command and returns a function that reads them.
+func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
+	for _, name := range filters {
+		cmd.Flags().String(name, "", "only with this "+name)
+	}
+	return func() url.Values {
+		query := url.Values{}
+		for _, name := range filters {
+			if value, _ := cmd.Flags().GetString(name); value != "" {
+				query.Set(name, value)
+			}
+		}
+		return query
+	}
+}
+
+// Clock formats a time for a table, in UTC as in the log.
+func Clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}

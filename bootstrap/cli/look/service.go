@@ -1,0 +1,70 @@
+package look
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+)
+
+// newGetService returns `troupe get service`.
+func newGetService(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "service NAMESPACE/NAME",
+		Short: "Show one service: frontends, rendered rows, rows in VPP",
+		Args:  cobra.ExactArgs(1), ValidArgsFunction: CompleteServices,
+	}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		namespace, name, err := ServiceName(args[0])
+		if err != nil {
+			return err
+		}
+		path := "services/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
+		return l.Show(cmd, std, Fetch(path, nil, serviceTable))
+	}
+	return cmd
+}
+
+// ServiceName splits the argument of a command.
+func ServiceName(arg string) (namespace, name string, err error) {
+	namespace, name, ok := strings.Cut(arg, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", cli.Usagef("%q is not the name of a service: expected NAMESPACE/NAME", arg)
+	}
+	return namespace, name, nil
+}
+
+// serviceTable prints a service. Desired rows and rows in VPP are separate tables, because they
+// differ while a change is pending.
+func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
+	c.Row("Service:", s.Key)
+	c.Row("State:", s.State)
+	c.Row("Generation:", s.Generation)
+	c.Row("Changed:", Clock(s.Changed))
+	if s.NotServed != "" {
+		c.Row("Not served:", s.NotServed)
+	}
+	if s.Error != "" {
+		c.Row("Error:", s.Error)
+	}
+	c.Section("Wanted")
+	FrontendsTable(c, s.Wanted)
+	HealthChecksTable(c, s.HealthChecks)
+	c.Section("Rendered")
+	RowsTable(c, s.Rendered)
+	c.Section("In VPP")
+	RowsTable(c, s.InVPP)
+	ApproximationsTable(c, s.Approximations)
+	if len(s.Conflicts) > 0 {
+		c.Section("Owned by other services")
+		c.Row("FRONTEND", "OWNER")
+		for _, one := range s.Conflicts {
+			c.Row(one.Frontend, one.Owner)
+		}
+	}
+	ProblemsTable(c, s.Problems)
+}

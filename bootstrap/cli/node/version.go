@@ -1,0 +1,145 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/features"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Version is the output of `troupe version`.
+type Version struct {
+	// Version of the module: a tag, a pseudo-version, or "(devel)".
+	Version string `json:"version"`
+	// Revision of the source; "" where the build did not record it.
+	Revision string `json:"revision,omitempty"`
+	// Modified is true if the source had uncommitted changes.
+	Modified bool `json:"modified,omitempty"`
+	// Go is the version of the compiler.
+	Go string `json:"go"`
+	// Platform is operating system and architecture.
+	Platform string `json:"platform"`
+	// VPP has the features of the VPP at the socket, with --vpp.
+	VPP *VPPVersion `json:"vpp,omitempty"`
+}
+
+// VPPVersion is a VPP and its features.
+type VPPVersion struct {
+	// Version as VPP itself gives it.
+	Version string `json:"version"`
+	// Features in the order of presentation.
+	Features []VPPFeature `json:"features"`
+}
+
+// VPPFeature is something that the agent does with VPP.
+type VPPFeature struct {
+	Name string `json:"name"`
+	// Renderer that needs it; "" = every agent does.
+	Renderer string `json:"renderer,omitempty"`
+	// Available is true if VPP has all messages for it.
+	Available bool `json:"available"`
+	// Without is the function that the agent lacks if the feature is not available.
+	Without string `json:"without,omitempty"`
+	// Missing are the messages that VPP does not have.
+	Missing []VPPMissing `json:"missing,omitempty"`
+	// Summary is Missing in one line.
+	Summary string
+}
+
+// VPPMissing is a message that VPP does not have.
+type VPPMissing struct {
+	// Message is its name with its CRC.
+	Message string `json:"message"`
+	Why     string `json:"why"`
+}
+
+const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints the features that the agent has with this VPP, and the missing
+messages of the other features. It changes nothing in VPP.`
+
+// NewVersion returns `troupe version`.
+func NewVersion(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and the features of VPP", Long: versionLong, Args: cobra.NoArgs}
+	out := cli.AddFormat(cmd)
+	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print its features")
+	socket := cmd.Flags().String("vpp-api-socket", config.Defaults().VPP.APISocket, "path of VPP's API socket")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		v := ReadVersion()
+		if *vpp {
+			var err error
+			if v.VPP, err = AskVPP(cmd.Context(), *socket); err != nil {
+				return err
+			}
+		}
+		return out.Print(std.Out, v, func(c *cli.Columns) {
+			c.Row("troupe", v.Version, v.Revision, v.Go, v.Platform)
+			if v.VPP != nil {
+				vppTable(c, v.VPP)
+			}
+		})
+	}
+	return cmd
+}
+
+// vppTable prints the features of VPP.
+func vppTable(c *cli.Columns, v *VPPVersion) {
+	c.Section("VPP " + v.Version)
+	c.Row("FEATURE", "RENDERER", "AVAILABLE", "MISSING")
+	for _, f := range v.Features {
+		available, missing := "yes", ""
+		if !f.Available {
+			available, missing = "no", f.Without+": "+f.Summary
+		}
+		c.Row(f.Name, f.Renderer, available, missing)
+	}
+}
+
+// AskVPP connects to VPP and disconnects again. It does not wait for a VPP that does not run.
+func AskVPP(ctx context.Context, socket string) (*VPPVersion, error) {
+	var connected *messages.LinkState
+	err := withVPP(ctx, socket, func(_ context.Context, state *messages.LinkState, _ link.Caller) error {
+		connected = state
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("VPP at %s: %w", socket, err)
+	}
+	v := &VPPVersion{Version: connected.GetVersion()}
+	for _, f := range connected.GetFeatures() {
+		found := VPPFeature{Name: f.GetName(), Renderer: f.GetRenderer(), Available: len(f.GetMissing()) == 0, Summary: features.Summary(f.GetMissing())}
+		for _, m := range f.GetMissing() {
+			found.Without = f.GetWithout()
+			found.Missing = append(found.Missing, VPPMissing{m.GetMessage(), m.GetWhy()})
+		}
+		v.Features = append(v.Features, found)
+	}
+	return v, nil
+}
+
+// ReadVersion reads the build information of the binary.
+func ReadVersion() Version {
+	v := Version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}

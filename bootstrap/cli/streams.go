@@ -1,0 +1,10 @@
+package cli
+
+import "io"
+
+// Streams are the standard streams of a command.
+type Streams struct {
+	In   io.Reader
+	Out  io.Writer
+	Errs io.Writer
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package bootstrap
-
-import "os"
-
-// widthOf does not know terminals of other systems.
-func widthOf(*os.File) (width int, terminal bool) { return 0, false }
