@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"net/netip"
+	"slices"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -88,22 +89,25 @@ const (
 )
 
 // deletion returns the messages that delete a row. Entries of a large row are deleted one by one
-// before it, the last one first. That is not possible while endpoints drain: their weights wrap
-// around, and a row that lacks entries could pick nothing.
+// before it, except where the rest would have a weight of 0 (modulo 256) in sum. While endpoints
+// drain, weights wrap around: then a row that lacks entries may pick a pad, which is good enough for
+// a row that goes, and not for one that is added again at once.
 func deletion(op Op) []api.Message {
 	if op.Row.Kind != Balanced {
 		return []api.Message{rowMessage(op)}
 	}
-	entries := op.Row.Entries()
+	entries := slices.Clone(op.Row.Entries())
 	weight := 0
 	for _, e := range entries {
 		weight += int(e.Weight)
 	}
 	var msgs []api.Message
-	for n := len(entries) - 1; weight <= MaxWeight && n >= wholeRow && weight > int(entries[n].Weight); n-- {
-		msgs = append(msgs, localMessage(op.Key, entries[n], false))
-		weight -= int(entries[n].Weight)
-		entries = entries[:n]
+	sum := uint8(weight)
+	for i := len(entries) - 1; i >= 0 && len(entries) > wholeRow && !(op.replaced && weight > MaxWeight); i-- {
+		if e := entries[i]; sum != e.Weight {
+			msgs = append(msgs, localMessage(op.Key, e, false))
+			sum, entries = sum-e.Weight, slices.Delete(entries, i, i+1)
+		}
 	}
 	msg := mappingMessage(op)
 	for i := range min(padding*len(entries), MaxEntries) {
