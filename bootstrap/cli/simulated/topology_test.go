@@ -56,7 +56,7 @@ func asText(t *testing.T, value any) string {
 // TestTopologyForwards: packets of the topology find their way.
 func TestTopologyForwards(t *testing.T) {
 	shop, err := parseTopology([]byte(`
-interfaces: [{name: uplink0, addresses: [192.168.16.1/24]}]
+interfaces: [{name: uplink0, addresses: [192.168.16.1/24], gateway: 192.168.16.254}]
 pods: [{name: tap-web, address: 10.1.1.3}]
 routes: [{to: 10.1.2.0/24, via: 192.168.16.2, interface: uplink0}]
 `))
