@@ -100,8 +100,15 @@ func TestDeletionsPause(t *testing.T) {
 		replaced           bool
 		messages, most     int
 	}{
-		{1, 0, false, 1, 50}, {2, 0, true, 1, 50}, {16, 0, false, 1, 50}, {17, 0, true, 33, 50}, {36, 0, false, 97, 50}, {127, 0, false, 224, 50},
-		{17, 5, false, 33, 50}, {100, 20, false, 224, 50}, {100, 20, true, 1, 255},
+		{1, 0, false, 1, 50},
+		{2, 0, true, 1, 50},
+		{16, 0, false, 1, 50},
+		{17, 0, true, 33, 50},
+		{36, 0, false, 97, 50},
+		{127, 0, false, 224, 50},
+		{17, 5, false, 33, 50},
+		{100, 20, false, 224, 50},
+		{100, 20, true, 1, 255},
 	} {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			row := newRow("10.96.0.1:80/TCP")
