@@ -17,8 +17,8 @@
 //	bootstrap/page      the web page, over the HTTP server's own JSON
 //	bootstrap/sigkill   tests only: the agent as a process, killed at random times
 //
-// A function of the streams makes a command, root.go adds it. A command returns an error, which Main
-// prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
+// A function of the streams makes a command, root.go adds it. A command returns an error, which
+// Main prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
 //
 // The scripts in testdata/script run the program as users do; they contain every command of the
 // README.

@@ -2,8 +2,8 @@
 // and their fit to a terminal, groups of commands.
 //
 // A command is a function of the streams. It writes its result to standard output in the format of
-// -o and returns an error, which bootstrap.Main prints to standard error. Errors of Usagef have exit
-// code 2, others 1. An error in the log is marked with Logged and not printed again.
+// -o and returns an error, which bootstrap.Main prints to standard error. Errors of Usagef have
+// exit code 2, others 1. An error in the log is marked with Logged and not printed again.
 //
 // The rooms below it have one file for each command:
 //

@@ -90,8 +90,8 @@ const (
 
 // deletion returns the messages that delete a row. Entries of a large row are deleted one by one
 // before it, except where the rest would have a weight of 0 (modulo 256) in sum. While endpoints
-// drain, weights wrap around: then a row that lacks entries may pick a pad, which is good enough for
-// a row that goes, and not for one that is added again at once.
+// drain, weights wrap around: then a row that lacks entries may pick a pad, which is good enough
+// for a row that goes, and not for one that is added again at once.
 func deletion(op Op) []api.Message {
 	if op.Row.Kind != Balanced {
 		return []api.Message{rowMessage(op)}

@@ -91,8 +91,8 @@ func TestMessagesPassTheGuard(t *testing.T) {
 
 // TestDeletionsPause: VPP reads 4,096 bytes of a client at a time and pauses only when it has
 // carried out all of them. Deletions make it walk through its sessions about 50 times at most in so
-// many bytes, or 16 messages (link.Config.Window), however many entries the rows have. The weights of
-// a row never come to 0. A row with draining endpoints that is added again is deleted at once.
+// many bytes, or 16 messages (link.Config.Window), however many entries the rows have. The weights
+// of a row never come to 0. A row with draining endpoints that is added again is deleted at once.
 func TestDeletionsPause(t *testing.T) {
 	const header, window = 16, 16
 	for _, tt := range []struct {

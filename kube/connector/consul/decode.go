@@ -30,8 +30,8 @@ type found struct {
 	instances []catalog.Instance
 	nodes     []string // of the instances
 	foreign   bool     // its tags keep every instance from being used
-	// Consul has no instance of it. A name in the catalog has one, so the known names are older than
-	// this answer: only the list of names says that a service is gone.
+	// Consul has no instance of it. A name in the catalog has one, so the known names are older
+	// than this answer: only the list of names says that a service is gone.
 	absent bool
 }
 

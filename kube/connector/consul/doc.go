@@ -15,8 +15,9 @@
 //
 // A snapshot is complete if the last query of the names succeeded. An answer that Consul filtered
 // by ACL, or gave without a leader, is a failure. A service that cannot be read is Unknown, and the
-// others go on. A service that Consul no longer has is Unknown until the next answer with the names:
-// a Consul that restarts empty must not take the instances before its names are held back. Token and certificates are read from their files again, so they may rotate.
+// others go on. A service that Consul no longer has is Unknown until the next answer with the
+// names: a Consul that restarts empty must not take the instances before its names are held back.
+// Token and certificates are read from their files again, so they may rotate.
 //
 // The server is not trusted. An answer is decoded as it arrives, one element at a time. An answer
 // above a limit counts as a failed read of the service or the list. Few large answers are read at
