@@ -290,7 +290,7 @@ func (c *cluster) anotherVersion(name string) {
 		if err != nil {
 			c.Fatal(err)
 		}
-		changed := strings.Replace(string(text), "readVersion().Version,", `"v9.9.9",`, 1)
+		changed := strings.Replace(string(text), "node.ReadVersion().Version,", `"v9.9.9",`, 1)
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600); err != nil {
 			c.Fatal(err)
 		}
