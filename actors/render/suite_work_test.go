@@ -74,7 +74,8 @@ func TestDriverTakesTurns(t *testing.T) {
 		s.slow(time.Millisecond)
 		s.Serve("evil/b", 1, many(4000, 10_000)...)
 		s.Serve("evil/a", 2, many(1, 0)...)
-		for generation, most := range []int{3 * 1024, 3 * 256} { // batches get smaller while VPP is slow
+		// batches get smaller while VPP is slow
+		for generation, most := range []int{3 * 1024, 3 * 256} {
 			writes, _ := s.cost(func() {
 				s.Serve("shop/web", uint64(1+generation), fmt.Sprint("10.0.249.", 1+generation))
 				for s.State("shop/web") != rendertest.InSync {

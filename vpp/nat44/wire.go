@@ -81,7 +81,7 @@ func roleMessages(op Op, order ...Roles) []api.Message {
 // VPP walks through all sessions once for each entry that it deletes, about 25 ms for a million. It
 // carries out the messages that it gets in one read of 4,096 bytes without a pause.
 const (
-	// wholeRow is the number of entries from which on some are deleted before their row.
+	// wholeRow is the largest number of entries of a row that is deleted by one message.
 	wholeRow = 32
 	// padding is how often a deletion lists each entry, which VPP ignores: 4,096 bytes of small
 	// deletions cause at most about as many walks as the deletion of a row of wholeRow entries.

@@ -21,13 +21,13 @@ import (
 
 const faultLong = `
 
-The agent must run with --enable-chaos; it accepts faults only on its control socket. A fault ends at its deadline.
-'troupe chaos stop' ends it at once.`
+The agent must run with --enable-chaos; it accepts faults only on its control socket. A fault ends
+at its deadline. 'troupe chaos stop' ends it at once.`
 
 const actorLong = `
 
-ACTOR is a path as 'troupe actors' shows it, its last part ("registry"), or a service ("default/web"). The root, the journal and chaos itself are
-exempt.`
+ACTOR is a path as 'troupe actors' shows it, its last part ("registry"), or a service
+("default/web"). The root, the journal and chaos itself are exempt.`
 
 // Commands are the commands for a running agent: one for each kind of fault, and
 // commands for all faults.
@@ -100,7 +100,8 @@ func checkFault(cmd *cobra.Command, f *live.Fault) error {
 	var texts []string
 	for _, p := range live.Parameters() {
 		if value := reflect.ValueOf(p.Field(f)).Elem(); cmd.Flags().Changed(p.Name) && value.IsZero() && value.Kind() != reflect.String {
-			return cli.Usagef("--%s: must be above 0", p.Name) // the zero value would mean the default
+			// the zero value would mean the default
+			return cli.Usagef("--%s: must be above 0", p.Name)
 		}
 	}
 	for _, e := range live.Fields(f.Check()) {

@@ -21,9 +21,10 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/drill"
 )
 
-const runLong = `Run injects the faults of a plan into a running agent and evaluates invariants: the node is ready, every service is in sync, and VPP, read back,
-is in the desired state. The blast radius limits the number of active faults. The first violation or Ctrl-C ends all faults. The exit code is 1 if
-an invariant was violated or the drill was stopped.
+const runLong = `Run injects the faults of a plan into a running agent and evaluates invariants: the
+node is ready, every service is in sync, and VPP, read back, is in the desired state. The blast
+radius limits the number of active faults. The first violation or Ctrl-C ends all faults. The exit
+code is 1 if an invariant was violated or the drill was stopped.
 
 The plan is a YAML file, see docs/chaos.md:
 

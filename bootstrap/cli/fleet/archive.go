@@ -25,8 +25,9 @@ import (
 func NewLook(std cli.Streams, run func(context.Context, []string, cli.Streams) int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "look ARCHIVE [COMMAND...]", Short: "Open an archive of 'troupe sysdump'", Args: cobra.MinimumNArgs(1),
-		Long: `Open an archive of 'troupe sysdump', without a cluster. With a command, for example 'get services' or 'status', the command asks the archive in
-the place of an agent. Without one, the nodes are listed, and the web page of each is served until the command is interrupted.`,
+		Long: `Open an archive of 'troupe sysdump', without a cluster. With a command, for example
+'get services' or 'status', the command asks the archive in the place of an agent. Without one, the
+nodes are listed, and the web page of each is served until the command is interrupted.`,
 		Example: "  troupe look dump.tar.gz\n  troupe look --node n1 dump.tar.gz get services --state failed",
 	}
 	node := cmd.Flags().String("node", "", "node that a command asks; needed where the archive has several")

@@ -56,9 +56,11 @@ func (c *checks) result(check, found string, err error, do string) bool {
 func NewCheck(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a node before an install, and all nodes after it", Args: cobra.NoArgs,
-		Long: `Check what the agent needs, with the configuration that it will have: VPP with its plugins and messages, the API server and the rights there, the
-networks of pods and services, ports and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the agents that run are
-checked as well. Each line is ok, or says what to do; the exit code is 1 where one has failed. Nothing is changed.`,
+		Long: `Check what the agent needs, with the configuration that it will have: VPP with its
+plugins and messages, the API server and the rights there, the networks of pods and services, ports
+and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the agents that
+run are checked as well. Each line is ok, or says what to do; the exit code is 1 where one has
+failed. Nothing is changed.`,
 		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53",
 	}
 	f := newFleet(cmd, 30*time.Second)

@@ -30,8 +30,9 @@ type nodeStatus struct {
 func NewStatus(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show a node, or all nodes, one line each, the worst first", Args: cobra.NoArgs,
-		Long: `Show the state of a node in one line. With --all-nodes the agents of all nodes are asked through the proxy of the API server, some at the
-same time; the worst node comes first. The exit code is 1 where a node is not ready or has not answered.`,
+		Long: `Show the state of a node in one line. With --all-nodes the agents of all nodes are
+asked through the proxy of the API server, some at the same time; the worst node comes first. The
+exit code is 1 where a node is not ready or has not answered.`,
 		Example: "  troupe status --all-nodes",
 	}
 	f := newFleet(cmd, 15*time.Second)

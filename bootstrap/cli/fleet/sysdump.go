@@ -18,9 +18,11 @@ import (
 func NewSysdump(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sysdump", Short: "Write the state of all agents into one archive", Args: cobra.NoArgs,
-		Long: `Ask the agents of all nodes through the proxy of the API server, or one agent with --node, --address or --control-socket, and write what they answer
-into one archive: readiness, services, rows, interfaces, nodes, journal, actors, differences to VPP, metrics. It has no states of actors, no
-contents of messages, no sessions of clients and no documents of external configuration. 'troupe look ARCHIVE' opens it.`,
+		Long: `Ask the agents of all nodes through the proxy of the API server, or one agent with
+--node, --address or --control-socket, and write what they answer into one archive: readiness,
+services, rows, interfaces, nodes, journal, actors, differences to VPP, metrics. It has no states of
+actors, no contents of messages, no sessions of clients and no documents of external configuration.
+'troupe look ARCHIVE' opens it.`,
 		Example: "  troupe sysdump --file dump.tar.gz",
 	}
 	f := newFleet(cmd, 2*time.Minute)

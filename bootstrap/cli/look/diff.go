@@ -19,8 +19,9 @@ func newGetDiff(std cli.Streams) *cobra.Command {
 		Use: "diff", Short: "Read VPP and compare it with the desired state; fails if they differ", Args: cobra.NoArgs,
 		Long: `Read VPP and compare it with the desired state; the exit code is 1 if they differ.
 
-Through --control-socket the agent reads VPP now. Over TCP it reads VPP at most once in 5 seconds for all clients, because reading stops the workers
-of VPP for a moment. The output shows the age of an older reading. With --watch the exit code is that of the last reading.`,
+Through --control-socket the agent reads VPP now. Over TCP it reads VPP at most once in 5 seconds
+for all clients, because reading stops the workers of VPP for a moment. The output shows the age of
+an older reading. With --watch the exit code is that of the last reading.`,
 	}
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -59,10 +59,11 @@ type explainedFrontend struct {
 func newExplainCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or the way of a packet",
-		Long: `Explain the state of each frontend of a service: the request of Kubernetes, the row in VPP, and the reason for a difference.
+		Long: `Explain the state of each frontend of a service: the request of Kubernetes, the row
+in VPP, and the reason for a difference.
 
-With --packet explain the first packet of a connection: the frontend that decides, and why other frontends do not; the endpoints with their shares; the
-row in VPP now.`,
+With --packet explain the first packet of a connection: the frontend that decides, and why other
+frontends do not; the endpoints with their shares; the row in VPP now.`,
 		Example: "  troupe explain shop/web\n  troupe explain --packet 10.1.1.3 10.96.0.10:80/TCP",
 		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: CompleteServices,
 	}

@@ -63,8 +63,9 @@ func externalTable(c *cli.Columns, all *api.External) {
 func newExternalApply(to cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply SOURCE -f FILE", Short: "Replace the layer of a source by a document", Args: cobra.ExactArgs(1),
-		Long: `Replace the layer of a source by a document of kind ExternalConfiguration, in YAML or JSON; "-f -" reads it from standard input. It returns
-when VPP holds all of it. If a single entry is invalid or refused, nothing is changed and the error has the reason.`,
+		Long: `Replace the layer of a source by a document of kind ExternalConfiguration, in YAML or
+JSON; "-f -" reads it from standard input. It returns when VPP holds all of it. If a single entry is
+invalid or refused, nothing is changed and the error has the reason.`,
 		Example: "  troupe external apply edge -f edge.yaml",
 	}
 	l := NewControl(cmd)

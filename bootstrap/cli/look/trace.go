@@ -18,8 +18,9 @@ import (
 func newTraceCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: CompleteServices,
-		Long: `Show past events, the newest last, and then new events until Ctrl-C. All events that follow from one change of the input, or from one command, have
-the same cause: if a change of a service is "#7", the operations on VPP that follow from it are "#7" as well.
+		Long: `Show past events, the newest last, and then new events until Ctrl-C. All events that
+follow from one change of the input, or from one command, have the same cause: if a change of a
+service is "#7", the operations on VPP that follow from it are "#7" as well.
 
 An argument selects one object. With -o json each record is one line.`,
 		Example: `  troupe trace

@@ -41,8 +41,10 @@ type captureResult struct {
 func NewCapture(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "capture NAMESPACE/NAME", Short: "Follow real packets of a service through VPP", Args: cobra.ExactArgs(1), ValidArgsFunction: look.CompleteServices,
-		Long: `Trace packets in VPP, and show of those of a service each node of VPP's graph in plain words, beside what the agent expects. Run it where VPP's
-socket is. VPP traces the next packets at each input whatever they are, at most --scan for each input and thread; the trace is cleared at the end.`,
+		Long: `Trace packets in VPP, and show of those of a service each node of VPP's graph in
+plain words, beside what the agent expects. Run it where VPP's socket is. VPP traces the next
+packets at each input whatever they are, at most --scan for each input and thread; the trace is
+cleared at the end.`,
 		Example: "  troupe capture shop/web --packets 2",
 	}
 	l := look.NewUnwatched(cmd)

@@ -16,10 +16,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const cleanupLong = `Cleanup removes the rows, translations, access lists, interface roles, NAT addresses and routes of the agent from VPP, and its routes from the host.
-Rows of others stay, and so do the sessions of connections until they end. It needs no agent and no cluster; an agent that runs on the node would put everything back.
+const cleanupLong = `Cleanup removes the rows, translations, access lists, interface roles, NAT
+addresses and routes of the agent from VPP, and its routes from the host. Rows of others stay, and
+so do the sessions of connections until they end. It needs no agent and no cluster; an agent that
+runs on the node would put everything back.
 
-Flags and the file of --config are those of the agent. NAT addresses of external configuration are found in its data directory and in its file.`
+Flags and the file of --config are those of the agent. NAT addresses of external configuration are
+found in its data directory and in its file.`
 
 // cleanup is the output of `troupe cleanup`.
 type cleanup struct {

@@ -61,8 +61,9 @@ type VPPMissing struct {
 	Why     string `json:"why"`
 }
 
-const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints the features that the agent has with this VPP, and the missing
-messages of the other features. It changes nothing in VPP.`
+const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP
+and prints the features that the agent has with this VPP, and the missing messages of the other
+features. It changes nothing in VPP.`
 
 // NewVersion returns `troupe version`.
 func NewVersion(std cli.Streams) *cobra.Command {

@@ -15,9 +15,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const agentLong = `Agent keeps VPP equal to the services of the cluster until SIGINT or SIGTERM stops it. VPP continues to forward afterwards.
+const agentLong = `Agent keeps VPP equal to the services of the cluster until SIGINT or SIGTERM
+stops it. VPP continues to forward afterwards.
 
-The file of --config is read first, and flags override it. 'troupe config defaults' prints and explains every setting.`
+The file of --config is read first, and flags override it. 'troupe config defaults' prints and
+explains every setting.`
 
 // NewAgent returns `troupe agent`. It validates the whole configuration before the agent
 // starts, so that one run reports all errors.

@@ -19,11 +19,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/connector"
 )
 
-const connectorLong = `Connector brings the services of outside catalogs into the cluster. It writes each as a Service without a selector into the sync namespace, and the
-instances as EndpointSlices. It runs until SIGINT or SIGTERM stops it. The objects stay.
+const connectorLong = `Connector brings the services of outside catalogs into the cluster. It writes
+each as a Service without a selector into the sync namespace, and the instances as EndpointSlices.
+It runs until SIGINT or SIGTERM stops it. The objects stay.
 
-A source deletes nothing before it has given a complete answer. If more than --delete-limit percent of its services vanish at once, their deletion is
-held back until two further complete answers confirm it, or until 'troupe connector confirm SOURCE'.`
+A source deletes nothing before it has given a complete answer. If more than --delete-limit percent
+of its services vanish at once, their deletion is held back until two further complete answers
+confirm it, or until 'troupe connector confirm SOURCE'.`
 
 // dryRunPatience is the time that `troupe connector --dry-run` waits for its sources.
 const dryRunPatience = 30 * time.Second

@@ -20,12 +20,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
-const simulateLong = `Simulate runs the actors of the agent in virtual time, each seed on one goroutine. The API server, VPP and the node store are simulated. Actors
-fail, messages are lost, and all dependencies fail. In the end VPP must have exactly the state that the cluster requires, and no work may be
-pending.
+const simulateLong = `Simulate runs the actors of the agent in virtual time, each seed on one
+goroutine. The API server, VPP and the node store are simulated. Actors fail, messages are lost, and
+all dependencies fail. In the end VPP must have exactly the state that the cluster requires, and no
+work may be pending.
 
-A seed gives the same run on every machine. If a seed fails, the command prints the smallest failing plan that it has found.
---seed S --seeds 1 --trace prints every message of one seed.`
+A seed gives the same run on every machine. If a seed fails, the command prints the smallest failing
+plan that it has found. --seed S --seeds 1 --trace prints every message of one seed.`
 
 // NewSimulate returns `troupe chaos simulate`. A campaign may take hours, so that SIGINT
 // ends it with the report of the seeds so far.

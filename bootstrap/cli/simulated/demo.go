@@ -11,8 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/demo"
 )
 
-const demoLong = `Demo runs the whole agent in one process: an embedded etcd, a simulated VPP behind a real binary-API socket, and the cluster of a small
-shop. It programs every service, sends probe packets, kills actors, prints the results, and then serves its state until Ctrl-C.`
+const demoLong = `Demo runs the whole agent in one process: an embedded etcd, a simulated VPP behind
+a real binary-API socket, and the cluster of a small shop. It programs every service, sends probe
+packets, kills actors, prints the results, and then serves its state until Ctrl-C.`
 
 // NewDemo returns `troupe demo`.
 func NewDemo(std cli.Streams) *cobra.Command {

@@ -16,8 +16,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-const simulatorLong = `Simulator runs a simulated VPP 25.10 behind a real binary-API socket, for tests and for development without VPP. Agents and other GoVPP
-programs connect to it as to a real VPP. It starts empty. --topology names a file with the interfaces, pods and routes that a CNI would add:
+const simulatorLong = `Simulator runs a simulated VPP 25.10 behind a real binary-API socket, for
+tests and for development without VPP. Agents and other GoVPP programs connect to it as to a real
+VPP. It starts empty. --topology names a file with the interfaces, pods and routes that a CNI would
+add:
 
   interfaces:
   - name: uplink0
@@ -31,8 +33,9 @@ programs connect to it as to a real VPP. It starts empty. --topology names a fil
     via: 192.168.16.2
     interface: uplink0
 
-After a crash, the simulated VPP starts again with the same topology. It stops on SIGINT and SIGTERM. Then, and on SIGUSR1, it prints the number of
-requests for a change and the numbers of rows of NAT44 and CNAT.`
+After a crash, the simulated VPP starts again with the same topology. It stops on SIGINT and
+SIGTERM. Then, and on SIGUSR1, it prints the number of requests for a change and the numbers of rows
+of NAT44 and CNAT.`
 
 // NewSimulator returns `troupe simulator`, for tests with an agent in a process of its own.
 func NewSimulator(std cli.Streams) *cobra.Command {
