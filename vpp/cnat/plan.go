@@ -71,6 +71,8 @@ type planner struct {
 	rows   []Row
 	remote []netip.Addr
 	known  map[netip.Addr]bool // those in remote
+	// candidates is reused by each call of backends.
+	candidates []candidate
 	// clusterIPs are those of the service.
 	clusterIPs map[netip.Addr]bool
 }
@@ -126,52 +128,54 @@ func (p *planner) ranged(key frontend.Key, rule *messages.Frontend) bool {
 	return len(rule.GetAllowSources()) > 0 && len(acl.Complement(everything, allowed)) > 0
 }
 
+// candidate is a usable backend of a rule.
+type candidate struct {
+	at    netip.AddrPort
+	local bool
+}
+
 // backends are the usable backends of a rule, no more than fit into a row; the others are reported.
 func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.AddrPort {
-	all := make([]netip.AddrPort, 0, len(rule.GetBackends()))
-	here := map[netip.AddrPort]bool{}
+	all := p.candidates[:0]
 	for _, b := range rule.GetBackends() {
 		addr, err := netip.ParseAddr(b.GetAddress())
 		if why := unusable(addr, err, b.GetPort(), key.Addr.Is6()); why != "" {
 			p.Unrender(rule, "endpoints", fmt.Sprintf("endpoint %s port %d of %s: %s", b.GetAddress(), b.GetPort(), p.Frontend, why))
 			continue
 		}
-		at := netip.AddrPortFrom(addr, uint16(b.GetPort()))
-		all = append(all, at)
-		here[at] = here[at] || b.GetLocal()
+		all = append(all, candidate{netip.AddrPortFrom(addr, uint16(b.GetPort())), b.GetLocal()})
 	}
-	slices.SortFunc(all, netip.AddrPort.Compare)
-	all = slices.Compact(all)
-	if len(all) <= MaxBackends {
-		p.remember(all, here)
-		return all
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(a.at.Compare(b.at), localFirst(a, b)) })
+	all = slices.CompactFunc(all, func(a, b candidate) bool { return a.at == b.at })
+	p.candidates = all
+	if len(all) > MaxBackends {
+		p.Approximate(fmt.Sprintf("%d endpoints", len(all)), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
+		p.Particular()
+		slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(localFirst(a, b), cmp.Compare(p.place(a.at), p.place(b.at))) })
+		all = all[:MaxBackends]
+		slices.SortFunc(all, func(a, b candidate) int { return a.at.Compare(b.at) })
 	}
-	p.Approximate(fmt.Sprintf("%d endpoints", len(all)), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
-	p.Particular()
-	slices.SortFunc(all, func(a, b netip.AddrPort) int {
-		if here[a] != here[b] {
-			if here[a] {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(p.place(a), p.place(b))
-	})
-	all = all[:MaxBackends]
-	slices.SortFunc(all, netip.AddrPort.Compare)
-	p.remember(all, here)
-	return all
-}
-
-// remember notes the backends that are not on this node. A service has them behind most of its
-// frontends, so the list stays short only without duplicates.
-func (p *planner) remember(backends []netip.AddrPort, here map[netip.AddrPort]bool) {
-	for _, b := range backends {
-		if addr := b.Addr(); !here[b] && !p.known[addr] {
+	chosen := make([]netip.AddrPort, len(all))
+	for i, c := range all {
+		chosen[i] = c.at
+		// A service has the same endpoints behind most of its frontends.
+		if addr := c.at.Addr(); !c.local && !p.known[addr] {
 			p.known[addr] = true
 			p.remote = append(p.remote, addr)
 		}
 	}
+	return chosen
+}
+
+// localFirst orders candidates by whether they are on this node.
+func localFirst(a, b candidate) int {
+	switch {
+	case a.local == b.local:
+		return 0
+	case a.local:
+		return -1
+	}
+	return 1
 }
 
 // place orders the backends that compete for a row, on each node in another way, and so that one
