@@ -75,8 +75,9 @@ type Driver[K Key] struct {
 	set        *messages.InterfaceSet // complete; nil = none yet
 	ticking    bool                   // a tick is under way
 
-	// The services: touched by barrier.go, services.go and acks.go only.
+	// The services: touched by barrier.go, services.go, views.go and acks.go only.
 	barrier     barrier
+	views       views
 	subscribers map[string]*subscriber
 	// services whose acknowledgement may be another one when nothing of them is in the queue any
 	// more
@@ -167,8 +168,14 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	d.queue.now = c.Now().UnixNano()
 	switch m := msg.(type) {
 	case *messages.Render:
+		if d.postpone(c, m) {
+			return
+		}
 		d.render(c, m)
+	case *nextView:
+		d.adoptNext(c)
 	case *messages.Begin:
+		d.adoptAll(c)
 		d.begin(c, m)
 	case *messages.LinkState:
 		d.connection(c, m)

@@ -94,6 +94,42 @@ func TestDriverTakesTurns(t *testing.T) {
 	}, "evil/a", "evil/b", "shop/web")
 }
 
+// TestLargeViewsWait: small changes come before large ones that were there first, and a list of the
+// services after them.
+func TestLargeViewsWait(t *testing.T) {
+	large := []string{"evil/a", "evil/b", "evil/c"}
+	each(t, func(s *scene) {
+		s.Begin(1, append(large, "shop/web")...)
+		s.Forget()
+		acked := func() (keys []string) {
+			for _, key := range large {
+				if s.Ack(key) != nil {
+					keys = append(keys, key)
+				}
+			}
+			return keys
+		}
+		for i, key := range large {
+			s.Send(rendertest.RenderMessage(1, s.View(key, 1, many(5000, 1000*i)...)))
+			s.Send(rendertest.RenderMessage(2, s.View(key, 1, many(5000, 10_000+5000*i)...)))
+		}
+		s.Send(rendertest.RenderMessage(1, s.View("shop/web", 1, "10.0.249.1")))
+		found, err := s.Sim.RunUntil(func() bool { return s.Ack("shop/web") != nil }, time.Minute)
+		if keys := acked(); !found || err != nil || len(keys) > 0 {
+			s.Errorf("before the small change, if there is one (%t, %v): %v", found, err, keys)
+		}
+		s.Run(time.Minute)
+		if len(s.holds()) != 15_001 {
+			s.Errorf("VPP holds %d objects", len(s.holds()))
+		}
+		s.Send(rendertest.RenderMessage(3, s.View("evil/a", 1, many(5000, 30_000)...)), rendertest.BeginMessage(4, "evil/a", "shop/web"))
+		s.Run(time.Minute)
+		if len(s.holds()) != 5001 {
+			s.Errorf("without two services VPP holds %d objects", len(s.holds()))
+		}
+	}, append(large, "shop/web")...)
+}
+
 // TestChangesWithoutEndAreNoDelay: a service that changes faster than VPP takes it is never in
 // sync, and yet no change waits for long. When VPP hangs, one does.
 func TestChangesWithoutEndAreNoDelay(t *testing.T) {
