@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
@@ -56,6 +58,8 @@ func (d *directory) scan(force bool) (content, error) {
 		return content{}, fmt.Errorf("list directory: %w", err)
 	}
 	present := map[string]bool{}
+	var reads sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0)) // decoding takes a whole core
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") || !slices.Contains(extensions, filepath.Ext(name)) {
@@ -70,8 +74,21 @@ func (d *directory) scan(force bool) (content, error) {
 			continue
 		}
 		present[name] = true
-		d.stale = d.read(name, info, err, force) || d.stale
+		f := d.files[name]
+		if f == nil {
+			f = &file{objects: &normalize.Objects{}}
+			d.files[name] = f
+		}
+		if err != nil || force || !f.seems(info) {
+			d.stale = true
+			slots <- struct{}{}
+			reads.Go(func() {
+				f.read(filepath.Join(d.path, name), info, err)
+				<-slots
+			})
+		}
 	}
+	reads.Wait()
 	for name := range d.files {
 		// The objects of a removed file are gone; only a file that exists keeps its last good
 		// state.
@@ -116,26 +133,22 @@ func (d *directory) remember() {
 	d.earlier = nil
 }
 
-// read brings one file up to date, and reports whether it was read. info and err are the result of
-// os.Stat.
-func (d *directory) read(name string, info fs.FileInfo, err error, force bool) bool {
-	f := d.files[name]
-	if f == nil {
-		f = &file{objects: &normalize.Objects{}}
-		d.files[name] = f
-	}
-	if err == nil && !force && !f.broken && f.info != nil && os.SameFile(info, f.info) &&
-		info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()) {
-		return false
-	}
+// seems reports whether a file looks as it was when it was read last.
+func (f *file) seems(info fs.FileInfo) bool {
+	return !f.broken && f.info != nil && os.SameFile(info, f.info) && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime())
+}
+
+// read brings a file up to date. info and err are the result of os.Stat.
+func (f *file) read(path string, info fs.FileInfo, err error) {
+	name := filepath.Base(path)
 	var text []byte
 	if err == nil {
-		text, err = readFile(filepath.Join(d.path, name), info)
+		text, err = readFile(path, info)
 	}
 	if err != nil {
 		f.broken = true
 		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; its last content stays", err)}}
-		return true
+		return
 	}
 	// An unchanged text is not decoded again: an event often touches one of many files.
 	sum := sha256.Sum256(text)
@@ -144,7 +157,6 @@ func (d *directory) read(name string, info fs.FileInfo, err error, force bool) b
 		f.objects, f.problems = lastGood(f.objects, objects, problems), problems
 	}
 	f.info, f.sum, f.broken = info, sum, false
-	return true
 }
 
 // readFile reads a regular file within the limit of a stream. Opening a pipe would block.
