@@ -14,14 +14,17 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/bootstrap/agent/backend"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
+	"github.com/troupe-vpp/troupe/bootstrap/podfile"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
@@ -63,6 +66,7 @@ type Agent struct {
 	stage     *stage // nil without --enable-chaos
 	refusals  *refusals
 	renderers []string
+	backend   backend.Backend
 
 	hostRoutes hostRoutes
 
@@ -87,6 +91,7 @@ type sourceMaker func(*Agent) (kube.Source, *apiserver.Client, error)
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}}
 	a.renderers = (&actors.Deps{CNAT: cfg.CNAT(cfg.NodeName, nil)}).Renderers()
+	a.backend = a.newBackend()
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
@@ -174,7 +179,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
-		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))
+		deps.Attachments = podfile.File(filepath.Join(dir, "pods.json"))
 	}
 	if a.cfg.Renderer != config.RendererCNAT {
 		a.outside = a.externalSources()
@@ -229,7 +234,20 @@ func hint(hints chan<- struct{}) {
 func (a *Agent) HTTPAddress() string { return a.http.address() }
 
 // Backend answers what the HTTP server answers, without HTTP.
-func (a *Agent) Backend() api.Backend { return backendOf(a) }
+func (a *Agent) Backend() api.Backend { return a.backend }
+
+// newBackend makes what answers the HTTP servers. They listen before the actors exist.
+func (a *Agent) newBackend() backend.Backend {
+	return backend.New(backend.Agent{
+		Config: a.cfg, Log: a.log, System: func() *runtime.System { return a.system }, Readiness: a.readiness, Metrics: a.metrics, Renderers: a.renderers,
+		VPP:      func() link.Caller { return a.vpp },
+		Eligible: func() bool { return a.node.Load().eligible() },
+		Parts:    func() []api.Part { return append(a.hostRoutes.parts(), a.podNetworks.parts()...) },
+		External: func() bool { return a.outside != nil },
+		Chaos:    func() *live.Live { return a.stage.live() },
+		Changes:  func() { a.stage.countChanges(1) },
+	})
+}
 
 // Metrics answers a scrape.
 func (a *Agent) Metrics() http.Handler { return http.HandlerFunc(a.scrape) }

@@ -3,22 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	actorlink "github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
-
-// chaosHint is how to enable chaos.
-const chaosHint = "start the agent with --enable-chaos, or with api.enableChaos: true in its configuration"
-
-// errChaosOff refuses faults in an agent without --enable-chaos.
-var errChaosOff = fmt.Errorf("chaos is off (%w): %s", api.ErrUnsupported, chaosHint)
 
 // stage connects live chaos with an agent. Without --enable-chaos an agent has none, so that there
 // are no hooks in its actors.
@@ -57,6 +49,14 @@ func (a *Agent) startChaos() {
 	}
 }
 
+// live is live chaos; nil = it is off.
+func (s *stage) live() *live.Live {
+	if s == nil {
+		return nil
+	}
+	return s.Live
+}
+
 // countChanges counts reasons to change VPP: changes of the cluster, and commands. Without chaos it
 // does nothing.
 func (s *stage) countChanges(n int) {
@@ -73,7 +73,7 @@ func (s *stage) Readiness() (ready bool, reasons string) {
 
 // Services satisfies live.World.
 func (s *stage) Services(ctx context.Context) ([]live.Service, error) {
-	all, err := backendOf(s.agent).Services(ctx)
+	all, err := s.agent.backend.Services(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *stage) Diff(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.meter.Usage().RowReads
-	diff, err := backendOf(s.agent).Diff(ctx)
+	diff, err := s.agent.backend.Diff(ctx)
 	s.own.Add(s.meter.Usage().RowReads - before)
 	if err != nil {
 		return nil, err
@@ -113,71 +113,3 @@ func (s *stage) Usage() link.Usage {
 
 // Changes satisfies live.World. A restart of VPP is a change, because VPP is empty after it.
 func (s *stage) Changes() uint64 { return s.changes.Load() + s.meter.Usage().Boots }
-
-// Chaos satisfies api.Reader.
-func (b backend) Chaos(context.Context) (*live.Status, error) {
-	if b.stage == nil {
-		return &live.Status{Hint: chaosHint, Records: []live.Record{}}, nil
-	}
-	status := b.stage.Status()
-	return &status, nil
-}
-
-// Inject satisfies api.Controller.
-func (b backend) Inject(ctx context.Context, who string, fault live.Fault) (*live.Record, error) {
-	if b.stage == nil {
-		return nil, errChaosOff
-	}
-	record, err := b.stage.Inject(ctx, who, fault)
-	if err != nil {
-		return nil, chaosError(err)
-	}
-	return &record, nil
-}
-
-// StartDrill satisfies api.Controller.
-func (b backend) StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error) {
-	if b.stage == nil {
-		return nil, errChaosOff
-	}
-	run, err := b.stage.Start(ctx, who, plan)
-	if err != nil {
-		return nil, chaosError(err)
-	}
-	return &run, nil
-}
-
-// StopChaos satisfies api.Controller.
-func (b backend) StopChaos(_ context.Context, who string) (int, error) {
-	if b.stage == nil {
-		return 0, errChaosOff
-	}
-	return b.stage.Stop(who), nil
-}
-
-// chaosError adds the error class of the API to a refusal.
-func chaosError(err error) error {
-	for _, class := range []struct{ live, api error }{
-		{live.ErrInvalid, api.ErrInvalid},
-		{live.ErrNoActor, api.ErrNotFound},
-		{runtime.ErrNoActor, api.ErrNotFound},
-		{live.ErrExempt, api.ErrForbidden},
-		{live.ErrLimit, api.ErrConflict},
-		{live.ErrBusy, api.ErrConflict},
-		{live.ErrClosed, api.ErrUnavailable},
-	} {
-		if errors.Is(err, class.live) {
-			return refusal{err, class.api}
-		}
-	}
-	return err
-}
-
-// refusal is an error with a further class.
-type refusal struct {
-	error
-	class error
-}
-
-// Unwrap satisfies errors.Unwrap.
-func (r refusal) Unwrap() []error { return []error{r.error, r.class} }

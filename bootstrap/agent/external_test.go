@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
@@ -31,14 +29,6 @@ func leads(t *testing.T, a *Agent, to string) {
 		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "203.0.113.1:443/6 ") })
 		return to == "" && at < 0 || to != "" && at >= 0 && strings.Contains(rows[at], to)
 	})
-}
-
-// TestExternalCommandAnswersInTime: the client gets the reason why a command failed, not only the
-// timeout of its request.
-func TestExternalCommandAnswersInTime(t *testing.T) {
-	if external.Deadline+time.Second > commandTimeout {
-		t.Errorf("a command may take %v, a request %v", external.Deadline, commandTimeout)
-	}
 }
 
 // TestExternalFromEverywhere: file, etcd and control socket are layers of one configuration; when

@@ -21,7 +21,7 @@ func TestHostRoutes(t *testing.T) {
 		return answer.Body.String()
 	}
 	eventually(t, "the missing interface is reported", func() bool {
-		for _, p := range backendOf(a).Readiness().Parts {
+		for _, p := range a.backend.Readiness().Parts {
 			if p.Name == "host-route" {
 				return p.OK && strings.HasPrefix(p.Reason, "interface no-such-link of the host: ")
 			}

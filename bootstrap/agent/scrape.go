@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/bootstrap/agent/backend"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
@@ -40,7 +41,7 @@ func (a *Agent) scrape(w http.ResponseWriter, r *http.Request) {
 
 // count updates the numbers of services.
 func (a *Agent) count(ctx context.Context) {
-	page, err := askFor[*status.ServicesPage](ctx, a, address.Introspect, &status.ServicesQuery{})
+	page, err := backend.Ask[*status.ServicesPage](ctx, a.system, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return
 	}
@@ -52,7 +53,7 @@ func (a *Agent) count(ctx context.Context) {
 	}
 	var internal4, external4, internal6, external6 int
 	limited := 0
-	services := backendOf(a).summaries(page.Services)
+	services := a.backend.Summaries(page.Services)
 	for i, s := range page.Services {
 		byState[string(services[i].State)]++
 		if s.GetView().GetRefused() != "" {

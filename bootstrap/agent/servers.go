@@ -36,12 +36,12 @@ func (a *Agent) listen() error {
 		a.metrics.Exemplars()
 	}
 	var server *api.Server
-	source := page.Source(backendOf(a))
+	source := page.Source(a.backend)
 	if a.cfg.API.RedactMessages {
 		source = struct {
 			api.Redacted
 			api.Prober
-		}{api.Redacted{Reader: backendOf(a)}, backendOf(a)}
+		}{api.Redacted{Reader: a.backend}, a.backend}
 	}
 	pages, err := page.Handler(page.Config{
 		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
@@ -52,7 +52,7 @@ func (a *Agent) listen() error {
 	if err != nil {
 		return err
 	}
-	server = api.New(backendOf(a), api.Config{
+	server = api.New(a.backend, api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
 		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
 		Redact: a.cfg.API.RedactMessages,
@@ -114,7 +114,7 @@ func (a *Agent) serveTraces() error {
 	if a.cfg.API.OTLPEndpoint == "" {
 		return nil
 	}
-	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: backendOf(a).Events, Log: a.log.With("part", "traces")}
+	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
 	a.own("traces", exporter.Run)
 	return nil
 }

@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"cmp"
@@ -15,16 +15,16 @@ import (
 )
 
 // Nodes satisfies api.Reader: the nodes of the store, or those of Kubernetes if there is no store.
-func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
+func (b Backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	world, err := b.world(ctx)
 	if err != nil {
 		return nil, err
 	}
-	services, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{})
+	services, err := ask[*status.ServicesPage](ctx, b.system(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Nodes{Self: b.cfg.NodeName, Claim: "none", Items: []api.Node{}, Approximations: approximations(services.Services)}
+	out := &api.Nodes{Self: b.agent.Config.NodeName, Claim: "none", Items: []api.Node{}, Approximations: approximations(services.Services)}
 	if cluster := world.Cluster; cluster != nil {
 		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
 		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {
@@ -64,8 +64,8 @@ func claimWord(c messages.ClaimState) string {
 
 // Sessions satisfies api.Reader. It returns what the agent has observed last, so that clients cost
 // VPP nothing.
-func (b backend) Sessions(context.Context) (*api.Sessions, error) {
-	table := b.metrics.LastSessions()
+func (b Backend) Sessions(context.Context) (*api.Sessions, error) {
+	table := b.agent.Metrics.LastSessions()
 	if table == nil {
 		return nil, fmt.Errorf("%w: the agent has not read the NAT sessions of VPP yet", api.ErrUnavailable)
 	}

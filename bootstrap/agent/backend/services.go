@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"cmp"
@@ -23,16 +23,16 @@ import (
 )
 
 // Services satisfies api.Reader.
-func (b backend) Services(ctx context.Context) ([]api.Service, error) {
-	page, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{})
+func (b Backend) Services(ctx context.Context) ([]api.Service, error) {
+	page, err := ask[*status.ServicesPage](ctx, b.system(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}
-	return b.summaries(page.Services), nil
+	return b.Summaries(page.Services), nil
 }
 
-// summaries summarises each service.
-func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
+// Summaries summarises each service.
+func (b Backend) Summaries(statuses []*messages.ServiceStatus) []api.Service {
 	lost := b.lostVPP()
 	out := make([]api.Service, len(statuses))
 	for i, s := range statuses {
@@ -42,8 +42,8 @@ func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
 }
 
 // lostVPP is the reason why the state of VPP is unknown; "" = it is known.
-func (b backend) lostVPP() string {
-	for _, p := range b.readiness.Load().Parts {
+func (b Backend) lostVPP() string {
+	for _, p := range b.agent.Readiness.Load().Parts {
 		if p.Name == "link" && !p.OK {
 			return "VPP is not connected: " + p.Reason
 		}
@@ -52,8 +52,8 @@ func (b backend) lostVPP() string {
 }
 
 // Service satisfies api.Reader.
-func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
-	page, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{Key: key})
+func (b Backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
+	page, err := ask[*status.ServicesPage](ctx, b.system(), address.Introspect, &status.ServicesQuery{Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +134,9 @@ func uses(s *messages.ServiceStatus) []api.EndpointUse {
 }
 
 // rows returns the rows that the renderers want for a service and those that VPP holds.
-func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
-	for _, renderer := range b.renderers {
-		page, err := ask[*render.RowsPage](ctx, b.Agent, address.Renderer(renderer), &render.RowsQuery{Service: key})
+func (b Backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
+	for _, renderer := range b.agent.Renderers {
+		page, err := ask[*render.RowsPage](ctx, b.system(), address.Renderer(renderer), &render.RowsQuery{Service: key})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -147,7 +147,7 @@ func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages
 
 // service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do
 // not count.
-func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
+func (b Backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
@@ -174,7 +174,7 @@ func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	if lost != "" && out.State != api.ServiceNotServed {
 		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
 	}
-	if actor, ok := b.system.Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
+	if actor, ok := b.system().Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
 	}
 	return out
@@ -187,7 +187,7 @@ func problemText(e *messages.ObjectError) string {
 }
 
 // stateOf is the worst state of the renderers.
-func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
+func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	switch {
 	case s.GetView().GetNotServed() != "":
 		return api.ServiceNotServed
@@ -195,7 +195,7 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 		return api.ServiceFailed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(b.renderers) { // a renderer has not acknowledged this generation
+	if len(s.GetRenders()) < len(b.agent.Renderers) { // a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}
 	for _, r := range s.GetRenders() {

@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // Packet satisfies api.Reader. Only the services that claim the address are looked at, so that
 // 10,000 others cost little.
-func (b backend) Packet(ctx context.Context, source, destination string) (*api.Packet, error) {
+func (b Backend) Packet(ctx context.Context, source, destination string) (*api.Packet, error) {
 	p, err := packet.Parse(source, destination)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
@@ -26,7 +26,7 @@ func (b backend) Packet(ctx context.Context, source, destination string) (*api.P
 	if err != nil {
 		return nil, err
 	}
-	page, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{})
+	page, err := ask[*status.ServicesPage](ctx, b.system(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (b backend) Packet(ctx context.Context, source, destination string) (*api.P
 }
 
 // packetWorld is this node, without services.
-func (b backend) packetWorld(ctx context.Context) (*packet.World, error) {
-	serving, err := b.cfg.Services.Serving()
+func (b Backend) packetWorld(ctx context.Context) (*packet.World, error) {
+	serving, err := b.agent.Config.Services.Serving()
 	if err != nil {
 		return nil, err
 	}

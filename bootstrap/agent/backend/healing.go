@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 )
 
 // healing adds the repairs and the unhealthy parts.
-func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, error) {
-	page, err := ask[*health.Page](ctx, b.Agent, address.Healer, &health.Query{})
+func (b Backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, error) {
+	page, err := ask[*health.Page](ctx, b.system(), address.Healer, &health.Query{})
 	if err != nil {
 		return nil, err
 	}

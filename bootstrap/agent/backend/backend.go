@@ -1,46 +1,81 @@
-package agent
+package backend
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/inspect"
+	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // askTimeout limits a query that an actor answers from its memory.
 const askTimeout = 2 * time.Second
 
-// backend answers the HTTP server with queries to actors. It has no state of its own.
-type backend struct {
-	*Agent
-	inspect.Tree
+// Agent is what a Backend answers for. Its functions are called from any goroutine, also before the
+// actors exist.
+type Agent struct {
+	// Config is never modified.
+	Config *config.Agent
+	Log    *slog.Logger
+	// System has the actors; nil before they start.
+	System    func() *runtime.System
+	Readiness *health.Readiness
+	Metrics   *metrics.Metrics
+	// Renderers are the names of the renderers, in the order of the tree.
+	Renderers []string
+	// VPP is the connection.
+	VPP func() link.Caller
+	// Eligible reports whether the node may receive new connections.
+	Eligible func() bool
+	// Parts are the parts of readiness that no actor reports.
+	Parts func() []api.Part
+	// External reports whether the agent takes external configuration.
+	External func() bool
+	// Chaos is live chaos; nil = it is off.
+	Chaos func() *live.Live
+	// Changes counts a command that changes VPP.
+	Changes func()
 }
 
-// backendOf returns the backend of an agent.
-func backendOf(a *Agent) backend { return backend{a, func() *runtime.System { return a.system }} }
+// Backend answers the HTTP server with queries to actors. It has no state of its own.
+type Backend struct {
+	inspect.Tree
+	agent Agent
+}
 
-var _ api.Backend = backend{}
+// New returns the backend of an agent.
+func New(a Agent) Backend { return Backend{a.System, a} }
 
-// ask sends a query to an actor and expects an answer of one type.
-func ask[T any](ctx context.Context, a *Agent, path string, question any) (T, error) {
+var _ api.Backend = Backend{}
+
+func (b Backend) system() *runtime.System { return b.agent.System() }
+
+// ask is Ask with a limit of time.
+func ask[T any](ctx context.Context, s *runtime.System, path string, question any) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return askFor[T](ctx, a, path, question)
+	return Ask[T](ctx, s, path, question)
 }
 
-// askFor is ask with the deadline of ctx only.
-func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T, error) {
+// Ask sends a query to an actor and expects an answer of one type before the deadline of ctx. The
+// error of an actor that does not answer is api.ErrUnavailable.
+func Ask[T any](ctx context.Context, s *runtime.System, path string, question any) (T, error) {
 	var none T
-	answer, err := a.system.Ask(ctx, path, question)
+	answer, err := s.Ask(ctx, path, question)
 	if err != nil {
 		return none, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
 	}
@@ -53,16 +88,16 @@ func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T,
 
 // Live satisfies api.Prober. Only a restart of the process helps when the root actor has ended; all
 // other failures are up to supervisors.
-func (b backend) Live() error {
-	if _, ok := b.system.Actor(address.RootName); !ok {
+func (b Backend) Live() error {
+	if _, ok := b.system().Actor(address.RootName); !ok {
 		return errors.New("the root actor is gone")
 	}
 	return nil
 }
 
 // Readiness satisfies api.Prober.
-func (b backend) Readiness() api.Readiness {
-	report := b.readiness.Load()
+func (b Backend) Readiness() api.Readiness {
+	report := b.agent.Readiness.Load()
 	out := api.Readiness{Ready: report.Ready, Since: report.Since, Parts: make([]api.Part, len(report.Parts))}
 	for i, p := range report.Parts {
 		out.Parts[i] = api.Part{Name: p.Name, OK: p.OK, Reason: p.Reason, Epoch: p.Epoch}
@@ -70,15 +105,14 @@ func (b backend) Readiness() api.Readiness {
 			out.Parts[i].Reason += fmt.Sprintf(" (what is served is %s old)", time.Since(p.AsOf).Round(time.Second))
 		}
 	}
-	out.Parts = append(out.Parts, b.hostRoutes.parts()...)
-	out.Parts = append(out.Parts, b.podNetworks.parts()...)
+	out.Parts = append(out.Parts, b.agent.Parts()...)
 	return out
 }
 
 // Node satisfies api.Prober.
-func (b backend) Node() api.NodeHealth {
-	report, now := b.readiness.Load(), time.Now()
-	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.node.Load().eligible(), Healthy: report.Ready}
+func (b Backend) Node() api.NodeHealth {
+	report, now := b.agent.Readiness.Load(), time.Now()
+	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.agent.Eligible(), Healthy: report.Ready}
 	if !report.Ready {
 		health.LastUpdated = report.Since
 	}
@@ -86,12 +120,12 @@ func (b backend) Node() api.NodeHealth {
 }
 
 // world queries introspection for its state without the services.
-func (b backend) world(ctx context.Context) (*status.WorldPage, error) {
-	return ask[*status.WorldPage](ctx, b.Agent, address.Introspect, &status.WorldQuery{})
+func (b Backend) world(ctx context.Context) (*status.WorldPage, error) {
+	return ask[*status.WorldPage](ctx, b.system(), address.Introspect, &status.WorldQuery{})
 }
 
 // Interfaces satisfies api.Reader.
-func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
+func (b Backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	world, err := b.world(ctx)
 	if err != nil {
 		return nil, err
@@ -128,8 +162,8 @@ func kindWord(k messages.InterfaceKind) string {
 }
 
 // Events satisfies api.Reader.
-func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
-	page, err := ask[*status.EventsPage](ctx, b.Agent, address.Journal, &status.EventsQuery{
+func (b Backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
+	page, err := ask[*status.EventsPage](ctx, b.system(), address.Journal, &status.EventsQuery{
 		Before: query.Before, After: query.After, Limit: query.Limit, Kind: query.Kind, Object: query.Object, Cause: query.Cause,
 	})
 	if err != nil {
@@ -162,15 +196,15 @@ func methodWord(m messages.Method) string {
 }
 
 // Resync satisfies api.Reader.
-func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
+func (b Backend) Resync(ctx context.Context) (*api.Resync, error) {
 	world, err := b.world(ctx)
 	if err != nil {
 		return nil, err
 	}
 	resync := &api.Resync{}
-	for _, renderer := range b.renderers {
+	for _, renderer := range b.agent.Renderers {
 		sync := api.RendererSync{Renderer: renderer}
-		for _, p := range b.readiness.Load().Parts {
+		for _, p := range b.agent.Readiness.Load().Parts {
 			if p.Name == sync.Renderer {
 				sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
 			}
@@ -186,10 +220,10 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 }
 
 // Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.
-func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
+func (b Backend) Diff(ctx context.Context) (*api.Diff, error) {
 	all := &api.Diff{}
-	for _, renderer := range b.renderers {
-		page, err := askFor[*render.DiffPage](ctx, b.Agent, address.Renderer(renderer), &render.DiffQuery{})
+	for _, renderer := range b.agent.Renderers {
+		page, err := Ask[*render.DiffPage](ctx, b.system(), address.Renderer(renderer), &render.DiffQuery{})
 		if err != nil {
 			return nil, err
 		}
@@ -203,13 +237,13 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 }
 
 // StartResync satisfies api.Controller.
-func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
+func (b Backend) StartResync(_ context.Context, request api.ResyncRequest) error {
 	if request.Method != api.ResyncDownstream {
-		b.system.Send(b.system.PID(address.Watch), &messages.Pull{})
+		b.system().Send(b.system().PID(address.Watch), &messages.Pull{})
 	}
-	for _, renderer := range b.renderers {
+	for _, renderer := range b.agent.Renderers {
 		if request.Method != api.ResyncUpstream {
-			b.system.Send(b.system.PID(address.Renderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
+			b.system().Send(b.system().PID(address.Renderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
 		}
 	}
 	return nil

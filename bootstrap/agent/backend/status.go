@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 const drainPatience = 200 * time.Millisecond
 
 // Status satisfies api.Reader.
-func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
+func (b Backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	services, err := b.Services(ctx)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := api.StatusOf(b.cfg.NodeName, Version(), b.Readiness(), services)
+	s := api.StatusOf(b.agent.Config.NodeName, Version(), b.Readiness(), services)
 	if world.Link.GetUp() {
 		s.VPP = world.Link.GetVersion()
 	}

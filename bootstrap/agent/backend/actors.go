@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // Command satisfies api.Controller.
-func (b backend) Command(ctx context.Context, path string, verb api.Verb) error {
+func (b Backend) Command(ctx context.Context, path string, verb api.Verb) error {
 	box, err := b.Box(path)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 		return nil
 	case api.VerbRestart:
 		// only a failure makes a supervisor restart an actor, in the order of the tree
-		if err := b.system.Kill(path); err != nil {
+		if err := b.system().Kill(path); err != nil {
 			return inspect.NotFound(err)
 		}
 	case api.VerbSuspend:
@@ -35,29 +35,29 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 			return fmt.Errorf("suspend %s: %w", path, err)
 		}
 	case api.VerbResume:
-		if b.stage == nil {
+		if b.agent.Chaos() == nil {
 			return fmt.Errorf("resume %s: %w", path, errChaosOff)
 		}
 		box.Release()
 	default:
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
 	}
-	b.log.Info("actor command executed", "actor", path, "verb", string(verb), "who", peer.Of(ctx))
+	b.agent.Log.Info("actor command executed", "actor", path, "verb", string(verb), "who", peer.Of(ctx))
 	return nil
 }
 
 // suspend closes the mailbox of an actor until it is resumed. Like the fault of that name it needs
 // chaos, and has its exemptions: without the root or a supervisor no failure is repaired, and the
 // journal keeps the audit record.
-func (b backend) suspend(path string, box *runtime.Mailbox) error {
-	if b.stage == nil {
+func (b Backend) suspend(path string, box *runtime.Mailbox) error {
+	if b.agent.Chaos() == nil {
 		return errChaosOff
 	}
 	supervises := func(s runtime.ActorState) bool { return s.Parent == path }
 	switch {
 	case path == address.RootName || path == address.Journal:
 		return fmt.Errorf("%w: the actor is exempt", api.ErrForbidden)
-	case path == address.Services || slices.ContainsFunc(b.system.Snapshot(), supervises):
+	case path == address.Services || slices.ContainsFunc(b.system().Snapshot(), supervises):
 		return fmt.Errorf("%w: a supervisor is exempt: choose one of its children", api.ErrForbidden)
 	case box.State().Held:
 		return fmt.Errorf("%w: it is suspended already", api.ErrConflict)

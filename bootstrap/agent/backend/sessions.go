@@ -1,4 +1,4 @@
-package agent
+package backend
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ const (
 
 // ServiceSessions satisfies api.Reader: the sessions of NAT44. VPP lists those of CNAT only all at
 // once.
-func (b backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
+func (b Backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
 	service, err := b.Service(ctx, key)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (b backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceS
 	}
 	slices.SortFunc(backends, netip.Addr.Compare)
 	backends = slices.Compact(backends)
-	if table := b.metrics.LastSessions(); table != nil && table.Usage.Total > mostSessions {
+	if table := b.agent.Metrics.LastSessions(); table != nil && table.Usage.Total > mostSessions {
 		return nil, fmt.Errorf("%w: VPP has %d sessions, and would stop its workers for too long to look through them", api.ErrUnavailable, table.Usage.Total)
 	}
 	if len(backends) > mostDumps {
@@ -55,7 +55,7 @@ func (b backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceS
 		backends = backends[:mostDumps]
 	}
 	wanted := func(f *sessions.Flow) bool { return vips[f.Frontend.String()+"/"+protocolWord(f.Protocol)] }
-	flows, more, err := sessions.List(ctx, b.vpp, backends, wanted, api.MaxLimit)
+	flows, more, err := sessions.List(ctx, b.agent.VPP(), backends, wanted, api.MaxLimit)
 	switch {
 	case errors.Is(err, link.ErrDown):
 		return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)

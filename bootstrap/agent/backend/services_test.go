@@ -1,0 +1,106 @@
+package backend
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// serviceStatus makes a status with an acknowledgement of each renderer; change may alter it and
+// the one of nat44.
+func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAck)) *messages.ServiceStatus {
+	ack := &messages.RenderAck{Key: "shop/web", Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC, Rows: []*messages.RowState{
+		{Vip: "10.96.0.1:80/TCP", InSync: true}, {Vip: "10.96.0.1:443/TCP", InSync: true},
+	}}
+	routes := &messages.RenderAck{Key: "shop/web", Renderer: "routes", State: messages.RenderState_RENDER_IN_SYNC}
+	s := &messages.ServiceStatus{
+		Key: "shop/web", Generation: 7, Renders: []*messages.RenderAck{ack, routes}, View: &messages.ServiceView{Key: "shop/web", Frontends: []*messages.Frontend{
+			{Address: "10.96.0.1", Port: 80, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8080}, {Address: "10.1.1.2", Port: 8080}}},
+			{Address: "10.96.0.1", Port: 443, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8443}}},
+			{Address: "203.0.113.1", Port: 80, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8080}}},
+		}},
+	}
+	if change != nil {
+		change(s, ack)
+	}
+	return s
+}
+
+func TestServiceLine(t *testing.T) {
+	system := runtime.NewSystem(runtime.Options{Logger: slog.New(slog.DiscardHandler)})
+	b := New(Agent{System: func() *runtime.System { return system }, Renderers: (&actors.Deps{}).Renderers()})
+	for name, tt := range map[string]struct {
+		change func(s *messages.ServiceStatus, ack *messages.RenderAck)
+		lost   string
+		state  api.ServiceState
+		rows   int
+		err    string
+	}{
+		"in sync":                       {state: api.ServiceInSync, rows: 2},
+		"not told":                      {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) { s.Renders = nil }, state: api.ServicePending},
+		"one renderer has not answered": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) { s.Renders = s.Renders[1:] }, state: api.ServicePending},
+		"one pending": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.State, ack.Rows[1].InSync = messages.RenderState_RENDER_PENDING, false
+		}, state: api.ServicePending, rows: 1},
+		"refused": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, "10.96.0.1:80/TCP: VPP said no"
+		}, state: api.ServiceFailed, rows: 2, err: "10.96.0.1:80/TCP: VPP said no"},
+		"failed in one renderer of two": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
+			s.Renders[1].State, s.Renders[1].Error = messages.RenderState_RENDER_FAILED, "no"
+		}, state: api.ServiceFailed, rows: 2, err: "no"},
+		"contested": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.Conflicts = []*messages.Conflict{{Frontend: "203.0.113.1:80/TCP", Owner: "shop/old"}}
+		}, state: api.ServiceInSync, rows: 2, err: "203.0.113.1:80/TCP is in use by shop/old"},
+		"broken input": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
+			s.Errors = []*messages.ObjectError{{Source: "a.yaml", Kind: "Service", Object: "shop/web", Field: "spec.ports[0].port", Message: "99999 is none"}}
+		}, state: api.ServiceInSync, rows: 2, err: "Service shop/web: spec.ports[0].port: 99999 is none"},
+		"broken input of unknown place": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
+			s.Errors = []*messages.ObjectError{{Message: "is no YAML"}}
+		}, state: api.ServiceInSync, rows: 2, err: "is no YAML"},
+		"a refusal counts more than the input": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, "no"
+			s.Errors = []*messages.ObjectError{{Message: "is no YAML"}}
+		}, state: api.ServiceFailed, rows: 2, err: "no"},
+		"headless": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			s.View.NotServed, ack.Rows = "headless", nil
+		}, state: api.ServiceNotServed},
+		"above a limit": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			s.View.Refused, ack.Rows = "it has 9 frontends", nil
+			s.Errors = []*messages.ObjectError{{Message: "is no YAML"}}
+		}, state: api.ServiceFailed, err: "not served: it has 9 frontends"},
+		"VPP lost": {lost: "VPP is not connected: gone", state: api.ServicePending, err: "VPP is not connected: gone"},
+		"VPP lost, headless": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			s.View.NotServed, ack.Rows = "headless", nil
+		}, lost: "VPP is not connected: gone", state: api.ServiceNotServed},
+	} {
+		got := b.service(serviceStatus(tt.change), tt.lost)
+		if got.State != tt.state || got.Rows != tt.rows || got.Error != tt.err {
+			t.Errorf("%s: %s, %d rows, %q; want %s, %d rows, %q", name, got.State, got.Rows, got.Error, tt.state, tt.rows, tt.err)
+		}
+		if got.Key != "shop/web" || got.Generation != 7 || got.Frontends != 3 || got.Endpoints != 3 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for kind, want := range map[messages.InterfaceKind]string{
+		messages.InterfaceKind_INTERFACE_POD: "pod", messages.InterfaceKind_INTERFACE_UPLINK: "uplink",
+		messages.InterfaceKind_INTERFACE_INTERNAL: "internal", messages.InterfaceKind_INTERFACE_OTHER: "other", 99: "other",
+	} {
+		if got := kindWord(kind); got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+	for claim, want := range map[messages.ClaimState]string{
+		messages.ClaimState_CLAIM_HELD: "held", messages.ClaimState_CLAIM_FENCED: "fenced", messages.ClaimState_CLAIM_PENDING: "pending",
+	} {
+		if got := claimWord(claim); got != want {
+			t.Errorf("%s: %q, want %q", claim, got, want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package podfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/troupe-vpp/troupe/actors/interfaces"
+	"github.com/troupe-vpp/troupe/kube/durable"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// File stores the interfaces of pods in a file at this path, which is replaced as a whole. It is
+// safe for one goroutine at a time.
+type File string
+
+var _ interfaces.Store = File("")
+
+// document is the content of the file.
+type document struct {
+	Version int   `json:"version"`
+	Pods    []pod `json:"pods"`
+}
+
+// pod is the interface of one pod.
+type pod struct {
+	Pod       string `json:"pod"`
+	Interface string `json:"interface"`
+}
+
+// version is the version of the format; a file of another version is not read.
+const version = 1
+
+// Load satisfies interfaces.Store. A file that cannot be read is renamed, for inspection, and the
+// next save makes a new one.
+func (f File) Load() (*messages.Attachments, error) {
+	// an unfinished file does no harm
+	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".")
+	content, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &messages.Attachments{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load interfaces of pods: %w", err)
+	}
+	var stored document
+	if err = json.Unmarshal(content, &stored); err == nil && stored.Version != version {
+		err = fmt.Errorf("version %d is not %d", stored.Version, version)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("load interfaces of pods: %s: %w", f, err), os.Rename(string(f), string(f)+".unreadable"))
+	}
+	attachments := &messages.Attachments{}
+	for _, p := range stored.Pods {
+		attachments.Items = append(attachments.Items, &messages.Attachment{Pod: p.Pod, Interface: p.Interface})
+	}
+	return attachments, nil
+}
+
+// Save satisfies interfaces.Store.
+func (f File) Save(attachments *messages.Attachments) error {
+	if err := f.save(attachments); err != nil {
+		return fmt.Errorf("save interfaces of pods: %w", err)
+	}
+	return nil
+}
+
+func (f File) save(attachments *messages.Attachments) error {
+	stored := document{Version: version, Pods: []pod{}}
+	for _, a := range attachments.GetItems() {
+		stored.Pods = append(stored.Pods, pod{Pod: a.GetPod(), Interface: a.GetInterface()})
+	}
+	content, err := json.MarshalIndent(stored, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(durable.Disk{}, string(f), append(content, '\n'))
+}
