@@ -52,7 +52,7 @@ func TestCaptureOnARealVPP(t *testing.T) {
 		"Packet 1: TCP 192.168.16.9:40000 -> 10.96.0.1:80", "ip4-lookup looks for the route", "VPP: leaves through pg1, as 192.168.16.9:40000 -> 10.1.1.3:808",
 		"Expected: ", "1 of the service shop/service-000 among ",
 	} {
-		if !strings.Contains(squeezed(r.out), want) {
+		if !strings.Contains(squeeze(r.out), want) {
 			t.Errorf("no %q", want)
 		}
 	}

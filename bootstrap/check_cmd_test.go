@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 	defer open.Close()
 	r := troupe("", "check", "--all-nodes", "--kubeconfig", s.kubeconfig, "--vpp-api-socket", socket, "--node-name", "n3", "--data-dir", dir,
 		"--cluster-cidr", "10.1.0.0/16,10.96.9.0/24", "--service-cidr", "10.96.0.0/16", "--connect", open.Addr().String()+",127.0.0.1:1")
-	out := squeezed(r.out)
+	out := squeeze(r.out)
 	for _, want := range []string{
 		"configuration ok valid -", "VPP ok version 25.10-release has 10 of 12 features -", "data directory ok " + dir + " can be written -",
 		"API server ok version v1.33.1 -", "right to list services ok granted -",
@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 func TestCheckWithoutVPP(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "none")
 	if r := troupe("", "check", "--kube-source", "files:"+t.TempDir(), "--vpp-api-socket", socket); r.code != exitFailed ||
-		!strings.Contains(squeezed(r.out), "VPP failed no socket "+socket+" here run this on a node with VPP") {
+		!strings.Contains(squeeze(r.out), "VPP failed no socket "+socket+" here run this on a node with VPP") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
 	}
 }

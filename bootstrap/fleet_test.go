@@ -116,21 +116,12 @@ func newFleetOf(t *testing.T) *apiServer {
 	return s
 }
 
-// fields are the words of a table without the distance between them.
-func squeezed(table string) string {
-	var out []string
-	for line := range strings.Lines(table) {
-		out = append(out, strings.Join(strings.Fields(line), " "))
-	}
-	return strings.Join(out, "\n")
-}
-
 // TestStatusOfAllNodes: one line for each node, the worst first, and how one differs from the
 // others.
 func TestStatusOfAllNodes(t *testing.T) {
 	s := newFleetOf(t)
 	r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig)
-	lines := strings.Split(squeezed(r.out), "\n")
+	lines := strings.Split(squeeze(r.out), "\n")
 	want := []string{
 		"NODE READY VERSION VPP IN SYNC OTHERS DRAINING SESSIONS CHANGED WHY",
 		"n4 unknown - - - - - - - pod agent-n4 is Pending",

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 )
 
 // scriptCommands are what scripts have besides the commands of testscript. None of them sleeps:
@@ -89,7 +89,7 @@ type processesKey struct{}
 // processes are the processes that a script has started.
 type processes struct {
 	byName map[string]*process
-	etcds  map[string]*cluster.Embedded
+	etcds  map[string]*etcd.Embedded
 }
 
 // process is one run of the program.
@@ -290,7 +290,7 @@ func busyPort(ts *testscript.TestScript, args []string) {
 }
 
 func runEtcd(ts *testscript.TestScript, args []string) {
-	etcd, err := cluster.StartEmbedded(cluster.EmbeddedConfig{Dir: ts.MkAbs(".etcd-" + args[0]), NoSync: true, Listen: "127.0.0.1:0"})
+	etcd, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: ts.MkAbs(".etcd-" + args[0]), NoSync: true, Listen: "127.0.0.1:0"})
 	ts.Check(err)
 	ts.Defer(func() { _ = etcd.Close() })
 	ts.Value(processesKey{}).(*processes).etcds[args[0]] = etcd

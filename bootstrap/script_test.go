@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 )
 
 // TestMain runs the tests or, started under the name of the program, the program. So the scripts
@@ -53,7 +53,7 @@ func TestScript(t *testing.T) {
 		Cmds:                scriptCommands(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DEMO", demo)
-			env.Values[processesKey{}] = &processes{byName: map[string]*process{}, etcds: map[string]*cluster.Embedded{}}
+			env.Values[processesKey{}] = &processes{byName: map[string]*process{}, etcds: map[string]*etcd.Embedded{}}
 			return nil
 		},
 	})

@@ -40,7 +40,7 @@ func TestSysdumpIsOpenedByLook(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s%s\nof the agent: %s", args, got.code, got.out, got.errs, live.out)
 		}
 	}
-	all := squeezed(troupe("", "look", file, "status").out)
+	all := squeeze(troupe("", "look", file, "status").out)
 	for _, want := range []string{"n4 unknown", "n2 no v1.2.3", "differs: version v1.2.2"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)

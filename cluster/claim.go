@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -137,7 +138,7 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	}
 	// The UID may be unknown while Kubernetes is away. The last known UID keeps the record
 	// comparable.
-	uid = or(uid, or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
+	uid = cmp.Or(uid, cmp.Or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
 	op, err := in.keys.take(verbClaim, &messages.NodeRecord{Id: id, Name: in.self.name, Uid: uid})
 	if err != nil {
 		return pending(id, "%v", err)
@@ -158,7 +159,7 @@ func (in input) adopt(id uint32, uid string) claim {
 	if stored != "" && uid != "" && stored != uid && self.held == id && self.heldUID == uid {
 		return fenced(id, "ID %d of node %s has been taken over by another agent of that name, whose Node has the UID %s", id, self.name, stored)
 	}
-	want := &messages.NodeRecord{Id: id, Name: self.name, Uid: or(uid, stored)}
+	want := &messages.NodeRecord{Id: id, Name: self.name, Uid: cmp.Or(uid, stored)}
 	written := idEntry.err == nil && nameEntry.err == nil && proto.Equal(idEntry.value, want) && proto.Equal(nameEntry.value, want)
 	held := claim{state: messages.ClaimState_CLAIM_HELD, id: id, uid: want.GetUid()}
 	if written && self.confirmed {
@@ -175,7 +176,7 @@ func (in input) adopt(id uint32, uid string) claim {
 	if self.held == id && idEntry.known {
 		// The ID is undisputed, and only the record is out of date. Until the record is written,
 		// the ID is held under its old UID.
-		held.op, held.uid = op, or(stored, held.uid)
+		held.op, held.uid = op, cmp.Or(stored, held.uid)
 		return held
 	}
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("adopting ID %d", id), op: op}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -60,11 +61,11 @@ type Config struct {
 
 // withDefaults returns the configuration with a default in every zero field.
 func (c Config) withDefaults() Config {
-	c.GracePeriod = or(c.GracePeriod, DefaultGracePeriod)
-	c.RequestTimeout = or(c.RequestTimeout, DefaultRequestTimeout)
-	c.ProbeInterval = or(c.ProbeInterval, DefaultProbeInterval)
-	c.BackoffMin = or(c.BackoffMin, DefaultBackoffMin)
-	c.BackoffMax = or(c.BackoffMax, DefaultBackoffMax)
+	c.GracePeriod = cmp.Or(c.GracePeriod, DefaultGracePeriod)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.ProbeInterval = cmp.Or(c.ProbeInterval, DefaultProbeInterval)
+	c.BackoffMin = cmp.Or(c.BackoffMin, DefaultBackoffMin)
+	c.BackoffMax = cmp.Or(c.BackoffMax, DefaultBackoffMax)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -99,13 +100,4 @@ func validNodeName(name string) bool {
 		}
 	}
 	return true
-}
-
-// or returns the value, or otherwise if the value is zero.
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,7 +58,7 @@ type decision struct {
 func decide(in input) decision {
 	if in.keys == nil {
 		id := in.self.remembered(in.view.nodes[in.self.name].GetUid())
-		return decision{id: id, reason: Unconfirmed(id, or(in.failure, "waiting for "+in.store))}
+		return decision{id: id, reason: Unconfirmed(id, cmp.Or(in.failure, "waiting for "+in.store))}
 	}
 	claimed := decideClaim(in)
 	published, publishReason, publish := decidePublish(in)

@@ -1,6 +1,5 @@
 // Package cluster shares the IDs and the VPP addresses of the nodes through a node store: etcd v3
-// or Leases of the API server. It also runs an etcd inside the process (StartEmbedded) and makes
-// clients of etcd (NewClient).
+// or Leases of the API server.
 //
 // # Keys
 //

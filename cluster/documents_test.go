@@ -5,14 +5,17 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/cluster/etcd"
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 )
 
 // TestDocuments: all documents are delivered at the start and after each change. Keys outside of
 // the prefix are ignored. While etcd is away, errors are delivered at intervals; when it is back,
 // all documents are delivered again.
 func TestDocuments(t *testing.T) {
-	etcd := startEtcd(t)
-	client := etcd.Client()
+	member := etcdtest.Start(t)
+	client := member.Client()
 	ctx, cancel := context.WithCancel(t.Context())
 	told, ended := make(chan map[string][]byte, 100), make(chan struct{})
 	go func() {
@@ -66,7 +69,7 @@ func TestDocuments(t *testing.T) {
 // TestDocumentsOfADeadEtcd: a failed read is an error that names the prefix, and Documents ends
 // with its context.
 func TestDocumentsOfADeadEtcd(t *testing.T) {
-	client, err := NewClient(ClientConfig{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 100 * time.Millisecond})
+	client, err := etcd.NewClient(etcd.ClientConfig{Endpoints: []string{"http://127.0.0.1:1"}, DialTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,4 @@ var (
 	ErrForeign = errors.New("foreign lease")
 	// ErrRunning is returned by a second call of Syncer.Run, which may be called only once.
 	ErrRunning = errors.New("syncer has been run before")
-	// ErrLocked is returned when another process holds the data directory of an embedded etcd.
-	ErrLocked = errors.New("data directory is in use by another process")
-	// ErrDamaged is returned when the data directory of an embedded etcd fails the check before the
-	// start.
-	ErrDamaged = errors.New("data directory is damaged")
-	// ErrCloseTimeout is returned if an embedded etcd did not stop in time; it continues to stop in
-	// the background.
-	ErrCloseTimeout = errors.New("embedded etcd did not stop in time")
 )

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -32,7 +33,7 @@ var _ prober = (*etcdStore)(nil)
 // collect the IDs of the other. The caller closes the client after every Syncer that uses it has
 // returned.
 func NewEtcdStore(client *clientv3.Client, prefix string) Store {
-	return &etcdStore{client: client, keys: etcdLayout{or(strings.TrimRight(prefix, "/"), DefaultPrefix)}}
+	return &etcdStore{client: client, keys: etcdLayout{cmp.Or(strings.TrimRight(prefix, "/"), DefaultPrefix)}}
 }
 
 // traits satisfies Store. 5 ms is the duration of a transaction on a slow but healthy etcd.

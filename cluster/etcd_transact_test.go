@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 )
 
 // TestModelIsEtcd carries the same operations out on the model and on a real etcd: both give the
 // same results and hold the same keys. So tests on the model are valid for etcd.
 func TestModelIsEtcd(t *testing.T) {
-	client := startEtcd(t).Client()
+	client := etcdtest.Start(t).Client()
 	store := NewEtcdStore(client, "")
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,7 +92,7 @@ func TestModelIsEtcd(t *testing.T) {
 // TestMostCandidates shows that etcd accepts the largest number of candidates and takes the first
 // free one.
 func TestMostCandidates(t *testing.T) {
-	client := startEtcd(t).Client()
+	client := etcdtest.Start(t).Client()
 	store := NewEtcdStore(client, "")
 	m := newModel()
 	k := m.keyspace(testLayout, nil)

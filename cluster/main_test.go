@@ -3,13 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -20,38 +18,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is the longest time that a test waits for an expected event. No test asserts how soon it
 // happens.
 const patience = 60 * time.Second
-
-// startEtcd runs an etcd for one test.
-func startEtcd(t testing.TB) *Embedded {
-	t.Helper()
-	return startEtcdIn(t, filepath.Join(t.TempDir(), "etcd"))
-}
-
-// startEtcdIn runs an etcd in a directory, until it is closed or the test ends.
-func startEtcdIn(t testing.TB, dir string) *Embedded {
-	t.Helper()
-	etcd, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true})
-	if err != nil {
-		t.Fatalf("start etcd: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := etcd.Close(); err != nil {
-			t.Errorf("close etcd: %v", err)
-		}
-	})
-	return etcd
-}
-
-// newTestClient makes a separate client, which outlives the etcd.
-func newTestClient(t testing.TB, endpoints []string) *clientv3.Client {
-	t.Helper()
-	client, err := NewClient(ClientConfig{Endpoints: endpoints})
-	if err != nil {
-		t.Fatalf("make client: %v", err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	return client
-}
 
 // testClock is a clock that only a test moves.
 type testClock struct {

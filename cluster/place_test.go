@@ -11,6 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"github.com/troupe-vpp/troupe/cluster/etcd"
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 	"github.com/troupe-vpp/troupe/cluster/leasetest"
 )
 
@@ -48,7 +50,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p place)) {
 // etcdPlace is an embedded etcd.
 type etcdPlace struct {
 	dir    string
-	etcd   *Embedded
+	member *etcd.Embedded
 	client *clientv3.Client
 	// The Syncers share the clients in turns.
 	clients []*clientv3.Client
@@ -59,25 +61,25 @@ func newEtcdPlace(t testing.TB) *etcdPlace {
 	t.Helper()
 	p := &etcdPlace{dir: filepath.Join(t.TempDir(), "etcd")}
 	p.start(t)
-	p.client = newTestClient(t, p.etcd.Endpoints())
+	p.client = etcdtest.Client(t, p.member.Endpoints())
 	return p
 }
 
 func (p *etcdPlace) store(t testing.TB) Store {
 	t.Helper()
 	if len(p.clients) < 10 {
-		p.clients = append(p.clients, newTestClient(t, p.etcd.Endpoints()))
+		p.clients = append(p.clients, etcdtest.Client(t, p.member.Endpoints()))
 	}
 	p.made++
 	return NewEtcdStore(p.clients[p.made%len(p.clients)], "")
 }
 
 func (p *etcdPlace) layout() layout                      { return testLayout }
-func (p *etcdPlace) keys(t testing.TB) map[string]string { return etcdKeys(t, p.client) }
-func (p *etcdPlace) put(t testing.TB, key, value string) { mustPut(t, p.client, key, value) }
-func (p *etcdPlace) start(t testing.TB)                  { p.etcd = startEtcdIn(t, p.dir) }
-func (p *etcdPlace) stop(t testing.TB)                   { closeEtcd(t, p.etcd) }
-func (p *etcdPlace) lose(t testing.TB)                   { wipe(t, p.dir) }
+func (p *etcdPlace) keys(t testing.TB) map[string]string { return etcdtest.Keys(t, p.client) }
+func (p *etcdPlace) put(t testing.TB, key, value string) { etcdtest.Put(t, p.client, key, value) }
+func (p *etcdPlace) start(t testing.TB)                  { p.member = etcdtest.StartIn(t, p.dir) }
+func (p *etcdPlace) stop(t testing.TB)                   { etcdtest.Close(t, p.member) }
+func (p *etcdPlace) lose(t testing.TB)                   { etcdtest.Wipe(t, p.dir) }
 
 func (p *etcdPlace) remove(t testing.TB, keys ...string) {
 	var ops []clientv3.Op
@@ -92,12 +94,12 @@ func (p *etcdPlace) remove(t testing.TB, keys ...string) {
 // miss runs the etcd behind another socket, where the watches cannot see what happens.
 func (p *etcdPlace) miss(t testing.TB, pairs map[string]string) {
 	t.Helper()
-	elsewhere, err := StartEmbedded(EmbeddedConfig{Dir: p.dir, NoSync: true, Listen: "127.0.0.1:0"})
+	elsewhere, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: p.dir, NoSync: true, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key, value := range pairs {
-		mustPut(t, elsewhere.Client(), key, value)
+		etcdtest.Put(t, elsewhere.Client(), key, value)
 	}
 	resp, err := elsewhere.Client().Put(context.Background(), "/elsewhere", "x")
 	if err == nil {
@@ -106,7 +108,7 @@ func (p *etcdPlace) miss(t testing.TB, pairs map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeEtcd(t, elsewhere)
+	etcdtest.Close(t, elsewhere)
 }
 
 // leasePlace is a fake API server.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"maps"
 
 	"google.golang.org/protobuf/proto"
@@ -68,7 +69,7 @@ func joined(name string, k *keyspace, v view) *messages.ClusterNode {
 	if k != nil {
 		node.Id = k.idOf(name)
 		node.VppAddresses = k.addresses[name].value.GetVppAddresses()
-		node.Uid = or(node.Uid, k.uidOf(name))
+		node.Uid = cmp.Or(node.Uid, k.uidOf(name))
 	}
 	if object == nil && node.Id == 0 && len(node.VppAddresses) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,7 +33,7 @@ type Syncer struct {
 // configuration.
 func New(store Store, cfg Config, log *slog.Logger) *Syncer {
 	traits := store.traits()
-	cfg.RelistInterval = or(cfg.RelistInterval, traits.relist)
+	cfg.RelistInterval = cmp.Or(cfg.RelistInterval, traits.relist)
 	cfg = cfg.withDefaults()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

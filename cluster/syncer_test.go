@@ -11,32 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
-
-// etcdKeys returns everything stored.
-func etcdKeys(t testing.TB, client *clientv3.Client) map[string]string {
-	t.Helper()
-	resp, err := client.Get(context.Background(), "/", clientv3.WithPrefix())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pairs := map[string]string{}
-	for _, kv := range resp.Kvs {
-		pairs[string(kv.Key)] = string(kv.Value)
-	}
-	return pairs
-}
-
-// mustPut writes a key without a Syncer.
-func mustPut(t testing.TB, client *clientv3.Client, key, value string) {
-	t.Helper()
-	if _, err := client.Put(context.Background(), key, value); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func mustEncode(t *testing.T, id uint32, name, uid string) string {
 	t.Helper()

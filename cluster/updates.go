@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ import (
 // The order is: left, changed, joined, each by name, so that an ID or an address that moves to
 // another node is removed before it is added.
 func Updates(previous, current *messages.ClusterState) []*messages.NodeUpdate {
-	self := or(current.GetSelf(), previous.GetSelf())
+	self := cmp.Or(current.GetSelf(), previous.GetSelf())
 	var left, changed, joined []*messages.NodeUpdate
 	for name, was := range previous.GetNodes() {
 		if name != self && was.GetId() != 0 && current.GetNodes()[name].GetId() == 0 {

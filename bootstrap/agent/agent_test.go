@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	etcd "github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 

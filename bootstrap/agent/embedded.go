@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 )
 
 // Errors of an embedded etcd that ended while the agent ran.
@@ -24,7 +24,7 @@ var (
 // agent, started by mistake, stops before it changes anything. etcd starts in the background: a
 // slow disk delays node sync only.
 func (a *Agent) embeddedEtcd() (connect, error) {
-	etcd, err := cluster.OpenEmbedded(cluster.EmbeddedConfig{
+	etcd, err := etcd.OpenEmbedded(etcd.EmbeddedConfig{
 		Dir: a.cfg.EtcdDataDir(), NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -26,7 +27,7 @@ type machine struct {
 	vpp   *simulator.VPP
 	shop  string // directory of the cluster's objects
 	data  string
-	etcd  *cluster.Embedded
+	etcd  *etcd.Embedded
 	node  *messages.NodeInput
 	wrote uint64
 }
@@ -61,7 +62,7 @@ func newMachine(t *testing.T) *machine {
 }
 
 // takeFirstID has another node hold ID 1 of an etcd.
-func (m *machine) takeFirstID(etcd *cluster.Embedded) {
+func (m *machine) takeFirstID(etcd *etcd.Embedded) {
 	m.Helper()
 	other := &nodeSync{
 		cfg: cluster.Config{NodeName: "shop-b"}, log: quiet(),

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -96,7 +97,7 @@ func (a *Agent) connectEtcd() (connect, error) {
 // externalEtcd makes a client of the configured etcd, which connects and reconnects in the
 // background.
 func (a *Agent) externalEtcd() (connect, error) {
-	client, err := cluster.NewClient(cluster.ClientConfig{
+	client, err := etcd.NewClient(etcd.ClientConfig{
 		Endpoints: a.cfg.Etcd.Endpoints, CA: a.cfg.Etcd.CA, Cert: a.cfg.Etcd.Cert, Key: a.cfg.Etcd.Key, DialTimeout: 5 * time.Second,
 	})
 	if err != nil {

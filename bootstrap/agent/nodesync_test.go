@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // embedded runs an etcd for one test.
-func embedded(t *testing.T) *cluster.Embedded {
+func embedded(t *testing.T) *etcd.Embedded {
 	t.Helper()
-	etcd, err := cluster.StartEmbedded(cluster.EmbeddedConfig{Dir: shortDir(t), NoSync: true})
+	etcd, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: shortDir(t), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func (s *syncing) holds(id uint32, address string) func() bool {
 }
 
 // storeOf makes stores in an etcd.
-func storeOf(etcd *cluster.Embedded) openStore {
+func storeOf(etcd *etcd.Embedded) openStore {
 	return func(context.Context) (cluster.Store, error) { return cluster.NewEtcdStore(etcd.Client(), ""), nil }
 }
 

@@ -1,6 +1,7 @@
-package cluster
+package etcd
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -50,14 +51,14 @@ func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            cfg.Endpoints,
-		DialTimeout:          or(cfg.DialTimeout, defaultDialTimeout),
+		DialTimeout:          cmp.Or(cfg.DialTimeout, defaultDialTimeout),
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		TLS:                  tlsConfig,
 		Logger:               newZapLogger(cfg.Logger, nil),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: reconnectMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectMax},
-			MinConnectTimeout: or(cfg.DialTimeout, defaultDialTimeout),
+			MinConnectTimeout: cmp.Or(cfg.DialTimeout, defaultDialTimeout),
 		})},
 	})
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build !agent
 
-package cluster
+package etcd
 
 import (
 	"errors"

@@ -1,8 +1,9 @@
 //go:build !agent
 
-package cluster
+package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,8 +87,8 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 // with ErrLocked if another process has the directory, and with ErrDamaged if the data are
 // unusable. etcd itself would wait without limit, or end the process.
 func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
-	cfg.StartTimeout = or(cfg.StartTimeout, defaultStartTimeout)
-	cfg.CloseTimeout = or(cfg.CloseTimeout, defaultCloseTimeout)
+	cfg.StartTimeout = cmp.Or(cfg.StartTimeout, defaultStartTimeout)
+	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, defaultCloseTimeout)
 	lock, err := lockDir(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open embedded etcd in %s: %w", cfg.Dir, err)

@@ -1,4 +1,4 @@
-package cluster
+package etcd_test
 
 import (
 	"context"
@@ -10,33 +10,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/cluster/etcd"
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 )
-
-func closeEtcd(t testing.TB, etcd *Embedded) {
-	t.Helper()
-	if err := etcd.Close(); err != nil {
-		t.Fatalf("close etcd: %v", err)
-	}
-}
-
-// wipe removes the data of a stopped etcd.
-func wipe(t testing.TB, dir string) {
-	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, dataDirName)); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestEmbeddedKeepsItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd := startEtcdIn(t, dir)
-	if want := []string{"unix://" + filepath.Join(dir, socketName)}; etcd.Endpoints()[0] != want[0] {
-		t.Errorf("endpoints %v, want %v", etcd.Endpoints(), want)
+	member := etcdtest.StartIn(t, dir)
+	if want := []string{"unix://" + filepath.Join(dir, etcd.SocketName)}; member.Endpoints()[0] != want[0] {
+		t.Errorf("endpoints %v, want %v", member.Endpoints(), want)
 	}
-	mustPut(t, etcd.Client(), "/k", "v")
-	closeEtcd(t, etcd)
-	closeEtcd(t, etcd) // a second time does nothing
-	if got := etcdKeys(t, startEtcdIn(t, dir).Client())["/k"]; got != "v" {
+	etcdtest.Put(t, member.Client(), "/k", "v")
+	etcdtest.Close(t, member)
+	etcdtest.Close(t, member) // a second time does nothing
+	if got := etcdtest.Keys(t, etcdtest.StartIn(t, dir).Client())["/k"]; got != "v" {
 		t.Errorf("after a restart the value is %q", got)
 	}
 	info, err := os.Stat(dir)
@@ -46,23 +34,23 @@ func TestEmbeddedKeepsItsData(t *testing.T) {
 }
 
 func TestEmbeddedOnLoopback(t *testing.T) {
-	etcd, err := StartEmbedded(EmbeddedConfig{Dir: t.TempDir(), NoSync: true, Listen: "127.0.0.1:0"})
+	member, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: t.TempDir(), NoSync: true, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeEtcd(t, etcd)
-	if e := etcd.Endpoints()[0]; !strings.HasPrefix(e, "http://127.0.0.1:") || strings.HasSuffix(e, ":0") {
+	defer etcdtest.Close(t, member)
+	if e := member.Endpoints()[0]; !strings.HasPrefix(e, "http://127.0.0.1:") || strings.HasSuffix(e, ":0") {
 		t.Errorf("endpoint %s, want a loopback address with its port", e)
 	}
-	mustPut(t, newTestClient(t, etcd.Endpoints()), "/k", "v")
+	etcdtest.Put(t, etcdtest.Client(t, member.Endpoints()), "/k", "v")
 }
 
 // TestEmbeddedLongPath uses a directory whose socket would not fit into an address.
 func TestEmbeddedLongPath(t *testing.T) {
-	etcd := startEtcdIn(t, filepath.Join(t.TempDir(), strings.Repeat("d", maxSocketPath)))
-	socket := strings.TrimPrefix(etcd.Endpoints()[0], "unix://")
-	mustPut(t, etcd.Client(), "/k", "v")
-	closeEtcd(t, etcd)
+	member := etcdtest.StartIn(t, filepath.Join(t.TempDir(), strings.Repeat("d", etcd.MaxSocketPath)))
+	socket := strings.TrimPrefix(member.Endpoints()[0], "unix://")
+	etcdtest.Put(t, member.Client(), "/k", "v")
+	etcdtest.Close(t, member)
 	if _, err := os.Stat(filepath.Dir(socket)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("directory of the socket is still there: %v", err)
 	}
@@ -70,51 +58,51 @@ func TestEmbeddedLongPath(t *testing.T) {
 
 func TestEmbeddedLocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd := startEtcdIn(t, dir)
-	if _, err := StartEmbedded(EmbeddedConfig{Dir: dir}); !errors.Is(err, ErrLocked) {
+	member := etcdtest.StartIn(t, dir)
+	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("second etcd in one directory: %v, want ErrLocked", err)
 	}
-	mustPut(t, etcd.Client(), "/k", "v") // the first one does not mind
-	closeEtcd(t, etcd)
+	etcdtest.Put(t, member.Client(), "/k", "v") // the first one does not mind
+	etcdtest.Close(t, member)
 
 	// Another etcd has the database open and does not use our lock.
-	file, err := os.Open(filepath.Join(dir, dataDirName, "member", "snap", "db"))
+	file, err := os.Open(filepath.Join(dir, etcd.DataDirName, "member", "snap", "db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tryLock(file); err != nil {
+	if err := etcd.TryLock(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := StartEmbedded(EmbeddedConfig{Dir: dir}); !errors.Is(err, ErrLocked) {
+	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("database open elsewhere: %v, want ErrLocked", err)
 	}
 	_ = file.Close()
-	startEtcdIn(t, dir)
+	etcdtest.StartIn(t, dir)
 }
 
 // TestEmbeddedAfterKill starts with the files of a killed etcd. They are copied while etcd runs, at
 // moments at which the database is ahead of the commit index in the log.
 func TestEmbeddedAfterKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd := startEtcdIn(t, dir)
+	member := etcdtest.StartIn(t, dir)
 	for i := range 5 {
-		mustPut(t, etcd.Client(), fmt.Sprintf("/k%d", i), "v")
+		etcdtest.Put(t, member.Client(), fmt.Sprintf("/k%d", i), "v")
 		if i%2 == 0 { // now the database is ahead of the log
-			etcd.server.Server.Backend().ForceCommit()
+			member.ForceCommit()
 		}
 		killed := filepath.Join(t.TempDir(), "etcd")
-		if err := os.CopyFS(filepath.Join(killed, dataDirName), os.DirFS(filepath.Join(dir, dataDirName))); err != nil {
+		if err := os.CopyFS(filepath.Join(killed, etcd.DataDirName), os.DirFS(filepath.Join(dir, etcd.DataDirName))); err != nil {
 			t.Fatal(err)
 		}
-		after, err := StartEmbedded(EmbeddedConfig{Dir: killed, NoSync: true})
+		after, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: killed, NoSync: true})
 		if err != nil {
 			t.Fatalf("after a kill at write %d: %v", i, err)
 		}
-		if got := etcdKeys(t, after.Client())[fmt.Sprintf("/k%d", i)]; got != "v" {
+		if got := etcdtest.Keys(t, after.Client())[fmt.Sprintf("/k%d", i)]; got != "v" {
 			t.Errorf("after a kill write %d has the value %q", i, got)
 		}
-		mustPut(t, after.Client(), "/more", "v")
-		closeEtcd(t, after)
+		etcdtest.Put(t, after.Client(), "/more", "v")
+		etcdtest.Close(t, after)
 	}
 }
 
@@ -123,18 +111,18 @@ func TestEmbeddedAfterKill(t *testing.T) {
 func TestEmbeddedStopsWhileStarting(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	for _, after := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 60 * time.Millisecond} {
-		etcd, err := OpenEmbedded(EmbeddedConfig{Dir: dir, NoSync: true})
+		member, err := etcd.OpenEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
 		if err != nil {
 			t.Fatalf("stopped after %s: %v", after, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), after)
-		if err := etcd.Start(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		if err := member.Start(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("stopped after %s: %v", after, err)
 		}
 		cancel()
-		closeEtcd(t, etcd)
+		etcdtest.Close(t, member)
 	}
-	mustPut(t, startEtcdIn(t, dir).Client(), "/k", "v")
+	etcdtest.Put(t, etcdtest.StartIn(t, dir).Client(), "/k", "v")
 }
 
 func TestEmbeddedDamaged(t *testing.T) {
@@ -168,23 +156,23 @@ func TestEmbeddedDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "etcd")
-			etcd := startEtcdIn(t, dir)
-			mustPut(t, etcd.Client(), "/k", "v")
-			closeEtcd(t, etcd)
-			damage(t, filepath.Join(dir, dataDirName, "member"))
-			broken, err := StartEmbedded(EmbeddedConfig{Dir: dir})
+			member := etcdtest.StartIn(t, dir)
+			etcdtest.Put(t, member.Client(), "/k", "v")
+			etcdtest.Close(t, member)
+			damage(t, filepath.Join(dir, etcd.DataDirName, "member"))
+			broken, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir})
 			if err == nil {
-				closeEtcd(t, broken)
+				etcdtest.Close(t, broken)
 				t.Fatal("started on damaged data")
 			}
-			if name != "not a directory" && !errors.Is(err, ErrDamaged) {
+			if name != "not a directory" && !errors.Is(err, etcd.ErrDamaged) {
 				t.Errorf("got %v, want ErrDamaged", err)
 			}
 			if !strings.Contains(err.Error(), dir) {
 				t.Errorf("error does not name the directory: %v", err)
 			}
-			wipe(t, dir)
-			startEtcdIn(t, dir) // nothing is left locked
+			etcdtest.Wipe(t, dir)
+			etcdtest.StartIn(t, dir) // nothing is left locked
 		})
 	}
 }
@@ -204,31 +192,31 @@ func TestEmbeddedRefuses(t *testing.T) {
 	defer busy.Close()
 	file := filepath.Join(t.TempDir(), "file")
 	overwrite(t, file)
-	for name, cfg := range map[string]EmbeddedConfig{
+	for name, cfg := range map[string]etcd.EmbeddedConfig{
 		"no directory":     {},
 		"file as dir":      {Dir: file},
 		"port in use":      {Dir: t.TempDir(), Listen: busy.Addr().String()},
-		"long socket path": {Dir: t.TempDir(), Listen: "/" + strings.Repeat("s", maxSocketPath)},
+		"long socket path": {Dir: t.TempDir(), Listen: "/" + strings.Repeat("s", etcd.MaxSocketPath)},
 		"no port":          {Dir: t.TempDir(), Listen: "localhost"},
 	} {
-		if etcd, err := StartEmbedded(cfg); err == nil {
+		if member, err := etcd.StartEmbedded(cfg); err == nil {
 			t.Errorf("%s: started", name)
-			closeEtcd(t, etcd)
+			etcdtest.Close(t, member)
 		}
 	}
 }
 
 // TestEmbeddedCloseEndsWatches closes an etcd while another client watches and does not close.
 func TestEmbeddedCloseEndsWatches(t *testing.T) {
-	etcd := startEtcd(t)
-	client := newTestClient(t, etcd.Endpoints())
+	member := etcdtest.Start(t)
+	client := etcdtest.Client(t, member.Endpoints())
 	watch := client.Watch(t.Context(), "/k")
-	mustPut(t, client, "/k", "v")
+	etcdtest.Put(t, client, "/k", "v")
 	<-watch
 	start := time.Now()
-	closeEtcd(t, etcd)
+	etcdtest.Close(t, member)
 	t.Logf("closed in %s", time.Since(start).Round(time.Millisecond))
-	if _, open := <-etcd.Err(); open {
+	if _, open := <-member.Err(); open {
 		t.Error("error channel still open after the end")
 	}
 }
@@ -237,24 +225,24 @@ func TestEmbeddedCloseEndsWatches(t *testing.T) {
 // stopped.
 func TestEmbeddedCloseTimeout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
+	member, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := etcd.Close(); !errors.Is(err, ErrCloseTimeout) {
+	if err := member.Close(); !errors.Is(err, etcd.ErrCloseTimeout) {
 		t.Errorf("got %v, want ErrCloseTimeout", err)
 	}
-	if _, err := StartEmbedded(EmbeddedConfig{Dir: dir}); !errors.Is(err, ErrLocked) {
+	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("start beside a server that is stopping: %v, want ErrLocked", err)
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		next, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true})
+		next, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
 		if err == nil {
-			closeEtcd(t, next)
+			etcdtest.Close(t, next)
 			return
 		}
-		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
+		if !errors.Is(err, etcd.ErrLocked) || time.Now().After(deadline) {
 			t.Fatalf("start after the server has stopped: %v", err)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -264,20 +252,20 @@ func TestEmbeddedCloseTimeout(t *testing.T) {
 // TestNewClusterEveryTime: an etcd without its old data has another cluster ID.
 func TestNewClusterEveryTime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	cluster := func(etcd *Embedded) uint64 {
-		resp, err := etcd.Client().Get(context.Background(), "/k")
+	cluster := func(member *etcd.Embedded) uint64 {
+		resp, err := member.Client().Get(context.Background(), "/k")
 		if err != nil {
 			t.Fatal(err)
 		}
-		closeEtcd(t, etcd)
+		etcdtest.Close(t, member)
 		return resp.Header.ClusterId
 	}
-	first, second := cluster(startEtcdIn(t, dir)), cluster(startEtcdIn(t, dir))
+	first, second := cluster(etcdtest.StartIn(t, dir)), cluster(etcdtest.StartIn(t, dir))
 	if first != second {
 		t.Error("a restart made another cluster")
 	}
-	wipe(t, dir)
-	if third := cluster(startEtcdIn(t, dir)); third == first {
+	etcdtest.Wipe(t, dir)
+	if third := cluster(etcdtest.StartIn(t, dir)); third == first {
 		t.Error("an etcd without its data passes for the same cluster")
 	}
 }

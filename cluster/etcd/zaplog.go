@@ -1,6 +1,7 @@
-package cluster
+package etcd
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -71,7 +72,7 @@ func (c slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zap
 
 // Write satisfies zapcore.Core.
 func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	record := slog.NewRecord(or(entry.Time, time.Now()), c.level(entry.Level), "etcd: "+entry.Message, 0)
+	record := slog.NewRecord(cmp.Or(entry.Time, time.Now()), c.level(entry.Level), "etcd: "+entry.Message, 0)
 	record.AddAttrs(slogAttrs(fields)...)
 	return c.handler.Handle(context.Background(), record)
 }

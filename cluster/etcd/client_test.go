@@ -1,4 +1,4 @@
-package cluster
+package etcd_test
 
 import (
 	"context"
@@ -19,6 +19,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/cluster/etcd"
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 )
 
 // authority signs certificates for one test.
@@ -87,7 +90,7 @@ func (a *authority) issue(t *testing.T, name string, serial int64) {
 
 // serveTLS puts a TLS server in front of an etcd. It accepts only clients with a certificate of the
 // authority, and reports their certificates.
-func serveTLS(t *testing.T, a *authority, etcd *Embedded, asked chan<- string) string {
+func serveTLS(t *testing.T, a *authority, member *etcd.Embedded, asked chan<- string) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.file("server.pem"), a.file("server.key"))
 	if err != nil {
@@ -112,7 +115,7 @@ func serveTLS(t *testing.T, a *authority, etcd *Embedded, asked chan<- string) s
 			if err != nil {
 				return
 			}
-			doors.Go(func() { pass(t, conn, etcd) })
+			doors.Go(func() { pass(t, conn, member) })
 		}
 	})
 	t.Cleanup(func() {
@@ -123,8 +126,8 @@ func serveTLS(t *testing.T, a *authority, etcd *Embedded, asked chan<- string) s
 }
 
 // pass carries bytes between a client and etcd until either side ends.
-func pass(t *testing.T, client net.Conn, etcd *Embedded) {
-	network, address, _ := strings.Cut(etcd.Endpoints()[0], "://")
+func pass(t *testing.T, client net.Conn, member *etcd.Embedded) {
+	network, address, _ := strings.Cut(member.Endpoints()[0], "://")
 	if network == "http" {
 		network = "tcp"
 	}
@@ -150,10 +153,10 @@ func TestClientTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(t, "server", 2)
 	a.issue(t, "client", 3)
-	etcd, asked := startEtcd(t), make(chan string, 16)
-	endpoint := serveTLS(t, a, etcd, asked)
-	cfg := ClientConfig{Endpoints: []string{endpoint}, CA: a.file("ca.pem"), Cert: a.file("client.pem"), Key: a.file("client.key")}
-	client, err := NewClient(cfg)
+	member, asked := etcdtest.Start(t), make(chan string, 16)
+	endpoint := serveTLS(t, a, member, asked)
+	cfg := etcd.ClientConfig{Endpoints: []string{endpoint}, CA: a.file("ca.pem"), Cert: a.file("client.pem"), Key: a.file("client.key")}
+	client, err := etcd.NewClient(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +169,7 @@ func TestClientTLS(t *testing.T) {
 		t.Errorf("the server saw certificate %s", got)
 	}
 	a.issue(t, "client", 4)
-	moved := serveTLS(t, a, etcd, asked)
+	moved := serveTLS(t, a, member, asked)
 	client.SetEndpoints(moved)
 	for got := ""; got != "4"; {
 		if _, err := client.Get(ctx, "/k"); err != nil {
@@ -191,7 +194,7 @@ func TestClientRefuses(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, cfg := range map[string]ClientConfig{
+	for name, cfg := range map[string]etcd.ClientConfig{
 		"no endpoint":             {},
 		"certificate without key": {Endpoints: endpoints, Cert: a.file("client.pem")},
 		"key without certificate": {Endpoints: endpoints, Key: a.file("client.key")},
@@ -200,7 +203,7 @@ func TestClientRefuses(t *testing.T) {
 		"certificate missing":     {Endpoints: endpoints, Cert: a.file("nothing.pem"), Key: a.file("client.key")},
 		"key of another":          {Endpoints: endpoints, Cert: a.file("client.pem"), Key: a.file("other.key")},
 	} {
-		if client, err := NewClient(cfg); err == nil {
+		if client, err := etcd.NewClient(cfg); err == nil {
 			t.Errorf("%s: accepted", name)
 			_ = client.Close()
 		}
@@ -212,7 +215,7 @@ func TestClientWantsTLS(t *testing.T) {
 	for endpoint, want := range map[string]bool{
 		"https://127.0.0.1:2379": true, "unixs:///run/etcd.sock": true, "http://127.0.0.1:2379": false, "127.0.0.1:2379": false,
 	} {
-		config, err := ClientConfig{Endpoints: []string{endpoint}}.tls()
+		config, err := etcd.ClientConfig{Endpoints: []string{endpoint}}.TLS()
 		if err != nil || (config != nil) != want {
 			t.Errorf("%s: TLS = %v (%v), want %v", endpoint, config != nil, err, want)
 		}
