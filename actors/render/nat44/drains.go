@@ -157,11 +157,9 @@ func (d *drains) count(m *messages.DrainingSessions) {
 	}
 }
 
-// use counts the backends of a plan, for how many lists of services name each of them.
-func (a *adapter) use(plan *nat44.ServicePlan, by int32) {
-	if plan == nil {
-		return
-	}
+// use counts the backends of rows that a service, or external configuration, wants: how many lists
+// name each of them.
+func (a *adapter) use(rows []nat44.Row, by int32) {
 	seen := map[*nat44.Local]bool{}
 	count := func(list []nat44.Local) {
 		if len(list) == 0 || seen[&list[0]] {
@@ -175,7 +173,7 @@ func (a *adapter) use(plan *nat44.ServicePlan, by int32) {
 			}
 		}
 	}
-	for _, r := range plan.Claims() {
+	for _, r := range rows {
 		count(r.Locals)
 		count(r.Draining)
 	}
@@ -196,8 +194,8 @@ func ipv4(at netip.AddrPort) uint64 {
 // limit. As long as some services have not rendered, each of them may name the backend. While VPP's
 // memory is low no further one stays, because rows would double when all their backends change.
 //
-// An entry without sessions through its row is not deleted, up to the limit, while a service has
-// the backend: a connection of that service that begins meanwhile would end.
+// An entry without sessions through its row is not deleted, up to the limit, while a service or
+// external configuration has the backend: a connection there that begins meanwhile would end.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
 	unused := one != nil && one.known() && one.own == 0 && a.users[ipv4(at)] > 0

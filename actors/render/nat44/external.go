@@ -32,6 +32,7 @@ const triesUntilFailed = 3
 // outside is what the renderer knows of external configuration.
 type outside struct {
 	wants   *external.Wants  // nil = none yet
+	rows    []nat44.Row      // that wants asks for
 	retired external.Retired // also of an earlier incarnation of the actor that keeps it
 	gone    map[object]bool  // rows that it wanted and that may still be in VPP
 	sent    *external.Status
@@ -73,6 +74,9 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 		defer func() { a.claims.Touch(a.leftBehind()...) }()
 	}
 	rows := m.Merged.Rows(a.planned)
+	a.use(o.rows, -1)
+	o.rows = slices.Concat(slices.Collect(maps.Values(rows))...)
+	a.use(o.rows, 1)
 	sources := map[string]bool{}
 	for source := range rows {
 		sources[claimPrefix+source] = true

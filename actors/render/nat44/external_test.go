@@ -151,6 +151,38 @@ func TestExternalMappingOfAnEndpointInUse(t *testing.T) {
 	}
 }
 
+// TestExternalMappingNamesAnEndpoint: the row of a deleted service keeps an endpoint for a mapping,
+// also without a connection, and a restart of the agent changes nothing of this.
+func TestExternalMappingNamesAnEndpoint(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		mapping := wants(1, true, s.layer("file", mapped("203.0.113.9:443/TCP", "10.1.1.3:8080")))
+		s.Begin(1, "a/a")
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+		s.Tell(mapping)
+		s.Tell(&messages.Render{Key: "a/a", Generation: 2})
+		s.noSessions("10.1.1.3:8080")
+		if got := s.reached("10.96.0.1", tcp); len(got) > 0 || len(s.VPP.VPP.Rows()) != 2 {
+			t.Errorf("new connections reach %v, VPP holds %q", got, s.VPP.VPP.Rows())
+		}
+		writes := s.writes(func() {
+			s.Kill()
+			s.Tell(mapping) // the renderer asks for it when it starts
+			s.Connected()
+			s.Found(2)
+			s.Begin(2)
+			s.noSessions("10.1.1.3:8080")
+		})
+		if writes != 0 {
+			t.Errorf("the restart cost %d writes: VPP holds %q", writes, s.VPP.VPP.Rows())
+		}
+		s.Tell(wants(2, true))
+		s.noSessions("10.1.1.3:8080")
+		if rows := s.VPP.VPP.Rows(); len(rows) > 0 {
+			t.Errorf("without the mapping VPP holds %q", rows)
+		}
+	})
+}
+
 // TestExternalAddressesAndRoles: they come and go, a role that services need stays, and one of an
 // interface that VPP does not have is a failure.
 func TestExternalAddressesAndRoles(t *testing.T) {
