@@ -37,5 +37,8 @@
 // earlier run are removed when every service of the last Begin has rendered the generation in it
 // (the barrier).
 //
+// A large view takes long to plan. It waits until the messages behind it have been handled, in the
+// turns of its namespace; a Begin is handled after all views that came before it.
+//
 // A Driver is started by the tree of package actors. Stop changes nothing in VPP.
 package render

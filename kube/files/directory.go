@@ -79,7 +79,7 @@ func (d *directory) scan(force bool) (content, error) {
 			f = &file{objects: &normalize.Objects{}}
 			d.files[name] = f
 		}
-		if err != nil || force || !f.seems(info) {
+		if err != nil || force || !f.unchanged(info) {
 			d.stale = true
 			slots <- struct{}{}
 			reads.Go(func() {
@@ -133,8 +133,8 @@ func (d *directory) remember() {
 	d.earlier = nil
 }
 
-// seems reports whether a file looks as it was when it was read last.
-func (f *file) seems(info fs.FileInfo) bool {
+// unchanged reports whether a file looks as it was when it was read last.
+func (f *file) unchanged(info fs.FileInfo) bool {
 	return !f.broken && f.info != nil && os.SameFile(info, f.info) && info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime())
 }
 
