@@ -95,9 +95,8 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 func (a *adapter) plan(service string) {
 	var changed []object
 	view := a.views[service]
-	if before := a.plans[service]; before != nil {
-		a.use(before.Claims(), -1)
-	}
+	a.use(a.plans[service], -1)
+	defer func() { a.use(a.plans[service], 1) }()
 	if view == nil {
 		delete(a.plans, service)
 		changed = a.claims.Set(service, 0, nil)
@@ -106,7 +105,6 @@ func (a *adapter) plan(service string) {
 		config.Guarded = a.ranges.Guarded(service)
 		plan := nat44.Plan(view, config)
 		a.plans[service] = plan
-		a.use(plan.Claims(), 1)
 		wishes := make(map[object]nat44.Row, len(plan.Claims()))
 		for _, r := range plan.Claims() {
 			wishes[rowOf(r.Key)] = r

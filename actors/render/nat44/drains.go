@@ -157,9 +157,11 @@ func (d *drains) count(m *messages.DrainingSessions) {
 	}
 }
 
-// use counts the backends of rows that a service, or external configuration, wants: how many lists
-// name each of them.
-func (a *adapter) use(rows []nat44.Row, by int32) {
+// use counts the backends of a plan, for how many lists of services name each of them.
+func (a *adapter) use(plan *nat44.ServicePlan, by int32) {
+	if plan == nil {
+		return
+	}
 	seen := map[*nat44.Local]bool{}
 	count := func(list []nat44.Local) {
 		if len(list) == 0 || seen[&list[0]] {
@@ -173,7 +175,7 @@ func (a *adapter) use(rows []nat44.Row, by int32) {
 			}
 		}
 	}
-	for _, r := range rows {
+	for _, r := range plan.Claims() {
 		count(r.Locals)
 		count(r.Draining)
 	}
@@ -194,11 +196,13 @@ func ipv4(at netip.AddrPort) uint64 {
 // limit. As long as some services have not rendered, each of them may name the backend. While VPP's
 // memory is low no further one stays, because rows would double when all their backends change.
 //
-// An entry without sessions through its row is not deleted, up to the limit, while a service or
-// external configuration has the backend: a connection there that begins meanwhile would end.
+// An entry without sessions through its row is not deleted, up to the limit, while a service, or for
+// the row of a service external configuration, has the backend: a connection that begins there
+// meanwhile would end.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
-	unused := one != nil && one.known() && one.own == 0 && a.users[ipv4(at)] > 0
+	inUse := a.users[ipv4(at)] > 0 || a.outside.names[ipv4(at)] && !nat44.External(held.Tag)
+	unused := one != nil && one.known() && one.own == 0 && inUse
 	crowded := a.progress.Memory() > heap.Enough || len(a.drains.rows) > maxUnused
 	switch {
 	case one != nil && one.expired && !unused:
@@ -213,7 +217,7 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 		return true
 	case one == nil && a.progress.Memory() > heap.Enough:
 		return false
-	case claimed && waitsForEnd(k, held), a.users[ipv4(at)] > 0:
+	case claimed && waitsForEnd(k, held), inUse:
 		return true
 	}
 	if one := a.drains.at[at]; one != nil {

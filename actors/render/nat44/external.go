@@ -32,7 +32,7 @@ const triesUntilFailed = 3
 // outside is what the renderer knows of external configuration.
 type outside struct {
 	wants   *external.Wants  // nil = none yet
-	rows    []nat44.Row      // that wants asks for
+	names   map[uint64]bool  // the backends of wants, by ipv4
 	retired external.Retired // also of an earlier incarnation of the actor that keeps it
 	gone    map[object]bool  // rows that it wanted and that may still be in VPP
 	sent    *external.Status
@@ -74,9 +74,7 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 		defer func() { a.claims.Touch(a.leftBehind()...) }()
 	}
 	rows := m.Merged.Rows(a.planned)
-	a.use(o.rows, -1)
-	o.rows = slices.Concat(slices.Collect(maps.Values(rows))...)
-	a.use(o.rows, 1)
+	o.names = map[uint64]bool{}
 	sources := map[string]bool{}
 	for source := range rows {
 		sources[claimPrefix+source] = true
@@ -100,6 +98,9 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 			for _, r := range of {
 				r.Rank = frontend.OfExternalConfiguration
 				wishes[rowOf(r.Key)] = r
+				for _, l := range r.Locals {
+					o.names[ipv4(l.Endpoint())] = true
+				}
 			}
 			for _, k := range a.claims.Set(name, 0, wishes) {
 				a.ranges.OwnerChanged(k.Key)
