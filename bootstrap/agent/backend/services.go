@@ -195,7 +195,8 @@ func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 		return api.ServiceFailed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(b.agent.Renderers) { // a renderer has not acknowledged this generation
+	if len(s.GetRenders()) < len(b.agent.Renderers) {
+		// a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}
 	for _, r := range s.GetRenders() {
