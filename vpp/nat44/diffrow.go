@@ -30,7 +30,7 @@ func DiffRow(have, want *Row) []Op {
 	if len(want.Locals) == 0 {
 		return []Op{{Verb: DelRow, Key: have.Key, Row: have}}
 	}
-	return []Op{{Verb: DelRow, Key: have.Key, Row: have, replaced: true}, {Verb: AddRow, Key: want.Key, Row: want}}
+	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}
 }
 
 // inSlots reports whether both rows have slots, and the one can be made the other in place. VPP

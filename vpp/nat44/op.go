@@ -122,8 +122,6 @@ type Op struct {
 	// waits says that the operation is safe only after VPP's answers to those before it: if VPP
 	// refused them, the shares of the row could come to 0, which ends VPP at the next packet.
 	waits bool
-	// replaced says of DelRow that the row is added again at once.
-	replaced bool
 	// Interface is a sw_if_index.
 	Interface uint32
 	// Roles to be given or taken.

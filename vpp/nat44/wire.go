@@ -90,20 +90,19 @@ const (
 
 // deletion returns the messages that delete a row. Entries of a large row are deleted one by one
 // before it, except where the rest would have a weight of 0 (modulo 256) in sum. While endpoints
-// drain, weights wrap around: then a row that lacks entries may pick a pad, which is good enough
-// for a row that goes, and not for one that is added again at once.
+// drain, weights wrap around: a row that lacks entries may then pick a pad. The deletion of the pad
+// ends that connection, as the deletion of the row would.
 func deletion(op Op) []api.Message {
 	if op.Row.Kind != Balanced {
 		return []api.Message{rowMessage(op)}
 	}
 	entries := slices.Clone(op.Row.Entries())
-	weight := 0
+	sum := uint8(0)
 	for _, e := range entries {
-		weight += int(e.Weight)
+		sum += e.Weight
 	}
 	var msgs []api.Message
-	sum := uint8(weight)
-	for i := len(entries) - 1; i >= 0 && len(entries) > wholeRow && !(op.replaced && weight > MaxWeight); i-- {
+	for i := len(entries) - 1; i >= 0 && len(entries) > wholeRow; i-- {
 		if e := entries[i]; sum != e.Weight {
 			msgs = append(msgs, localMessage(op.Key, e, false))
 			sum, entries = sum-e.Weight, slices.Delete(entries, i, i+1)
