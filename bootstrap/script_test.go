@@ -9,7 +9,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/cluster/etcd"
 )
 
@@ -40,12 +42,15 @@ func (m leakChecked) Run() int {
 const patience = 30 * time.Second
 
 // TestScript runs the program at the level of its user. Besides the commands of testscript the
-// scripts have scriptCommands; DEMO is the directory of the demo's cluster.
+// scripts have scriptCommands; DEMO is the directory of the demo's cluster, CLUSTER the kubeconfig
+// of a cluster with one agent.
 func TestScript(t *testing.T) {
 	demo, err := filepath.Abs("../deploy/demo")
 	if err != nil {
 		t.Fatal(err)
 	}
+	cluster := newAPIServer(t)
+	cluster.add("shop-a", corev1.PodRunning, through(apitest.Start(t, apitest.New(1), nil)))
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -53,6 +58,7 @@ func TestScript(t *testing.T) {
 		Cmds:                scriptCommands(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DEMO", demo)
+			env.Setenv("CLUSTER", cluster.kubeconfig)
 			env.Values[processesKey{}] = &processes{byName: map[string]*process{}, etcds: map[string]*etcd.Embedded{}}
 			return nil
 		},

@@ -35,7 +35,7 @@ func (w *world) rows() []virtual.Row {
 func (w *world) wrong() []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	want := model(w.cluster, w.outsideWanted(), w.foreign)
+	want := model(w.cluster, w.externalWanted(), w.foreign)
 	seen := map[frontend]bool{}
 	for _, r := range w.rows() {
 		e, wanted := want[r.At]

@@ -25,7 +25,7 @@ func insider() client  { return client{"a pod", "pod1", podIP(1, 1)} }
 // compares where they arrive with the model (I1). It asks VPP's packets alone: neither a row nor an
 // access list or a route is looked at.
 func (w *world) wrongPackets() (wrong []string) {
-	want := model(w.cluster, w.outsideWanted(), w.foreign)
+	want := model(w.cluster, w.externalWanted(), w.foreign)
 	for _, at := range slices.SortedFunc(maps.Keys(want), netip.AddrPort.Compare) {
 		e := want[at]
 		for _, c := range []client{outsider(), insider()} {

@@ -55,7 +55,7 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 // or that others may use as well (I1): the owner of such an address is not reached.
 func (w *world) leftBehind(own *nat44.State) (wrong []string) {
 	ofService := map[frontend]bool{}
-	for at, e := range model(w.cluster, w.outsideWanted(), w.foreign) {
+	for at, e := range model(w.cluster, w.externalWanted(), w.foreign) {
 		ofService[at] = e.service != none && !serviceNetwork.Contains(at.Addr())
 	}
 	kept := map[netip.Addr]bool{netip.MustParseAddr(loopbackIP): true} // of the agent alone

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render/routes"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -150,6 +151,10 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 			w.remedy(repeat)
 		case *messages.LinkState:
 			w.remedies.boots[to.Path()] = m.GetBoot()
+			if to.Path() == address.Renderer(routes.Name) {
+				// a renderer that has just begun does not know what CNAT hides, and finds it later
+				w.strayed[routes.Name] += w.vpp.VPP.HiddenRoutes("troupe")
+			}
 		}
 	}
 	w.injector.fault(to, msg, phase)

@@ -95,7 +95,7 @@ func (w *world) start() error {
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true, MasqueradeClashes: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
-		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
+		Observer: observer{w}, External: &externalSources{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
 	}
 	if w.cluster.ip6 {
 		w.deps.CNAT = &cnat.Config{Node: thisNode}

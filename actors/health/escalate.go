@@ -42,7 +42,7 @@ func (h *healer) heal(c *runtime.Context) {
 	for _, part := range h.config.Expected {
 		reason, lowest := h.complaint(c, part)
 		if reason == "" && !h.parts[part].GetOk() {
-			h.escalation.outside(part, c.Now())
+			h.escalation.waits(part, c.Now())
 			continue
 		}
 		if reason == "" {

@@ -66,9 +66,9 @@ func (l *escalation) recovered(part string) (helped report.Step) {
 	return is.at
 }
 
-// outside notes that a part is not well and waits for something outside of the process. A part that
+// waits notes that a part is not well and waits for something outside of the process. A part that
 // was restarted to be repaired reports that at first, too, and has not recovered by that.
-func (l *escalation) outside(part string, now time.Time) {
+func (l *escalation) waits(part string, now time.Time) {
 	is := l.cases[part]
 	switch {
 	case is == nil:

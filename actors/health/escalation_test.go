@@ -104,17 +104,17 @@ func TestEscalationIsNotFooledByARestart(t *testing.T) {
 		t.Fatalf("at %s", is.at)
 	}
 	now = now.Add(2 * time.Minute)
-	e.outside("nat44", now)
+	e.waits("nat44", now)
 	if done := escalates(e, now.Add(4*time.Second), calm, always, report.StepDownstream, "nat44"); !slices.Equal(done, []string{"26s nat44 full"}) {
 		t.Errorf("after a restart %q", done)
 	}
 	for at := time.Duration(0); at <= calm; at += 2 * time.Second {
-		e.outside("nat44", now.Add(time.Minute+at))
+		e.waits("nat44", now.Add(time.Minute+at))
 	}
 	if len(e.open()) > 0 {
 		t.Errorf("open %v", e.open())
 	}
-	e.outside("nat44", now)
+	e.waits("nat44", now)
 }
 
 // TestEscalationForgetsWhatItHasNotTried: what is wrong after a wait for something outside gets all
@@ -122,7 +122,7 @@ func TestEscalationIsNotFooledByARestart(t *testing.T) {
 func TestEscalationForgetsWhatItHasNotTried(t *testing.T) {
 	e, now := newEscalation(calm), time.Unix(1_000_000, 0)
 	e.failing("routes", "wrong", report.StepDownstream, now)
-	e.outside("routes", now.Add(2*time.Second))
+	e.waits("routes", now.Add(2*time.Second))
 	if done := escalates(e, now.Add(calm-2*time.Second), 2*calm-2*time.Second, always, report.StepDownstream, "routes"); !slices.Equal(done, []string{"30s routes downstream"}) {
 		t.Errorf("%q", done)
 	}

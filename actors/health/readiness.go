@@ -55,18 +55,15 @@ func (r *Readiness) Load() Report {
 
 func (r *Readiness) store(report Report) { r.report.Store(&report) }
 
-// Reasons joins what keeps the parts from being ready; "" when all are. A lost VPP comes first: it
-// is the cause of the other reasons.
+// Reasons joins what keeps the parts from being ready; "" when all are. A lost VPP comes first, and
+// then a lost source of Kubernetes objects: they are the causes of the other reasons.
 func (r Report) Reasons() string {
+	causes := []string{"watch", "link"}
+	parts := slices.DeleteFunc(slices.Clone(r.Parts), func(p Part) bool { return p.OK })
+	slices.SortStableFunc(parts, func(a, b Part) int { return slices.Index(causes, b.Name) - slices.Index(causes, a.Name) })
 	var reasons []string
-	for _, p := range r.Parts {
-		switch {
-		case p.OK:
-		case p.Name == "link":
-			reasons = slices.Insert(reasons, 0, p.Name+": "+p.Reason)
-		default:
-			reasons = append(reasons, p.Name+": "+p.Reason)
-		}
+	for _, p := range parts {
+		reasons = append(reasons, p.Name+": "+p.Reason)
 	}
 	return strings.Join(reasons, "; ")
 }

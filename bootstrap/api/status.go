@@ -26,11 +26,11 @@ type NodeStatus struct {
 // StatusOf makes the parts of a NodeStatus that follow from readiness and services.
 func StatusOf(node, version string, ready Readiness, services []Service) *NodeStatus {
 	s := &NodeStatus{Node: node, Version: version, Ready: ready.Ready, Since: ready.Since, Services: map[ServiceState]int{}}
-	for _, p := range ready.Parts {
-		switch {
-		case p.OK:
-		case s.Reason == "" || p.Name == "link": // a lost VPP is the cause of the others
-			s.Reason = p.Name + ": " + p.Reason
+	for _, cause := range []string{"link", "watch", ""} { // a lost VPP or API server is the cause of the others
+		for _, p := range ready.Parts {
+			if !p.OK && s.Reason == "" && (p.Name == cause || cause == "") {
+				s.Reason = p.Name + ": " + p.Reason
+			}
 		}
 	}
 	for i := range services {

@@ -40,8 +40,8 @@ func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) fron
 	return f
 }
 
-// outside reports whether packets to the address are external traffic.
-func (f *frontendsOf) outside(a address) bool {
+// isExternal reports whether packets to the address are external traffic.
+func (f *frontendsOf) isExternal(a address) bool {
 	return containsAddress(f.external, a.ip) || containsAddress(f.loadBalancer, a.ip)
 }
 
@@ -128,13 +128,13 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 	clusterIP := spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil}
 	// Traffic to an external address that is also the cluster IP is external, as in kube-proxy. The
 	// kind of the address stays cluster IP.
-	outside := f.outside(f.clusterIP)
-	if !outside {
+	external := f.isExternal(f.clusterIP)
+	if !external {
 		w.add(clusterIP)
 	}
 	if p.external {
 		r.setExternal(&w, f, p, s)
-		if outside {
+		if external {
 			w.add(clusterIP)
 		}
 		r.addExternalRows(&w, f)
@@ -198,22 +198,22 @@ type rowWriter struct {
 
 // writer returns the writer of one port, with memory for exactly its rows.
 func (r *resolver) writer(f *frontendsOf, port *messages.ServicePort, p policies, s selection) rowWriter {
-	outside := len(f.external) + len(f.loadBalancer)
+	external := len(f.external) + len(f.loadBalancer)
 	if hasNodePort(port) {
-		outside += len(f.nodes)
+		external += len(f.nodes)
 	}
 	if p.perClient(s) {
-		outside *= 2
-		if f.outside(f.clusterIP) {
-			outside++
+		external *= 2
+		if f.isExternal(f.clusterIP) {
+			external++
 		}
 	}
 	return rowWriter{
 		port:     port,
 		affinity: r.service.GetAffinitySeconds(),
 		maglev:   r.service.GetMaglev(),
-		rows:     slices.Grow(r.rows, outside+1),
-		block:    make([]messages.Frontend, outside+1),
+		rows:     slices.Grow(r.rows, external+1),
+		block:    make([]messages.Frontend, external+1),
 	}
 }
 

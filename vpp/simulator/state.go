@@ -40,6 +40,25 @@ func (v *VPP) Translations() int {
 	return count
 }
 
+// HiddenRoutes returns how many routes of the sources of a name do not count, because those of
+// another source do. No request of VPP shows them.
+func (v *VPP) HiddenRoutes(source string) int {
+	count := 0
+	_ = v.with(func(m *model.Model) error {
+		for _, s := range m.Sources.All {
+			for _, tables := range m.Tables {
+				for _, table := range tables {
+					if s.Name == source && table != nil {
+						count += table.Hidden(s.ID)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	return count
+}
+
 // SessionCount returns how many sessions occupy the session table, expired ones
 // included.
 func (v *VPP) SessionCount() int {

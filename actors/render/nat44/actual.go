@@ -29,7 +29,7 @@ func (a *adapter) Forget(restarted bool) {
 	if restarted {
 		a.drains = newDrains(a.drains.limit)
 	}
-	a.have, a.outside.stale = nil, true
+	a.have, a.external.stale = nil, true
 	a.ranges.Forget()
 	clear(a.rests)
 }
@@ -62,7 +62,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 	m := read.(*reading) //nolint:forcetypeassert // Reader made it
 	before := a.have
 	m.state.Inherit(before)
-	a.settings, a.outside.stale = false, true
+	a.settings, a.external.stale = false, true
 	if before != nil && maps.Equal(before.Foreign, m.state.Foreign) {
 		a.have = m.state
 	} else {

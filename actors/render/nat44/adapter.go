@@ -37,7 +37,7 @@ type adapter struct {
 	phase    render.Phase           // when Settle was called last
 
 	// Messages of its own: changed by Handle and After too, each in its file.
-	outside outside
+	external externalConfig
 	rests   rests
 	drains  drains
 
@@ -53,7 +53,7 @@ type adapter struct {
 func New(config nat44.Config) render.Renderer[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
-		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), outside: newOutside(), rests: rests{},
+		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), external: newExternalConfig(), rests: rests{},
 		drains: newDrains(config.DrainLimit), users: map[uint64]int32{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(render.Rules[object, nat44.Row, nat44.Row]{
@@ -115,7 +115,7 @@ func (a *adapter) plan(service string) {
 		a.ranges.OwnerChanged(k.Key)
 		a.drains.lead(k, a.held(k))
 		// to compute the status walks over all rows: not for each service
-		a.outside.stale = a.outside.stale || a.concernsOutside(k)
+		a.external.stale = a.external.stale || a.concernsExternal(k)
 	}
 }
 
@@ -149,7 +149,7 @@ func (a *adapter) configure(planned nat44.Config) {
 		}
 	}
 	a.planAgain(services)
-	if o := &a.outside; o.wants != nil && planned.Pads != before.Pads {
+	if o := &a.external; o.wants != nil && planned.Pads != before.Pads {
 		a.adoptExternal(o.wants)
 	}
 }
@@ -169,7 +169,7 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 			a.progress.Read("an interface with access lists has changed")
 		}
 		a.loseInterfaces(s.Set)
-		a.set, a.settings, a.outside.stale = s.Set, false, true
+		a.set, a.settings, a.external.stale = s.Set, false, true
 	}
 }
 

@@ -201,7 +201,7 @@ func ipv4(at netip.AddrPort) uint64 {
 // a service does, for the rows of services only.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
-	inUse := a.users[ipv4(at)] > 0 || a.outside.names[ipv4(at)] && !nat44.External(held.Tag)
+	inUse := a.users[ipv4(at)] > 0 || a.external.names[ipv4(at)] && !nat44.External(held.Tag)
 	unused := one != nil && one.known() && one.own == 0 && inUse
 	crowded := a.progress.Memory() > heap.Enough || len(a.drains.rows) > maxUnused
 	switch {

@@ -29,8 +29,8 @@ const (
 // may be about to go.
 const triesUntilFailed = 3
 
-// outside is what the renderer knows of external configuration.
-type outside struct {
+// externalConfig is what the renderer knows of external configuration.
+type externalConfig struct {
 	wants   *external.Wants  // nil = none yet
 	names   map[uint64]bool  // the backends of wants, by ipv4
 	retired external.Retired // also of an earlier incarnation of the actor that keeps it
@@ -39,7 +39,7 @@ type outside struct {
 	stale   bool // the status that was sent may be outdated
 }
 
-func newOutside() outside { return outside{gone: map[object]bool{}} }
+func newExternalConfig() externalConfig { return externalConfig{gone: map[object]bool{}} }
 
 // Asks satisfies render.Correspondent.
 func (*adapter) Asks() []string { return []string{address.External} }
@@ -58,7 +58,7 @@ func (a *adapter) Handle(c *runtime.Context, msg any) {
 }
 
 func (a *adapter) handleExternal(m *external.Wants) {
-	switch o := &a.outside; {
+	switch o := &a.external; {
 	case o.wants == nil || m.Generation > o.wants.Generation:
 		a.adoptExternal(m)
 	case m.Generation == o.wants.Generation:
@@ -68,7 +68,7 @@ func (a *adapter) handleExternal(m *external.Wants) {
 
 // adoptExternal changes what external configuration wants. Services keep every row that they want.
 func (a *adapter) adoptExternal(m *external.Wants) {
-	o := &a.outside
+	o := &a.external
 	if m.Complete && (o.wants == nil || !o.wants.Complete) {
 		// external configuration that an earlier run left may go now
 		defer func() { a.claims.Touch(a.leftBehind()...) }()
@@ -110,7 +110,7 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 }
 
 // claimants are the names under which sources claim rows, ordered.
-func (o *outside) claimants() []string {
+func (o *externalConfig) claimants() []string {
 	if o.wants == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (o *outside) claimants() []string {
 }
 
 // settings adds NAT addresses and roles to what VPP should have.
-func (o *outside) settings(want *nat44.Want, set *messages.InterfaceSet) {
+func (o *externalConfig) settings(want *nat44.Want, set *messages.InterfaceSet) {
 	if o.wants == nil {
 		return
 	}
@@ -154,17 +154,17 @@ func (o *outside) settings(want *nat44.Want, set *messages.InterfaceSet) {
 // spares reports whether VPP holds a row of external configuration that may not be removed yet,
 // because not every source has been read. What was wanted and is not any more may go.
 func (a *adapter) spares(k object) bool {
-	if a.outside.wants != nil && a.outside.wants.Complete || a.outside.gone[k] {
+	if a.external.wants != nil && a.external.wants.Complete || a.external.gone[k] {
 		return false
 	}
 	held := a.held(k)
 	return held != nil && nat44.External(held.Tag)
 }
 
-// concernsOutside reports whether external configuration wants, wanted or has a row under a key.
-func (a *adapter) concernsOutside(k object) bool {
+// concernsExternal reports whether external configuration wants, wanted or has a row under a key.
+func (a *adapter) concernsExternal(k object) bool {
 	held := a.held(k)
-	return a.outside.gone[k] || held != nil && nat44.External(held.Tag) || slices.ContainsFunc(a.claims.At(k), func(c render.Claim[nat44.Row]) bool {
+	return a.external.gone[k] || held != nil && nat44.External(held.Tag) || slices.ContainsFunc(a.claims.At(k), func(c render.Claim[nat44.Row]) bool {
 		return strings.HasPrefix(c.Service, claimPrefix)
 	})
 }
@@ -189,7 +189,7 @@ func (a *adapter) leftBehind() (keys []object) {
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)
 	a.sendDraining(c)
-	o := &a.outside
+	o := &a.external
 	if o.wants == nil || !o.stale && o.sent != nil && o.sent.Settled {
 		return
 	}
@@ -204,10 +204,10 @@ func (a *adapter) After(c *runtime.Context, known bool) {
 
 // status says what became of every entry.
 func (a *adapter) status(known bool) *external.Status {
-	s := &external.Status{Generation: a.outside.wants.Generation, Entries: map[string]external.State{}}
-	maps.DeleteFunc(a.outside.gone, func(k object, _ bool) bool { return known && (!a.progress.Dirty(k) || a.claims.Claimed(k)) })
-	s.Settled = known && a.settings && len(a.outside.gone) == 0 && (!a.outside.wants.Complete || len(a.leftBehind()) == 0)
-	a.outside.wants.Merged.Wanted(func(e *layers.Entry) {
+	s := &external.Status{Generation: a.external.wants.Generation, Entries: map[string]external.State{}}
+	maps.DeleteFunc(a.external.gone, func(k object, _ bool) bool { return known && (!a.progress.Dirty(k) || a.claims.Claimed(k)) })
+	s.Settled = known && a.settings && len(a.external.gone) == 0 && (!a.external.wants.Complete || len(a.leftBehind()) == 0)
+	a.external.wants.Merged.Wanted(func(e *layers.Entry) {
 		var state external.State
 		switch {
 		case e.Mapping() != nil:

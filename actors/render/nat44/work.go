@@ -31,7 +31,7 @@ func (a *adapter) settingsWanted() *nat44.Want {
 			want.Interfaces[i.GetSwIfIndex()] = false
 		}
 	}
-	a.outside.settings(want, a.set)
+	a.external.settings(want, a.set)
 	return want
 }
 
@@ -142,7 +142,7 @@ func (a *adapter) Record(results []render.Result[object]) {
 	var done []nat44.Op // by VPP, not recorded yet
 	for i := range results {
 		r := &results[i]
-		a.outside.stale = a.outside.stale || r.Setting || a.concernsOutside(r.Object)
+		a.external.stale = a.external.stale || r.Setting || a.concernsExternal(r.Object)
 		switch op := r.Op.(type) {
 		case acl.Op:
 			listed = true

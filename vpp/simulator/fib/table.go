@@ -161,6 +161,16 @@ func (t *Table) Lookup(prefix netip.Prefix) *Entry {
 	return nil
 }
 
+// Hidden returns how many routes of a source do not count, because those of another source do.
+func (t *Table) Hidden(source Source) (n int) {
+	for _, e := range t.entries {
+		if slices.ContainsFunc(e.routes[1:], func(r Route) bool { return r.Source == source }) {
+			n++
+		}
+	}
+	return n
+}
+
 // Sorted returns all entries in the order of their prefixes.
 func (t *Table) Sorted() []*Entry {
 	all := make([]*Entry, 0, len(t.entries))

@@ -43,8 +43,8 @@ type layer struct {
 	identities []netip.AddrPort
 }
 
-// outsideSources are the sources of external configuration, the one that counts most first.
-var outsideSources = []string{"etcd:a", "etcd:b", fileFamily}
+// configurationSources are the sources of external configuration, the one that counts most first.
+var configurationSources = []string{"etcd:a", "etcd:b", fileFamily}
 
 // mappings is how many addresses external configuration has; the first few are those that services
 // want as well.
@@ -56,7 +56,7 @@ func newDocuments() *documents {
 
 // write changes the document of a source: a good one, one with an error, or none.
 func (d *documents) write(r *rand.Rand) {
-	source := outsideSources[r.IntN(len(outsideSources))]
+	source := configurationSources[r.IntN(len(configurationSources))]
 	d.version++
 	switch r.IntN(6) {
 	case 0:
@@ -110,14 +110,14 @@ func (d *documents) mend() {
 // wanted are the mappings of all sources together.
 func (d *documents) wanted() map[frontend][]netip.Addr {
 	all := map[frontend][]netip.Addr{}
-	for _, source := range slices.Backward(outsideSources) {
+	for _, source := range slices.Backward(configurationSources) {
 		maps.Copy(all, d.good[source].mappings)
 	}
 	return all
 }
 
-// outsideWanted are the mappings of external configuration.
-func (w *world) outsideWanted() map[frontend][]netip.Addr {
+// externalWanted are the mappings of external configuration.
+func (w *world) externalWanted() map[frontend][]netip.Addr {
 	if w.documents == nil {
 		return nil // on the real dispatcher there is none
 	}
@@ -135,23 +135,25 @@ func (d *documents) identities() map[netip.AddrPort]bool {
 	return all
 }
 
-// outside is the external.Sources of a simulated process.
-type outside struct {
+// externalSources is the external.Sources of a simulated process.
+type externalSources struct {
 	*documents
 	sim   *runtime.Sim
 	saved map[string][]byte // outlives the process
 }
 
-var _ external.Sources = (*outside)(nil)
+var _ external.Sources = (*externalSources)(nil)
 
 // Families satisfies external.Sources.
-func (*outside) Families() []string { return []string{fileFamily, etcdFamily} }
+func (*externalSources) Families() []string { return []string{fileFamily, etcdFamily} }
 
 // Load satisfies external.Sources.
-func (o *outside) Load(context.Context) (map[string][]byte, error) { return maps.Clone(o.saved), nil }
+func (o *externalSources) Load(context.Context) (map[string][]byte, error) {
+	return maps.Clone(o.saved), nil
+}
 
 // Save satisfies external.Sources.
-func (o *outside) Save(_ context.Context, source string, document []byte) error {
+func (o *externalSources) Save(_ context.Context, source string, document []byte) error {
 	if o.saved[source] = document; document == nil {
 		delete(o.saved, source)
 	}
@@ -159,7 +161,7 @@ func (o *outside) Save(_ context.Context, source string, document []byte) error 
 }
 
 // Run satisfies external.Sources.
-func (o *outside) Run(ctx context.Context, out func(external.Update)) error {
+func (o *externalSources) Run(ctx context.Context, out func(external.Update)) error {
 	over := func() bool { return ctx.Err() != nil }
 	for seen := -1; ; {
 		o.sim.Park(func() bool { return over() || o.broken || o.version != seen })
@@ -182,7 +184,7 @@ func (o *outside) Run(ctx context.Context, out func(external.Update)) error {
 }
 
 // update is what a family says now.
-func (o *outside) update(family string) external.Update {
+func (o *externalSources) update(family string) external.Update {
 	u := external.Update{Family: family, Documents: map[string][]byte{}}
 	if o.away[family] {
 		u.Err = errBroken

@@ -1,0 +1,104 @@
+package bootstrap
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/acl_types"
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+)
+
+// TestSeededFaults: the command that docs/operations.md gives for a fault names its cause.
+func TestSeededFaults(t *testing.T) {
+	operations, err := os.ReadFile(filepath.Join(casefile.ModuleRoot(t), "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../deploy/demo")); err != nil {
+		t.Fatal(err)
+	}
+	edge := filepath.Join(dir, "edge.yaml")
+	web, err := os.ReadFile(edge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(old, text string) {
+		web = []byte(strings.Replace(string(web), old, text, 1))
+		if err := os.WriteFile(edge, web, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("healthCheckNodePort: 31080", "healthCheckNodePort: 31080\n  loadBalancerSourceRanges: [198.51.100.0/24]")
+	begin := func(change func(*config.Agent)) (a *agent.Agent, address string) {
+		cfg, control := config.Defaults(), filepath.Join(t.TempDir(), "ctl")
+		cfg.NodeName, cfg.VPP.Mode, cfg.Etcd.Mode, cfg.Services.ServiceCIDRs = "shop-a", config.VPPSimulated, config.EtcdNone, []string{"10.96.0.0/12"}
+		cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1024, 1024, config.Duration(time.Second)
+		cfg.API.HTTPAddress, cfg.API.ControlSocket, cfg.API.HealthzBindAddress = "", control, ""
+		change(cfg)
+		a, err := agent.Start(cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = a.Close() })
+		return a, " --control-socket " + control
+	}
+	a, here := begin(func(cfg *config.Agent) { cfg.Kubernetes.Source = config.SourceFilesPrefix + dir })
+	await := func(t *testing.T, command, text string) {
+		t.Helper()
+		var r result
+		for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
+			if r = troupe("", strings.Fields(command)...); strings.Contains(squeeze(r.out), text) {
+				return
+			}
+		}
+		t.Fatalf("%s: no %q in\n%s%s", command, text, r.out, r.errs)
+	}
+	await(t, "status"+here, "shop-a yes")
+	away := write(t, t.TempDir(), "kubeconfig", "clusters: [{name: c, cluster: {server: http://127.0.0.1:1}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n")
+	_, alone := begin(func(cfg *config.Agent) { cfg.Kubernetes.Kubeconfig = away })
+	request := func(msg api.Message) func() {
+		return func() {
+			if _, err := a.Simulator().Exec(msg); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all := ip.IPRouteV2{
+		Src: 26, Prefix: ip_types.Prefix{Address: ip_types.Address{Un: ip_types.AddressUnionIP4([4]byte{10, 96})}, Len: 12},
+		NPaths: 1, Paths: []fib_types.FibPath{{Type: fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH}},
+	}
+	open := acl.ACLAddReplace{Tag: "troupe/deny/local", R: []acl_types.ACLRule{{IsPermit: acl_types.ACL_ACTION_API_PERMIT}}}
+	for _, fault := range []struct {
+		name, command, address string
+		seed                   func()
+		want                   string
+	}{
+		{"an access list of Troupe was changed", "diff", here, request(&open), "acl troupe/deny/local"},
+		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12"},
+		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1024) }, "1024 1024 true"},
+		{"an endpoint drains", "explain NAMESPACE/NAME", here, func() { edit("ready: true", "ready: false") }, "draining"},
+		{"a node has another version", "status --all-nodes", " --kubeconfig " + newFleetOf(t).kubeconfig, func() {}, "differs: version v1.2.2"},
+		{"the API server is away", "status", alone, func() {}, "connection refused"},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			if !strings.Contains(string(operations), "| "+fault.name+" | `troupe "+fault.command) {
+				t.Error("docs/operations.md has another command, or none")
+			}
+			fault.seed()
+			await(t, strings.Replace(fault.command, "NAMESPACE/NAME", "shop/web", 1)+fault.address, fault.want)
+		})
+	}
+}
