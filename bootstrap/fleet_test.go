@@ -15,6 +15,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // apiServer is an API server that lists the pods of agents and passes requests on to them.
@@ -114,6 +115,38 @@ func newFleetOf(t *testing.T) *apiServer {
 	s.add("n4", corev1.PodPending, nil)
 	s.add("n5", corev1.PodRunning, loopback)
 	return s
+}
+
+// TestPageOfAllNodes: the page has the lines of the command, and answers only this machine.
+func TestPageOfAllNodes(t *testing.T) {
+	s := newFleetOf(t)
+	address := serving(t, `all nodes: http://(\S+)/`, "status", "--all-nodes", "--serve", "127.0.0.1:0", "--kubeconfig", s.kubeconfig)
+	text, status, err := client.New(address).Text(t.Context(), "")
+	if err != nil || status != http.StatusOK {
+		t.Fatal(status, err)
+	}
+	for _, want := range []string{
+		`<td>n4<td class="bad">unknown<td>`, "<td>pod agent-n4 is Pending</tr>", `<td>n3<td class="good">yes<td>v1.2.2<td>`, "<td>differs: version v1.2.2</tr>",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = "rebound.example.com"
+	if answer, err := http.DefaultClient.Do(request); err != nil || answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a name that leads here: %v %v", answer, err)
+	} else {
+		_ = answer.Body.Close()
+	}
+	for _, args := range []string{"--all-nodes --serve 0.0.0.0:80", "--all-nodes --serve 80", "--serve 127.0.0.1:0"} {
+		if r := troupe("", append([]string{"status", "--kubeconfig", s.kubeconfig}, strings.Fields(args)...)...); r.code != exitUsage {
+			t.Errorf("%s: exit code %d: %s", args, r.code, r.errs)
+		}
+	}
 }
 
 // TestStatusOfAllNodes: one line for each node, the worst first, and how one differs from the

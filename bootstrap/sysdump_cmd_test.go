@@ -60,29 +60,36 @@ func TestLookServesThePage(t *testing.T) {
 	if r := troupe("", "sysdump", "--kubeconfig", s.kubeconfig, "--file", file); r.code != 0 {
 		t.Fatal(r.errs)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	out := &watchedOutput{}
-	done := make(chan int, 1)
-	go func() {
-		done <- execute(ctx, []string{"look", file}, cli.Streams{In: strings.NewReader(""), Out: out, Errs: io.Discard})
-	}()
-	address := regexp.MustCompile(`n2 +http://(\S+)/`)
-	var found []string
-	for began := time.Now(); found == nil; time.Sleep(time.Millisecond) {
-		if found = address.FindStringSubmatch(out.String()); time.Since(began) > time.Minute {
-			t.Fatal(out.String())
-		}
-	}
+	address := serving(t, `n2 +http://(\S+)/`, "look", file)
 	for path, want := range map[string]string{"": "read from VPP: EOF", "services": "shop/service-001", "nodes": "shop-b"} {
-		text, status, err := client.New(found[1]).Text(t.Context(), path)
+		text, status, err := client.New(address).Text(t.Context(), path)
 		if err != nil || status != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("/%s: %d %v: %s", path, status, err, text)
 		}
 	}
-	cancel()
-	if code := <-done; code != 0 {
-		t.Errorf("exit code %d", code)
+}
+
+// serving runs a command that serves pages until the end of the test, and returns the address that
+// it prints.
+func serving(t *testing.T, pattern string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &watchedOutput{}
+	done := make(chan int, 1)
+	go func() { done <- execute(ctx, args, cli.Streams{In: strings.NewReader(""), Out: out, Errs: io.Discard}) }()
+	t.Cleanup(func() {
+		cancel()
+		if code := <-done; code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Millisecond) {
+		if found := regexp.MustCompile(pattern).FindStringSubmatch(out.String()); found != nil {
+			return found[1]
+		}
 	}
+	t.Fatal(out.String())
+	return ""
 }
 
 // watchedOutput is an output that a test reads while a command writes it.

@@ -197,7 +197,7 @@ func (c *checks) connect(ctx context.Context, address string) {
 
 // agents checks the agents that run.
 func (c *checks) agents(ctx context.Context, f *fleet, std cli.Streams) {
-	lines, err := f.statuses(ctx, std)
+	lines, err := f.statuses(ctx, std.Errs)
 	if !c.result("agents", fmt.Sprintf("%d nodes have a pod of the agent", len(lines)), err, "install the agent; the user needs list of pods and get of pods/proxy there") {
 		return
 	}

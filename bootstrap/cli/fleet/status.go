@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -32,18 +33,27 @@ func NewStatus(std cli.Streams) *cobra.Command {
 		Use: "status", Short: "Show a node, or all nodes, one line each, the worst first", Args: cobra.NoArgs,
 		Long: `Show the state of a node in one line. With --all-nodes the agents of all nodes are
 asked through the proxy of the API server, some at the same time; the worst node comes first. The
-exit code is 1 where a node is not ready or has not answered.`,
-		Example: "  troupe status --all-nodes",
+exit code is 1 where a node is not ready or has not answered. With --serve the same is a web page
+that asks again every 10 seconds, with the rights of the kubeconfig, until the command is
+interrupted.`,
+		Example: "  troupe status --all-nodes\n  troupe status --all-nodes --serve 127.0.0.1:8080",
 	}
 	f := newFleet(cmd, 15*time.Second)
 	all := cmd.Flags().Bool("all-nodes", false, "ask the agents of all nodes through the proxy of the API server")
+	serve := cmd.Flags().String("serve", "", "loopback address and port of a web page of all nodes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *serve != "" {
+			if !*all {
+				return cli.Usagef("--serve needs --all-nodes")
+			}
+			return f.servePage(cmd.Context(), *serve, std)
+		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 		defer cancel()
 		var lines []nodeStatus
 		var err error
 		if *all {
-			lines, err = f.statuses(ctx, std)
+			lines, err = f.statuses(ctx, std.Errs)
 		} else {
 			lines, err = f.status(ctx)
 		}
@@ -75,7 +85,7 @@ func (f *fleet) status(ctx context.Context) ([]nodeStatus, error) {
 }
 
 // statuses asks all agents; the worst node is first.
-func (f *fleet) statuses(ctx context.Context, std cli.Streams) ([]nodeStatus, error) {
+func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus, error) {
 	if f.Node != "" || f.Socket != "" {
 		return nil, cli.Usagef("--all-nodes excludes --node and --control-socket")
 	}
@@ -87,7 +97,7 @@ func (f *fleet) statuses(ctx context.Context, std cli.Streams) ([]nodeStatus, er
 	for i, m := range members {
 		lines[i] = nodeStatus{NodeStatus: &api.NodeStatus{Node: m.node}, Error: m.problem}
 	}
-	each(ctx, members, std.Errs, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
+	each(ctx, members, progress, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
 	return worstNodesFirst(lines), nil
 }
 
@@ -177,35 +187,45 @@ func countBad(lines []nodeStatus) (n int) {
 	return n
 }
 
+// columns are the titles of cells.
+func columns() []any {
+	return []any{"NODE", "READY", "VERSION", "VPP", "IN SYNC", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY"}
+}
+
+// cells are what is shown of a node.
+func (s *nodeStatus) cells(now time.Time) []any {
+	ready := "no"
+	switch {
+	case s.Error != "":
+		return []any{s.Node, "unknown", "", "", "", "", "", "", "", s.Error}
+	case s.Ready:
+		ready = "yes"
+	}
+	var others, why []string
+	for _, state := range slices.Sorted(maps.Keys(s.Services)) {
+		if state != api.ServiceInSync {
+			others = append(others, fmt.Sprintf("%d %s", s.Services[state], state))
+		}
+	}
+	if s.Reason != "" {
+		why = append(why, s.Reason)
+	}
+	if len(s.Differs) > 0 {
+		why = append(why, "differs: "+strings.Join(s.Differs, ", "))
+	}
+	changed := ""
+	if !s.Changed.IsZero() {
+		changed = now.Sub(s.Changed).Round(time.Second).String() + " ago"
+	}
+	return []any{
+		s.Node, ready, s.Version, s.VPP, s.Services[api.ServiceInSync], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "),
+	}
+}
+
 // nodeLines prints nodes.
 func nodeLines(c *cli.Columns, lines []nodeStatus, now time.Time) {
-	c.Row("NODE", "READY", "VERSION", "VPP", "IN SYNC", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY")
+	c.Row(columns()...)
 	for i := range lines {
-		s := &lines[i]
-		ready := "no"
-		switch {
-		case s.Error != "":
-			c.Row(s.Node, "unknown", "", "", "", "", "", "", "", s.Error)
-			continue
-		case s.Ready:
-			ready = "yes"
-		}
-		var others, why []string
-		for _, state := range slices.Sorted(maps.Keys(s.Services)) {
-			if state != api.ServiceInSync {
-				others = append(others, fmt.Sprintf("%d %s", s.Services[state], state))
-			}
-		}
-		if s.Reason != "" {
-			why = append(why, s.Reason)
-		}
-		if len(s.Differs) > 0 {
-			why = append(why, "differs: "+strings.Join(s.Differs, ", "))
-		}
-		changed := ""
-		if !s.Changed.IsZero() {
-			changed = now.Sub(s.Changed).Round(time.Second).String() + " ago"
-		}
-		c.Row(s.Node, ready, s.Version, s.VPP, s.Services[api.ServiceInSync], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "))
+		c.Row(lines[i].cells(now)...)
 	}
 }

@@ -1,0 +1,62 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/page"
+)
+
+// servePage serves the page of all nodes until ctx ends. The page has the rights of the user's
+// kubeconfig, so only this machine may ask.
+func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) error {
+	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
+		return cli.Usagef("--serve: expected a loopback address and a port, such as 127.0.0.1:8080, got %q", address)
+	}
+	var one sync.Mutex // requests are answered one after the other
+	pages, err := page.Cluster(func(ctx context.Context) (titles []any, rows [][]any, err error) {
+		one.Lock()
+		defer one.Unlock()
+		ctx, cancel := context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+		lines, err := f.statuses(ctx, io.Discard)
+		for i := range lines {
+			rows = append(rows, lines[i].cells(time.Now()))
+		}
+		return columns(), rows, err
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for the page of all nodes: %w", err)
+	}
+	server := &http.Server{Handler: localOnly(pages), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	fmt.Fprintf(std.Out, "all nodes: http://%s/, until Ctrl-C\n", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the page of all nodes: %w", err)
+	}
+	return nil
+}
+
+// localOnly refuses requests of web pages whose name leads to this machine.
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at, err := netip.ParseAddrPort(r.Host); err != nil || !at.Addr().IsLoopback() {
+			http.Error(w, "use the address that the command has printed", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
