@@ -27,7 +27,7 @@ func Defaults() *Agent {
 			Mode:          VPPSocket,
 			APISocket:     "/run/vpp/api.sock",
 			StatsSocket:   "/run/vpp/stats.sock",
-			RequestWindow: 64,
+			RequestWindow: 16,
 			ReplyTimeout:  seconds(5),
 			HeapReserve:   15,
 		},

@@ -151,7 +151,8 @@ type VPP struct {
 	// Statistics socket of VPP (statseg in its startup.conf). Empty or unreachable: the agent reads
 	// the number of NAT sessions through the binary API, which stops the workers briefly.
 	StatsSocket string `json:"statsSocket" flag:"vpp-stats-socket"`
-	// Largest number of requests in flight. 1 makes a cold start about twenty times slower.
+	// Largest number of requests in flight. VPP carries them out without a pause, so more of them
+	// hold its main thread for longer. 1 makes a cold start about twenty times slower.
 	RequestWindow int `json:"requestWindow" min:"1" max:"4096"`
 	// Time after which the agent treats the connection as lost because VPP has not answered a
 	// request. The outcome of requests in flight is unknown then.

@@ -46,6 +46,7 @@ func (c *call) settle(n int) {
 type item struct {
 	route *route
 	data  []byte
+	room  int // what it takes of the window, in bytes
 	index int
 	ends  bool
 }

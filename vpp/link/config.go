@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
 // Config holds the address of VPP, the limits and the timeouts. The zero value of every field means
@@ -24,7 +26,8 @@ type Config struct {
 
 	// Window is the largest number of requests in flight. VPP carries out those that it has got
 	// without a pause, so more of them hold its main thread for longer. More are no faster either.
-	// Default 16.
+	// The deletion of a balanced row counts as one request for each of its entries, because VPP
+	// walks through all of its NAT sessions for each. Default 16.
 	Window int
 	// WindowBytes is the largest number of bytes in flight; a larger message is sent alone. It
 	// keeps the requests that VPP has not yet taken smaller than the buffer of the socket, so that
@@ -88,6 +91,15 @@ func (c Config) withDefaults() Config {
 	def(&c.BackoffMax, 2*time.Second)
 	def(&c.CloseTimeout, 500*time.Millisecond)
 	return c
+}
+
+// room is how much of WindowBytes a request takes, so that no more than Window are in flight.
+func (c *Config) room(req api.Message, size int) int {
+	requests := 1
+	if m, ok := req.(*nat44_ed.Nat44AddDelLbStaticMapping); ok && !m.IsAdd {
+		requests = len(m.Locals)
+	}
+	return max(size+headerBytes, requests*c.WindowBytes/c.Window)
 }
 
 // def sets a field that is still zero.

@@ -74,7 +74,7 @@ func (s *session) prepareItem(req api.Message, index int) (item, error) {
 	if err != nil {
 		return item{}, fmt.Errorf("%w: encode %s: %w", ErrRefused, r.name, err)
 	}
-	return item{route: r, data: data, index: index}, nil
+	return item{route: r, data: data, room: s.cfg.room(req, len(data)), index: index}, nil
 }
 
 // submit hands a job to the sender; false means that the session is over or ctx is done.

@@ -123,6 +123,27 @@ func TestWindowIsRespected(t *testing.T) {
 	}
 }
 
+// TestDeletionsTakeMoreOfTheWindow: as much as the entries of their rows, because VPP walks through
+// its sessions for each.
+func TestDeletionsTakeMoreOfTheWindow(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
+		reqs := adds(100)
+		for _, req := range reqs {
+			m := req.(*nat44_ed.Nat44AddDelLbStaticMapping)
+			m.IsAdd, m.Locals = false, append(m.Locals, m.Locals...)
+		}
+		wake := vpp.hang()
+		time.AfterFunc(100*time.Millisecond, wake)
+		if _, err := l.Do(t.Context(), reqs); err != nil {
+			t.Fatal(err)
+		}
+		entries := len(reqs[0].(*nat44_ed.Nat44AddDelLbStaticMapping).Locals)
+		if peak, n, _, _ := vpp.counters(); peak > 16/entries || n != 100 {
+			t.Errorf("%d deletions of %d entries waited, %d executed", peak, entries, n)
+		}
+	})
+}
+
 func TestWindowOfBytes(t *testing.T) {
 	bubble(t, Config{WindowBytes: 2000}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		large := add(1)

@@ -36,7 +36,7 @@ func (s *session) Dump(ctx context.Context, req api.Message, each func(api.Messa
 // dump sends a dump request and the control_ping whose reply says that the details are complete:
 // VPP answers in order.
 func (s *session) dump(ctx context.Context, req api.Message, it item) ([]api.Message, error) {
-	ping := item{route: s.ping, data: append([]byte(nil), s.pingFrame...), index: 1, ends: true}
+	ping := item{route: s.ping, data: append([]byte(nil), s.pingFrame...), room: s.cfg.room(nil, len(s.pingFrame)), index: 1, ends: true}
 	c := newCall(2)
 	s.submit(ctx, job{call: c, items: []item{it, ping}, together: true})
 	s.wait(ctx, c)

@@ -9,8 +9,7 @@ type pending struct {
 	// index of the request in the call.
 	index int
 	route *route
-	// bytes on the wire, frame header included.
-	bytes int
+	room  int // what it takes of the window, in bytes
 	sent  time.Time
 	// ends says that the reply completes the dump right before this entry too.
 	ends bool
@@ -22,11 +21,11 @@ type pending struct {
 // counts completed entries behind an incomplete one too: VPP answers in order, so anything else
 // would let a lost reply grow the table.
 type fifo struct {
-	ring  []pending
-	head  int
-	n     int
-	base  uint32
-	bytes int
+	ring []pending
+	head int
+	n    int
+	base uint32
+	room int // of all entries
 }
 
 // push appends a request and returns its context.
@@ -36,7 +35,7 @@ func (f *fifo) push(p pending) uint32 {
 	}
 	f.ring[(f.head+f.n)&(len(f.ring)-1)] = p
 	f.n++
-	f.bytes += p.bytes
+	f.room += p.room
 	return f.base + uint32(f.n-1)
 }
 
@@ -58,7 +57,7 @@ func (f *fifo) oldest() *pending {
 func (f *fifo) pop() bool {
 	popped := false
 	for f.n > 0 && f.ring[f.head].done {
-		f.bytes -= f.ring[f.head].bytes
+		f.room -= f.ring[f.head].room
 		f.ring[f.head] = pending{}
 		f.head = (f.head + 1) & (len(f.ring) - 1)
 		f.base++

@@ -16,7 +16,7 @@ func TestFIFO(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				size := rapid.IntRange(1, 100).Draw(t, "bytes")
-				if context := f.push(pending{bytes: size}); context != next {
+				if context := f.push(pending{room: size}); context != next {
 					t.Fatalf("context %d, want %d", context, next)
 				}
 				open[next] = size
@@ -54,8 +54,8 @@ func TestFIFO(t *testing.T) {
 				if (f.oldest() == nil) != (next == oldest) {
 					t.Fatal("oldest is wrong")
 				}
-				if len(open) == 0 && f.bytes != 0 {
-					t.Fatalf("%d bytes in an empty table", f.bytes)
+				if len(open) == 0 && f.room != 0 {
+					t.Fatalf("%d bytes in an empty table", f.room)
 				}
 			},
 		})

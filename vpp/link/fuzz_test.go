@@ -40,7 +40,7 @@ func fuzzSession(t testing.TB, registry *registry) (*session, []*call, *fakeVPP)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.enter(pending{call: c, index: i, route: r, bytes: 20, sent: time.Now(), ends: ends && i == len(reqs)-1})
+			s.enter(pending{call: c, index: i, route: r, room: 20, sent: time.Now(), ends: ends && i == len(reqs)-1})
 		}
 	}
 	wait(false, add(1))

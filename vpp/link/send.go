@@ -44,12 +44,12 @@ func (s *session) sendJob(j job) {
 // admit waits until the window has room for a group and enters it into the table. It returns the
 // context of the first item, or false when the group must not be sent any more.
 func (s *session) admit(c *call, group []item) (context uint32, ok bool) {
-	size := 0
+	room := 0
 	for _, it := range group {
-		size += len(it.data) + headerBytes
+		room += it.room
 	}
 	for {
-		context, state := s.tryAdmit(c, group, size)
+		context, state := s.tryAdmit(c, group, room)
 		switch state {
 		case admitted:
 			return context, true
@@ -75,20 +75,20 @@ const (
 )
 
 // tryAdmit enters a group into the table if there is room for it.
-func (s *session) tryAdmit(c *call, group []item, size int) (context uint32, state admission) {
+func (s *session) tryAdmit(c *call, group []item, room int) (context uint32, state admission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cause != nil || c.gone {
 		return 0, refused
 	}
-	if s.queue.n > 0 && (s.queue.n+len(group) > s.cfg.Window || s.queue.bytes+size > s.cfg.WindowBytes) {
+	if s.queue.n > 0 && s.queue.room+room > s.cfg.WindowBytes {
 		s.starved = true
 		return 0, full
 	}
 	now := time.Now()
 	for i, it := range group {
 		entered := s.enter(pending{
-			call: c, index: it.index, route: it.route, bytes: len(it.data) + headerBytes, sent: now, ends: it.ends,
+			call: c, index: it.index, route: it.route, room: it.room, sent: now, ends: it.ends,
 		})
 		if i == 0 {
 			context = entered
@@ -114,7 +114,7 @@ func (s *session) sendProbe() {
 		s.mu.Unlock()
 		return
 	}
-	context := s.enter(pending{route: s.ping, bytes: len(s.pingFrame) + headerBytes, sent: time.Now()})
+	context := s.enter(pending{route: s.ping, room: s.cfg.room(nil, len(s.pingFrame)), sent: time.Now()})
 	s.mu.Unlock()
 	s.write(context, append([]byte(nil), s.pingFrame...), s.ping.name)
 }
@@ -132,7 +132,7 @@ func (s *session) write(context uint32, data []byte, what string) bool {
 // room signals a waiting sender that the table has shrunk. It waits for half of the window, so that
 // sender and reader change over once per half window and not once per message. s.mu is held.
 func (s *session) room() {
-	if s.starved && (s.queue.n <= s.cfg.Window/2 && s.queue.bytes <= s.cfg.WindowBytes/2) {
+	if s.starved && s.queue.room <= s.cfg.WindowBytes/2 {
 		s.starved = false
 		poke(s.space)
 	}

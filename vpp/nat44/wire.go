@@ -78,15 +78,10 @@ func roleMessages(op Op, order ...Roles) []api.Message {
 	return msgs
 }
 
-// VPP walks through all sessions once for each entry that it deletes, about 25 ms for a million. It
-// carries out the messages that it gets in one read of 4,096 bytes without a pause.
-const (
-	// wholeRow is the largest number of entries of a row that is deleted by one message.
-	wholeRow = 32
-	// padding is how often a deletion lists each entry, which VPP ignores: 4,096 bytes of small
-	// deletions cause at most about as many walks as the deletion of a row of wholeRow entries.
-	padding = 12
-)
+// wholeRow is the largest number of entries of a row that is deleted by one message: VPP walks
+// through all sessions once for each entry, about 25 ms for a million, and pauses only between
+// messages (link.Config.Window).
+const wholeRow = 16
 
 // deletion returns the messages that delete a row. Entries of a large row are deleted one by one
 // before it, except where the rest would have a weight of 0 (modulo 256) in sum. While endpoints
@@ -109,8 +104,8 @@ func deletion(op Op) []api.Message {
 		}
 	}
 	msg := mappingMessage(op)
-	for i := range min(padding*len(entries), MaxEntries) {
-		msg.Locals = append(msg.Locals, wireLocal(entries[i%len(entries)]))
+	for _, local := range entries {
+		msg.Locals = append(msg.Locals, wireLocal(local))
 	}
 	msg.LocalNum = uint32(len(msg.Locals))
 	return append(msgs, msg)
