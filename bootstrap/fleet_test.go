@@ -126,7 +126,7 @@ func TestPageOfAllNodes(t *testing.T) {
 		t.Fatal(status, err)
 	}
 	for _, want := range []string{
-		`<td>n4<td class="bad">unknown<td>`, "<td>pod agent-n4 is Pending</tr>", `<td>n3<td class="good">yes<td>v1.2.2<td>`, "<td>differs: version v1.2.2</tr>",
+		`<td>n4<td class="state bad">unknown<td>`, "<td>pod agent-n4 is Pending</tr>", `<td>n3<td class="state good">yes<td>v1.2.2<td>`, "<td>differs: version v1.2.2</tr>",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
