@@ -16,9 +16,18 @@ func measure(ctx context.Context, p *programs, services int, idle time.Duration,
 	if err := n.startVPP(); err != nil {
 		return s, err
 	}
+	before, err := n.heap()
+	if err != nil {
+		return s, err
+	}
 	if err := n.start("start", services, out); err != nil {
 		return s, err
 	}
+	after, err := n.heap()
+	if err != nil {
+		return s, err
+	}
+	out.add("VPP's heap for each service", services, "bytes", (after-before)/float64(services))
 	if s, err = n.status(); err != nil {
 		return s, err
 	}

@@ -239,6 +239,24 @@ func (n *node) operations() (sum float64, err error) {
 	return sum, err
 }
 
+// heap is how much of VPP's main heap is used, in bytes; 0 where VPP is simulated.
+func (n *node) heap() (used float64, err error) {
+	if n.programs.vpp == "" {
+		return 0, nil
+	}
+	ctl := exec.CommandContext(n, filepath.Join(filepath.Dir(n.programs.vpp), "vppctl"), "-s", n.file("cli.sock"), "show memory main-heap")
+	shown, err := ctl.Output()
+	if err != nil {
+		return 0, fmt.Errorf("ask VPP for its heap: %w", err)
+	}
+	_, text, _ := strings.Cut(string(shown), "used: ")
+	var unit rune
+	if _, err := fmt.Sscanf(text, "%f%c", &used, &unit); err != nil {
+		return 0, fmt.Errorf("no used heap in %q: %w", shown, err)
+	}
+	return used * map[rune]float64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}[unit], nil
+}
+
 // await waits until the condition holds.
 func (n *node) await(what string, holds func() bool) error {
 	const interval = 2 * time.Millisecond
