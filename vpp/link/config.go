@@ -26,8 +26,8 @@ type Config struct {
 
 	// Window is the largest number of requests in flight. VPP carries out those that it has got
 	// without a pause, so more of them hold its main thread for longer. More are no faster either.
-	// The deletion of a balanced row, or of an entry of one, counts as two requests for each entry,
-	// because VPP walks through all of its NAT sessions for each. Default 16.
+	// The deletion of a balanced row counts as one request for each of its entries, because VPP
+	// walks through all of its NAT sessions for each. Default 16.
 	Window int
 	// WindowBytes is the largest number of bytes in flight; a larger message is sent alone. It
 	// keeps the requests that VPP has not yet taken smaller than the buffer of the socket, so that
@@ -96,15 +96,8 @@ func (c Config) withDefaults() Config {
 // room is how much of WindowBytes a request takes, so that no more than Window are in flight.
 func (c *Config) room(req api.Message, size int) int {
 	requests := 1
-	switch m := req.(type) {
-	case *nat44_ed.Nat44AddDelLbStaticMapping:
-		if !m.IsAdd {
-			requests = 2 * len(m.Locals)
-		}
-	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
-		if !m.IsAdd {
-			requests = 2
-		}
+	if m, ok := req.(*nat44_ed.Nat44AddDelLbStaticMapping); ok && !m.IsAdd {
+		requests = len(m.Locals)
 	}
 	return max(size+headerBytes, requests*c.WindowBytes/c.Window)
 }

@@ -138,7 +138,7 @@ func TestDeletionsTakeMoreOfTheWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries := len(reqs[0].(*nat44_ed.Nat44AddDelLbStaticMapping).Locals)
-		if peak, n, _, _ := vpp.counters(); peak > 16/(2*entries) || n != 100 {
+		if peak, n, _, _ := vpp.counters(); peak > 16/entries || n != 100 {
 			t.Errorf("%d deletions of %d entries waited, %d executed", peak, entries, n)
 		}
 	})

@@ -81,7 +81,7 @@ func roleMessages(op Op, order ...Roles) []api.Message {
 // wholeRow is the largest number of entries of a row that is deleted by one message: VPP walks
 // through all sessions once for each entry, about 25 ms for a million, and pauses only between
 // messages (link.Config.Window).
-const wholeRow = 8
+const wholeRow = 16
 
 // deletion returns the messages that delete a row. Entries of a large row are deleted one by one
 // before it, except where the rest would have a weight of 0 (modulo 256) in sum. While endpoints
