@@ -54,6 +54,7 @@ func (n *node) says(text string) {
 // that is what it serves. The log has one line for the beginning and one for the end, besides
 // readiness.
 func TestAway(t *testing.T) {
+	t.Parallel()
 	n := stage(t)
 	r := n.served()
 	n.ready()
@@ -174,6 +175,7 @@ func TestToken(t *testing.T) {
 // TestBackAtOnce measures how soon a new service is in VPP after the API server has been away for
 // longer than the usual back-off.
 func TestBackAtOnce(t *testing.T) {
+	t.Parallel()
 	n := stage(t)
 	n.served()
 	for i, away := range []time.Duration{20 * time.Second, 40 * time.Second} {

@@ -14,9 +14,10 @@ import (
 // within a minute (readiness, metric, log), goes on telling it, and is current 5 seconds after its
 // return.
 func TestLoadBalancer(t *testing.T) {
+	t.Parallel()
 	for name, away := range map[string]func(*wire, bool){"closes": (*wire).sever, "stopped": (*wire).stop} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // they wait most of the time
+			t.Parallel()
 			n := prepare(t)
 			w := newWire(t, n.APIAddress())
 			n.launchAt(troupe, "127.0.0.1:0", "--kube-api-server", "https://"+w.Addr().String())
