@@ -38,8 +38,8 @@ type adapter struct {
 
 	// Messages of its own: changed by Handle and After too, each in its file.
 	external externalConfig
-	rests   rests
-	drains  drains
+	rests    rests
+	drains   drains
 
 	// Actual state: changed by Adopt, Forget, Work and Record.
 	have     *nat44.State    // nil = nothing is believed of this VPP
