@@ -26,7 +26,8 @@ type NodeStatus struct {
 // StatusOf makes the parts of a NodeStatus that follow from readiness and services.
 func StatusOf(node, version string, ready Readiness, services []Service) *NodeStatus {
 	s := &NodeStatus{Node: node, Version: version, Ready: ready.Ready, Since: ready.Since, Services: map[ServiceState]int{}}
-	for _, cause := range []string{"link", "watch", ""} { // a lost VPP or API server is the cause of the others
+	// a lost VPP or API server is the cause of what other parts report
+	for _, cause := range []string{"link", "watch", ""} {
 		for _, p := range ready.Parts {
 			if !p.OK && s.Reason == "" && (p.Name == cause || cause == "") {
 				s.Reason = p.Name + ": " + p.Reason
