@@ -243,7 +243,9 @@ func (a *adapter) led(k object, at netip.AddrPort) bool {
 	if one == nil || one.lead == k || !a.waits(one.lead) {
 		return false
 	}
-	return slices.ContainsFunc(a.held(one.lead).Locals, func(l nat44.Local) bool { return l.Endpoint() == at })
+	is := func(l nat44.Local) bool { return l.Endpoint() == at }
+	wanted, _ := a.claims.Desired(one.lead)
+	return slices.ContainsFunc(a.held(one.lead).Locals, is) && !slices.ContainsFunc(wanted.Locals, is)
 }
 
 // waits reports whether a backend that leaves a row keeps its connections there.
