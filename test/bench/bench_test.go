@@ -17,7 +17,7 @@ func TestBench(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
-	const measured = 10
+	const measured = 11
 	if len(r.Figures) != 2*measured || r.Machine.Cores == 0 || r.Agent == "" || r.VPP == "" {
 		t.Errorf("%d figures, want %d of each size: %s", len(r.Figures), measured, out.String())
 	}
