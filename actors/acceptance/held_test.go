@@ -182,7 +182,7 @@ func (h *holding) dialAll(frontend string, client netip.Addr) {
 func (h *holding) look(what string) {
 	h.Helper()
 	h.changes[what]++
-	after, writes := h.heldRows(), h.link.take()
+	after, writes := h.heldRows(), whole(h.link.take())
 	var kept []*held
 	var cut []*held
 	for _, c := range h.connections {
@@ -253,6 +253,19 @@ func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 		}
 	}
 	return ""
+}
+
+// whole returns the writes with one for each row that is deleted: the entries of a large one are
+// deleted one by one before it.
+func whole(writes []write) (all []write) {
+	for _, w := range writes {
+		for n := len(all) - 1; w.row && !w.add && n >= 0 && !all[n].row && !all[n].add && all[n].frontend == w.frontend; n-- {
+			w.backends = slices.Concat(all[n].backends, w.backends)
+			all = all[:n]
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 // lost are the endpoints that a row with affinity had when it was deleted, and has no more.
