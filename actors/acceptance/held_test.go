@@ -258,8 +258,9 @@ func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 // whole returns the writes with one for each row that is deleted: the entries of a large one are
 // deleted one by one before it.
 func whole(writes []write) (all []write) {
+	entry := func(of, w write) bool { return !w.row && !w.add && w.frontend == of.frontend }
 	for _, w := range writes {
-		for n := len(all) - 1; w.row && !w.add && n >= 0 && !all[n].row && !all[n].add && all[n].frontend == w.frontend; n-- {
+		for n := len(all) - 1; w.row && !w.add && n >= 0 && entry(w, all[n]); n-- {
 			w.backends = slices.Concat(all[n].backends, w.backends)
 			all = all[:n]
 		}

@@ -196,9 +196,9 @@ func ipv4(at netip.AddrPort) uint64 {
 // limit. As long as some services have not rendered, each of them may name the backend. While VPP's
 // memory is low no further one stays, because rows would double when all their backends change.
 //
-// An entry without sessions through its row is not deleted, up to the limit, while a service has the
-// backend: a connection of that service that begins meanwhile would end. A static mapping counts as
-// a service does, for the rows of services only.
+// An entry without sessions through its row is not deleted, up to the limit, while a service has
+// the backend: a connection of that service that begins meanwhile would end. A static mapping counts
+// as a service does, for the rows of services only.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
 	one := a.drains.rows[k][at]
 	inUse := a.users[ipv4(at)] > 0 || a.external.names[ipv4(at)] && !nat44.External(held.Tag)
