@@ -56,6 +56,7 @@ func commands(std cli.Streams) []*cobra.Command {
 		node.NewVersion(std),
 		fleet.NewStatus(std),
 		fleet.NewCheck(std),
+		fleet.NewPackets(std),
 		node.NewCapture(std),
 		fleet.NewSysdump(std),
 		fleet.NewLook(std, execute),

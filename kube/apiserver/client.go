@@ -88,6 +88,10 @@ func New(rc *rest.Config, others ...string) (*Client, error) {
 	}, nil
 }
 
+// Core sends requests to the core group that the agent does not send: the commands of a user
+// send them (kube/podcheck).
+func (c *Client) Core() rest.Interface { return c.groups[corev1.SchemeGroupVersion] }
+
 // versionOf asks for the version of the API server, once.
 func versionOf(ctx context.Context, client rest.Interface) (*version.Info, error) {
 	answer, err := client.Get().AbsPath("/version").SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)

@@ -42,6 +42,8 @@ type Config struct {
 type Agent struct {
 	// Node and Pod are the names of the node and of the pod.
 	Node, Pod string
+	// Image is the image of the agent there, as the pod names it.
+	Image string
 	// Problem is why the agent cannot be asked; "" = it can.
 	Problem string
 	// URL is what the paths of the agent are appended to.
@@ -108,11 +110,19 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 	for i := range pods {
 		p := &pods[i]
 		agents[i] = Agent{
-			Node: p.Spec.NodeName, Pod: p.Name, Problem: problemOf(p), Transport: &toLocalhost{transport, base},
+			Node: p.Spec.NodeName, Pod: p.Name, Image: imageOf(p), Problem: problemOf(p), Transport: &toLocalhost{transport, base},
 			URL: url.JoinPath(net.JoinHostPort(p.Name, config.Port), "proxy").String(),
 		}
 	}
 	return agents, nil
+}
+
+// imageOf returns the image of the first container; "" where a pod has none.
+func imageOf(p *corev1.Pod) string {
+	for i := range p.Spec.Containers {
+		return p.Spec.Containers[i].Image
+	}
+	return ""
 }
 
 // problemOf says why a pod cannot be asked; "" = it runs.

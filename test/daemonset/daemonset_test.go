@@ -29,6 +29,7 @@ func TestDaemonSet(t *testing.T) {
 		{"Unwritable", unwritable},
 		{"SocketRights", socketRights},
 		{"ClusterIP", clusterIP},
+		{"CheckPackets", checkPackets},
 		{"Packets", packets},
 	} {
 		t.Run(story.name, func(t *testing.T) {

@@ -48,6 +48,12 @@ func TestExampleCNI(t *testing.T) {
 	services := []*corev1.Service{c.dualService("web", corev1.ProtocolTCP, 80), c.dualService("dns", corev1.ProtocolUDP, 53)}
 	c.allReached(services, outside)
 
+	reach := "ok 4 of 4 addresses answer, 10 connections to each"
+	c.packetsChecked(map[string]string{
+		"node1 to pods": reach, "node1 to cluster IPs": "ok 2 of 2 addresses", "node1 to node ports": reach,
+		"node2 to pods": reach, "node2 to cluster IPs": "ok 2 of 2 addresses", "node2 to node ports": reach,
+	})
+
 	// A pod that goes leaves nothing in VPP, and its address is not the next one to be used.
 	before := c.podAddress("b")
 	c.removePod("b")
@@ -176,7 +182,11 @@ func stageFromNothing(t *testing.T, vpp string) (*cluster, *node.Node) {
 	if err := build.ExampleVPP(t.Context(), vppArchive, vpp, os.Getenv("TROUPE_VPP_PLUGINS")); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, Plane: controlplane.StartForNodes(t, bin, "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+services6)}
+	program, err := build.Agent(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, program: program, Plane: controlplane.StartForNodes(t, bin, "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+services6)}
 	c.nodes = node.StartBare(t, c.Plane, archive, vppArchive)
 	t.Cleanup(c.logs)
 	t.Cleanup(c.vppLogs)

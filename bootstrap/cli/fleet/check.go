@@ -60,12 +60,14 @@ func NewCheck(std cli.Streams) *cobra.Command {
 plugins and messages, the API server and the rights there, the networks of pods and services, ports
 and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the agents that
 run are checked as well. Each line is ok, or says what to do; the exit code is 1 where one has
-failed. Nothing is changed.`,
-		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53",
+failed. Nothing is changed, except by --packets: it makes a namespace with a service and two pods on
+each of the nodes, lets them connect to each other, and deletes the namespace.`,
+		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53\n  troupe check --all-nodes --packets all",
 	}
 	f := newFleet(cmd, 30*time.Second)
 	flags := config.AddFlags(cmd, "node-name", "vpp-api-socket", "kube-api-server", "kube-source", "renderer", "cluster-cidr", "service-cidr", "data-dir")
 	all := cmd.Flags().Bool("all-nodes", false, "also check the agents of all nodes, through the proxy of the API server")
+	packets := cmd.Flags().StringSlice("packets", nil, "`nodes` between whose pods packets are sent, to pods, cluster IPs and node ports; all = every node with an agent")
 	connect := cmd.Flags().StringSlice("connect", nil, "addresses HOST:PORT of services or pods to connect to from here by TCP")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
@@ -86,6 +88,9 @@ failed. Nothing is changed.`,
 		}
 		for _, address := range *connect {
 			c.connect(ctx, address)
+		}
+		if len(*packets) > 0 {
+			c.packets(cmd.Context(), f, *packets)
 		}
 		if err := f.Out.Print(std.Out, c.lines, func(t *cli.Columns) { checkTable(t, c.lines) }); err != nil {
 			return err
