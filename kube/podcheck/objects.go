@@ -35,9 +35,9 @@ func serviceObject() *corev1.Service {
 	}
 }
 
-// podObject returns a pod with a task on a node, with the arguments of `troupe packets`. It runs with
-// the rights of the Pod Security level "restricted". It names its node, so that a check of a node
-// does not depend on the scheduler or on taints.
+// podObject returns a pod with a task on a node, with the arguments of `troupe packets`. The Pod
+// Security level "restricted" admits it. It names its node: a check does not depend on the
+// scheduler or on taints.
 func podObject(image, task, node string, arguments ...string) *corev1.Pod {
 	never, user, grace := false, int64(65532), int64(1)
 	always := !never

@@ -205,8 +205,8 @@ func (r *run) pod(ctx context.Context, name string, phase corev1.PodPhase) (*cor
 	return pod, err
 }
 
-// create creates an object; made is the object as the API server has stored it. A namespace is new when its pods come: its service account may be
-// missing yet, which the API server calls forbidden.
+// create creates an object; made is the object as the API server has stored it. While a new
+// namespace has no service account yet, the API server forbids pods; create tries again.
 func (r *run) create(ctx context.Context, resource string, object, made runtime.Object) error {
 	var refused error
 	err := r.eventually(ctx, "create "+resource, func() error {

@@ -21,8 +21,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// cluster is an API server with kubelets that run pods at once: a pod has an address of the loopback
-// network, and does what `troupe packets` does with its arguments.
+// cluster is an API server with kubelets that run pods at once. A pod has an address of the
+// loopback network, and acts as `troupe packets` does with its arguments.
 type cluster struct {
 	t       *testing.T
 	ctx     context.Context // of the pods

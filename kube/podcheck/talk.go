@@ -16,8 +16,8 @@ const (
 	padding = 100_000
 	// perConnection limits a connection with its answer.
 	perConnection = 3 * time.Second
-	// ForProgramming is how long an address may take until it answers for the first time: the agents
-	// may not have seen the service yet.
+	// ForProgramming is how long an address may take until its first answer: the agents may not have
+	// seen the service yet.
 	ForProgramming = 10 * time.Second
 	// betweenTries is the time from a failed first connection to the next one.
 	betweenTries = 200 * time.Millisecond
@@ -59,9 +59,9 @@ func Answer(ctx context.Context, listener net.Listener, node string) error {
 	}
 }
 
-// Ask connects to each address, so many times one after the other. It asks all addresses at the same
-// time. Connections count from the first answer on; without one until patience is over, all have
-// failed.
+// Ask connects to each address, so many times one after the other, and to all addresses at the
+// same time. Connections count from the first answer on. An address without an answer until
+// patience is over has failed each time.
 func Ask(ctx context.Context, addresses []string, times int, patience time.Duration) []Talk {
 	talks := make([]Talk, len(addresses))
 	var all sync.WaitGroup
