@@ -16,8 +16,8 @@ const (
 	padding = 100_000
 	// perConnection limits a connection with its answer.
 	perConnection = 3 * time.Second
-	// ForProgramming is how long an address may take until its first answer: the agents may not have
-	// seen the service yet.
+	// ForProgramming is how long an address may take until its first answer: the agents may not
+	// have seen the service yet.
 	ForProgramming = 10 * time.Second
 	// betweenTries is the time from a failed first connection to the next one.
 	betweenTries = 200 * time.Millisecond

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// checkPackets: `troupe check --packets` finds that the pods of the nodes reach each other, and that
-// a VPP without an interface forwards no packet to a service.
+// checkPackets: `troupe check --packets` finds that the pods of the nodes reach each other, and
+// that a simulated VPP forwards no packet to a service.
 func checkPackets(c *cluster) {
 	c.packetsChecked(map[string]string{
 		"node1 to pods": "ok 2 of 2 addresses answer, 10 connections to each", "node2 to pods": "ok 2 of 2 addresses answer, 10 connections to each",
