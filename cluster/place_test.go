@@ -94,7 +94,7 @@ func (p *etcdPlace) remove(t testing.TB, keys ...string) {
 // miss runs the etcd behind another socket, where the watches cannot see what happens.
 func (p *etcdPlace) miss(t testing.TB, pairs map[string]string) {
 	t.Helper()
-	elsewhere, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: p.dir, NoSync: true, Listen: "127.0.0.1:0"})
+	elsewhere, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: p.dir, NoSync: true, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,18 +71,6 @@ type Embedded struct {
 	closeErr  error
 }
 
-// StartEmbedded combines OpenEmbedded and Start; after an error nothing is left.
-func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
-	e, err := OpenEmbedded(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.Start(context.Background()); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
-}
-
 // OpenEmbedded locks the data directory and checks its contents; it does not start etcd. It fails
 // with ErrLocked if another process has the directory, and with ErrDamaged if the data are
 // unusable. etcd itself would wait without limit, or end the process.

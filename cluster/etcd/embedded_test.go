@@ -34,7 +34,7 @@ func TestEmbeddedKeepsItsData(t *testing.T) {
 }
 
 func TestEmbeddedOnLoopback(t *testing.T) {
-	member, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: t.TempDir(), NoSync: true, Listen: "127.0.0.1:0"})
+	member, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: t.TempDir(), NoSync: true, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestEmbeddedLongPath(t *testing.T) {
 func TestEmbeddedLocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	member := etcdtest.StartIn(t, dir)
-	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
+	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("second etcd in one directory: %v, want ErrLocked", err)
 	}
 	etcdtest.Put(t, member.Client(), "/k", "v") // the first one does not mind
@@ -73,7 +73,7 @@ func TestEmbeddedLocked(t *testing.T) {
 	if err := etcd.TryLock(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
+	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("database open elsewhere: %v, want ErrLocked", err)
 	}
 	_ = file.Close()
@@ -94,7 +94,7 @@ func TestEmbeddedAfterKill(t *testing.T) {
 		if err := os.CopyFS(filepath.Join(killed, etcd.DataDirName), os.DirFS(filepath.Join(dir, etcd.DataDirName))); err != nil {
 			t.Fatal(err)
 		}
-		after, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: killed, NoSync: true})
+		after, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: killed, NoSync: true})
 		if err != nil {
 			t.Fatalf("after a kill at write %d: %v", i, err)
 		}
@@ -160,7 +160,7 @@ func TestEmbeddedDamaged(t *testing.T) {
 			etcdtest.Put(t, member.Client(), "/k", "v")
 			etcdtest.Close(t, member)
 			damage(t, filepath.Join(dir, etcd.DataDirName, "member"))
-			broken, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir})
+			broken, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir})
 			if err == nil {
 				etcdtest.Close(t, broken)
 				t.Fatal("started on damaged data")
@@ -199,7 +199,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		"long socket path": {Dir: t.TempDir(), Listen: "/" + strings.Repeat("s", etcd.MaxSocketPath)},
 		"no port":          {Dir: t.TempDir(), Listen: "localhost"},
 	} {
-		if member, err := etcd.StartEmbedded(cfg); err == nil {
+		if member, err := etcdtest.StartEmbedded(cfg); err == nil {
 			t.Errorf("%s: started", name)
 			etcdtest.Close(t, member)
 		}
@@ -225,19 +225,19 @@ func TestEmbeddedCloseEndsWatches(t *testing.T) {
 // stopped.
 func TestEmbeddedCloseTimeout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	member, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
+	member, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := member.Close(); !errors.Is(err, etcd.ErrCloseTimeout) {
 		t.Errorf("got %v, want ErrCloseTimeout", err)
 	}
-	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
+	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("start beside a server that is stopping: %v, want ErrLocked", err)
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		next, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
+		next, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
 		if err == nil {
 			etcdtest.Close(t, next)
 			return

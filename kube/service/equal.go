@@ -25,8 +25,7 @@ func Equal(a, b *messages.ServiceView) bool {
 		slices.EqualFunc(a.GetHealthChecks(), b.GetHealthChecks(), equalHealthCheck) &&
 		slices.EqualFunc(a.GetErrors(), b.GetErrors(), equalError) &&
 		equalNoLocal(a.GetNoLocalIpv4(), b.GetNoLocalIpv4()) &&
-		equalNoLocal(a.GetNoLocalIpv6(), b.GetNoLocalIpv6()) &&
-		slices.Equal(a.GetServingUdp(), b.GetServingUdp())
+		equalNoLocal(a.GetNoLocalIpv6(), b.GetNoLocalIpv6())
 }
 
 // equalFrontend compares the cheap fields first: most differences are in the address or the action.
