@@ -295,7 +295,7 @@ func runEtcd(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = etcd.Close() })
 	ts.Value(processesKey{}).(*processes).etcds[args[0]] = etcd
-	ts.Setenv(args[0], etcd.Endpoints()[0])
+	ts.Setenv(args[0], etcd.Client().Endpoints()[0])
 }
 
 func stopEtcd(ts *testscript.TestScript, args []string) {

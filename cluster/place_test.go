@@ -61,14 +61,14 @@ func newEtcdPlace(t testing.TB) *etcdPlace {
 	t.Helper()
 	p := &etcdPlace{dir: filepath.Join(t.TempDir(), "etcd")}
 	p.start(t)
-	p.client = etcdtest.Client(t, p.member.Endpoints())
+	p.client = etcdtest.Client(t, p.member.Client().Endpoints())
 	return p
 }
 
 func (p *etcdPlace) store(t testing.TB) Store {
 	t.Helper()
 	if len(p.clients) < 10 {
-		p.clients = append(p.clients, etcdtest.Client(t, p.member.Endpoints()))
+		p.clients = append(p.clients, etcdtest.Client(t, p.member.Client().Endpoints()))
 	}
 	p.made++
 	return NewEtcdStore(p.clients[p.made%len(p.clients)], "")

@@ -18,8 +18,8 @@ import (
 func TestEmbeddedKeepsItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	member := etcdtest.StartIn(t, dir)
-	if want := []string{"unix://" + filepath.Join(dir, etcd.SocketName)}; member.Endpoints()[0] != want[0] {
-		t.Errorf("endpoints %v, want %v", member.Endpoints(), want)
+	if want := []string{"unix://" + filepath.Join(dir, etcd.SocketName)}; member.Client().Endpoints()[0] != want[0] {
+		t.Errorf("endpoints %v, want %v", member.Client().Endpoints(), want)
 	}
 	etcdtest.Put(t, member.Client(), "/k", "v")
 	etcdtest.Close(t, member)
@@ -39,16 +39,16 @@ func TestEmbeddedOnLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer etcdtest.Close(t, member)
-	if e := member.Endpoints()[0]; !strings.HasPrefix(e, "http://127.0.0.1:") || strings.HasSuffix(e, ":0") {
+	if e := member.Client().Endpoints()[0]; !strings.HasPrefix(e, "http://127.0.0.1:") || strings.HasSuffix(e, ":0") {
 		t.Errorf("endpoint %s, want a loopback address with its port", e)
 	}
-	etcdtest.Put(t, etcdtest.Client(t, member.Endpoints()), "/k", "v")
+	etcdtest.Put(t, etcdtest.Client(t, member.Client().Endpoints()), "/k", "v")
 }
 
 // TestEmbeddedLongPath uses a directory whose socket would not fit into an address.
 func TestEmbeddedLongPath(t *testing.T) {
 	member := etcdtest.StartIn(t, filepath.Join(t.TempDir(), strings.Repeat("d", etcd.MaxSocketPath)))
-	socket := strings.TrimPrefix(member.Endpoints()[0], "unix://")
+	socket := strings.TrimPrefix(member.Client().Endpoints()[0], "unix://")
 	etcdtest.Put(t, member.Client(), "/k", "v")
 	etcdtest.Close(t, member)
 	if _, err := os.Stat(filepath.Dir(socket)); !errors.Is(err, os.ErrNotExist) {
@@ -209,7 +209,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 // TestEmbeddedCloseEndsWatches closes an etcd while another client watches and does not close.
 func TestEmbeddedCloseEndsWatches(t *testing.T) {
 	member := etcdtest.Start(t)
-	client := etcdtest.Client(t, member.Endpoints())
+	client := etcdtest.Client(t, member.Client().Endpoints())
 	watch := client.Watch(t.Context(), "/k")
 	etcdtest.Put(t, client, "/k", "v")
 	<-watch

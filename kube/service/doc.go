@@ -20,7 +20,7 @@
 //	health.go      health-check node ports
 //
 // The users of a view call other pure functions. Table evaluates packets against views.
-// HealthAnswer is the HTTP answer of a health-check port. Hash and Equal compare views. words.go
+// HealthAnswer is the HTTP answer of a health-check port. Hash tells different views apart. words.go
 // and text.go have the words that the command line shows.
 //
 // Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no
