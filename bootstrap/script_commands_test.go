@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/troupe-vpp/troupe/cluster/etcd"
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 )
 
 // scriptCommands are what scripts have besides the commands of testscript. None of them sleeps:
@@ -290,11 +291,11 @@ func busyPort(ts *testscript.TestScript, args []string) {
 }
 
 func runEtcd(ts *testscript.TestScript, args []string) {
-	etcd, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: ts.MkAbs(".etcd-" + args[0]), NoSync: true, Listen: "127.0.0.1:0"})
+	etcd, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: ts.MkAbs(".etcd-" + args[0]), NoSync: true, Listen: "127.0.0.1:0"})
 	ts.Check(err)
 	ts.Defer(func() { _ = etcd.Close() })
 	ts.Value(processesKey{}).(*processes).etcds[args[0]] = etcd
-	ts.Setenv(args[0], etcd.Endpoints()[0])
+	ts.Setenv(args[0], etcd.Client().Endpoints()[0])
 }
 
 func stopEtcd(ts *testscript.TestScript, args []string) {

@@ -279,7 +279,7 @@ func storedRecords(k *keyspace) []string {
 }
 
 // TestLastGoodRecordKeepsTheClaim damages both records of a running node: the node keeps the last
-// good records and repairs the damaged ones.
+// good records and repairs the damaged ones.
 func TestLastGoodRecordKeepsTheClaim(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 4, "me", "u")

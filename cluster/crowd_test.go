@@ -17,7 +17,7 @@ import (
 var crowdSize = flag.Int("crowd", 60, "how many nodes claim their first ID at the same moment; CI plays 300")
 
 // TestCrowdJoinsAtOnce: many nodes claim their first ID at the same moment. All get different IDs,
-// without a gap (N19, times 15).
+// without a gap.
 func TestCrowdJoinsAtOnce(t *testing.T) { everywhere(t, testCrowdJoinsAtOnce) }
 
 func testCrowdJoinsAtOnce(t *testing.T, p place) {

@@ -6,7 +6,7 @@ var (
 	// ErrConfig marks an invalid configuration. The error names the field and the value.
 	ErrConfig = errors.New("invalid cluster configuration")
 	// ErrUndecodable marks a value in the store that does not have the type of its key. It never
-	// counts as a deletion: the last good value of the key stays valid.
+	// counts as a deletion: the last good value of the key stays valid.
 	ErrUndecodable = errors.New("undecodable record")
 	// ErrTooLarge marks a value above the size limit of its type.
 	ErrTooLarge = errors.New("record too large")

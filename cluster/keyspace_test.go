@@ -21,7 +21,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestUndecodableKeepsLastGood follows one key through good, bad, good, bad and gone (N26, B27).
+// TestUndecodableKeepsLastGood follows one key through good, bad, good, bad and gone.
 func TestUndecodableKeepsLastGood(t *testing.T) {
 	k := newKeyspace(testLayout)
 	key := testLayout.id(3)

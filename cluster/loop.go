@@ -19,10 +19,11 @@ const (
 	emitDistance = 20 * time.Millisecond
 )
 
-// loop owns the state of a running Syncer. One goroutine runs it: it receives from the follower,
-// the prober, the writer and the callers, decides, emits states, and runs at most one transaction
-// at a time.
+// loop owns the state of a running Syncer. One goroutine runs it and is the only user of all
+// fields: it receives from the follower, the prober, the writer and the callers, decides, emits
+// states, and runs at most one transaction at a time.
 type loop struct {
+	// newLoop sets these fields.
 	syncer   *Syncer
 	follower *follower
 	out      func(*messages.ClusterState)
@@ -30,6 +31,7 @@ type loop struct {
 	write func(*operation)
 	log   *slog.Logger
 
+	// Input and output: the state on which decisions depend, and the state that was emitted last.
 	in     input
 	roster roster
 	// stale is true while the roster has changes that were not emitted.
@@ -44,6 +46,7 @@ type loop struct {
 	touched  []string
 	lookAnew bool
 
+	// When the next transaction may start: mayWrite and holdUntil read these fields.
 	writing bool
 	// awaited is the revision of our last write. The next transaction waits until the watch has
 	// delivered it, or until awaitedUntil, because a decision without this write would be wrong.

@@ -61,14 +61,14 @@ func newEtcdPlace(t testing.TB) *etcdPlace {
 	t.Helper()
 	p := &etcdPlace{dir: filepath.Join(t.TempDir(), "etcd")}
 	p.start(t)
-	p.client = etcdtest.Client(t, p.member.Endpoints())
+	p.client = etcdtest.Client(t, p.member.Client().Endpoints())
 	return p
 }
 
 func (p *etcdPlace) store(t testing.TB) Store {
 	t.Helper()
 	if len(p.clients) < 10 {
-		p.clients = append(p.clients, etcdtest.Client(t, p.member.Endpoints()))
+		p.clients = append(p.clients, etcdtest.Client(t, p.member.Client().Endpoints()))
 	}
 	p.made++
 	return NewEtcdStore(p.clients[p.made%len(p.clients)], "")
@@ -94,7 +94,7 @@ func (p *etcdPlace) remove(t testing.TB, keys ...string) {
 // miss runs the etcd behind another socket, where the watches cannot see what happens.
 func (p *etcdPlace) miss(t testing.TB, pairs map[string]string) {
 	t.Helper()
-	elsewhere, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: p.dir, NoSync: true, Listen: "127.0.0.1:0"})
+	elsewhere, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: p.dir, NoSync: true, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

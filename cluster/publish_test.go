@@ -26,7 +26,7 @@ func TestDecidePublish(t *testing.T) {
 		"the same in another order": {
 			store: stored(`"10.0.0.2/24","10.0.0.1/24"`), want: &[]string{"10.0.0.1/24", "10.0.0.2/24"}, published: true, left: "[10.0.0.1/24 10.0.0.2/24]",
 		},
-		"another prefix (N16)": {
+		"another prefix": {
 			store: stored(`"10.0.0.1/24"`), want: &[]string{"10.0.0.1/16"}, writes: true, published: true, left: "[10.0.0.1/16]",
 		},
 		"withdrawn":                   {store: stored(`"10.0.0.1/24"`), want: &[]string{}, writes: true, published: true, left: "[]"},

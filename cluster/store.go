@@ -57,5 +57,9 @@ type wrote struct {
 	err error
 }
 
-// errGap means that the watch cannot continue from its revision, so that a new list is needed.
-var errGap = errors.New("watch has a gap")
+var (
+	// errGap means that the watch cannot continue from its revision, so that a new list is needed.
+	errGap = errors.New("watch has a gap")
+	// errWatchEnded means that the API server ended a watch without an error.
+	errWatchEnded = errors.New("the watch ended")
+)

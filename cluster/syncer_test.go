@@ -94,7 +94,7 @@ func testRunOnce(t *testing.T, p place) {
 }
 
 // TestDataLoss deletes the whole prefix while two nodes run: both claim their IDs again and publish
-// again (N18).
+// again.
 func TestDataLoss(t *testing.T) { everywhere(t, testDataLoss) }
 
 func testDataLoss(t *testing.T, p place) {
@@ -287,7 +287,7 @@ func testCollection(t *testing.T, p place) {
 }
 
 // TestPublishWhileAway changes the addresses twice while the store is away: the last value arrives
-// without a further call (N17).
+// without a further call.
 func TestPublishWhileAway(t *testing.T) { everywhere(t, testPublishWhileAway) }
 
 func testPublishWhileAway(t *testing.T, p place) {

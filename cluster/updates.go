@@ -24,7 +24,7 @@ import (
 //
 //	this node                                        update
 //	its management addresses or pod CIDRs changed    changed: both set, with or without an ID; an
-//	                                                 unknown one has nothing but its name
+//	                                                 unknown node has only its name
 //	anything else                                    none: this node has set its ID and its VPP
 //	                                                 addresses itself
 //

@@ -59,25 +59,25 @@ func TestUpdates(t *testing.T) {
 		before, after *messages.ClusterState
 		want          string
 	}{
-		"nothing":                             {nil, nil, ""},
-		"first state":                         {nil, stateOf("a 1 - - - -", "b 0 - 1.1.1.1 - -"), "+a"},
-		"the same":                            {stateOf("a 1 v m c u"), stateOf("a 1 v m c u"), ""},
-		"in Kubernetes only, never joined":    {stateOf(), stateOf("a 0 - m c u"), ""},
-		"management changes without ID (B13)": {stateOf("a 0 - m c u"), stateOf("a 0 - m2 c u"), ""},
-		"gets an ID":                          {stateOf("a 0 - m c u"), stateOf("a 1 - m c u"), "+a"},
-		"joins with its addresses":            {stateOf(), stateOf("a 1 v m c u"), "+a"},
-		"loses its ID, stays in Kubernetes":   {stateOf("a 1 v m c u"), stateOf("a 0 - m c u"), "-a"},
-		"gone altogether":                     {stateOf("a 1 v m c u"), stateOf(), "-a"},
-		"another ID":                          {stateOf("a 1 v m c u"), stateOf("a 2 v m c u"), "~a"},
-		"VPP address":                         {stateOf("a 1 v m c u"), stateOf("a 1 v2 m c u"), "~a"},
-		"VPP addresses vanish":                {stateOf("a 1 v m c u"), stateOf("a 1 - m c u"), "~a"},
-		"management address":                  {stateOf("a 1 v m c u"), stateOf("a 1 v m2 c u"), "~a"},
-		"management addresses in new order":   {stateOf("a 1 v m,n c u"), stateOf("a 1 v n,m c u"), ""},
-		"Kubernetes lost it, ID stays":        {stateOf("a 1 v m c u"), stateOf("a 1 v - - u"), "~a"},
-		"pod CIDR only (B17)":                 {stateOf("a 1 v m c u"), stateOf("a 1 v m c2 u"), "~a"},
-		"pod CIDRs in new order":              {stateOf("a 1 v m c,d u"), stateOf("a 1 v m d,c u"), "~a"},
-		"created anew":                        {stateOf("a 1 v m c u"), stateOf("a 1 v m c u2"), "~a"},
-		"an ID moves: left before joined":     {stateOf("b 1 v m c u"), stateOf("a 1 v m c u", "b 0 - m c u"), "-b +a"},
+		"nothing":                           {nil, nil, ""},
+		"first state":                       {nil, stateOf("a 1 - - - -", "b 0 - 1.1.1.1 - -"), "+a"},
+		"the same":                          {stateOf("a 1 v m c u"), stateOf("a 1 v m c u"), ""},
+		"in Kubernetes only, never joined":  {stateOf(), stateOf("a 0 - m c u"), ""},
+		"management changes without ID":     {stateOf("a 0 - m c u"), stateOf("a 0 - m2 c u"), ""},
+		"gets an ID":                        {stateOf("a 0 - m c u"), stateOf("a 1 - m c u"), "+a"},
+		"joins with its addresses":          {stateOf(), stateOf("a 1 v m c u"), "+a"},
+		"loses its ID, stays in Kubernetes": {stateOf("a 1 v m c u"), stateOf("a 0 - m c u"), "-a"},
+		"gone altogether":                   {stateOf("a 1 v m c u"), stateOf(), "-a"},
+		"another ID":                        {stateOf("a 1 v m c u"), stateOf("a 2 v m c u"), "~a"},
+		"VPP address":                       {stateOf("a 1 v m c u"), stateOf("a 1 v2 m c u"), "~a"},
+		"VPP addresses vanish":              {stateOf("a 1 v m c u"), stateOf("a 1 - m c u"), "~a"},
+		"management address":                {stateOf("a 1 v m c u"), stateOf("a 1 v m2 c u"), "~a"},
+		"management addresses in new order": {stateOf("a 1 v m,n c u"), stateOf("a 1 v n,m c u"), ""},
+		"Kubernetes lost it, ID stays":      {stateOf("a 1 v m c u"), stateOf("a 1 v - - u"), "~a"},
+		"pod CIDR only":                     {stateOf("a 1 v m c u"), stateOf("a 1 v m c2 u"), "~a"},
+		"pod CIDRs in new order":            {stateOf("a 1 v m c,d u"), stateOf("a 1 v m d,c u"), "~a"},
+		"created anew":                      {stateOf("a 1 v m c u"), stateOf("a 1 v m c u2"), "~a"},
+		"an ID moves: left before joined":   {stateOf("b 1 v m c u"), stateOf("a 1 v m c u", "b 0 - m c u"), "-b +a"},
 		"order": {
 			stateOf("z 1 v m c u", "y 2 v m c u", "d 3 v m c u", "c 4 v m c u"),
 			stateOf("d 3 v2 m c u", "c 4 v2 m c u", "b 1 v m c u", "a 2 v m c u"), "-y -z ~c ~d +a +b",
@@ -106,7 +106,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// TestUpdatesStory is N15: a node is in Kubernetes, joins, loses its records and joins again; its
+// TestUpdatesStory: a node is in Kubernetes, joins, loses its records and joins again; its
 // management address is there all along.
 func TestUpdatesStory(t *testing.T) {
 	m, v := newModel(), view{}.next(nodesOf("me", node("me", "u"), node("a", "ua", "192.0.2.1")))

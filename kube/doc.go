@@ -6,6 +6,7 @@
 //	kube/files        the source that reads YAML and JSON files of a watched directory
 //	kube/files/watch  when to read a directory again
 //	kube/informers    the source that watches the API server
+//	kube/apiserver    the requests to the API server
 //	kube/mirror       the source in front of one of these that keeps their last state on disk
 //	kube/relay        runs the source and passes it to the watch actor: the Feed
 //	kube/service      what a node serves: ServiceInput + NodeContext -> ServiceView, pure
@@ -13,15 +14,18 @@
 //	kube/events       Kubernetes Events about services and the node
 //	kube/durable      small files that survive a crash of the process or of the machine
 //	kube/connector    services of an outside catalog, as Services of the cluster
+//	kube/precheck     what an API server lacks for an agent, before the install
+//	kube/podproxy     reaches the agent of a node through the API server, for commands
 //	kube/kubetest     a Sink and objects for tests
 //
 // # Flow
 //
 //	API server / files -> normalize -> Store.Set, Commit -> mirror -> relay -> watch actor
 //
-// Files and informers each have one goroutine that normalises, changes the Store, commits and calls
-// the Sink; callbacks of informers and file events only wake it. The Store is safe for concurrent
-// use. The order, the generations and the end of a source are in the contract of Source.
+// Files and informers each have one goroutine that changes the Store, commits and calls the Sink;
+// callbacks of informers and file events only wake it. Informers normalise in the transform of
+// their cache, files as they are read. The Store is safe for concurrent use. The order, the
+// generations and the end of a source are in the contract of Source.
 //
 // Several changes between two commits coalesce. A change that is reverted before the commit is
 // never delivered.

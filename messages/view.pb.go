@@ -586,9 +586,6 @@ type ServiceView struct {
 	Errors      []*ObjectError    `protobuf:"bytes,6,rep,name=errors,proto3" json:"errors,omitempty"`
 	NoLocalIpv4 *NoLocalEndpoints `protobuf:"bytes,7,opt,name=no_local_ipv4,json=noLocalIpv4,proto3" json:"no_local_ipv4,omitempty"`
 	NoLocalIpv6 *NoLocalEndpoints `protobuf:"bytes,8,opt,name=no_local_ipv6,json=noLocalIpv6,proto3" json:"no_local_ipv6,omitempty"`
-	// Serving endpoints of UDP ports, "ip:port". A UDP flow of a frontend to any other endpoint is
-	// stale.
-	ServingUdp []string `protobuf:"bytes,9,rep,name=serving_udp,json=servingUdp,proto3" json:"serving_udp,omitempty"`
 	// Why the service has no frontends, for example "headless", "ExternalName", "served by another
 	// proxy"; "" otherwise.
 	NotServed string `protobuf:"bytes,10,opt,name=not_served,json=notServed,proto3" json:"not_served,omitempty"`
@@ -685,13 +682,6 @@ func (x *ServiceView) GetNoLocalIpv6() *NoLocalEndpoints {
 	return nil
 }
 
-func (x *ServiceView) GetServingUdp() []string {
-	if x != nil {
-		return x.ServingUdp
-	}
-	return nil
-}
-
 func (x *ServiceView) GetNotServed() string {
 	if x != nil {
 		return x.NotServed
@@ -738,7 +728,7 @@ const file_view_proto_rawDesc = "" +
 	"\x10listen_addresses\x18\x03 \x03(\tR\x0flistenAddresses\"J\n" +
 	"\x10NoLocalEndpoints\x12\x1a\n" +
 	"\binternal\x18\x01 \x01(\rR\binternal\x12\x1a\n" +
-	"\bexternal\x18\x02 \x01(\rR\bexternal\"\xb8\x03\n" +
+	"\bexternal\x18\x02 \x01(\rR\bexternal\"\x9d\x03\n" +
 	"\vServiceView\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x18\n" +
@@ -747,13 +737,12 @@ const file_view_proto_rawDesc = "" +
 	"\rhealth_checks\x18\x05 \x03(\v2\x13.troupe.HealthCheckR\fhealthChecks\x12+\n" +
 	"\x06errors\x18\x06 \x03(\v2\x13.troupe.ObjectErrorR\x06errors\x12<\n" +
 	"\rno_local_ipv4\x18\a \x01(\v2\x18.troupe.NoLocalEndpointsR\vnoLocalIpv4\x12<\n" +
-	"\rno_local_ipv6\x18\b \x01(\v2\x18.troupe.NoLocalEndpointsR\vnoLocalIpv6\x12\x1f\n" +
-	"\vserving_udp\x18\t \x03(\tR\n" +
-	"servingUdp\x12\x1d\n" +
+	"\rno_local_ipv6\x18\b \x01(\v2\x18.troupe.NoLocalEndpointsR\vnoLocalIpv6\x12\x1d\n" +
 	"\n" +
 	"not_served\x18\n" +
 	" \x01(\tR\tnotServed\x12\x18\n" +
-	"\arefused\x18\v \x01(\tR\arefused*B\n" +
+	"\arefused\x18\v \x01(\tR\arefusedJ\x04\b\t\x10\n" +
+	"*B\n" +
 	"\x05Scope\x12\x11\n" +
 	"\rSCOPE_CLUSTER\x10\x00\x12\x12\n" +
 	"\x0eSCOPE_EXTERNAL\x10\x01\x12\x12\n" +

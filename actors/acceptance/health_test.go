@@ -23,7 +23,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
-	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -218,24 +217,17 @@ func (r *run) checkMetrics(want *casefile.Metrics, statuses map[string]*messages
 	}
 }
 
-// deletesSession is the message that ends one session; it is how UDP flows are cleaned up.
+// deletesSession is the message by which the agent ends one session.
 const deletesSession = "nat44_del_session"
 
-// checkCleanup compares the decision whether flows have to be looked through, on what the troupe
-// was given before and after the step; where they need not be, no session was ended.
+// checkCleanup compares kube-proxy's decision to look for stale flows, on the inputs of the troupe
+// before and after the step. Without that decision the agent ends no session.
 func (r *run) checkCleanup(want *bool) {
 	r.Helper()
 	inputs, ended := r.Source.Services(), r.VPP.Counters().Of(deletesSession)
 	if want != nil {
 		r.tally.count("UDP clean-up decisions", 1)
-		required := false
-		for _, key := range slices.Sorted(maps.Keys(inputs)) {
-			required = required || service.FlowCleanupRequired(r.inputs[key], inputs[key])
-		}
-		for key, in := range r.inputs {
-			required = required || inputs[key] == nil && service.FlowCleanupRequired(in, nil)
-		}
-		if required != *want {
+		if required := casefile.CleanupRequired(r.inputs, inputs); required != *want {
 			r.Errorf("%s: UDP flow clean-up required is %t", r.step, required)
 		}
 		if !*want && ended != r.ended {

@@ -83,7 +83,7 @@ func (m *machine) agent(change func(cfg *config.Agent)) *Agent {
 	cfg.VPP.Mode, cfg.VPP.APISocket = config.VPPSocket, m.vpp.Socket()
 	cfg.Etcd.Mode, cfg.Etcd.Endpoints = config.EtcdExternal, []string{"http://" + dead(m.T)}
 	if m.etcd != nil {
-		cfg.Etcd.Endpoints = m.etcd.Endpoints()
+		cfg.Etcd.Endpoints = m.etcd.Client().Endpoints()
 	}
 	if change != nil {
 		change(cfg)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/cluster/etcd"
+	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // embedded runs an etcd for one test.
 func embedded(t *testing.T) *etcd.Embedded {
 	t.Helper()
-	etcd, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: shortDir(t), NoSync: true})
+	etcd, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: shortDir(t), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

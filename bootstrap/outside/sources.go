@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/actors/external"
-	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/cluster/etcd"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
@@ -115,7 +115,7 @@ func (s *Sources) watchEtcd(ctx context.Context, out func(external.Update)) {
 	if err != nil {
 		return // ctx has ended
 	}
-	cluster.Documents(ctx, client, s.cfg.Prefix+"/external/", func(found map[string][]byte, err error) {
+	etcd.Documents(ctx, client, s.cfg.Prefix+"/external/", func(found map[string][]byte, err error) {
 		u := external.Update{Family: layers.SourceEtcdPrefix, Documents: map[string][]byte{}, Err: err}
 		for name, document := range found {
 			if node, _, one := strings.Cut(name, "/"); !one || node == s.cfg.Node {

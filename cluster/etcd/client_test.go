@@ -127,7 +127,7 @@ func serveTLS(t *testing.T, a *authority, member *etcd.Embedded, asked chan<- st
 
 // pass carries bytes between a client and etcd until either side ends.
 func pass(t *testing.T, client net.Conn, member *etcd.Embedded) {
-	network, address, _ := strings.Cut(member.Endpoints()[0], "://")
+	network, address, _ := strings.Cut(member.Client().Endpoints()[0], "://")
 	if network == "http" {
 		network = "tcp"
 	}

@@ -62,25 +62,12 @@ type Embedded struct {
 	cfg       EmbeddedConfig
 	server    *embed.Etcd
 	client    *clientv3.Client
-	endpoint  string
 	lock      *dirLock
 	cleanup   string
 	closing   atomic.Bool
 	log       *zap.Logger
 	closeOnce sync.Once
 	closeErr  error
-}
-
-// StartEmbedded combines OpenEmbedded and Start; after an error nothing is left.
-func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
-	e, err := OpenEmbedded(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.Start(context.Background()); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
 }
 
 // OpenEmbedded locks the data directory and checks its contents; it does not start etcd. It fails
@@ -114,11 +101,9 @@ func (e *Embedded) Start(ctx context.Context) error {
 // data is the data directory of etcd.
 func (e *Embedded) data() string { return filepath.Join(e.cfg.Dir, dataDirName) }
 
-// Client returns a client of this etcd, over the same socket as other clients. Close closes it.
+// Client returns a client of this etcd. Its Endpoints are the addresses for other clients, for
+// example for etcdctl. Close closes the client.
 func (e *Embedded) Client() *clientv3.Client { return e.client }
-
-// Endpoints returns the addresses for other clients, etcdctl for example.
-func (e *Embedded) Endpoints() []string { return []string{e.endpoint} }
 
 // Err delivers the error of a listener that failed, and is closed at the end of etcd. An etcd that
 // cannot write its log panics instead, because it has acknowledged writes that it cannot keep.
@@ -162,8 +147,8 @@ func (e *Embedded) start(ctx context.Context) error {
 	if e.server, err = startServer(ctx, cfg, e.cfg.StartTimeout); err != nil {
 		return err
 	}
-	e.endpoint = endpointOf(listen, e.server)
-	e.client, err = NewClient(ClientConfig{Endpoints: []string{e.endpoint}, Logger: e.cfg.Logger})
+	endpoint := endpointOf(listen, e.server)
+	e.client, err = NewClient(ClientConfig{Endpoints: []string{endpoint}, Logger: e.cfg.Logger})
 	return err
 }
 

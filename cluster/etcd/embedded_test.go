@@ -18,8 +18,8 @@ import (
 func TestEmbeddedKeepsItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	member := etcdtest.StartIn(t, dir)
-	if want := []string{"unix://" + filepath.Join(dir, etcd.SocketName)}; member.Endpoints()[0] != want[0] {
-		t.Errorf("endpoints %v, want %v", member.Endpoints(), want)
+	if want := []string{"unix://" + filepath.Join(dir, etcd.SocketName)}; member.Client().Endpoints()[0] != want[0] {
+		t.Errorf("endpoints %v, want %v", member.Client().Endpoints(), want)
 	}
 	etcdtest.Put(t, member.Client(), "/k", "v")
 	etcdtest.Close(t, member)
@@ -34,21 +34,21 @@ func TestEmbeddedKeepsItsData(t *testing.T) {
 }
 
 func TestEmbeddedOnLoopback(t *testing.T) {
-	member, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: t.TempDir(), NoSync: true, Listen: "127.0.0.1:0"})
+	member, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: t.TempDir(), NoSync: true, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer etcdtest.Close(t, member)
-	if e := member.Endpoints()[0]; !strings.HasPrefix(e, "http://127.0.0.1:") || strings.HasSuffix(e, ":0") {
+	if e := member.Client().Endpoints()[0]; !strings.HasPrefix(e, "http://127.0.0.1:") || strings.HasSuffix(e, ":0") {
 		t.Errorf("endpoint %s, want a loopback address with its port", e)
 	}
-	etcdtest.Put(t, etcdtest.Client(t, member.Endpoints()), "/k", "v")
+	etcdtest.Put(t, etcdtest.Client(t, member.Client().Endpoints()), "/k", "v")
 }
 
 // TestEmbeddedLongPath uses a directory whose socket would not fit into an address.
 func TestEmbeddedLongPath(t *testing.T) {
 	member := etcdtest.StartIn(t, filepath.Join(t.TempDir(), strings.Repeat("d", etcd.MaxSocketPath)))
-	socket := strings.TrimPrefix(member.Endpoints()[0], "unix://")
+	socket := strings.TrimPrefix(member.Client().Endpoints()[0], "unix://")
 	etcdtest.Put(t, member.Client(), "/k", "v")
 	etcdtest.Close(t, member)
 	if _, err := os.Stat(filepath.Dir(socket)); !errors.Is(err, os.ErrNotExist) {
@@ -59,7 +59,7 @@ func TestEmbeddedLongPath(t *testing.T) {
 func TestEmbeddedLocked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
 	member := etcdtest.StartIn(t, dir)
-	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
+	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("second etcd in one directory: %v, want ErrLocked", err)
 	}
 	etcdtest.Put(t, member.Client(), "/k", "v") // the first one does not mind
@@ -73,7 +73,7 @@ func TestEmbeddedLocked(t *testing.T) {
 	if err := etcd.TryLock(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
+	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("database open elsewhere: %v, want ErrLocked", err)
 	}
 	_ = file.Close()
@@ -94,7 +94,7 @@ func TestEmbeddedAfterKill(t *testing.T) {
 		if err := os.CopyFS(filepath.Join(killed, etcd.DataDirName), os.DirFS(filepath.Join(dir, etcd.DataDirName))); err != nil {
 			t.Fatal(err)
 		}
-		after, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: killed, NoSync: true})
+		after, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: killed, NoSync: true})
 		if err != nil {
 			t.Fatalf("after a kill at write %d: %v", i, err)
 		}
@@ -160,7 +160,7 @@ func TestEmbeddedDamaged(t *testing.T) {
 			etcdtest.Put(t, member.Client(), "/k", "v")
 			etcdtest.Close(t, member)
 			damage(t, filepath.Join(dir, etcd.DataDirName, "member"))
-			broken, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir})
+			broken, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir})
 			if err == nil {
 				etcdtest.Close(t, broken)
 				t.Fatal("started on damaged data")
@@ -199,7 +199,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		"long socket path": {Dir: t.TempDir(), Listen: "/" + strings.Repeat("s", etcd.MaxSocketPath)},
 		"no port":          {Dir: t.TempDir(), Listen: "localhost"},
 	} {
-		if member, err := etcd.StartEmbedded(cfg); err == nil {
+		if member, err := etcdtest.StartEmbedded(cfg); err == nil {
 			t.Errorf("%s: started", name)
 			etcdtest.Close(t, member)
 		}
@@ -209,7 +209,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 // TestEmbeddedCloseEndsWatches closes an etcd while another client watches and does not close.
 func TestEmbeddedCloseEndsWatches(t *testing.T) {
 	member := etcdtest.Start(t)
-	client := etcdtest.Client(t, member.Endpoints())
+	client := etcdtest.Client(t, member.Client().Endpoints())
 	watch := client.Watch(t.Context(), "/k")
 	etcdtest.Put(t, client, "/k", "v")
 	<-watch
@@ -225,19 +225,19 @@ func TestEmbeddedCloseEndsWatches(t *testing.T) {
 // stopped.
 func TestEmbeddedCloseTimeout(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")
-	member, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
+	member, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := member.Close(); !errors.Is(err, etcd.ErrCloseTimeout) {
 		t.Errorf("got %v, want ErrCloseTimeout", err)
 	}
-	if _, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
+	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("start beside a server that is stopping: %v, want ErrLocked", err)
 	}
 	deadline := time.Now().Add(patience)
 	for {
-		next, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
+		next, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
 		if err == nil {
 			etcdtest.Close(t, next)
 			return

@@ -14,8 +14,8 @@ import (
 // needs a tenth of it.
 const mostBytes = 1 << 30
 
-// ErrUnreadable says that a path leads to a directory, a pipe, or a huge file, none of which is
-// read.
+// ErrUnreadable says that a path leads to a directory, a pipe, or a huge file. ReadFile reads none
+// of these.
 var ErrUnreadable = errors.New("not a readable file")
 
 // FS are the operations on files that this package needs. Names are paths. The effect of an

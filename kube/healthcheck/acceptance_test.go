@@ -11,13 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
-	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
 // TestAcceptance runs every case with health checks, from the API objects to the answer over HTTP.
@@ -43,42 +39,23 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// cluster is the accumulated state of one case.
+// cluster is one case with its servers.
 type cluster struct {
 	*world
+	state    *casefile.World
 	healthy  atomic.Bool
-	config   service.Config
-	node     *messages.NodeContext
-	services map[string]*messages.Service
-	slices   map[string]*messages.EndpointSlice
 	requests int
 }
 
 func runCase(t *testing.T, c *casefile.Case) int {
 	t.Helper()
-	k := &cluster{services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}}
+	k := &cluster{state: casefile.NewWorld(t, c)}
 	k.healthy.Store(true)
 	k.world = start(t, Config{Healthy: k.healthy.Load})
-	addresses, err := service.ParseNodePortAddresses(c.Config.NodePortAddresses)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.config.NodePortAddresses = addresses
-	k.setNode(&c.Node)
-	k.apply(&c.Objects)
 	k.check("start", c.HealthChecks)
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		k.apply(&s.Apply)
-		for _, key := range s.Delete.Services {
-			delete(k.services, key)
-		}
-		for _, key := range s.Delete.EndpointSlices {
-			delete(k.slices, key)
-		}
-		if s.Node != nil {
-			k.setNode(s.Node)
-		}
+		k.state.Do(s)
 		if s.ProxyHealthy != nil {
 			k.healthy.Store(*s.ProxyHealthy)
 		}
@@ -90,48 +67,12 @@ func runCase(t *testing.T, c *casefile.Case) int {
 	return k.requests
 }
 
-func (k *cluster) setNode(n *casefile.Node) {
-	k.Helper()
-	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
-	for _, text := range n.Addresses {
-		object.Status.Addresses = append(object.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: text})
-	}
-	node, problems := normalize.Node("case", object)
-	if len(problems) > 0 {
-		k.Fatalf("node: %v", problems)
-	}
-	k.node = &messages.NodeContext{Node: node, Addresses: n.Addresses}
-}
-
-func (k *cluster) apply(objects *casefile.Objects) {
-	k.Helper()
-	for i := range objects.Services {
-		s, problems := normalize.Service("case", &objects.Services[i])
-		if len(problems) > 0 {
-			k.Errorf("service: %v", problems)
-		}
-		k.services[normalize.ServiceKey(s)] = s
-	}
-	for i := range objects.EndpointSlices {
-		s, problems := normalize.EndpointSlice("case", &objects.EndpointSlices[i])
-		if len(problems) > 0 {
-			k.Errorf("slice: %v", problems)
-		}
-		k.slices[normalize.SliceKey(s)] = s
-	}
-}
-
 // checks returns the checks of all services, for the servers.
 func (k *cluster) checks() []Check {
 	var want []Check
-	for _, key := range slices.Sorted(maps.Keys(k.services)) {
-		in := &messages.ServiceInput{Key: key, Service: k.services[key]}
-		for _, slice := range slices.Sorted(maps.Keys(k.slices)) {
-			if normalize.SliceOwner(k.slices[slice]) == key {
-				in.Slices = append(in.Slices, k.slices[slice])
-			}
-		}
-		want = append(want, Checks(service.Resolve(in, k.node, k.config))...)
+	inputs := k.state.Inputs()
+	for _, key := range slices.Sorted(maps.Keys(inputs)) {
+		want = append(want, Checks(service.Resolve(inputs[key], k.state.Node, k.state.Config))...)
 	}
 	return want
 }

@@ -68,11 +68,13 @@ func (c Config) withDefaults() Config {
 
 // Servers are the HTTP servers of all health-check node ports of this node.
 type Servers struct {
+	// Any goroutine may read these fields; New sets them.
 	cfg     Config
 	log     *slog.Logger
 	httpLog *log.Logger
 	wake    chan struct{} // holds one signal that want is new
 
+	// mu guards the fields of this group, for Set, Status and Run.
 	mu     sync.Mutex
 	want   []Check
 	sets   uint64 // calls of Set so far

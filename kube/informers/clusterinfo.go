@@ -22,9 +22,9 @@ const clusterInfo = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
 // largestClusterInfo is a limit in bytes; kubeadm's is 2 KiB.
 const largestClusterInfo = 1 << 20
 
-// PublishedServer returns the address of the API server that kube-public/cluster-info has, an URL.
-// It asks at the address of the configuration, also where that is a cluster IP: something may serve
-// it while this agent does not.
+// PublishedServer returns the address of the API server in kube-public/cluster-info, a URL. It asks
+// at the address of the configuration, also if that is a cluster IP, because another program may
+// serve the cluster IP before this agent does.
 func PublishedServer(ctx context.Context, config ClientConfig) (string, error) {
 	config.AllowClusterIP = true
 	rc, err := restConfig(config)

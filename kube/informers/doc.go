@@ -5,15 +5,16 @@
 //
 // # Concurrency
 //
-//	informer goroutines            worker (goroutine of Run)
-//	  reflector -> cache
-//	  handler   -> queue.add(key)  -> cache -> normalize -> Store -> Commit -> Sink
+//	informer goroutines                  worker (goroutine of Run)
+//	  reflector -> normalize -> cache
+//	  handler   -> queue.add(key)        -> cache -> Store -> Commit -> Sink
 //	  request   -> gate -> API server
-//	  watch     -> health.set      -> Sink.Health
+//	  watch     -> health.set            -> Sink.Health
 //
-// Handlers only note the key of a changed object. The worker reads the cache, so many changes of
-// one object cost one look, and an object missing from the cache is deleted. Only the worker calls
-// the Sink. All goroutines end with the context of Run, and Run waits for them.
+// The transform of the cache normalises an object, so that the cache holds only the normalised
+// form. Handlers only note the key of a changed object. The worker reads the cache, so many changes
+// of one object cost one look, and an object missing from the cache is deleted. Only the worker
+// calls the Sink. All goroutines end with the context of Run, and Run waits for them.
 //
 // # Start, relist, outage
 //

@@ -38,8 +38,8 @@ func newHealth(wake func(), plurals []string) *health {
 	return h
 }
 
-// set notes that a resource is watched (no trouble), or the trouble because of which it is not. A
-// resource that starts and has no trouble is neither healthy nor unhealthy.
+// set notes that a resource is watched (the zero trouble), or the trouble that prevents its watch.
+// A resource that starts and has no trouble is neither healthy nor unhealthy.
 func (h *health) set(resource string, t trouble) {
 	if h.note(resource, t) {
 		h.wake()

@@ -30,7 +30,7 @@ type optional struct {
 	rest  time.Duration
 }
 
-// newOptional returns a resource that has not been asked for.
+// newOptional returns a resource without requests so far.
 func newOptional(log *slog.Logger) *optional {
 	return &optional{log: log, missing: make(chan struct{})}
 }

@@ -34,6 +34,7 @@ type Config struct {
 
 // Source delivers the objects of the API server to the agent of one node. It is a kube.Source.
 type Source struct {
+	// Any goroutine may read these fields; New sets them.
 	config  Config
 	log     *slog.Logger
 	watched []resource
@@ -41,7 +42,6 @@ type Source struct {
 	queue   *queue
 	gate    *gate
 	health  *health
-
 	refresh chan struct{} // holds one request
 
 	// Only the goroutine of Run uses the fields below.

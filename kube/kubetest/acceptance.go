@@ -39,15 +39,6 @@ type Step struct {
 	DeleteSlice   []string
 }
 
-// nodeOf returns the Node object of a case.
-func nodeOf(n *casefile.Node) *corev1.Node {
-	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
-	for _, a := range n.Addresses {
-		out.Status.Addresses = append(out.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
-	}
-	return out
-}
-
 // objectsOf are the objects of a case or a step.
 func objectsOf(o casefile.Objects, node *casefile.Node) (out Objects) {
 	for i := range o.Services {
@@ -57,7 +48,7 @@ func objectsOf(o casefile.Objects, node *casefile.Node) (out Objects) {
 		out.EndpointSlices = append(out.EndpointSlices, &o.EndpointSlices[i])
 	}
 	if node != nil {
-		out.Nodes = []*corev1.Node{nodeOf(node)}
+		out.Nodes = []*corev1.Node{node.Object()}
 	}
 	return out
 }

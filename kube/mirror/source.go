@@ -74,14 +74,17 @@ const (
 // Source is a kube.Source in front of a real one: it passes deliveries on, saves their state, and
 // serves the saved state while the real source delivers nothing.
 type Source struct {
+	// Any goroutine may use these fields; New sets them.
 	inner kube.Source
 	store *Store
 	cfg   Config
 	log   *slog.Logger
 	asked atomic.Bool // a Refresh waits for its answer
 
-	mu    sync.Mutex // orders the calls of the sink; never held across I/O
-	sink  kube.Sink  // nil before and after Run
+	// mu guards the fields of this group and orders the calls of the sink; it is never held across
+	// I/O.
+	mu    sync.Mutex
+	sink  kube.Sink // nil before and after Run
 	phase phase
 	// State of an earlier run that can be served; nil = none, or the real source has delivered.
 	earlier  *messages.Mirror
@@ -93,8 +96,9 @@ type Source struct {
 	problem, saveProblem string
 	saves                saves
 
-	saving sync.Mutex // one save at a time; held across I/O
-	disk   *identity  // identity of the state on the disk; nil = none. Guarded by saving
+	// saving lets one save run at a time and guards disk; it is held across I/O.
+	saving sync.Mutex
+	disk   *identity // identity of the state on the disk; nil = none
 }
 
 var _ kube.Source = (*Source)(nil)

@@ -14,18 +14,18 @@ import (
 type Right struct {
 	// Resource is the name of the kind in rules of RBAC.
 	Resource string
-	// Err is why it was refused; nil = it was granted.
+	// Err is the reason of a refusal; nil = the right was granted.
 	Err error
 }
 
-// Node is what a Node says of its pods.
+// Node has the name and the pod networks of a Node object.
 type Node struct {
 	Name     string
 	PodCIDRs []string
 }
 
 // Rights lists one object of each kind that the agent reads, and all nodes, which it returns.
-// serviceCIDRs is true where the agent reads the networks of cluster IPs from the API server.
+// serviceCIDRs is true if the agent reads the networks of cluster IPs from the API server.
 func Rights(ctx context.Context, client *apiserver.Client, serviceCIDRs bool) (rights []Right, nodes []Node) {
 	type kind struct {
 		resource string

@@ -8,135 +8,28 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
-	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// world is the accumulated state of one case: the objects of a source, and the results of Resolve.
+// world is the state of one case, and the results of Resolve.
 type world struct {
-	t        *testing.T
-	services map[string]*messages.Service
-	slices   map[string]*messages.EndpointSlice
-	node     *messages.NodeContext
-	config   service.Config
-	healthy  bool
+	*casefile.World
+	t       *testing.T
+	healthy bool
 	// shuffle changes the order of the input of Resolve; nil keeps the order of names.
 	shuffle *rand.Rand
 }
 
-// newWorld returns a world with the node and the configuration of a case.
-func newWorld(t *testing.T, c *casefile.Case, shuffle *rand.Rand) *world {
-	t.Helper()
-	w := &world{
-		t: t, services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}, healthy: true, shuffle: shuffle,
-	}
-	addresses, err := service.ParseNodePortAddresses(c.Config.NodePortAddresses)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.config = service.Config{
-		NodePortAddresses: addresses,
-		ClusterCIDRs:      prefixes(t, c.Config.ClusterCIDRs),
-		ServiceCIDRs:      prefixes(t, c.Config.ServiceCIDRs),
-		MasqueradeAll:     c.Config.MasqueradeAll,
-	}
-	w.setNode(c.Node)
-	return w
-}
-
-func prefixes(t *testing.T, texts []string) []netip.Prefix {
-	t.Helper()
-	var list []netip.Prefix
-	for _, text := range texts {
-		prefix, err := normalize.ParsePrefix(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, prefix)
-	}
-	return list
-}
-
-// setNode replaces the node. The node is normalised like a real Node object.
-func (w *world) setNode(n casefile.Node) {
-	w.t.Helper()
-	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
-	for _, text := range n.Addresses {
-		object.Status.Addresses = append(object.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: text})
-	}
-	node, problems := normalize.Node("case", object)
-	if len(problems) > 0 || node == nil {
-		w.t.Fatalf("node: %v", problems)
-	}
-	if node.GetZone() != n.Zone {
-		w.t.Fatalf("zone of the labels is %q, of the case %q", node.GetZone(), n.Zone)
-	}
-	w.node = &messages.NodeContext{Node: node, Addresses: n.Addresses}
-}
-
-// apply creates or replaces objects.
-func (w *world) apply(services []corev1.Service, endpointSlices []discoveryv1.EndpointSlice) {
-	w.t.Helper()
-	for i := range services {
-		s, problems := normalize.Service("case", &services[i])
-		if len(problems) > 0 {
-			w.t.Errorf("service: %v", problems)
-		}
-		w.services[normalize.ServiceKey(s)] = s
-	}
-	for i := range endpointSlices {
-		s, problems := normalize.EndpointSlice("case", &endpointSlices[i])
-		if len(problems) > 0 {
-			w.t.Errorf("slice: %v", problems)
-		}
-		w.slices[normalize.SliceKey(s)] = s
-	}
-}
-
-// remove deletes objects by "namespace/name".
-func (w *world) remove(keys casefile.Keys) {
-	w.t.Helper()
-	for _, key := range keys.Services {
-		if _, ok := w.services[key]; !ok {
-			w.t.Fatalf("no service %s to delete", key)
-		}
-		delete(w.services, key)
-	}
-	for _, key := range keys.EndpointSlices {
-		if _, ok := w.slices[key]; !ok {
-			w.t.Fatalf("no slice %s to delete", key)
-		}
-		delete(w.slices, key)
-	}
-}
-
-// inputs groups the objects by service, as a source does.
+// inputs returns the input of each service, shuffled.
 func (w *world) inputs() map[string]*messages.ServiceInput {
-	inputs := map[string]*messages.ServiceInput{}
-	of := func(key string) *messages.ServiceInput {
-		if inputs[key] == nil {
-			inputs[key] = &messages.ServiceInput{Key: key}
-		}
-		return inputs[key]
-	}
-	for _, key := range slices.Sorted(maps.Keys(w.services)) {
-		of(key).Service = w.services[key]
-	}
-	for _, key := range slices.Sorted(maps.Keys(w.slices)) {
-		if owner := normalize.SliceOwner(w.slices[key]); owner != "" {
-			in := of(owner)
-			in.Slices = append(in.Slices, w.slices[key])
-		}
-	}
+	inputs := w.Inputs()
 	if w.shuffle != nil {
-		for _, in := range inputs {
-			shuffleInput(in, w.shuffle)
+		for _, key := range slices.Sorted(maps.Keys(inputs)) {
+			shuffleInput(inputs[key], w.shuffle)
 		}
 	}
 	return inputs
@@ -165,7 +58,7 @@ func (w *world) views(inputs map[string]*messages.ServiceInput) []*messages.Serv
 	w.t.Helper()
 	var views []*messages.ServiceView
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {
-		view := service.Resolve(inputs[key], w.node, w.config)
+		view := service.Resolve(inputs[key], w.Node, w.Config)
 		if len(view.GetErrors()) > 0 {
 			w.t.Errorf("%s: %v", key, view.GetErrors())
 		}
@@ -187,6 +80,37 @@ func rowsOf(views []*messages.ServiceView) []*messages.Frontend {
 		rows = append(rows, view.GetFrontends()...)
 	}
 	return rows
+}
+
+// changedFrontends lists the frontends that a client finds changed: rows came, went, or treat a
+// client differently. The scope and kind of a row are no treatment.
+func changedFrontends(previous, current []*messages.Frontend) (changed []string) {
+	before, after := byFrontend(previous), byFrontend(current)
+	for frontend := range after {
+		if !cmp.Equal(before[frontend], after[frontend]) {
+			changed = append(changed, frontend)
+		}
+	}
+	for frontend := range before {
+		if after[frontend] == nil {
+			changed = append(changed, frontend)
+		}
+	}
+	return changed
+}
+
+// byFrontend groups rows by their frontend, each group ordered by the client class.
+func byFrontend(rows []*messages.Frontend) map[string][]casefile.Row {
+	groups := map[string][]casefile.Row{}
+	for _, row := range rows {
+		r := render(row)
+		r.Scope, r.Kind = "", ""
+		groups[r.Frontend] = append(groups[r.Frontend], r)
+	}
+	for _, group := range groups {
+		slices.SortStableFunc(group, compareRows)
+	}
+	return groups
 }
 
 // render puts a row into the form of the file, sets ordered.

@@ -63,13 +63,3 @@ func BenchmarkHash(b *testing.B) {
 		Hash(view)
 	}
 }
-
-func BenchmarkEqual(b *testing.B) {
-	one, other := Resolve(benchInput(1000)), Resolve(benchInput(1000))
-	b.ReportAllocs()
-	for b.Loop() {
-		if !Equal(one, other) {
-			b.Fatal("differ")
-		}
-	}
-}

@@ -54,9 +54,9 @@ func NewBudget(limits Limits) *Budget {
 	return &Budget{limits: limits, namespaces: map[string]*share{}, stale: map[string]bool{}}
 }
 
-// Set takes the size of a service, "namespace/name"; the zero Size = it asks for nothing any more.
-// A service above its own limit takes nothing from the namespace, because it is not served. Refused
-// does not change before Settle.
+// Set takes the size of a service, "namespace/name"; the zero Size removes the service. A service
+// above its own limit takes nothing from the namespace, because it is not served. Refused does not
+// change before Settle.
 func (b *Budget) Set(key string, created int64, size Size) {
 	if b.limits.Exceeded(size) != "" {
 		size = Size{}
@@ -76,7 +76,8 @@ func (b *Budget) Set(key string, created int64, size Size) {
 	b.stale[namespace] = true
 }
 
-// replace puts a member in the place of another one; those that ask for nothing are none.
+// replace puts a member in the place of an earlier one. A service that asks for nothing is no
+// member.
 func (s *share) replace(before, now member) {
 	delete(s.members, now.key)
 	if now.size != (Size{}) {
@@ -95,9 +96,9 @@ func (s *share) replace(before, now member) {
 	}
 }
 
-// Settle works out which services are served in the namespaces of which one has been set since the
-// last call, and in those whose share of the node has changed. It returns those, ordered, for which
-// Refused says something else than before.
+// Settle decides which services are served. It looks only at namespaces that have changed since the
+// last call: a service was set, or their share of the node is another one. It returns the services
+// whose result of Refused has changed, ordered.
 func (b *Budget) Settle() (changed []string) {
 	if len(b.stale) == 0 {
 		return nil
@@ -122,8 +123,8 @@ func (b *Budget) Settle() (changed []string) {
 	return changed
 }
 
-// divide returns the largest share of the node that each namespace may have when none has more than
-// it asks for; 0 of a resource that is enough for all.
+// divide returns the largest share of the node that each namespace may have; no namespace gets more
+// than it asks for. A resource that is enough for all namespaces is 0.
 func (b *Budget) divide() (fair Size) {
 	for _, r := range resources() {
 		room := *r.of(&b.limits.Node)
@@ -146,8 +147,8 @@ func (b *Budget) divide() (fair Size) {
 	return fair
 }
 
-// allot decides which services are served, and returns those for which that has changed. A
-// namespace within its limits costs nothing.
+// allot decides which services of a namespace are served, and returns the services for which the
+// decision has changed. A namespace within its limits costs nothing.
 func (s *share) allot(limit, fair Size) (changed []string) {
 	var refused map[string]string
 	if s.asked.over(limit) == nil && s.asked.over(fair) == nil {
@@ -162,7 +163,7 @@ func (s *share) allot(limit, fair Size) (changed []string) {
 			sum := given.add(m.size)
 			switch ofNamespace, ofNode := sum.over(limit), sum.over(fair); {
 			case ofNamespace != nil:
-				refused[m.key] = "its namespace has no room for it: services that are older take what it may have (services.limits." + ofNamespace.namespace + ")"
+				refused[m.key] = "its namespace has no room for it: older services take all that it may have (services.limits." + ofNamespace.namespace + ")"
 			case ofNode != nil:
 				refused[m.key] = "the node has no room for it: older services take the share of its namespace of the " + ofNode.what +
 					" (services.limits." + ofNode.shared + ")"
@@ -187,7 +188,7 @@ func (s *share) allot(limit, fair Size) (changed []string) {
 	return changed
 }
 
-// Refused says why a service is not served although it is within its own limit; "" = it is.
+// Refused says why a service within its own limit is not served; "" = it is served.
 func (b *Budget) Refused(key string) string {
 	if s := b.namespaces[namespaceOf(key)]; s != nil {
 		return s.refused[key]
@@ -195,14 +196,14 @@ func (b *Budget) Refused(key string) string {
 	return ""
 }
 
-// namespaceOf is the namespace of a key.
+// namespaceOf returns the namespace of a key.
 func namespaceOf(key string) string {
 	namespace, _, _ := strings.Cut(key, "/")
 	return namespace
 }
 
-// ResolveAll resolves all services of a cluster: those for which their namespace has no room are
-// refused, as by Refuse.
+// ResolveAll resolves all services of a cluster. It refuses a service, like Refuse, if its
+// namespace has no room for it.
 func ResolveAll(inputs []*messages.ServiceInput, node *messages.NodeContext, cfg Config) []*messages.ServiceView {
 	budget := NewBudget(cfg.Limits)
 	for _, in := range inputs {

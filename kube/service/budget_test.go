@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
-// TestBudgetOfTheNode: namespaces have equal shares of the node at least, and a small one has what
-// it asks for.
+// TestBudgetOfTheNode: a namespace has at least an equal share of the node, and a small namespace
+// gets all that it asks for.
 func TestBudgetOfTheNode(t *testing.T) {
 	type set struct {
 		key     string
@@ -51,8 +51,8 @@ func TestBudgetOfTheNode(t *testing.T) {
 	}
 }
 
-// TestBudgetNeverExceedsTheNode: whatever is asked for, what is served fits into the node, and a
-// namespace that asks for no more than an equal share is served as a whole.
+// TestBudgetNeverExceedsTheNode: the served services always fit into the node, and a namespace that
+// asks for no more than an equal share is served as a whole.
 func TestBudgetNeverExceedsTheNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := service.Limits{Node: service.Size{VPP: 100, Agent: 60}}
@@ -122,8 +122,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetDoesNotDependOnTheWay: whatever came before, which services are refused follows from
-// what all ask for now, and Settle names exactly those for which that has changed.
+// TestBudgetDoesNotDependOnTheWay: the refused services follow from the present sizes alone, and
+// Settle names exactly the services whose refusal has changed.
 func TestBudgetDoesNotDependOnTheWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := service.Limits{Service: service.Size{Frontends: 8, Backends: 30}, Namespace: service.Size{Frontends: 12, Backends: 40}}

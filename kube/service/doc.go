@@ -19,10 +19,9 @@
 //	frontends.go   sets -> rows; masquerade.go, ranges.go, nodeports.go fill in the details
 //	health.go      health-check node ports
 //
-// The users of a view call other pure functions. Table evaluates packets against views. StaleFlows
-// and FlowCleanupRequired decide about UDP flows. Changed lists the frontends that two views treat
-// differently. HealthAnswer is the HTTP answer of a health-check port. Hash and Equal compare
-// views. words.go and text.go have the words that the command line shows.
+// The users of a view call other pure functions. Table evaluates packets against views.
+// HealthAnswer is the HTTP answer of a health-check port. Hash tells different views apart. words.go
+// and text.go have the words that the command line shows.
 //
 // Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no
 // package state. All functions may be called from any goroutine at any time. Arguments are never

@@ -1,11 +1,9 @@
 package service_test
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -18,96 +16,86 @@ func dnsService(changes ...change) *messages.Service {
 	return s
 }
 
-// dnsSlice is a slice for it.
+// dnsSlice is a slice for dnsService.
 func dnsSlice(name string, endpoints ...string) *messages.EndpointSlice {
 	slice := sliceOf(name, endpoints...)
 	slice.Ports[0] = &messages.EndpointPort{Name: "dns", Protocol: udp, Port: 5353}
 	return slice
 }
 
-func flow(frontend, backend string) service.Flow {
-	return service.Flow{Frontend: netip.MustParseAddrPort(frontend), Backend: netip.MustParseAddrPort(backend)}
+// flow is an existing UDP flow from a frontend to a backend, each "ip:port". Backend equals
+// frontend for a flow that passed untranslated because the frontend had no endpoints.
+type flow struct{ frontend, backend string }
+
+// endedFlows returns the flows to frontends of the view whose backend is in no row of the frontend,
+// neither for new connections nor draining. A renderer removes such a backend from its row, and VPP
+// then ends the flow.
+func endedFlows(view *messages.ServiceView, flows ...flow) (ended []flow) {
+	kept := map[string]map[string]bool{} // frontend -> backend
+	for _, row := range view.GetFrontends() {
+		if row.GetProtocol() != udp {
+			continue
+		}
+		where := service.AddressPortText(row.GetAddress(), row.GetPort())
+		if kept[where] == nil {
+			kept[where] = map[string]bool{}
+		}
+		for _, list := range [][]*messages.Backend{row.GetBackends(), row.GetDraining()} {
+			for _, b := range list {
+				kept[where][service.BackendText(b)] = true
+			}
+		}
+	}
+	for _, f := range flows {
+		if backends, ours := kept[f.frontend]; ours && !backends[f.backend] {
+			ended = append(ended, f)
+		}
+	}
+	return ended
 }
 
-func TestStaleFlows(t *testing.T) {
-	all := []service.Flow{
-		flow("10.96.0.10:53", "10.0.0.1:5353"),     // serving, here
-		flow("10.96.0.10:53", "10.0.0.2:5353"),     // serving, other node: no policies
-		flow("10.96.0.10:53", "10.0.0.3:5353"),     // terminating, still serving
-		flow("10.96.0.10:53", "10.0.0.4:5353"),     // no longer serving
-		flow("10.96.0.10:53", "10.0.0.1:53"),       // old port of a serving endpoint
-		flow("192.168.0.2:30053", "10.0.0.9:5353"), // gone endpoint, through a node port
-		flow("10.96.0.10:53", "10.96.0.10:53"),     // created while the service refused packets
-		flow("10.96.0.10:54", "10.0.0.9:5353"),     // no frontend of this service
-		flow("9.9.9.9:53", "9.9.9.9:53"),           // no service at all
-		flow("[fd00:96::10]:53", "[fd00:10::1]:5353"),
+// TestUDPFlowsStayWithServingEndpoints: the rows keep each UDP flow to an endpoint that serves,
+// whatever policies and termination say, and no other flow. VPP ends the others when their endpoint
+// leaves the row: see TestStaleUDPFlowsEnd in actors/render/nat44.
+func TestUDPFlowsStayWithServingEndpoints(t *testing.T) {
+	all := []flow{
+		{"10.96.0.10:53", "10.0.0.1:5353"},     // serving, here
+		{"10.96.0.10:53", "10.0.0.2:5353"},     // serving, other node: no policies
+		{"10.96.0.10:53", "10.0.0.3:5353"},     // terminating, still serving
+		{"10.96.0.10:53", "10.0.0.4:5353"},     // no longer serving
+		{"10.96.0.10:53", "10.0.0.1:53"},       // old port of a serving endpoint
+		{"192.168.0.2:30053", "10.0.0.9:5353"}, // gone endpoint, through a node port
+		{"10.96.0.10:53", "10.96.0.10:53"},     // created while the service refused packets
+		{"10.96.0.10:54", "10.0.0.9:5353"},     // no frontend of this service
+		{"9.9.9.9:53", "9.9.9.9:53"},           // no service at all
+		{"[fd00:96::10]:53", "[fd00:10::1]:5353"},
 	}
 	s := dnsService(dualStack, nodePort(30053), internalLocal, externalLocal)
 	slice := dnsSlice("a", "10.0.0.1@n1", "10.0.0.2@n2", "10.0.0.3@n2 notready serving terminating", "10.0.0.4@n1 notready terminating")
 	for _, test := range []struct {
-		name    string
-		slices  []*messages.EndpointSlice
-		orphans service.Orphans
-		want    []int
+		name   string
+		slices []*messages.EndpointSlice
+		want   []int
 	}{
-		{"flows to endpoints that do not serve", []*messages.EndpointSlice{slice, dnsSlice("b", "fd00:10::1")}, service.OrphansDeleted, []int{3, 4, 5, 6}},
-		{"families without a serving endpoint", []*messages.EndpointSlice{slice}, service.OrphansDeleted, []int{3, 4, 5, 6, 9}},
-		{"the same as kube-proxy 1.36 has it", []*messages.EndpointSlice{slice}, service.OrphansKept, []int{3, 4, 5, 6}},
-		{"no serving endpoint at all", nil, service.OrphansDeleted, []int{0, 1, 2, 3, 4, 5, 6, 9}},
-		{"no serving endpoint at all, as kube-proxy 1.36 has it", nil, service.OrphansKept, nil},
+		{"flows to endpoints that do not serve", []*messages.EndpointSlice{slice, dnsSlice("b", "fd00:10::1")}, []int{3, 4, 5, 6}},
+		{"families without a serving endpoint", []*messages.EndpointSlice{slice}, []int{3, 4, 5, 6, 9}},
+		{"no serving endpoint at all", nil, []int{0, 1, 2, 3, 4, 5, 6, 9}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var want []service.Flow
+			var want []flow
 			for _, i := range test.want {
 				want = append(want, all[i])
 			}
 			view := service.Resolve(input(s, test.slices...), nodeN1(), detect())
-			got := service.StaleFlows(view, all, test.orphans)
-			if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
-				t.Errorf("stale (-want +got):\n%s", diff)
+			if diff := cmp.Diff(want, endedFlows(view, all...), cmp.AllowUnexported(flow{})); diff != "" {
+				t.Errorf("ended (-want +got):\n%s", diff)
 			}
 		})
 	}
-}
-
-func TestStaleFlowsIgnoresFrontendsOfOtherProtocols(t *testing.T) {
-	view := service.Resolve(input(webService(), sliceOf("a", "10.0.0.1")), nodeN1(), detect())
-	if got := service.StaleFlows(view, []service.Flow{flow("10.96.0.10:80", "10.0.0.9:8080")}, service.OrphansDeleted); len(got) > 0 {
-		t.Errorf("got %v", got)
-	}
-	if got := service.StaleFlows(nil, []service.Flow{flow("10.96.0.10:80", "10.0.0.9:8080")}, service.OrphansDeleted); len(got) > 0 {
-		t.Errorf("no view: %v", got)
-	}
-}
-
-func TestFlowCleanupRequired(t *testing.T) {
-	base := input(dnsService(), dnsSlice("a", "10.0.0.1@n1", "10.0.0.2@n2"))
-	for _, test := range []struct {
-		name              string
-		previous, current *messages.ServiceInput
-		want              bool
-	}{
-		{"nothing changed", base, input(dnsService(), dnsSlice("a", "10.0.0.1@n1", "10.0.0.2@n2")), false},
-		{"the order changed", base, input(dnsService(), dnsSlice("b", "10.0.0.2@n2"), dnsSlice("a", "10.0.0.1@n1")), false},
-		{"an endpoint came", base, input(dnsService(), dnsSlice("a", "10.0.0.1", "10.0.0.2", "10.0.0.3")), true},
-		{"an endpoint went", base, input(dnsService(), dnsSlice("a", "10.0.0.1")), true},
-		{"an endpoint stopped serving", base, input(dnsService(), dnsSlice("a", "10.0.0.1", "10.0.0.2 notready terminating")), true},
-		{"an endpoint terminates but serves", base, input(dnsService(), dnsSlice("a", "10.0.0.1", "10.0.0.2 notready serving terminating")), false},
-		{"only the Service changed", base, input(webService(), base.GetSlices()...), false},
-		{"everything went", base, nil, true},
-		{"everything came", nil, base, true},
-		{"nothing before and after", nil, nil, false},
-		{"a TCP endpoint went", input(webService(), sliceOf("a", "10.0.0.1")), input(webService(), sliceOf("a")), false},
-		{"a headless slice came", nil, input(dnsService(), func() *messages.EndpointSlice {
-			slice := dnsSlice("a", "10.0.0.1")
-			slice.Headless = true
-			return slice
-		}()), false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := service.FlowCleanupRequired(test.previous, test.current); got != test.want {
-				t.Errorf("got %t", got)
-			}
-		})
-	}
+	t.Run("a frontend of another protocol", func(t *testing.T) {
+		view := service.Resolve(input(webService(), sliceOf("a", "10.0.0.1")), nodeN1(), detect())
+		if got := endedFlows(view, flow{"10.96.0.10:80", "10.0.0.9:8080"}); len(got) > 0 {
+			t.Errorf("got %v", got)
+		}
+	})
 }

@@ -44,7 +44,7 @@ func FuzzResolve(f *testing.F) {
 			t.Fatal(problem)
 		}
 		again := service.Resolve(in, node, cfg)
-		if !service.Equal(view, again) || service.Hash(view) != service.Hash(again) {
+		if !proto.Equal(view, again) || service.Hash(view) != service.Hash(again) {
 			t.Fatal("two runs differ")
 		}
 		if !proto.Equal(before, in) || !proto.Equal(nodeBefore, node) {
@@ -59,10 +59,6 @@ func FuzzResolve(f *testing.F) {
 			if v := table.Verdict(service.Packet{Source: where.Addr(), Destination: where, Protocol: protocol}); !v.Service {
 				t.Fatalf("%s is no service traffic", service.FrontendText(row))
 			}
-			service.StaleFlows(view, []service.Flow{{Frontend: where, Backend: where}}, service.OrphansKept)
-		}
-		if len(service.Changed(view.GetFrontends(), again.GetFrontends())) > 0 || service.FlowCleanupRequired(in, in) {
-			t.Fatal("nothing changed")
 		}
 	})
 }

@@ -68,7 +68,6 @@ func Hash(view *messages.ServiceView) uint64 {
 		d.number(uint64(counters.GetInternal()))
 		d.number(uint64(counters.GetExternal()))
 	}
-	d.texts(view.GetServingUdp())
 	return uint64(d)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // invariantBroken says which promise of ServiceView a view breaks; "" if none.
 func invariantBroken(view *messages.ServiceView) string {
-	if view.GetNotServed() != "" && len(view.GetFrontends())+len(view.GetHealthChecks())+len(view.GetServingUdp()) > 0 {
+	if view.GetNotServed() != "" && len(view.GetFrontends())+len(view.GetHealthChecks()) > 0 {
 		return "not served (" + view.GetNotServed() + "), but there is something to serve"
 	}
 	if !slices.IsSortedFunc(view.GetFrontends(), compareKeys) {
@@ -34,9 +34,6 @@ func invariantBroken(view *messages.ServiceView) string {
 		if !whole && !halves {
 			return fmt.Sprintf("%s: rows are for %v, want any or local and remote", text, from)
 		}
-	}
-	if !slices.IsSorted(view.GetServingUdp()) || len(slices.Compact(slices.Clone(view.GetServingUdp()))) != len(view.GetServingUdp()) {
-		return "serving UDP endpoints are not an ordered set"
 	}
 	return ""
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Size is what a service asks of a node: it says how much Resolve, renderers and VPP have to do for
-// it, before any of them does.
+// Size is the amount of resources that a service asks of a node. It is known before Resolve, the
+// renderers and VPP do any work for the service.
 type Size struct {
-	// Frontends counts the addresses of all ports as the Service lists them, the addresses of the
-	// node for node ports among them.
+	// Frontends counts the addresses of all ports as the Service lists them, including the
+	// addresses of the node for node ports.
 	Frontends int
 	// Backends counts the endpoints behind each frontend, as the slices list them; at least the
 	// endpoints of all ports of the slices.
 	Backends int
-	// VPP and Agent are the bytes that VPP and the agent need for them, by Config.Costs.
+	// VPP and Agent are the bytes that VPP and the agent need for the service, by Config.Costs.
 	VPP, Agent int
 	// Rules counts rules of access lists. Measure does not know them.
 	Rules int
@@ -48,18 +48,17 @@ func resources() []resource {
 	}
 }
 
-// Limits are how much may be asked of a node; 0 = any number. A service that asks for more is not
-// served at all: to serve a part of it would hand out some of its ports by an order that its owner
-// does not know.
+// Limits bound what services may ask of a node; 0 = no limit. A service above a limit is not served
+// at all, because its owner could not know which part of its ports is served.
 type Limits struct {
-	// Service limits each service, Namespace the sum of those of one namespace that are within
-	// Service.
+	// Service limits each service. Namespace limits the sum of the services of a namespace, without
+	// services above Service.
 	Service, Namespace Size
 	// Node limits the sum of all namespaces. It is divided between them, see Budget.
 	Node Size
 }
 
-// over returns the first resource of which a size has more than a limit; nil = none.
+// over returns the first resource that exceeds a limit; nil = none.
 func (s Size) over(limit Size) *resource {
 	for _, r := range resources() {
 		if most := *r.of(&limit); most > 0 && *r.of(&s) > most {
@@ -69,8 +68,8 @@ func (s Size) over(limit Size) *resource {
 	return nil
 }
 
-// Exceeded says why a service of this size is not served, whatever else there is in its namespace;
-// "" = it may be.
+// Exceeded says why a service of this size is never served, even alone in its namespace; "" = it
+// may be served.
 func (l Limits) Exceeded(s Size) string {
 	if r := s.over(l.Service); r != nil {
 		return fmt.Sprintf("it has %d %s, a service may have %d (services.limits.%s)", *r.of(&s), r.what, *r.of(&l.Service), r.service)
@@ -78,17 +77,18 @@ func (l Limits) Exceeded(s Size) string {
 	return ""
 }
 
-// Cost is how many bytes the frontends of one IP family need.
+// Cost is the number of bytes that the frontends of one IP family need.
 type Cost struct {
-	// Frontend is for each frontend, Backend for each endpoint behind it, Spread for each frontend
-	// with ClientIP affinity or consistent hashing besides, Address for each address that the
-	// Service or its slices list.
+	// Frontend counts for each frontend, Backend for each endpoint behind a frontend. Spread counts
+	// in addition for each frontend with ClientIP affinity or consistent hashing. Address counts
+	// for each address that the Service or its slices list.
 	Frontend, Backend, Spread, Address int
 }
 
 // Costs are the bytes that services need; the zero value counts nothing.
 type Costs struct {
-	// IPv4 and IPv6 are bytes of VPP's main heap, Agent those of this process for either family.
+	// IPv4 and IPv6 are bytes of VPP's main heap. Agent are bytes of this process, for both
+	// families.
 	IPv4, IPv6, Agent Cost
 }
 
@@ -105,8 +105,8 @@ func (c *Costs) charge(s *Size, family messages.IPFamily, addresses int, spread 
 	s.Agent = s.Frontends*c.Agent.Frontend + s.Backends*c.Agent.Backend
 }
 
-// Measure returns the size of a service. Its cost is that of reading the objects once: nothing is
-// multiplied out. What is listed twice counts twice.
+// Measure returns the size of a service. It reads the objects once and builds no rows. An entry
+// that is listed twice counts twice.
 func Measure(in *messages.ServiceInput, node *messages.NodeContext, cfg *Config) Size {
 	service := in.GetService()
 	if notServed(service) != "" {
@@ -152,7 +152,7 @@ func countOf(texts []string, family messages.IPFamily) (n int) {
 	return n
 }
 
-// portName is what joins the ports of a Service with those of its slices.
+// portName joins the ports of a Service with the ports of its slices.
 type portName struct {
 	name     string
 	protocol messages.Protocol
@@ -167,8 +167,8 @@ type named interface {
 // nameOf returns the name of a port.
 func nameOf(p named) portName { return portName{p.GetName(), p.GetProtocol()} }
 
-// countEndpoints counts the endpoints of a family by the name of their port, all of them, and their
-// addresses.
+// countEndpoints counts the endpoints of a family by the name of their port, the sum over all
+// ports, and the addresses.
 func countEndpoints(in *messages.ServiceInput, family messages.IPFamily) (byPort map[portName]int, all, addresses int) {
 	byPort = map[portName]int{}
 	for _, slice := range in.GetSlices() {

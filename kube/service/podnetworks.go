@@ -16,8 +16,8 @@ func (c *Config) detects(node *messages.NodeContext, family messages.IPFamily) b
 	return hasFamily(c.ClusterCIDRs, family)
 }
 
-// PodNetworks returns the networks of all pods of the cluster, merged: those of the configuration,
-// or those of the nodes.
+// PodNetworks returns the networks of all pods of the cluster, merged: the networks of the
+// configuration, or the pod networks of the nodes.
 func (c *Config) PodNetworks(nodes map[string]*messages.Node) []netip.Prefix {
 	if !c.NodesPodNetworks {
 		return merge(slices.Clone(c.ClusterCIDRs))
@@ -29,7 +29,7 @@ func (c *Config) PodNetworks(nodes map[string]*messages.Node) []netip.Prefix {
 	return merge(Networks(texts))
 }
 
-// Networks parses networks in CIDR notation and leaves out what is none.
+// Networks parses networks in CIDR notation and leaves out other texts.
 func Networks(texts []string) (networks []netip.Prefix) {
 	for _, text := range texts {
 		if p, err := netip.ParsePrefix(text); err == nil {

@@ -34,8 +34,8 @@ func TestPodNetworks(t *testing.T) {
 	}
 }
 
-// TestDetects: with the networks of the nodes, pods of a family are recognised where this node has
-// a network of it.
+// TestDetects: with the networks of the nodes, pods of a family are recognised if this node has a
+// network of the family.
 func TestDetects(t *testing.T) {
 	node := &messages.NodeContext{Node: &messages.Node{PodCidrs: []string{"10.1.0.0/24"}}}
 	for _, auto := range []bool{false, true} {

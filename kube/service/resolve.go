@@ -99,8 +99,6 @@ func (r *resolver) resolve() {
 	}
 	// unique comes last, because both families and all ports may claim the same address.
 	r.view.Frontends = unique(r.rows)
-	slices.Sort(r.view.ServingUdp)
-	r.view.ServingUdp = slices.Compact(r.view.ServingUdp)
 }
 
 // resolveFamily adds the rows of one IP family. The families of a service share only their ports.
@@ -110,9 +108,6 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 	var internal, external uint32
 	for _, port := range r.ports {
 		endpoints := r.join(g, nameOf(port))
-		if port.GetProtocol() == messages.Protocol_UDP {
-			r.addServingUDP(endpoints)
-		}
 		p := r.policiesOf(&f, port)
 		wanted := p.need()
 		// A UDP flow never ends by itself, and with affinity a client opens its next connections to
@@ -140,16 +135,6 @@ func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLoc
 		r.view.NoLocalIpv4 = counters
 	} else {
 		r.view.NoLocalIpv6 = counters
-	}
-}
-
-// addServingUDP notes the endpoints whose UDP flows may stay. Policies and hints do not matter: a
-// flow to a serving endpoint works.
-func (r *resolver) addServingUDP(endpoints []*endpoint) {
-	for _, e := range endpoints {
-		if e.object.GetServing() {
-			r.view.ServingUdp = append(r.view.ServingUdp, e.text)
-		}
 	}
 }
 

@@ -110,20 +110,3 @@ func TestInputsAreNotModified(t *testing.T) {
 		t.Errorf("node (-before +after):\n%s", diff)
 	}
 }
-
-func TestServingUDPListsServingEndpointsOfUDPPortsOnly(t *testing.T) {
-	s := webService(dualStack, internalLocal, func(s *messages.Service) {
-		s.Ports = []*messages.ServicePort{{Name: "dns", Protocol: udp, Port: 53}, {Name: "web", Protocol: tcp, Port: 80}}
-	})
-	slice := sliceOf("a", "10.0.0.2@n2", "10.0.0.1@n1 notready", "10.0.0.3@n2 notready serving", "10.0.0.4 notready serving terminating")
-	slice.Ports = []*messages.EndpointPort{
-		{Name: "dns", Protocol: udp, Port: 5353}, {Name: "web", Protocol: tcp, Port: 8080}, {Name: "other", Protocol: udp, Port: 99},
-	}
-	six := sliceOf("b", "fd00:10::1")
-	six.Ports[0] = &messages.EndpointPort{Name: "dns", Protocol: udp, Port: 53}
-	view := service.Resolve(input(s, slice, six), nodeN1(), service.Config{})
-	want := []string{"10.0.0.2:5353", "10.0.0.3:5353", "10.0.0.4:5353", "[fd00:10::1]:53"}
-	if diff := cmp.Diff(want, view.GetServingUdp()); diff != "" {
-		t.Errorf("serving UDP (-want +got):\n%s", diff)
-	}
-}

@@ -6,6 +6,7 @@ package etcdtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,7 +25,7 @@ func Start(t testing.TB) *etcd.Embedded {
 // StartIn runs an etcd in a directory, until it is closed or the test ends.
 func StartIn(t testing.TB, dir string) *etcd.Embedded {
 	t.Helper()
-	e, err := etcd.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
+	e, err := StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
 	if err != nil {
 		t.Fatalf("start etcd: %v", err)
 	}
@@ -34,6 +35,18 @@ func StartIn(t testing.TB, dir string) *etcd.Embedded {
 		}
 	})
 	return e
+}
+
+// StartEmbedded runs an etcd until it is closed; after an error nothing is left.
+func StartEmbedded(cfg etcd.EmbeddedConfig) (*etcd.Embedded, error) {
+	e, err := etcd.OpenEmbedded(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Start(context.Background()); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
 }
 
 // Close stops an etcd.

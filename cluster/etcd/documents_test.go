@@ -1,4 +1,4 @@
-package cluster
+package etcd_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestDocuments(t *testing.T) {
 	told, ended := make(chan map[string][]byte, 100), make(chan struct{})
 	go func() {
 		defer close(ended)
-		Documents(ctx, client, "/p/external/", func(documents map[string][]byte, err error) {
+		etcd.Documents(ctx, client, "/p/external/", func(documents map[string][]byte, err error) {
 			if err == nil {
 				told <- documents
 			}
@@ -77,7 +77,7 @@ func TestDocumentsOfADeadEtcd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var heard error
-	Documents(ctx, client, "/p/external/", func(_ map[string][]byte, err error) {
+	etcd.Documents(ctx, client, "/p/external/", func(_ map[string][]byte, err error) {
 		heard = err
 		cancel()
 	})
