@@ -42,7 +42,7 @@ func TestChaosCommands(t *testing.T) {
 		"run --plan " + plan + " -o json --for 1m --seed 5": {code: 0, out: `"state": "passed"`},
 		"run --plan " + plan + " ":                          {code: 1, errs: "troupe: run 1: I2: a service has failed\n", out: "State:              violated\n", bad: true},
 		"run":                                               {code: 2, errs: "troupe: expected --plan FILE\n"},
-		"run --plan " + broken:                              {code: 2, errs: "broken.yaml:3: evry: unknown field\n"},
+		"run --plan " + broken:                              {code: 2, errs: `broken.yaml:3: evry: unknown field; did you mean "every"?` + "\n"},
 		"run --plan " + dir + "/none":                       {code: 1, errs: "troupe: read plan: open "},
 		"run --plan " + plan + " --for 0s":                  {code: 2, errs: "troupe: --for: must be above 0\n"},
 		"run --plan " + plan + " --for 1000h":               {code: 2, errs: "troupe: --for: 1000h0m0s is not above 0 and up to 24h0m0s\n"},

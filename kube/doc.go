@@ -12,6 +12,7 @@
 //	kube/service      what a node serves: ServiceInput + NodeContext -> ServiceView, pure
 //	kube/healthcheck  HTTP servers for load balancers that check services and the node
 //	kube/events       Kubernetes Events about services and the node
+//	kube/strictyaml   strict decoding of YAML with lines, paths and limits
 //	kube/durable      small files that survive a crash of the process or of the machine
 //	kube/connector    services of an outside catalog, as Services of the cluster
 //	kube/precheck     what an API server lacks for an agent, before the install

@@ -95,7 +95,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"huge number", head + "vpp:\n  requestWindow: 99999999999999999999\n", `f.yaml:4: vpp.requestWindow: expected a number, found "99999999999999999999" (float)`},
 		{"word for a boolean", head + "cleanupOnExit: perhaps\n", `f.yaml:3: cleanupOnExit: expected true or false, found "perhaps" (str)`},
 		{"duration without a unit", head + "vpp: {replyTimeout: 5}\n", `f.yaml:3: vpp.replyTimeout: expected a duration with its unit, for example 30s, found "5" (int)`},
-		{"no duration", head + "vpp: {replyTimeout: soon}\n", `f.yaml:3: vpp.replyTimeout: "soon" is not a duration, for example 30s`},
+		{"no duration", head + "vpp: {replyTimeout: soon}\n", `f.yaml:3: vpp.replyTimeout: expected a duration with its unit, for example 30s, found "soon" (str)`},
 		{"text for a list", head + "services: {clusterCIDRs: 10.0.0.0/8}\n", `f.yaml:3: services.clusterCIDRs: expected a list, found "10.0.0.0/8" (str)`},
 		{"empty element", head + "services:\n  clusterCIDRs:\n  - 10.0.0.0/8\n  -\n", "f.yaml:6: services.clusterCIDRs[1]: is empty"},
 		{"list for an object", head + "vpp: []\n", "f.yaml:3: vpp: expected an object, found a list"},

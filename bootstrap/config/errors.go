@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/strictyaml"
 )
 
 // ErrInvalid matches every error of this package about the content of a configuration (errors.Is).
@@ -15,30 +17,20 @@ var ErrInvalid = errors.New("invalid configuration")
 type FieldError struct {
 	// Source is the file or the flag of the value; "" = a default.
 	Source string
-	// Line in the file, from 1; 0 = unknown.
-	Line int
-	// Path of the field, for example "etcd.endpoints[1]"; "" = the document as a whole.
-	Path string
-	// Message describes the error and the expected value.
-	Message string
+	strictyaml.Problem
 }
 
 // Error satisfies error: "agent.yaml:7: etcd.endpoints[1]: message".
 func (e *FieldError) Error() string {
-	var b strings.Builder
+	p := e.Problem
+	p.Line = 0
 	switch {
 	case e.Source != "" && e.Line > 0:
-		fmt.Fprintf(&b, "%s:%d: ", e.Source, e.Line)
+		return fmt.Sprintf("%s:%d: %s", e.Source, e.Line, p.Error())
 	case e.Source != "":
-		fmt.Fprintf(&b, "%s: ", e.Source)
-	case e.Line > 0:
-		fmt.Fprintf(&b, "line %d: ", e.Line)
+		return e.Source + ": " + p.Error()
 	}
-	if e.Path != "" {
-		b.WriteString(e.Path + ": ")
-	}
-	b.WriteString(e.Message)
-	return b.String()
+	return e.Problem.Error()
 }
 
 // Errors are all problems of a configuration, in the order of the file.
@@ -56,8 +48,8 @@ func (e Errors) Error() string {
 // Unwrap makes errors.Is(err, ErrInvalid) true.
 func (e Errors) Unwrap() error { return ErrInvalid }
 
-// orNil returns the errors ordered by line, or a nil error where there are none.
-func (e Errors) orNil() error {
+// OrNil returns the errors ordered by line, or a nil error where there are none.
+func (e Errors) OrNil() error {
 	if len(e) == 0 {
 		return nil
 	}

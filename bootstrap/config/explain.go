@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/troupe-vpp/troupe/kube/strictyaml"
 )
 
 //go:embed types.go
@@ -58,7 +60,7 @@ func Explain(path string) ([]FieldDoc, error) {
 		docs = append(docs, d)
 	}
 	if len(docs) == 0 {
-		return nil, fmt.Errorf("configuration has no field %q%s", path, suggestion(path, known))
+		return nil, fmt.Errorf("configuration has no field %q%s", path, strictyaml.Suggestion(path, known))
 	}
 	return docs, nil
 }

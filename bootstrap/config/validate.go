@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/kube/strictyaml"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
@@ -60,7 +61,7 @@ func (doc *Document) Validate() error {
 		v.field(f)
 	}
 	v.together(doc.Agent)
-	return v.errs.orNil()
+	return v.errs.OrNil()
 }
 
 // ValidateForStart is Validate for an agent that is about to start: it also requires the fields
@@ -73,7 +74,7 @@ func (doc *Document) ValidateForStart() error {
 	if doc.Agent.NodeStore.Type == StoreEtcd && !doc.Agent.HasEtcd() {
 		v.fail("etcd.endpoints", "is required: pass --etcd-endpoints URL,... or --etcd embedded")
 	}
-	return Join(v.errs.orNil(), doc.Validate())
+	return Join(v.errs.OrNil(), doc.Validate())
 }
 
 type validator struct {
@@ -83,7 +84,7 @@ type validator struct {
 
 // fail records a problem with the flag or the line of the value, if it has one.
 func (v *validator) fail(path, format string, args ...any) {
-	e := &FieldError{Path: path, Message: fmt.Sprintf(format, args...)}
+	e := &FieldError{Problem: strictyaml.Problem{Path: path, Message: fmt.Sprintf(format, args...)}}
 	list, _, _ := strings.Cut(path, "[")
 	if flag := v.doc.flags[list]; flag != "" {
 		e.Source = "--" + flag

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/kube/strictyaml"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -38,9 +38,9 @@ type decoder struct {
 	source   string
 	objects  *normalize.Objects
 	problems []*messages.ObjectError
-	dropped  int              // errors beyond maxErrors
-	seen     map[object]place // place of each object's first occurrence
-	budget   int              // steps left for YAML, see yamlValue
+	dropped  int               // errors beyond maxErrors
+	seen     map[object]place  // place of each object's first occurrence
+	budget   strictyaml.Budget // for YAML
 }
 
 // place is the position of a value in the stream.
@@ -86,23 +86,26 @@ func (d *decoder) document(doc document) {
 	if first := bytes.TrimSpace(doc.text); len(first) > 0 && first[0] == '{' {
 		// YAML in flow style also starts with a brace. The JSON parser already fails at its first
 		// value.
-		if values, err := parseJSON(doc.text); err == nil || len(values) > 0 || looksLikeJSON(first) {
+		if values, problem := parseJSON(doc.text); problem == nil || len(values) > 0 || looksLikeJSON(first) {
 			for _, v := range values {
 				d.value(v, where, maxLists)
 			}
-			if err != nil {
-				d.syntax(where, err)
+			if problem != nil {
+				d.syntax(where, problem)
 			}
 			return
 		}
 	}
-	// max: a hostile document must not use up the budget of this one.
-	d.budget = max(0, d.budget) + maxWork*len(doc.text)
-	v, err := parseYAML(doc.text, &d.budget)
-	if err != nil {
-		d.syntax(where, err)
-	} else if v != nil {
-		d.value(v, where, maxLists)
+	d.budget.Grow(len(doc.text))
+	roots, problem := strictyaml.Parse(doc.text)
+	for _, root := range roots {
+		// A document with "null" has no content.
+		if root := root.Content[0]; root.ShortTag() != "!!null" {
+			d.value(&yamlValue{root, &d.budget}, where, maxLists)
+		}
+	}
+	if problem != nil {
+		d.syntax(where, problem)
 	}
 }
 
@@ -112,26 +115,22 @@ func looksLikeJSON(text []byte) bool {
 	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '}')
 }
 
-// yamlLine finds the line numbers in the messages of the YAML parser.
-var yamlLine = regexp.MustCompile(`line (\d+)`)
-
-// yamlGrammar recognises the messages in which the YAML parser counts lines from 0.
-var yamlGrammar = regexp.MustCompile(`did not find expected (',' or|<|key|'-'|node content)`)
-
 // syntax reports a document that cannot be parsed.
-func (d *decoder) syntax(where place, err error) {
-	text := err.Error()
-	if at := (*lineError)(nil); errors.As(err, &at) {
-		where.line = at.line
-	} else if m := yamlLine.FindStringSubmatch(text); m != nil {
-		// The text has digits only; a number too large gives a wrong line in an error message.
-		where.line, _ = strconv.Atoi(m[1])
-		if yamlGrammar.MatchString(text) {
-			where.line++
-		}
-		text = yamlLine.ReplaceAllString(text, "line "+strconv.Itoa(where.stream(where.line)))
-	}
+func (d *decoder) syntax(where place, p *strictyaml.Problem) {
+	where, text := where.of(p)
 	d.report("", where.String(), "", "%s", text)
+}
+
+// of returns the place of an error in the value, and the text of the error.
+func (p place) of(err error) (place, string) {
+	problem := (*strictyaml.Problem)(nil)
+	if !errors.As(err, &problem) {
+		return p, err.Error()
+	}
+	if problem.Line > 0 {
+		p.line = problem.Line
+	}
+	return p, problem.Message
 }
 
 // value decodes an object, or a List of objects. depth limits Lists within Lists.
@@ -139,7 +138,8 @@ func (d *decoder) value(v value, where place, depth int) {
 	where.line = v.line()
 	apiVersion, kind, err := v.header()
 	if err != nil {
-		d.report("", where.String(), "", "%v", err)
+		_, text := where.of(err)
+		d.report("", where.String(), "", "%s", text)
 		return
 	}
 	switch {
@@ -177,7 +177,8 @@ func isList(apiVersion, kind string) bool {
 func (d *decoder) list(v value, where place, depth int, kind string) {
 	items, err := v.items()
 	if err != nil {
-		d.report(kind, where.String(), "items", "%v", err)
+		_, text := where.of(err)
+		d.report(kind, where.String(), "items", "%s", text)
 	}
 	prefix := where.item
 	if prefix != "" {
@@ -229,10 +230,7 @@ func (d *decoder) undecodable(v value, raw []byte, where place, kind string, err
 	if key, ok := nameOf(v, kind); ok {
 		name = key
 	}
-	if at := (*lineError)(nil); errors.As(err, &at) {
-		where.line = at.line
-	}
-	text := err.Error()
+	where, text := where.of(err)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		field = fieldAt(raw, wrong.Offset)
 		text = fmt.Sprintf("is a %s, want %s", wrong.Value, wrong.Type)

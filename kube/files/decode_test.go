@@ -116,7 +116,7 @@ func TestDecode(t *testing.T) {
 		}},
 		{
 			name: "broken YAML costs its document", in: web + "---\na: [1\nb: 2\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n}\n",
-			want: []string{"Service shop/web", "Node n"}, errors: []string{"f document 2, line 10: yaml: line 10: did not find expected ',' or ']'"},
+			want: []string{"Service shop/web", "Node n"}, errors: []string{"f document 2, line 10: is not YAML: did not find expected ',' or ']'"},
 		},
 		{
 			name: "broken JSON costs what follows in its document",

@@ -84,7 +84,7 @@ func TestDuplicatesInFiles(t *testing.T) {
 	write(t, dir, "a.yaml", strings.Replace(web, "10.96.0.1", "10.96.0.2", 1))
 	got := wantContent(t, d, []string{"Service shop/web"}, []string{"b.yaml Service shop/web: occurs also in a.yaml, which counts"})
 	if ips := got.objects.Services[0].GetClusterIps(); ips[0] != "10.96.0.2" {
-		t.Errorf("cluster IP %v, want that of a.yaml", ips)
+		t.Errorf("cluster IP %v, want the one in a.yaml", ips)
 	}
 	remove(t, dir, "a.yaml")
 	if got := wantContent(t, d, []string{"Service shop/web"}, nil); got.objects.Services[0].GetClusterIps()[0] != "10.96.0.1" {
@@ -115,7 +115,7 @@ func TestLastGood(t *testing.T) {
 	wantContent(t, d, []string{"Service shop/web", "Node a2", "Node b"}, []string{complaint})
 	// The content of a broken document is unknown, so all old objects stay.
 	write(t, dir, "f.yaml", "[\n---\n"+nodes("b"))
-	wantContent(t, d, []string{"Service shop/web", "Node b", "Node a2"}, []string{"f.yaml document 1, line 2: yaml: line 2: did not find expected node content"})
+	wantContent(t, d, []string{"Service shop/web", "Node b", "Node a2"}, []string{"f.yaml document 1, line 1: is not YAML: did not find expected node content"})
 	write(t, dir, "f.yaml", nodes("b"))
 	wantContent(t, d, []string{"Node b"}, nil)
 	write(t, dir, "f.yaml", "")

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/troupe-vpp/troupe/kube/strictyaml"
 )
 
 // jsonValue is a value in a JSON document.
@@ -34,7 +36,7 @@ func (l *lines) at(offset int) int {
 
 // parseJSON returns the values of a document that holds one JSON value after the other. With an
 // error it returns the values before the error too.
-func parseJSON(doc []byte) ([]value, error) {
+func parseJSON(doc []byte) ([]value, *strictyaml.Problem) {
 	var out []value
 	decoder := json.NewDecoder(bytes.NewReader(doc))
 	count := lines{text: doc, line: 1}
@@ -49,7 +51,7 @@ func parseJSON(doc []byte) ([]value, error) {
 			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 				offset = int(syntax.Offset)
 			}
-			return out, &lineError{line: count.at(offset), err: fmt.Errorf("json: %w", err)}
+			return out, &strictyaml.Problem{Line: count.at(offset), Message: "json: " + err.Error()}
 		}
 		out = append(out, &jsonValue{raw: raw, start: count.at(int(decoder.InputOffset()) - len(raw))})
 	}

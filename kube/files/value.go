@@ -19,10 +19,9 @@ type value interface {
 }
 
 var (
-	errNoMapping  = errors.New("is not a mapping")
-	errNoString   = errors.New("is not a string")
-	errNoList     = errors.New("is not a list")
-	errTooDeep    = errors.New("is nested too deeply")
-	errTooLarge   = errors.New("is too large")
-	errNoContents = errors.New("is empty")
+	errNoMapping = errors.New("is not a mapping")
+	errNoString  = errors.New("is not a string")
+	errNoList    = errors.New("is not a list")
+	errTooDeep   = errors.New("is nested too deeply")
+	errTooLarge  = errors.New("is too large")
 )

@@ -48,18 +48,18 @@ func TestDecode(t *testing.T) {
 // TestA23Errors: every mistake is named with its line, and nothing of the file is used.
 func TestA23Errors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"protocol: TCP", "protocoll: TCP", "line 4: field protocoll not found"},
-		{"protocol: UDP", "protocol: udp", `line 7: "udp" is not one of TCP, UDP, SCTP`},
-		{"port: 53", "port: 0", `line 6: "0" is not a port, 1 to 65535`},
-		{"port: 53", "port: 65536", `line 6: "65536" is not a port, 1 to 65535`},
-		{"http: 8080", "http: -1", `line 9: "-1" is not a port, 1 to 65535`},
-		{"name: billing", "name: 7", `line 2: "7" is not a string`},
-		{"name: billing", "name: ''", `services[0]: name is missing`},
-		{"healthy: true", "healthy: perhaps", "line 9: cannot unmarshal !!str `perhaps` into bool"},
-		{"services:", "service:", "line 1: field service not found"},
-		{"- name: billing", "- name: billing\n  name: again", `line 3: mapping key "name" already defined at line 2`},
-		{"    port: 53", "\tport: 53", "yaml: line 5: found a tab character that violates indentation"},
-		{billing, "- billing", "line 1: cannot unmarshal !!seq"},
+		{"protocol: TCP", "protocoll: TCP", `line 4: services[0].ports[0].protocoll: unknown field; did you mean "protocol"?`},
+		{"protocol: UDP", "protocol: udp", `line 7: services[0].ports[1].protocol: expected one of TCP, UDP, SCTP, found "udp" (str)`},
+		{"port: 53", "port: 0", `line 6: services[0].ports[1].port: expected a port, 1 to 65535, found "0" (int)`},
+		{"port: 53", "port: 65536", `line 6: services[0].ports[1].port: expected a port, 1 to 65535, found "65536" (int)`},
+		{"http: 8080", "http: -1", `line 9: services[0].instances[0].ports.http: expected a port, 1 to 65535, found "-1" (int)`},
+		{"name: billing", "name: 7", `line 2: services[0].name: expected a string, found "7" (int)`},
+		{"name: billing", "name: ''", `line 2: services[0]: name is missing`},
+		{"healthy: true", "healthy: perhaps", `line 9: services[0].instances[0].healthy: expected true or false, found "perhaps" (str)`},
+		{"services:", "service:", `line 1: service: unknown field; did you mean "services"?`},
+		{"- name: billing", "- name: billing\n  name: again", `line 3: services[0].name: is duplicate`},
+		{"    port: 53", "\tport: 53", "line 5: is not YAML: found a tab character that violates indentation"},
+		{billing, "- billing", "line 1: expected an object, found a list"},
 	} {
 		services, errs := Decode([]byte(strings.Replace(billing, c.old, c.new, 1)))
 		if len(services) > 0 || len(errs) != 1 || errs[0].Error() != c.want {

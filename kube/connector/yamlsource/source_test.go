@@ -119,7 +119,7 @@ func TestA23File(t *testing.T) {
 	write(t, filepath.Join(dir, "..1", "catalog"), listing("billing")+"  prots: []\n")
 	write(t, filepath.Join(dir, "touched"), "")
 	broken := next(t, published, "an error", func(s catalog.Snapshot) bool { return !s.Complete })
-	if len(broken.Problems) != 1 || !strings.HasPrefix(broken.Problems[0].Message, "catalog: yaml: line ") {
+	if len(broken.Problems) != 1 || !strings.HasPrefix(broken.Problems[0].Message, "catalog: line 3: is not YAML: ") {
 		t.Errorf("problems %v", broken.Problems)
 	}
 	for range 5 {

@@ -1,0 +1,102 @@
+package strictyaml
+
+//lint:file-ignore SA1019 the parser below is a type alias of go.yaml.in/yaml/v3; importing it here avoids one more direct dependency
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	yaml "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// Node is a parsed value. Its line counts from 1.
+type Node = yaml.Node
+
+// Problem is one mistake in a document.
+type Problem struct {
+	// Line in the document, from 1; 0 = unknown.
+	Line int
+	// Path of the field, for example "etcd.endpoints[1]"; "" = the document as a whole.
+	Path string
+	// Message describes the mistake and the expected value. Texts of the document are quoted.
+	Message string
+}
+
+// Error satisfies error: "line 7: etcd.endpoints[1]: message".
+func (p *Problem) Error() string {
+	text := p.Message
+	if p.Path != "" {
+		text = p.Path + ": " + text
+	}
+	if p.Line > 0 {
+		text = fmt.Sprintf("line %d: %s", p.Line, text)
+	}
+	return text
+}
+
+// Parse returns the documents in data, each a node with its root as the only content. With a
+// problem, which ends the parsing, it returns the documents before it.
+func Parse(data []byte) (documents []*Node, problem *Problem) {
+	// The parser is large code of another project. A bug in it must not let an input end the
+	// process.
+	defer func() {
+		if p := recover(); p != nil {
+			problem = &Problem{Message: fmt.Sprintf("is not YAML: the parser failed: %v", p)}
+		}
+	}()
+	stream := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		document := new(Node)
+		switch err := stream.Decode(document); {
+		case errors.Is(err, io.EOF):
+			return documents, nil
+		case err != nil:
+			return documents, syntax(data, err.Error())
+		case len(document.Content) == 1:
+			documents = append(documents, document)
+		}
+	}
+}
+
+var (
+	// parserText splits a message of the parser.
+	parserText = regexp.MustCompile(`(?s)^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+	// fromZero matches the messages in which the parser counts lines from 0.
+	fromZero = regexp.MustCompile(`did not find expected (',' or|<|key|'-'|node content)`)
+)
+
+// syntax returns the problem for a message of the parser, "yaml: line N: what". At the end of data
+// it is in the last line that has content.
+func syntax(data []byte, message string) *Problem {
+	parts := parserText.FindStringSubmatch(message)
+	line, _ := strconv.Atoi(parts[1]) // digits only; "" and a number too large are 0
+	if line > 0 && fromZero.MatchString(message) {
+		line = min(line+1, 1+bytes.Count(bytes.TrimRight(data, " \r\n"), []byte("\n")))
+	}
+	return &Problem{Line: line, Message: fmt.Sprintf("is not YAML: %.200s", strings.ReplaceAll(parts[2], "\n", " "))}
+}
+
+// Describe describes a node in a message.
+func Describe(n *Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	default:
+		return quoted(n.Value) + " (" + strings.TrimPrefix(n.ShortTag(), "!!") + ")"
+	}
+}
+
+// quoted returns the beginning of a text in quotes.
+func quoted(text string) string { return fmt.Sprintf("%.64q", text) }
+
+// isNull reports whether a node is null, or missing after its key.
+func isNull(n *Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
