@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
@@ -121,7 +122,7 @@ func (l *Live) unwell(a *active) string {
 	}
 	box, found := l.system.Mailbox(a.path)
 	if !found {
-		if isService(a.path) { // the cluster may have deleted the service
+		if address.Supervisor(a.path) == address.Services { // the cluster may have deleted the service
 			return l.worsened(a)
 		}
 		return a.path + " is gone"

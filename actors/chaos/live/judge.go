@@ -2,6 +2,8 @@ package live
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -220,7 +222,7 @@ func (j *judge) alone(r *Record, changed bool) {
 
 // well names a problem that keeps the agent from being at rest; "" = there is none.
 func well(s *sample) string {
-	switch problems := restless(s); {
+	switch problems := s.restless(); {
 	case !s.ready:
 		return "not ready: " + s.reasons
 	case s.services == nil:
@@ -240,27 +242,39 @@ func well(s *sample) string {
 	return ""
 }
 
-// restless lists actors that do not work, are left over or missing.
-func restless(s *sample) (problems []string) {
-	alive, shown := map[string]bool{}, map[string]bool{}
-	for i := range s.services {
-		shown[address.Service(s.services[i].Key)] = true
+// restless is Restless for a sample.
+func (s *sample) restless() []string {
+	if s.services == nil {
+		return Restless(s.actors, nil)
 	}
-	for i := range s.actors {
-		a := &s.actors[i]
+	keys := make([]string, len(s.services))
+	for i := range s.services {
+		keys[i] = s.services[i].Key
+	}
+	return Restless(s.actors, keys)
+}
+
+// Restless lists actors that do not work, are left over or missing (I8), for these keys of
+// services; nil = the services are unknown.
+func Restless(actors []runtime.ActorState, keys []string) (problems []string) {
+	missing := map[string]bool{}
+	for _, key := range keys {
+		missing[address.Service(key)] = true
+	}
+	for i := range actors {
+		a := &actors[i]
 		if a.Suspended || a.Held || a.State == runtime.StateStarting || a.State == runtime.StateBackoff || a.State == runtime.StateQuarantined {
 			problems = append(problems, fmt.Sprintf("%s is %s", a.Path, a.State))
 		}
-		if isService(a.Path) {
-			if alive[a.Path] = true; s.services != nil && !shown[a.Path] {
+		if address.Supervisor(a.Path) == address.Services {
+			if keys != nil && !missing[a.Path] {
 				problems = append(problems, a.Path+" is left over")
 			}
+			delete(missing, a.Path)
 		}
 	}
-	for i := range s.services {
-		if path := address.Service(s.services[i].Key); !alive[path] {
-			problems = append(problems, path+" is missing")
-		}
+	for _, path := range slices.Sorted(maps.Keys(missing)) {
+		problems = append(problems, path+" is missing")
 	}
 	return problems
 }
@@ -283,7 +297,7 @@ func (j *judge) final(s *sample) {
 		one := &s.services[i]
 		check("I2", one.good(), "%s is %s: %s", one.Key, one.State, one.Error)
 	}
-	if problems := restless(s); len(problems) > 0 {
+	if problems := s.restless(); len(problems) > 0 {
 		j.say("I8", Violated, "%s", strings.Join(problems[:min(len(problems), 3)], "; "))
 	}
 	check("I9", s.goroutines <= j.first.goroutines+mostGoroutines, "%d goroutines, %d at the beginning", s.goroutines, j.first.goroutines)
