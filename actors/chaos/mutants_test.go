@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// mutant is a bug that a change might bring: a small change of the production code, applied by the
-// compiler's overlay.
+// mutant is a planted bug: a small change of the production code, applied by the overlay of the
+// compiler.
 type mutant struct {
 	name     string
 	file     string // below the root of the module
@@ -232,7 +232,7 @@ var hunts = []string{
 	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure -singles=20",
 }
 
-// shows is the single fault that shows a bug which the first hunts do not find: it is played before
+// shows names a single fault that finds the bug when the first hunts do not. It is played before
 // them.
 var shows = map[string]string{
 	"a service that is wanted again is let go":                            "made anew",
@@ -240,12 +240,11 @@ var shows = map[string]string{
 	"a translation that VPP refused counts as done":                       "VPP refuses",
 }
 
-// TestMutants plants each bug, builds the simulation with it and wants a seed to fail. It builds
-// the package anew for every bug, which takes 10 s. TROUPE_MUTANTS=N plants every Nth, 1 all of
-// them; unset, one is planted.
+// TestMutants plants each bug, builds the simulation with it and expects a seed to fail. A build
+// takes 10 s. TROUPE_MUTANTS=N plants every Nth bug; unset, the test plants one bug.
 func TestMutants(t *testing.T) {
 	if slow > 1 {
-		t.Skip("the race detector makes no difference here; run it without")
+		t.Skip("runs without the race detector only, which makes no difference here")
 	}
 	every := len(mutants)
 	if text := os.Getenv("TROUPE_MUTANTS"); text != "" {
@@ -260,28 +259,28 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			t.Parallel() // one is built while another one is looked for
+			t.Parallel() // one bug is built while another one is hunted
 			m.mustBeCaught(t)
 		})
 	}
 }
 
-// TestMutantsHaveTheirPlaces: a change of the code that a bug is planted in shows at once, not only
-// where all bugs are planted.
+// TestMutantsHaveTheirPlaces: a change of the code around a bug fails at once, not only where all
+// bugs are planted.
 func TestMutantsHaveTheirPlaces(t *testing.T) {
 	for _, m := range mutants {
 		m.planted(t)
 	}
 }
 
-// root is where the module is.
+// root is the directory of the module.
 const root = "../.."
 
-// failedSeed is how the tests say that a seed failed.
+// failedSeed matches the report of a failed seed by the tests.
 var failedSeed = regexp.MustCompile(`seed \d+: .*`)
 
-// mustBeCaught builds the tests of this package with the bug and wants one of the hunts, which are
-// arguments of the test binary, to fail.
+// mustBeCaught builds the tests of this package with the bug and expects one of the hunts to fail.
+// A hunt is a list of arguments of the test binary.
 func (m mutant) mustBeCaught(t *testing.T) {
 	const pkg = "actors/chaos"
 	dir := t.TempDir()
@@ -330,7 +329,7 @@ func (m mutant) planted(t *testing.T) (path, text string) {
 	return path, strings.Replace(string(good), m.old, m.new, 1)
 }
 
-// overlay writes the file with the bug, and what tells the compiler to take it.
+// overlay writes the file with the bug, and the overlay file for the compiler.
 func (m mutant) overlay(t *testing.T, dir string) string {
 	t.Helper()
 	path, text := m.planted(t)
