@@ -99,7 +99,7 @@ func (s *observed) grow(k *cluster) {
 // changed checks a change of a row.
 func (s *observed) changed(w *world, c virtual.RowChange) {
 	switch {
-	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()), s.rests(w.cluster, c.At) && (!c.Added || c.Backend.IsValid()):
+	case (s.frontends[c.At] || s.rests(w.cluster, c.At)) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
 		if !s.refused {

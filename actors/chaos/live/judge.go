@@ -61,8 +61,8 @@ type judge struct {
 	generations map[string]uint64
 	// when an actor began to wait for the decision of its supervisor
 	suspended map[string]time.Time
-	found     map[string]Invariant // results so far, by name
-	services  int                  // faults of service actors
+	results   []Invariant // so far
+	services  int         // faults of service actors
 }
 
 // Bounds of normal operation.
@@ -97,35 +97,29 @@ func invariants() []Invariant {
 }
 
 func newJudge(first *sample) *judge {
-	j := &judge{first: first, generations: map[string]uint64{}, suspended: map[string]time.Time{}, found: map[string]Invariant{}}
+	j := &judge{first: first, generations: map[string]uint64{}, suspended: map[string]time.Time{}, results: invariants()}
 	j.take(first)
 	return j
 }
 
 // say records the result of an invariant; the first violation stays.
 func (j *judge) say(name string, state Holds, format string, args ...any) {
-	if j.found[name].State != Violated {
-		j.found[name] = Invariant{Name: name, State: state, Detail: fmt.Sprintf(format, args...)}
+	if result := j.result(name); result.State != Violated {
+		result.State, result.Detail = state, fmt.Sprintf(format, args...)
 	}
+}
+
+func (j *judge) result(name string) *Invariant {
+	return &j.results[slices.IndexFunc(j.results, func(i Invariant) bool { return i.Name == name })]
 }
 
 // verdicts returns all invariants with their results so far.
-func (j *judge) verdicts() []Invariant {
-	all := invariants()
-	for i := range all {
-		if found, ok := j.found[all[i].Name]; ok {
-			all[i].State, all[i].Detail = found.State, found.Detail
-		}
-	}
-	return all
-}
+func (j *judge) verdicts() []Invariant { return slices.Clone(j.results) }
 
 // violated returns the first violation, nil if there is none.
 func (j *judge) violated() *Invariant {
-	for _, one := range j.verdicts() {
-		if one.State == Violated {
-			return &one
-		}
+	if i := slices.IndexFunc(j.results, func(i Invariant) bool { return i.State == Violated }); i >= 0 {
+		return &j.results[i]
 	}
 	return nil
 }
@@ -301,12 +295,12 @@ func (j *judge) final(s *sample) {
 		j.say("I8", Violated, "%s", strings.Join(problems[:min(len(problems), 3)], "; "))
 	}
 	check("I9", s.goroutines <= j.first.goroutines+mostGoroutines, "%d goroutines, %d at the beginning", s.goroutines, j.first.goroutines)
-	if _, judged := j.found["I4"]; !judged && j.services > 0 && s.changes == j.first.changes && s.usage.Writes == j.first.usage.Writes {
+	if j.result("I4").State == NotEvaluated && j.services > 0 && s.changes == j.first.changes && s.usage.Writes == j.first.usage.Writes {
 		j.say("I4", Held, "")
 	}
-	for _, one := range j.verdicts() {
-		if one.State == Pending {
-			j.say(one.Name, Held, "")
+	for i := range j.results {
+		if j.results[i].State == Pending {
+			j.results[i].State = Held
 		}
 	}
 }
