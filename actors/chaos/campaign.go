@@ -10,49 +10,49 @@ import (
 	"time"
 )
 
-// Options choose what a Campaign plays.
+// Options are the settings of a Campaign.
 type Options struct {
 	// First and Seeds are the seeds: First, First+1, ... First+Seeds-1.
 	First uint64
 	Seeds int
-	// Swarm lets every seed choose which kinds of faults there are; without it there are all in
-	// every run.
+	// Swarm lets every seed choose its kinds of faults; without it every run has all kinds.
 	Swarm bool
-	// Workers is how many runs go on side by side; 0 = one for each processor.
+	// Workers is the number of runs at the same time; 0 = one for each processor.
 	Workers int
-	// Progress is told every result, in no order, from several goroutines; nil = it is not
+	// Progress gets every result, in no order, from several goroutines; nil = results are not
 	// reported.
 	Progress func(*Result)
 }
 
 // Report sums up a Campaign.
 type Report struct {
-	// Seeds is how many were played, Failed how many of them broke an invariant.
+	// Seeds is the number of seeds that were played, Failed the number of them that broke an
+	// invariant.
 	Seeds  int `json:"seeds"`
 	Failed int `json:"failed"`
-	// Failures are the first that failed, ordered by seed, at most MaxFailures.
+	// Failures are the first failed seeds, ordered by seed, at most MaxFailures.
 	Failures []*Result `json:"failures"`
-	// Steps is the number of messages that were handled, Struck counts the faults that struck.
+	// Steps is the number of messages that actors handled; Struck counts the faults.
 	Steps  int    `json:"steps"`
 	Struck Counts `json:"struck"`
-	// Slowest is the longest virtual time that a run needed until all was well after the last
-	// fault.
+	// Slowest is the longest virtual time from the end of the last fault of a run until all was
+	// well.
 	Slowest time.Duration `json:"slowest"`
-	// Writes and Reads are what VPP was asked for.
+	// Writes and Reads count the changes of VPP and the reads of all rows.
 	Writes int `json:"writes"`
 	Reads  int `json:"reads"`
-	// Hash identifies all traces together: same seeds, same hash.
+	// Hash identifies all traces together: the same seeds have the same hash.
 	Hash string `json:"hash"`
 }
 
-// OK reports whether every seed ended well.
+// OK reports whether no seed broke an invariant.
 func (r *Report) OK() bool { return r.Failed == 0 }
 
-// MaxFailures is how many failures a Report names.
+// MaxFailures is the number of failures that a Report has at most.
 const MaxFailures = 20
 
-// Campaign plays many seeds. It returns what was done when ctx ends before that, with the error of
-// ctx. What it keeps in memory does not grow with the number of seeds.
+// Campaign plays many seeds. When ctx ends first, it returns the report of the seeds so far and the
+// error of ctx. Its memory does not grow with the number of seeds.
 func Campaign(ctx context.Context, o Options) (*Report, error) {
 	workers := o.Workers
 	if workers <= 0 {
@@ -89,35 +89,36 @@ feed:
 	return report, ctx.Err()
 }
 
-// summary makes the report of a campaign from results that come in any order. It keeps of each
-// result what the report says, and the plan of those only that failed and are named. All methods
-// are safe for concurrent use.
+// summary makes the report of a campaign from results in any order. It keeps sums, and the plans of
+// the failures in the report. All methods are safe for concurrent use.
 type summary struct {
-	mu     sync.Mutex // guards the following
-	next   uint64     // the seed whose turn it is
-	early  map[uint64]outcome
-	hash   hash.Hash64 // of the hashes of all traces, in the order of their seeds
+	mu     sync.Mutex         // guards the following
+	next   uint64             // the seed that is counted next
+	early  map[uint64]outcome // of seeds behind next
+	hash   hash.Hash64        // of the hashes of all traces, in the order of their seeds
 	report Report
 	err    error // of the first seed that could not be played
 }
 
-// outcome is what Run returned for a seed that has to wait for its turn.
+// outcome is the answer of Run for one seed.
 type outcome struct {
 	result Result
 	err    error
 }
 
 func newSummary(first uint64) *summary {
-	return &summary{next: first, early: map[uint64]outcome{}, hash: fnv.New64a(), report: Report{Failures: []*Result{}, Struck: Counts{}}}
+	return &summary{
+		next: first, early: map[uint64]outcome{}, hash: fnv.New64a(), report: Report{Failures: []*Result{}, Struck: Counts{}},
+	}
 }
 
-// add takes what Run returned for a seed: a result or an error. Every seed from the first on must
-// be added once, in any order.
+// add takes the answer of Run for a seed. Every seed from the first on must be added once, in any
+// order. Seeds are counted in their order, so that the report does not depend on the workers.
 func (s *summary) add(seed uint64, result *Result, err error) {
 	o := outcome{err: err}
 	if err == nil {
 		if o.result = *result; result.OK() {
-			o.result.Plan = Plan{} // by far the largest part of it
+			o.result.Plan = Plan{} // the largest part of a result
 		}
 	}
 	s.mu.Lock()
@@ -130,7 +131,7 @@ func (s *summary) add(seed uint64, result *Result, err error) {
 	}
 }
 
-// count adds the seed whose turn it is. Lock must be held.
+// count adds the next seed to the report; the lock is held.
 func (s *summary) count(seed uint64, o outcome) {
 	if o.err != nil {
 		if s.err == nil {
@@ -155,7 +156,7 @@ func (s *summary) count(seed uint64, o outcome) {
 	}
 }
 
-// done returns the report of all seeds that were added.
+// done returns the report of all seeds, or the first error.
 func (s *summary) done() (*Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

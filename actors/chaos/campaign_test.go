@@ -62,18 +62,18 @@ func TestSummaryInAnyOrder(t *testing.T) {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
 		}
 		if report, err := play(order, 130, 107, 159); report != nil || err == nil || err.Error() != "seed 107: broken" {
-			t.Errorf("%s, with seeds that can not be played: %v, %v", name, report, err)
+			t.Errorf("%s, with seeds that cannot be played: %v, %v", name, report, err)
 		}
 	}
 }
 
-// TestSummaryKeepsNoPlan: the plan of a seed that ended well is not kept, also while the seed waits
-// for its turn; that of a failure is.
+// TestSummaryKeepsNoPlan: the summary drops the plan of a seed that ended well, also while the seed
+// waits to be counted; it keeps the plan of a failure.
 func TestSummaryKeepsNoPlan(t *testing.T) {
 	const seeds = 3 * MaxFailures
 	s := newSummary(0)
 	var passed, failed []weak.Pointer[Step]
-	for seed := uint64(seeds - 1); seed > 0; seed-- { // the turn of none of them comes
+	for seed := uint64(seeds - 1); seed > 0; seed-- { // without seed 0 none is counted
 		r := &Result{Seed: seed, Plan: NewPlan(seed, true)}
 		if step := weak.Make(&r.Plan.Steps[0]); seed%2 == 0 {
 			passed = append(passed, step)
@@ -85,7 +85,7 @@ func TestSummaryKeepsNoPlan(t *testing.T) {
 	}
 	goruntime.GC()
 	goruntime.GC()
-	if kept := inMemory(passed); kept > 1 { // one may be left on the stack
+	if kept := inMemory(passed); kept > 1 { // one plan may be left on the stack
 		t.Errorf("%d of %d plans that passed are kept", kept, len(passed))
 	}
 	if kept := inMemory(failed); kept != len(failed) {
@@ -101,7 +101,7 @@ func TestSummaryKeepsNoPlan(t *testing.T) {
 	}
 }
 
-// inMemory counts what the collector has not freed.
+// inMemory counts the steps that the collector has not freed.
 func inMemory(steps []weak.Pointer[Step]) (n int) {
 	for _, step := range steps {
 		if step.Value() != nil {
@@ -111,10 +111,10 @@ func inMemory(steps []weak.Pointer[Step]) (n int) {
 	return n
 }
 
-// TestCampaignDoesNotGrow: what is in use after many seeds is what was in use after few.
+// TestCampaignDoesNotGrow: the memory in use does not grow with the number of seeds.
 func TestCampaignDoesNotGrow(t *testing.T) {
 	if slow > 1 {
-		t.Skip("takes too long with the race detector, which does not change what is kept")
+		t.Skip("takes too long with the race detector, which does not change the memory in use")
 	}
 	// bytes for each seed; a plan has 18 kB, a world megabytes
 	const few, many, most = 10, 40, 6 << 10

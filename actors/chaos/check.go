@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// rows reads VPP, ordered by frontend.
+// rows reads the rows of VPP, ordered by frontend.
 func (w *world) rows() []virtual.Row {
 	rows, err := w.vpp.Rows()
 	if err != nil {
@@ -31,7 +31,7 @@ func (w *world) rows() []virtual.Row {
 	return rows
 }
 
-// wrong lists what is not as it should be once everything has come to rest (I1, I2, I8).
+// wrong lists all differences from the expected state at rest (I1, I2, I8).
 func (w *world) wrong() []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -40,7 +40,7 @@ func (w *world) wrong() []string {
 	for _, r := range w.rows() {
 		e, wanted := want[r.At]
 		if len(r.Backends) == 0 && len(r.Draining) > 0 && !wanted {
-			continue // kept for connections that drain
+			continue // the row is kept for draining connections
 		}
 		seen[r.At] = true
 		ours := strings.HasPrefix(r.Tag, "troupe/")
@@ -69,15 +69,15 @@ func (w *world) wrong() []string {
 	if err != nil {
 		say("I1: %v", err)
 	} else {
-		wrong = append(wrong, w.wrongRoutes(own)...)
-		wrong = append(wrong, w.leftBehind(own)...)
+		wrong = slices.Concat(wrong, w.wrongRoutes(own), w.leftBehind(own), w.wrongOutside(own))
 	}
-	wrong = append(wrong, w.wrongTranslations()...)
-	wrong = append(wrong, w.wrongStatuses()...)
-	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes(), w.wrongOutside())
+	for _, problem := range live.Restless(w.sys.Snapshot(), w.cluster.keys()) {
+		say("I8: %s", problem)
+	}
+	return slices.Concat(wrong, w.wrongTranslations(), w.wrongStatuses(), w.wrongNodes())
 }
 
-// wrongNodes compares what the store of node IDs was told last (I2).
+// wrongNodes compares the last values that the store of node IDs got with the cluster (I2).
 func (w *world) wrongNodes() (wrong []string) {
 	if want := []string{thisNode, otherNode}; !slices.Equal(w.nodes.nodes, want) {
 		wrong = append(wrong, fmt.Sprintf("I2: the store of node IDs knows the nodes %q, want %q", w.nodes.nodes, want))
@@ -92,7 +92,8 @@ func (w *world) wrongNodes() (wrong []string) {
 	return wrong
 }
 
-// backends are the ones that the one row of a frontend has to have.
+// backends are the expected backends of a row. One row serves both classes of clients; without
+// endpoints for clients outside it is for clients on this node.
 func (e expectation) backends() []netip.AddrPort {
 	endpoints := e.remote
 	if len(endpoints) == 0 {
@@ -105,8 +106,8 @@ func (e expectation) backends() []netip.AddrPort {
 	return all
 }
 
-// wrongStatuses compares what introspection shows with the services that exist, and whether each
-// has been served in its latest version (I2).
+// wrongStatuses checks that introspection shows exactly the services of the cluster, each in sync
+// in its latest version with every renderer (I2).
 func (w *world) wrongStatuses() (wrong []string) {
 	answer, err := w.sys.Ask(context.Background(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
@@ -131,26 +132,7 @@ func (w *world) wrongStatuses() (wrong []string) {
 	return wrong
 }
 
-// wrongActors finds actors that are left over, missing, or not able to work (I8, I10).
-func (w *world) wrongActors() (wrong []string) {
-	want := w.cluster.keys()
-	var services []string
-	for _, a := range w.sys.Snapshot() {
-		if a.Kind == "service" {
-			services = append(services, runtime.UnescapeName(strings.TrimPrefix(a.Path, address.Services+"/")))
-		}
-		if a.Suspended || a.Held || a.State == runtime.StateStarting || a.State == runtime.StateBackoff || a.State == runtime.StateQuarantined {
-			wrong = append(wrong, fmt.Sprintf("I8: %s is %s", a.Path, a.State))
-		}
-	}
-	slices.Sort(services)
-	if !slices.Equal(services, want) {
-		wrong = append(wrong, fmt.Sprintf("I8: alive are %q, want %q", services, want))
-	}
-	return wrong
-}
-
-// changed looks at every change of a row while it happens (I3, I6, I7).
+// changed checks every change of a row at the time of the change (I3, I6, I7).
 func (w *world) changed(c virtual.RowChange) {
 	if c.Refused {
 		w.observed.refused = w.observed.refused || c.At == w.observed.at
@@ -165,10 +147,9 @@ func (w *world) changed(c virtual.RowChange) {
 	w.observed.changed(w, c)
 }
 
-// bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all
-// that is not written down only the latest of a key waits. What is written down all counts; how
-// much of it waits for a journal that does not work is limited in its mailbox, and a test of its
-// own.
+// bounded checks the lengths of mailboxes (I10): only the latest message of each key waits. Events
+// for the journal have no keys, so its bound is larger. While the journal is suspended its mailbox
+// limits them, which has a test of its own.
 func (w *world) bounded() {
 	const most, written = 4 * (serviceNames + 5), 20 * (serviceNames + 5)
 	for _, a := range w.sys.Snapshot() {
@@ -186,7 +167,7 @@ func (w *world) bounded() {
 	}
 }
 
-// journal is what the troupe itself wrote down last, newest first, to find out why.
+// journal returns the latest events of the agent, the newest first, to explain a violation.
 func (w *world) journal() []string {
 	const last = 15
 	answer, err := w.sys.Ask(context.Background(), address.Journal, &status.EventsQuery{Limit: last})
@@ -199,46 +180,4 @@ func (w *world) journal() []string {
 			e.GetText(), " ", e.GetError(), " ", e.GetOperations()))
 	}
 	return lines
-}
-
-// soon is how long it may take after most faults until all is well.
-const soon = 4 * tick
-
-// bound is how long it may take after a fault of a kind, if that is longer than soon, and why.
-type bound struct {
-	most time.Duration
-	why  string
-}
-
-// slower are the faults after which it may take longer.
-func slower() map[string]bound {
-	const second = time.Second
-	stolen := bound{46 * second, "VPP does not report it; the drift check finds it, every 45 s"}
-	refused := bound{1100 * time.Millisecond, "a half-open probe of each refusal class every second"}
-	badly := bound{2200 * time.Millisecond, "settings that are refused hold up everything for a second, then a half-open probe takes another one"}
-	crash := bound{3100 * time.Millisecond, "what a crash has cost is sent again after 0.9 s, what a second one has after 1.8 s, up to 30 % later"}
-	loop := bound{32 * time.Second, "a crash loop: back-off, at worst quarantine for 30 s"}
-	lost := bound{31 * second, "the roll call repeats everything every 30 s"}
-	replaced := bound{noticed, "VPP's interface events are not simulated; while a pod has no interface VPP is asked every second"}
-	return map[string]bound{
-		"pod replaced":  replaced,
-		"overlay ended": {61 * second, "VPP has no events for routes; its routes are read every minute"},
-		"rows stolen":   stolen, "routes stolen": stolen, "settings stolen": stolen, "rows given back": stolen,
-		"VPP refuses": refused, "VPP begins badly": badly, "table full": refused,
-		"poisoned service": loop, "panics before messages": crash, "panics after messages": crash, "panics in starts": crash, "panics in stops": crash,
-		"crash loop":    loop,
-		"messages lost": lost, "one kind lost": lost, "messages late": lost, "messages twice": lost, "services late": lost,
-	}
-}
-
-// within is how long it may take until all is well when faults of these kinds are over: as long as
-// after the worst of them.
-func (c Counts) within() time.Duration {
-	most := soon
-	for kind, b := range slower() {
-		if c[kind] > 0 {
-			most = max(most, b.most)
-		}
-	}
-	return most
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The simulated cluster is made of few names and addresses, so that services come back and fight
-// for addresses.
+// The simulated cluster has few names and addresses, so that services come back and contest
+// addresses.
 const (
 	thisNode      = "n1"
 	otherNode     = "n2"
@@ -29,10 +29,10 @@ const (
 	slicesOfService = 2
 )
 
-// service is a Service, as far as it matters here.
+// service has the simulated fields of a Service.
 type service struct {
-	created  int64
-	external int // number of its load-balancer address; -1 = none
+	created  int64 // its age decides who gets a contested address
+	external int   // number of its load-balancer address; -1 = none
 	nodePort bool
 	local    bool // externalTrafficPolicy Local
 	affinity uint32
@@ -41,20 +41,20 @@ type service struct {
 // slice is an EndpointSlice of a service.
 type slice struct {
 	service   int
-	endpoints []netip.Addr // those that are ready
+	endpoints []netip.Addr // ready
 	unready   []netip.Addr
-	leaving   []netip.Addr // terminate, and still serve
+	leaving   []netip.Addr // terminating, and still serving
 }
 
-// cluster is what the API server knows. Every change has a version of its own.
+// cluster is the state of the API server. Every change has a version of its own.
 type cluster struct {
 	services map[int]service
 	slices   map[[2]int]slice // by service and number
 	zone     string
 	version  uint64
 	touched  map[int]uint64 // by service: version of its last change
-	ended    map[int]bool   // pods of this node that are gone
-	ip6      bool           // everything has IPv6 besides
+	ended    map[int]bool   // pods of this node that have ended
+	ip6      bool           // everything has an IPv6 address, too
 }
 
 func newCluster() *cluster {
@@ -78,15 +78,14 @@ func (k *cluster) remove(n int) {
 	}
 }
 
-// collect removes what belongs to a service that is gone, as the garbage collector of Kubernetes
-// does.
+// collect removes the slices of a deleted service, as the garbage collector of Kubernetes does.
 func (k *cluster) collect(n int) {
 	for i := range slicesOfService {
 		k.removeSlice(n, i)
 	}
 }
 
-// erase removes some services with everything that belongs to them.
+// erase removes some services with their slices.
 func (k *cluster) erase(r *rand.Rand) {
 	for n := range serviceNames {
 		if r.IntN(3) == 0 {
@@ -96,7 +95,7 @@ func (k *cluster) erase(r *rand.Rand) {
 	}
 }
 
-// ordered are the services that may change, by name.
+// ordered are the services that plans change, ordered by name.
 func (k *cluster) ordered() iter.Seq2[int, service] {
 	return func(yield func(int, service) bool) {
 		for n := range serviceNames {
@@ -124,7 +123,7 @@ func (k *cluster) setZone(zone string) {
 	k.version++
 }
 
-// keys are the services that exist, ordered.
+// keys are the keys of all services, ordered.
 func (k *cluster) keys() []string {
 	var keys []string
 	for n := range k.services {
@@ -134,7 +133,7 @@ func (k *cluster) keys() []string {
 	return keys
 }
 
-// objects lists everything as the API server would.
+// objects lists all objects, as the API server does.
 func (k *cluster) objects() *normalize.Objects {
 	all := &normalize.Objects{Nodes: []*messages.Node{
 		{Name: thisNode, Uid: "u1", Zone: k.zone, Addresses: []string{nodeIP}, PodCidrs: []string{"10.1.1.0/24"}},
@@ -213,7 +212,7 @@ func (k *cluster) mutate(r *rand.Rand, hot bool) {
 	case 3:
 		k.remove(n)
 		if r.IntN(2) == 0 {
-			k.collect(n) // otherwise that happens later, or the service comes back before
+			k.collect(n) // otherwise later, or the service comes back before
 		}
 	case 4, 5, 6, 7:
 		k.putSlice(n, r.IntN(slicesOfService), randomEndpoints(r))

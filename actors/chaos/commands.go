@@ -14,17 +14,16 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// request tells the client to send a command.
+// request makes the client send a command.
 type request struct{ command any }
 
-// commander sends commands from within the actor that it is put in front of, and counts the
-// answers.
+// commander is a client of commands inside another actor. It counts the answers.
 type commander struct {
 	runtime.Behaviour
 	commands *commands
 }
 
-// commands counts what was asked and answered; it outlives the incarnations of the client.
+// commands counts commands and answers; it outlives the incarnations of the client.
 type commands struct{ asked, answered int }
 
 // Receive satisfies runtime.Behaviour.
@@ -40,7 +39,7 @@ func (o commander) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// wrap puts the client in front of the audit actor.
+// wrap makes the audit actor the client of commands.
 func (w *world) wrap(kind string, b runtime.Behaviour) runtime.Behaviour {
 	if kind == "audit" {
 		return commander{b, w.commands}
@@ -48,8 +47,8 @@ func (w *world) wrap(kind string, b runtime.Behaviour) runtime.Behaviour {
 	return b
 }
 
-// command sends a command about a random pod: attach its interface, another one, or one that is not
-// there, or detach.
+// command sends a command about a random pod: attach its interface or one that does not exist, or
+// detach.
 func (w *world) command(r *rand.Rand) {
 	n := r.IntN(podsPerNode)
 	pod := fmt.Sprint(namespace, "/p", n)
@@ -75,7 +74,7 @@ func (w *world) sendCommands(r *rand.Rand) {
 	}
 }
 
-// expireCommands sends commands to an agent whose VPP hangs for longer than they may take.
+// expireCommands sends commands while VPP hangs for longer than the timeout of a command.
 func (w *world) expireCommands(r *rand.Rand) {
 	w.vpp.Hang()
 	for range 3 {
@@ -84,16 +83,16 @@ func (w *world) expireCommands(r *rand.Rand) {
 	w.later(7*time.Second, w.resumeVPP)
 }
 
-// answered checks that no command was answered twice (I18). That one is answered at all is checked
-// at rest: the client may have died.
+// answered checks that no command was answered twice (I18). A missing answer shows at rest only
+// (attachDrill), because the client may have died.
 func (w *world) answered() {
 	if w.commands.answered > w.commands.asked {
 		w.breach("I18: %d commands were answered %d times", w.commands.asked, w.commands.answered)
 	}
 }
 
-// attachDrill attaches an interface to which no route leads yet, and detaches it again (I18): the
-// answer says what VPP holds.
+// attachDrill attaches an interface without a route, and detaches it again (I18): after the answer
+// VPP must hold what the answer says.
 func (w *world) attachDrill() (wrong []string) {
 	const name, pod = "extra", namespace + "/extra"
 	index := uint32(0)

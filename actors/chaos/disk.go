@@ -12,13 +12,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// Where the local mirror is, and what it is a mirror of.
+// Place and origin of the local mirror.
 const (
 	mirrorDir    = "/var/lib/troupe"
 	mirrorOrigin = "kubernetes"
 )
 
-// mirrored puts the local mirror in front of a source, as production does. The disk outlives the
+// mirrored puts the local mirror in front of a source, as the agent does. The disk outlives the
 // process.
 func (w *world) mirrored(s kube.Source) kube.Source {
 	config := mirror.Config{Node: thisNode, Origin: mirrorOrigin, Clock: mirrorClock{w.sim}, Observer: mirrorObserver{w.injector}}
@@ -31,7 +31,7 @@ type mirrorClock struct{ *runtime.Sim }
 // AfterFunc satisfies mirror.Clock.
 func (c mirrorClock) AfterFunc(d time.Duration, f func()) mirror.Timer { return c.Sim.AfterFunc(d, f) }
 
-// mirrorObserver counts what becomes of the mirror.
+// mirrorObserver counts events of the mirror.
 type mirrorObserver struct{ *injector }
 
 // MirrorServing satisfies mirror.Observer.
@@ -47,22 +47,22 @@ func (mirrorObserver) MirrorSaved(time.Time) {}
 // MirrorNotSaved satisfies mirror.Observer.
 func (o mirrorObserver) MirrorNotSaved(string) { o.count("mirror not saved") }
 
-// provisional are the rows that were removed while the troupe knew the services from the local
-// mirror alone. Nothing may be: a service that the mirror does not have may exist (I17).
+// provisional are the rows that were removed while the services came from the local mirror alone.
+// There must be none, because a service may exist that the mirror does not have (I17).
 type provisional map[frontend]bool
 
-// changed takes a change of a row.
+// changed notes a change of a row.
 func (p provisional) changed(c virtual.RowChange) {
 	switch {
 	case c.Backend.IsValid():
 	case c.Added:
-		delete(p, c.At) // it was made anew
+		delete(p, c.At) // the row was replaced
 	default:
 		p[c.At] = true
 	}
 }
 
-// listed judges what was removed before the source has listed the cluster.
+// listed reports the rows that were removed before the source has listed the cluster.
 func (w *world) listed() {
 	for at := range w.provisional {
 		w.breach("I17: %s was removed before the source had delivered", at)
@@ -70,8 +70,8 @@ func (w *world) listed() {
 	clear(w.provisional)
 }
 
-// replace ends the agent and starts another one, as an update does. VPP keeps what it has, and the
-// cluster does not wait. A killed process does not complete a save of the mirror.
+// replace ends the agent and starts another one, as an update does. VPP keeps its state, and the
+// cluster changes meanwhile. A killed process does not complete a save of the mirror.
 func (w *world) replace(r *rand.Rand, killed bool) {
 	if err := w.sys.Shutdown(context.Background()); err != nil {
 		w.breach("I9: %v", err)
@@ -95,7 +95,7 @@ func (w *world) replace(r *rand.Rand, killed bool) {
 // restart replaces the agent; the API server answers at once.
 func (w *world) restart(r *rand.Rand) { w.replace(r, r.IntN(2) == 0) }
 
-// restartAlone replaces the agent while the API server is away or slow: the mirror serves first.
+// restartAlone replaces the agent while the API server is down or slow: the mirror serves first.
 func (w *world) restartAlone(r *rand.Rand) {
 	w.replace(r, r.IntN(2) == 0)
 	const outage = 9 // seconds; longer than the grace of the mirror
@@ -108,8 +108,7 @@ func (w *world) restartAlone(r *rand.Rand) {
 	w.later(seconds(r, outage), func() { w.cluster.erase(r) })
 }
 
-// reboot restarts the machine: VPP and the agent begin anew, and the disk has lost what was not
-// synced.
+// reboot restarts the machine: VPP and the agent begin anew, and the disk loses unsynced changes.
 func (w *world) reboot(r *rand.Rand) {
 	const changes = 4
 	w.disk = w.disk.Rebooted(r.IntN(changes), r.Float64())
@@ -117,11 +116,11 @@ func (w *world) reboot(r *rand.Rand) {
 	w.replace(r, true)
 }
 
-// breakDisk lets every operation on the disk fail for a while.
+// breakDisk fails every operation on the disk for a while.
 func (w *world) breakDisk(r *rand.Rand) {
 	w.disk.Dies, w.disk.Stop = true, w.disk.Step+1+r.IntN(4)
 	w.later(seconds(r, 8), w.repairDisk)
 }
 
-// repairDisk lets the disk work again.
+// repairDisk ends breakDisk.
 func (w *world) repairDisk() { w.disk.Killed().Dies = false }

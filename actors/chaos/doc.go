@@ -1,29 +1,37 @@
-// Package chaos plays the whole troupe in a simulation: the production actors in virtual time on
-// one goroutine, between a simulated API server, a simulated VPP and a simulated store of node IDs,
-// all of which fail in every way that the fault table knows.
+// Package chaos simulates the agent: the production actors run in virtual time on one goroutine.
+// The API server, VPP, the disk and the store of node IDs are simulated, and fail in all ways of
+// the fault table.
 //
-// It owns the simulated surroundings, the faults, the model that says what must be true, and the
-// search for the smallest plan that breaks it. It owns nothing of the troupe: it builds actors.Tree
-// with actors.Deps, as the agent does. Only bootstrap and tests call it.
+// The package owns the simulated surroundings, the faults, the model of the expected state, and the
+// search for the smallest failing plan. It has no code of the agent: it builds actors.Tree with
+// actors.Deps, as the agent does. Only bootstrap/cli/simulated and tests call it.
 //
-//	Campaign     many seeds, on several processors; of those that are over it keeps sums, and the
-//	             plans of the first that failed
+//	Campaign     many seeds, on several processors
 //	  Run        one seed: plan -> world -> faults -> quiet -> drills -> shutdown
-//	    plan     what will happen and when: a list, so that it can be made smaller
-//	    world    the surroundings and the troupe
-//	    model    what a node has to serve, computed from the cluster alone: neither kube/service
-//	             nor vpp/nat44 is asked
-//	    check    VPP, the actors and what they say, against the model
+//	    plan     all changes and faults with their times: a list, so that Minimise can shorten it
+//	    faults   the table of faults: all else about a kind is derived from its entry
+//	    world    the surroundings and the actors
+//	    model    the expected state, computed from the cluster alone, without kube/service and
+//	             vpp/nat44
+//	    check    compares VPP, the actors and their answers with the model
 //
-// A seed decides everything: same seed, same trace, on every machine. A change that depends on the
-// order of maps, uses the clock of the machine or the global random source in an actor finds that
-// out here.
+// # Seeds
 //
-// The tests play the same plans, faults and model on the dispatcher of production as well
-// (TestOnDispatcher): real goroutines, the real connection to the simulated VPP, a clock that runs
-// fast. That is for the race detector and for what is left over; nothing of it is repeatable but
-// the plan.
+// A seed decides everything: the same seed has the same trace on every machine. An actor must not
+// depend on the order of a map, the clock of the machine or the global random source: the traces
+// would differ.
 //
-// Values belong to the goroutine that runs the seed; Campaign runs several of them side by side and
-// they share nothing. Run returns when all actors and their functions have ended.
+// Drills on a running agent are in chaos/live. Operators write their plans, which hit actors only.
+// A simulation also breaks the surroundings, and draws the details of every fault from its seed.
+//
+// # Worlds with threads
+//
+// TestOnDispatcher plays the same plans, faults and model on the production dispatcher: with real
+// goroutines, the real connection to the simulated VPP and a fast clock. It is for the race
+// detector and for leaks; only the plan is repeatable.
+//
+// # Concurrency and shutdown
+//
+// A world belongs to the goroutine that runs its seed; seeds share nothing. Run returns when all
+// actors and their functions have ended.
 package chaos

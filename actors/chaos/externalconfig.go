@@ -24,17 +24,16 @@ const (
 	etcdFamily = "etcd:"
 )
 
-// documents are what external configuration says, and what of it is valid: the last good document
-// of each source counts.
+// documents is the external configuration. The last good document of each source is in force.
 type documents struct {
 	texts   map[string][]byte // by source, as JSON
 	good    map[string]layer
 	last    map[string][]byte // the text of each good layer
 	away    map[string]bool   // families that cannot be read
-	slow    time.Duration     // that reading takes
+	slow    time.Duration     // duration of a read
 	broken  bool              // the watch of the documents ends
 	version int
-	read    time.Time // when the last slow read ended
+	read    time.Time // the end of the last slow read
 }
 
 // layer is a good document.
@@ -43,11 +42,11 @@ type layer struct {
 	identities []netip.AddrPort
 }
 
-// configurationSources are the sources of external configuration, the one that counts most first.
+// configurationSources are the sources of external configuration, the highest priority first.
 var configurationSources = []string{"etcd:a", "etcd:b", fileFamily}
 
-// mappings is how many addresses external configuration has; the first few are those that services
-// want as well.
+// mappings is the number of addresses in external configuration; services want the first of them,
+// too.
 const mappings = 6
 
 func newDocuments() *documents {
@@ -98,8 +97,8 @@ func (d *documents) write(r *rand.Rand) {
 	d.texts[source], d.good[source], d.last[source] = document, l, document
 }
 
-// mend replaces documents with an error by the last good ones: the troupe may never have seen
-// those.
+// mend ends all faults. It replaces documents with an error by the last good ones, which the agent
+// may never have read.
 func (d *documents) mend() {
 	d.texts = maps.Clone(d.last)
 	d.slow, d.broken = 0, false
@@ -107,7 +106,7 @@ func (d *documents) mend() {
 	d.version++
 }
 
-// wanted are the mappings of all sources together.
+// wanted merges the mappings of all sources by priority.
 func (d *documents) wanted() map[frontend][]netip.Addr {
 	all := map[frontend][]netip.Addr{}
 	for _, source := range slices.Backward(configurationSources) {
@@ -116,10 +115,10 @@ func (d *documents) wanted() map[frontend][]netip.Addr {
 	return all
 }
 
-// externalWanted are the mappings of external configuration.
+// externalWanted are the mappings of external configuration; a world with threads has none.
 func (w *world) externalWanted() map[frontend][]netip.Addr {
 	if w.documents == nil {
-		return nil // on the real dispatcher there is none
+		return nil
 	}
 	return w.documents.wanted()
 }
@@ -183,7 +182,7 @@ func (o *externalSources) Run(ctx context.Context, out func(external.Update)) er
 	}
 }
 
-// update is what a family says now.
+// update reads a family.
 func (o *externalSources) update(family string) external.Update {
 	u := external.Update{Family: family, Documents: map[string][]byte{}}
 	if o.away[family] {
@@ -198,15 +197,11 @@ func (o *externalSources) update(family string) external.Update {
 	return u
 }
 
-// wrongOutside compares the identity mappings in VPP with those of external configuration, and
-// wants every interface of a pod to have its roles (I1).
-func (w *world) wrongOutside() (wrong []string) {
+// wrongOutside compares the identity mappings in VPP with external configuration and SNAT, and
+// checks that every interface of a pod has its roles (I1).
+func (w *world) wrongOutside(state *nat44.State) (wrong []string) {
 	if w.documents == nil {
 		return nil
-	}
-	state, err := nat44.Read(context.Background(), w.vpp.Reader())
-	if err != nil {
-		return []string{"I1: " + err.Error()}
 	}
 	want := map[vppfrontend.Key]bool{}
 	for at := range w.documents.identities() {
@@ -237,8 +232,7 @@ func (w *world) wrongOutside() (wrong []string) {
 	return wrong
 }
 
-// Faults of external configuration.
-
+// hideDocuments makes a family unreadable for a while.
 func (w *world) hideDocuments(r *rand.Rand) {
 	family := []string{fileFamily, etcdFamily}[r.IntN(2)]
 	hide := func(away bool) {
@@ -250,12 +244,14 @@ func (w *world) hideDocuments(r *rand.Rand) {
 	w.later(seconds(r, 8), func() { hide(false) })
 }
 
+// delayDocuments slows down reads for a while.
 func (w *world) delayDocuments(r *rand.Rand) {
 	w.documents.slow = seconds(r, 4)
 	w.documents.write(r)
 	w.later(seconds(r, 6), func() { w.documents.slow = 0 })
 }
 
+// endDocuments ends the watch of the documents.
 func (w *world) endDocuments(r *rand.Rand) {
 	w.documents.write(r)
 	w.documents.broken = true

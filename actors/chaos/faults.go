@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	adapter "github.com/troupe-vpp/troupe/actors/render/routes"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -16,72 +17,186 @@ import (
 // protoTCP is IPPROTO_TCP.
 const protoTCP = 6
 
-// faultKinds are all faults: what they do to the world. They end by themselves, or in heal.
-func faultKinds() map[string]func(*world, *rand.Rand) {
-	return map[string]func(*world, *rand.Rand){
+// fault is one kind of fault. A new kind is one entry of faultKinds: plans, bounds, explanations of
+// repairs and the lists of the tests are derived from the entry.
+type fault struct {
+	// strike begins the fault, which ends by itself or in heal. nil = the entry is a consequence of
+	// other faults, which count it under its name.
+	strike func(*world, *rand.Rand)
+	traits traits
+	// within bounds the time until all is well after the fault; 0 = soon.
+	within time.Duration
+	// effect is the counter that shows that the fault has hit something; "" = it always does.
+	effect string
+}
+
+// traits say what a fault may cause, and which worlds have it.
+type traits uint
+
+const (
+	// refuses: VPP may refuse an operation. A restarted VPP has other FIB sources and no objects,
+	// and an actor may not know of the restart yet. VPP also refuses settings of an interface that
+	// is gone, and changes of a row that was removed or added outside of the agent.
+	refuses traits = 1 << iota
+	// loses: a message may be lost or late. A failed actor loses the message that it would have
+	// handled next, and a suspended actor cannot answer in time.
+	loses
+	// blinds: the agent may miss that an interface was replaced.
+	blinds
+	// anywhere: the fault is the same in a world with threads, because it is about actors,
+	// messages, rows or the cluster. Other faults have a counterpart there, on the far side of a
+	// connection.
+	anywhere
+	// simulated: a world with threads has no counterpart. It lacks external configuration, SNAT and
+	// commands.
+	simulated
+)
+
+// Bounds of the time until all is well after a fault, each with the reason for the wait.
+const (
+	soon    = 4 * tick                // without a wait for an interval
+	probed  = 1100 * time.Millisecond // a refusal class has a half-open probe every second
+	noticed = 1200 * time.Millisecond // VPP is read every second while a pod has no interface
+	// refused settings delay everything for a second; then the half-open probe takes another one
+	settingsProbed = 2200 * time.Millisecond
+	// a message without an acknowledgement is resent after 0.9 s and 1.8 s, up to 30 % later
+	resent      = 3100 * time.Millisecond
+	rollCall    = 31 * time.Second // the roll call repeats everything every 30 s
+	quarantined = 32 * time.Second // a crash loop ends in a quarantine of 30 s
+	driftCheck  = 46 * time.Second // VPP reports no such change; a drift check reads it every 45 s
+	routesRead  = 61 * time.Second // VPP has no events for routes; they are read every minute
+)
+
+// faultKinds is the table of faults, by the name that plans, reports and tests show.
+func faultKinds() map[string]fault {
+	return map[string]fault{
 		// actors
-		"kill an actor":          (*world).killOne,
-		"kill most services":     (*world).killServices,
-		"stuck actor":            (*world).stick,
-		"panics before messages": func(w *world, r *rand.Rand) { w.spell(r, &w.injector.before, 30, 300) },
-		"panics after messages":  func(w *world, r *rand.Rand) { w.spell(r, &w.injector.after, 30, 300) },
-		"panics in starts":       func(w *world, r *rand.Rand) { w.spell(r, &w.injector.starting, 2, 6); w.killServices(r) },
-		"panics in stops":        func(w *world, r *rand.Rand) { w.spell(r, &w.injector.stopping, 2, 6); w.killServices(r) },
-		"poisoned service":       (*world).poison,
+		"kill an actor":      {strike: (*world).killOne, traits: anywhere | loses},
+		"kill most services": {strike: (*world).killServices, traits: anywhere | loses},
+		"stuck actor":        {strike: (*world).stick, traits: anywhere | loses, effect: "actor held up"},
+		"panics before messages": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.before, 30, 300) },
+			traits: anywhere | loses, within: resent, effect: "panic before a message",
+		},
+		"panics after messages": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.after, 30, 300) },
+			traits: anywhere | loses, within: resent, effect: "panic after a message",
+		},
+		"panics in starts": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.starting, 2, 6); w.killServices(r) },
+			traits: anywhere | loses, within: resent, effect: "panic in the start",
+		},
+		"panics in stops": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.stopping, 2, 6); w.killServices(r) },
+			traits: anywhere | loses, within: resent, effect: "panic in the stop",
+		},
+		"poisoned service": {strike: (*world).poison, traits: anywhere | loses, within: quarantined, effect: "poisoned spec"},
+		"crash loop":       {within: quarantined},
 		// messages
-		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.injector.lost, 5, 100) },
-		"messages twice": func(w *world, r *rand.Rand) { w.spell(r, &w.injector.twice, 5, 100) },
-		"messages late":  func(w *world, r *rand.Rand) { w.spell(r, &w.injector.late, 5, 100) },
-		"one kind lost":  (*world).muffle,
-		"services late":  (*world).lateEpoch,
+		"messages lost": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.lost, 5, 100) },
+			traits: anywhere | loses, within: rollCall, effect: "message lost",
+		},
+		"messages twice": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.twice, 5, 100) },
+			traits: anywhere | loses, within: rollCall, effect: "message twice",
+		},
+		"messages late": {
+			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.late, 5, 100) },
+			traits: anywhere | loses, within: rollCall, effect: "message late",
+		},
+		"one kind lost": {strike: (*world).muffle, traits: anywhere | loses, within: rollCall, effect: "message lost"},
+		"services late": {strike: (*world).lateEpoch, traits: anywhere | loses, within: rollCall, effect: "message late"},
 		// VPP
-		"VPP crashes":         (*world).crashVPP,
-		"VPP begins badly":    func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(4) },
-		"VPP hangs":           (*world).hangVPP,
-		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
-		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.Lose = 1; w.reconnect(r) },
-		"VPP refuses":         func(w *world, r *rand.Rand) { w.vpp.Refuse = 1 + r.IntN(8) },
-		"table full":          (*world).fillTable,
-		"rows stolen":         (*world).steal,
-		"rows put by another": (*world).occupy,
-		"rows given back":     (*world).giveBack,
-		"routes stolen":       (*world).stealRoute,
-		"settings stolen":     (*world).stealSettings,
+		"VPP crashes": {strike: (*world).crashVPP, traits: refuses},
+		"VPP begins badly": {
+			strike: func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(4) },
+			traits: refuses, within: settingsProbed,
+		},
+		"VPP hangs": {strike: (*world).hangVPP, traits: blinds},
+		"connection cut": {
+			strike: func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
+			traits: blinds, effect: "operation unanswered",
+		},
+		"answer lost": {
+			strike: func(w *world, r *rand.Rand) { w.vpp.Lose = 1; w.reconnect(r) },
+			traits: blinds, effect: "operation unanswered",
+		},
+		"VPP refuses": {
+			strike: func(w *world, r *rand.Rand) { w.vpp.Refuse = 1 + r.IntN(8) },
+			traits: refuses | blinds, within: probed, effect: "operation refused",
+		},
+		"table full":          {strike: (*world).fillTable, traits: refuses, within: probed, effect: "operation refused"},
+		"rows stolen":         {strike: (*world).steal, traits: anywhere | refuses, within: driftCheck, effect: "drift found"},
+		"rows put by another": {strike: (*world).occupy, traits: anywhere | refuses, effect: "row put"},
+		"rows given back":     {strike: (*world).giveBack, traits: anywhere | refuses, within: driftCheck, effect: "row given back"},
+		"routes stolen":       {strike: (*world).stealRoute, traits: anywhere, within: driftCheck, effect: "drift found"},
+		"settings stolen":     {strike: (*world).stealSettings, traits: anywhere, within: driftCheck, effect: "drift found"},
 		// API server
-		"watch gap":      func(w *world, r *rand.Rand) { w.blind(r, 6) },
-		"relist":         func(w *world, _ *rand.Rand) { w.source.twice = true },
-		"source breaks":  func(w *world, _ *rand.Rand) { w.source.broken = true },
-		"slow list":      func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true },
-		"object storm":   (*world).storm,
-		"cluster wiped":  (*world).wipe,
-		"made anew":      (*world).renew,
-		"gone unseen":    (*world).vanish,
-		"node IDs away":  func(w *world, r *rand.Rand) { w.nodes.lose(); w.later(seconds(r, 8), w.nodes.hold) },
-		"node ID taken":  func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) },
-		"node IDs wiped": func(w *world, _ *rand.Rand) { w.nodes.wipe() },
-		"node IDs slow": func(w *world, r *rand.Rand) {
+		"watch gap":      {strike: func(w *world, r *rand.Rand) { w.blind(r, 6) }, traits: blinds},
+		"relist":         {strike: func(w *world, _ *rand.Rand) { w.source.twice = true }},
+		"source breaks":  {strike: func(w *world, _ *rand.Rand) { w.source.broken = true }},
+		"slow list":      {strike: func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true }},
+		"object storm":   {strike: (*world).storm, traits: anywhere},
+		"cluster wiped":  {strike: (*world).wipe, traits: anywhere},
+		"made anew":      {strike: (*world).renew, traits: anywhere},
+		"gone unseen":    {strike: (*world).vanish},
+		"node IDs away":  {strike: func(w *world, r *rand.Rand) { w.nodes.lose(); w.later(seconds(r, 8), w.nodes.hold) }},
+		"node ID taken":  {strike: func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) }},
+		"node IDs wiped": {strike: func(w *world, _ *rand.Rand) { w.nodes.wipe() }},
+		"node IDs slow": {strike: func(w *world, r *rand.Rand) {
 			w.nodes.slow = seconds(r, 4)
 			w.nodes.wipe()
 			w.later(seconds(r, 8), func() { w.nodes.slow = 0 })
-		},
-		"node records broken": func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) },
-		"node sync ends":      func(w *world, _ *rand.Rand) { w.nodes.broken = true },
-		// external configuration, commands, pods
-		"documents change": func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.write(r) },
-		"documents away":   (*world).hideDocuments,
-		"documents late":   (*world).delayDocuments,
-		"documents end":    (*world).endDocuments,
-		"commands":         (*world).sendCommands,
-		"commands expire":  (*world).expireCommands,
-		"pod replaced":     (*world).replacePod,
-		"overlay replaced": (*world).replaceOverlay,
+		}},
+		"node records broken": {strike: func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) }},
+		"node sync ends":      {strike: func(w *world, _ *rand.Rand) { w.nodes.broken = true }},
+		// external configuration, commands, interfaces
+		"documents change": {strike: func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.write(r) }, traits: simulated},
+		"documents away":   {strike: (*world).hideDocuments, traits: simulated},
+		"documents late":   {strike: (*world).delayDocuments, traits: simulated},
+		"documents end":    {strike: (*world).endDocuments, traits: simulated},
+		"commands":         {strike: (*world).sendCommands, traits: simulated},
+		"commands expire":  {strike: (*world).expireCommands, traits: simulated},
+		"pod replaced":     {strike: (*world).replacePod, within: noticed},
+		"overlay replaced": {strike: (*world).replaceOverlay, traits: simulated, effect: "overlay ended"},
+		"overlay ended":    {traits: refuses, within: routesRead},
 		// the machine
-		"agent restarts":       (*world).restart,
-		"agent restarts alone": (*world).restartAlone,
-		"disk fails":           (*world).breakDisk,
-		"machine reboots":      (*world).reboot,
-		"machine sleeps":       func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
+		"agent restarts":       {strike: (*world).restart, traits: blinds},
+		"agent restarts alone": {strike: (*world).restartAlone, traits: blinds, effect: "mirror served"},
+		"disk fails":           {strike: (*world).breakDisk, effect: "mirror not saved"},
+		"machine reboots":      {strike: (*world).reboot, traits: refuses},
+		"machine sleeps":       {strike: func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) }, traits: blinds},
 	}
+}
+
+// strikes are the names of the faults that can be injected, ordered: the dice of a plan choose by
+// this order.
+func strikes() []string {
+	kinds := faultKinds()
+	maps.DeleteFunc(kinds, func(_ string, f fault) bool { return f.strike == nil })
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// within bounds the time until all is well after these faults: the bound of the slowest one.
+func (c Counts) within() time.Duration {
+	most := soon
+	for name, f := range faultKinds() {
+		if c[name] > 0 {
+			most = max(most, f.within)
+		}
+	}
+	return most
+}
+
+// any reports whether a fault with one of these traits has struck.
+func (c Counts) any(of traits) bool {
+	for name, f := range faultKinds() {
+		if c[name] > 0 && f.traits&of != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // seconds is a random duration below n seconds.
@@ -95,29 +210,29 @@ func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
 	w.later(seconds(r, 6), func() { *rate = 0 })
 }
 
-// muffle has all messages of a random kind get lost.
+// muffle loses all messages of a random kind for a while.
 func (w *world) muffle(r *rand.Rand) {
 	if kinds := w.injector.kinds(); len(kinds) > 0 {
 		w.lose(kinds[r.IntN(len(kinds))], r)
 	}
 }
 
-// lose has all messages of this kind get lost for a while.
+// lose loses all messages of this kind for a while.
 func (w *world) lose(kind string, r *rand.Rand) {
 	w.injector.kind = kind
 	w.later(seconds(r, 6), func() { w.injector.kind = "" })
 }
 
-// killOne lets a random actor fail. Supervisors are rarely among them: their children fail with
-// them.
+// killOne fails a random actor. It spares most supervisors, because their children fail with them.
 func (w *world) killOne(r *rand.Rand) {
 	alive := w.sys.Snapshot()
 	target := alive[r.IntN(len(alive))]
-	if !supervises(target.Kind) || r.IntN(4) == 0 {
+	if !w.injector.supervises(target.Path) || r.IntN(4) == 0 {
 		_ = w.sys.Kill(target.Path) // it may be down already
 	}
 }
 
+// killServices fails a random share of the service actors.
 func (w *world) killServices(r *rand.Rand) {
 	share := 1 + r.IntN(4)
 	for _, a := range w.sys.Snapshot() {
@@ -127,11 +242,11 @@ func (w *world) killServices(r *rand.Rand) {
 	}
 }
 
-// stick lets an actor not work for a while.
+// stick suspends a random actor for a while.
 func (w *world) stick(r *rand.Rand) {
 	alive := w.sys.Snapshot()
 	box, found := w.sys.Mailbox(alive[r.IntN(len(alive))].Path)
-	if !found || supervises(box.Kind()) {
+	if !found || w.injector.supervises(box.Path()) {
 		return
 	}
 	box.Hold()
@@ -140,8 +255,8 @@ func (w *world) stick(r *rand.Rand) {
 	w.later(seconds(r, 8), box.Release)
 }
 
-// lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken
-// when it has read VPP.
+// lateEpoch restarts the renderers while messages are late: not all services have rendered when a
+// renderer has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
 	w.spell(r, &w.injector.late, 2, 6)
 	for _, renderer := range w.deps.Renderers() {
@@ -149,11 +264,13 @@ func (w *world) lateEpoch(r *rand.Rand) {
 	}
 }
 
+// poison makes the spec of a service a message on which its actor fails, for a while.
 func (w *world) poison(r *rand.Rand) {
 	w.injector.poisoned = serviceKey(r.IntN(serviceNames))
 	w.later(seconds(r, 20), func() { w.injector.poisoned = "" })
 }
 
+// crashVPP restarts VPP, which has no state then.
 func (w *world) crashVPP(r *rand.Rand) {
 	if err := w.vpp.Crash(); err != nil {
 		w.breach("restart VPP: %v", err)
@@ -163,12 +280,14 @@ func (w *world) crashVPP(r *rand.Rand) {
 	w.reconnect(r)
 }
 
+// hangVPP stops answers of VPP for a while.
 func (w *world) hangVPP(r *rand.Rand) {
 	w.vpp.Hang()
 	w.later(seconds(r, 9), w.resumeVPP)
 }
 
-// resumeVPP ends hangVPP. What VPP executes first may be requests of a process that has ended.
+// resumeVPP ends hangVPP. VPP first executes the pending requests, maybe of a process that has
+// ended.
 func (w *world) resumeVPP() {
 	w.overdue = true
 	w.vpp.Resume()
@@ -176,12 +295,13 @@ func (w *world) resumeVPP() {
 	w.vpp.Connect()
 }
 
-// reconnect lets the link find VPP again after a while.
+// reconnect makes VPP reachable again after a while.
 func (w *world) reconnect(r *rand.Rand) {
 	w.later(seconds(r, 4), w.vpp.Connect)
-	w.sim.AfterFunc(5*time.Second, w.vpp.Connect) // if it was cut later than that
+	w.sim.AfterFunc(5*time.Second, w.vpp.Connect) // for a cut that came later than that
 }
 
+// fillTable makes VPP refuse new rows for a while.
 func (w *world) fillTable(r *rand.Rand) {
 	freeze := func(full bool) {
 		if err := w.vpp.VPP.FreezeMappings(full); err != nil && w.vpp.VPP.Alive() {
@@ -192,7 +312,7 @@ func (w *world) fillTable(r *rand.Rand) {
 	w.later(seconds(r, 6), func() { freeze(false) })
 }
 
-// steal removes rows, as an operator at VPP's command line might.
+// steal removes a row and a translation, as an operator at VPP's command line might.
 func (w *world) steal(r *rand.Rand) {
 	if w.cluster.ip6 {
 		w.stealTranslation(r)
@@ -211,7 +331,8 @@ func (w *world) steal(r *rand.Rand) {
 	}
 }
 
-// stealRoute removes one of our routes, with our own source: VPP allows it to every client.
+// stealRoute removes a route of the agent with the FIB source of the agent, as VPP allows every
+// client.
 func (w *world) stealRoute(r *rand.Rand) {
 	vpp := w.vpp.Reader()
 	state, err := routes.Read(context.Background(), vpp, nil, nil)
@@ -224,17 +345,16 @@ func (w *world) stealRoute(r *rand.Rand) {
 	if done := routes.Apply(context.Background(), vpp, []routes.Op{op}); done[0].Err != nil {
 		w.breach("steal: %v", done[0].Err)
 	}
-	w.strayed["routes"]++
+	w.strayed[adapter.Name]++
 }
 
-// occupy puts a row of another owner on an address that services want. Not where a row of ours has
-// just been stolen: as long as the troupe has not read VPP again it believes the row to be its own,
-// and VPP deletes rows by their address alone.
+// occupy adds a row of another owner at an address that services want. It spares an address whose
+// row was just stolen: until its next read the agent takes the new row for its own, and VPP deletes
+// rows by their address alone.
 func (w *world) occupy(r *rand.Rand) {
 	at := netip.AddrPortFrom(balancerIP(r.IntN(balancerIPs)), servicePort)
 	if reads, stolen := w.stolen[at]; stolen && w.vpp.Reads < reads+2 {
-		// the first one may have been under way
-		return
+		return // the first of the reads may have begun before the theft
 	}
 	backend := func(n byte) simulator.Backend {
 		return simulator.Backend{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 9, 9, n}), endpointPort), Weight: 1}
@@ -246,7 +366,7 @@ func (w *world) occupy(r *rand.Rand) {
 	}
 }
 
-// giveBack removes a row of another owner; where there is none, one is put there before.
+// giveBack removes a row of another owner. If there is none, it adds one first.
 func (w *world) giveBack(r *rand.Rand) {
 	if len(w.foreign) == 0 {
 		w.occupy(r)
@@ -256,6 +376,7 @@ func (w *world) giveBack(r *rand.Rand) {
 	w.takeAway()
 }
 
+// takeAway removes the first row of another owner.
 func (w *world) takeAway() {
 	for _, row := range w.rows() {
 		if at := row.At; w.foreign[at] {
@@ -269,20 +390,21 @@ func (w *world) takeAway() {
 	}
 }
 
-// blind lets the source miss what happens for a while.
+// blind breaks the watch of the cluster for a while.
 func (w *world) blind(r *rand.Rand, most int) {
 	source := w.source
 	source.blind = true
 	w.later(seconds(r, most), func() { source.blind = false })
 }
 
+// storm makes many changes at once.
 func (w *world) storm(r *rand.Rand) {
 	for range 50 + r.IntN(200) {
 		w.cluster.mutate(r, false)
 	}
 }
 
-// wipe removes every service, and brings back what was there after a while.
+// wipe removes every service, and restores them after a while.
 func (w *world) wipe(r *rand.Rand) {
 	before := map[int]service{}
 	for n, s := range w.cluster.services {
@@ -300,8 +422,8 @@ func (w *world) wipe(r *rand.Rand) {
 	})
 }
 
-// renew deletes one service after the other and creates it again at once, as "kubectl replace
-// --force" does: just before everything of the old one has gone, or just after that.
+// renew deletes and recreates one service after the other, as "kubectl replace --force" does: the
+// new one comes shortly before or after the end of the old actor.
 func (w *world) renew(r *rand.Rand) {
 	at := time.Duration(0)
 	for n, s := range w.cluster.ordered() {
@@ -315,8 +437,8 @@ func (w *world) renew(r *rand.Rand) {
 	}
 }
 
-// vanish deletes services with all that belongs to them during an outage of the source: the next
-// list has nothing of them, and nothing else says that they are gone.
+// vanish deletes services with their slices during an outage of the source: only their absence in
+// the next list tells the agent of the deletion.
 func (w *world) vanish(r *rand.Rand) {
 	w.source.broken, w.source.slow = true, 500*time.Millisecond+seconds(r, 4)
 	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })

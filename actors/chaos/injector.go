@@ -9,37 +9,42 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// errInjected is what actors panic with.
+// errInjected is the panic value of injected failures.
 var errInjected = errors.New("injected: panic")
 
-// injector is the fault injection into messages and incarnations. A rate of n means one in n, 0
-// never.
+// injector injects faults into messages and incarnations. A rate of n hits one in n, 0 none.
 type injector struct {
-	rand *rand.Rand
+	// Only faults and calm write these fields; the hooks read them.
+	before, after, starting, stopping int    // rates of panics, by phase
+	lost, twice, late                 int    // rates of messages between actors
+	poisoned                          string // key of a service whose spec fails its actor
+	kind                              string // type of the messages that are all lost; "" = none
 
-	before, after, starting, stopping int // panics
-	lost, twice, late                 int // messages between actors
-	poisoned                          string
-	kind                              string // of messages that all get lost
-	// kinds of messages there have been; nil = they are not recorded
-	heard  map[string]bool
-	counts Counts
-	// nil = the arrival of the last late message is not recorded
-	now     func() time.Time
-	arrival time.Time // of the last one
+	// groups are the groups of the present tree; only start sets them.
+	groups map[string][]string
+
+	// Only the hooks and count write these fields.
+	rand    *rand.Rand
+	heard   map[string]bool // types of the messages so far; nil = they are not recorded
+	counts  Counts
+	now     func() time.Time // nil = arrival is not recorded
+	arrival time.Time        // of the last late message
 }
 
-// Counts are the faults that struck, by name.
+// Counts are the faults that struck, with their effects, by name.
 type Counts map[string]int
 
+// calm ends all faults.
 func (w *injector) calm() {
 	w.before, w.after, w.starting, w.stopping, w.lost, w.twice, w.late, w.poisoned, w.kind = 0, 0, 0, 0, 0, 0, 0, "", ""
 }
 
+// strikes draws whether a fault strikes, and counts it.
 func (w *injector) strikes(name string, rate int) bool {
 	if rate == 0 || w.rand.IntN(rate) != 0 {
 		return false
@@ -73,20 +78,20 @@ func (w *injector) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 		w.count("poisoned spec")
 		panic(errInjected)
 	}
-	if supervises(to.Kind()) {
-		rate *= 20 // their children fail with them
+	if w.supervises(to.Path()) {
+		rate *= 20 // rarer, because the children fail with their supervisor
 	}
 	if w.strikes(name, rate) {
 		panic(errInjected)
 	}
 }
 
-// network is the runtime's NetworkHook. What supervisors and their children tell each other does
-// not leave the runtime.
+// network is the runtime's NetworkHook. It spares messages between supervisors and their children,
+// which do not leave the runtime.
 func (w *injector) network(to *runtime.Mailbox, msg any) []time.Duration {
 	usual := []time.Duration{0}
 	kind := reflect.TypeOf(msg).String()
-	if supervises(to.Kind()) || !strings.HasPrefix(kind, "*messages.") {
+	if w.supervises(to.Path()) || !strings.HasPrefix(kind, "*messages.") {
 		return usual
 	}
 	if w.heard != nil {
@@ -106,7 +111,7 @@ func (w *injector) network(to *runtime.Mailbox, msg any) []time.Duration {
 	return usual
 }
 
-// delay notes when a message will arrive.
+// delay notes the arrival of a late message.
 func (w *injector) delay(d time.Duration) time.Duration {
 	if w.now != nil {
 		if at := w.now().Add(d); at.After(w.arrival) {
@@ -116,10 +121,11 @@ func (w *injector) delay(d time.Duration) time.Duration {
 	return d
 }
 
-// kinds are the kinds of messages there have been, in alphabetical order.
+// kinds are the types of the messages so far, ordered.
 func (w *injector) kinds() []string { return slices.Sorted(maps.Keys(w.heard)) }
 
-// supervises reports whether a kind of actor is a supervisor.
-func supervises(kind string) bool {
-	return kind == "root" || kind == "dataplane" || kind == "world" || kind == "services" || kind == "upkeep"
+// supervises reports whether an actor is a supervisor. The supervisor of services is the only one
+// without children in the tree.
+func (w *injector) supervises(path string) bool {
+	return w.groups[path] != nil || path == address.Services
 }

@@ -16,25 +16,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// The world of some seeds has IPv6 besides: every address has a twin, and so has every slice. What
-// CNAT has to hold follows from what NAT44 has to.
-
-// withIPv6 reports whether the world of a seed has IPv6: every other one.
+// withIPv6 reports whether the world of a seed has IPv6, as half of the worlds do. Every address
+// and every slice has a twin there, so that the expected translations of CNAT follow from the
+// expected rows of NAT44.
 func withIPv6(seed uint64) bool { return rand.New(rand.NewPCG(seed, 6)).IntN(2) == 0 }
 
 // serviceNetwork6 is the twin of serviceNetwork.
 var serviceNetwork6 = netip.MustParsePrefix("fd00:a60::/112")
 
-// twin is the IPv6 address that stands for an IPv4 address: fd00:AB:C::D.
+// twin is the IPv6 address for an IPv4 address A.B.C.D: fd00:AB:C::D.
 func twin(a netip.Addr) netip.Addr {
 	b := a.As4()
 	return netip.AddrFrom16([16]byte{0: 0xfd, 2: b[0], 3: b[1], 5: b[2], 15: b[3]})
 }
 
-// twinNet is the pod network of a node.
+// twinNet is the IPv6 pod network of a node.
 func twinNet(node int) string { return netip.PrefixFrom(twin(podIP(node, 0)), 64).Masked().String() }
 
-// addTwins gives the objects of the cluster their IPv6.
+// addTwins adds IPv6 to the objects of the cluster.
 func addTwins(all *normalize.Objects) {
 	for i, node := range all.Nodes {
 		node.Addresses = append(node.Addresses, twin(netip.MustParseAddr(node.Addresses[0])).String())
@@ -60,7 +59,7 @@ func addTwins(all *normalize.Objects) {
 	}
 }
 
-// connectIPv6 gives the node and its pods their IPv6 in VPP.
+// connectIPv6 adds the IPv6 addresses of the node and its pods to VPP.
 func connectIPv6(v *simulator.VPP, ended map[int]bool) error {
 	err := v.AddAddress(uplink, netip.PrefixFrom(twin(netip.MustParseAddr(nodeIP)), 64))
 	err = errors.Join(err, v.DefaultRoute(uplink, twin(netip.MustParseAddr("192.168.16.254"))))
@@ -72,14 +71,14 @@ func connectIPv6(v *simulator.VPP, ended map[int]bool) error {
 	return err
 }
 
-// connectPodIPv6 leads to a pod.
+// connectPodIPv6 adds the route to a pod.
 func connectPodIPv6(v *simulator.VPP, n int) error {
 	addr := twin(podIP(1, n))
 	return v.AddRoute(simulator.Route{Prefix: netip.PrefixFrom(addr, 128), NextHop: addr, Interface: podName(n)})
 }
 
-// translations is what CNAT has to hold: clients outside decide for all, and nothing but services
-// is served.
+// translations are the expected translations of CNAT. CNAT serves services only, and the endpoints
+// for clients outside serve all clients.
 func translations(k *cluster) map[frontend][]netip.AddrPort {
 	want := map[frontend][]netip.AddrPort{}
 	for at, e := range model(k, nil, nil) {
@@ -125,7 +124,7 @@ func (w *world) wrongTranslations() (wrong []string) {
 	return wrong
 }
 
-// stealTranslation removes a translation, as an operator at VPP's command line might.
+// stealTranslation removes a random translation.
 func (w *world) stealTranslation(r *rand.Rand) {
 	vpp := w.vpp.Reader()
 	state, err := cnat.Read(context.Background(), vpp, false, nil, nil)

@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// frontend is an address and port (TCP) under which a service is reached.
+// frontend is an address and TCP port of a service.
 type frontend = netip.AddrPort
 
-// expectation is what has to become of clients of a frontend.
+// expectation is the expected service at a frontend.
 type expectation struct {
 	service  int
-	remote   []netip.Addr // endpoints for clients outside; none = they are not served
+	remote   []netip.Addr // endpoints for clients outside; none = these clients are not served
 	local    []netip.Addr // endpoints for clients on this node
 	affinity uint32
 }
 
-// none is the owner of what external configuration wants: it is no service.
+// none is the service of a mapping of external configuration.
 const none = -1
 
-// model says what this node has to serve, from the rules of Kubernetes and nothing else. Frontends
-// that have another owner in VPP are not served.
+// model computes the expected frontends of this node from the rules of Kubernetes alone. A frontend
+// with another owner in VPP is not served.
 func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]bool) map[frontend]expectation {
 	want, taken := map[frontend]expectation{}, map[frontend]bool{}
-	// The oldest service gets a contested address, then the one with the smallest name.
+	// the oldest service gets a contested address, at equal age the first by name
 	order := slices.SortedFunc(maps.Keys(k.services), func(a, b int) int {
 		return cmp.Or(cmp.Compare(k.services[a].created, k.services[b].created), cmp.Compare(serviceKey(a), serviceKey(b)))
 	})
@@ -61,8 +61,8 @@ func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]
 	return want
 }
 
-// endpoints are those of a service that are used, ordered, each once: the ready ones, and where
-// there is none those that still serve while they terminate.
+// endpoints are the used endpoints of a service, ordered and unique: the ready endpoints, or, if
+// there are none, the terminating endpoints that still serve.
 func (k *cluster) endpoints(n int) []netip.Addr {
 	var all, leaving []netip.Addr
 	for id, s := range k.slices {
@@ -77,9 +77,8 @@ func (k *cluster) endpoints(n int) []netip.Addr {
 	return slices.Compact(all)
 }
 
-// refused are the frontends at which every client has to be refused: those of services without
-// endpoints, unless others that have some claim the address, and all of the service network that no
-// service has.
+// refused are the frontends at which every client must be refused: unused cluster IPs, and the
+// addresses of services without endpoints that no service with endpoints claims.
 func refused(k *cluster, want map[frontend]expectation, foreign map[frontend]bool) []frontend {
 	var all []frontend
 	add := func(at frontend) {

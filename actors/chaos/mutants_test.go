@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// mutant is a bug that a change might bring: a small change of the production code, applied by the
-// compiler's overlay.
+// mutant is a planted bug: a small change of the production code, applied by the overlay of the
+// compiler.
 type mutant struct {
 	name     string
 	file     string // below the root of the module
@@ -54,7 +54,7 @@ var mutants = []mutant{
 		"if !r.known() {",
 	},
 	{
-		"what is missing in a list is kept", "actors/desired/registry.go",
+		"a service missing from a list is kept", "actors/desired/registry.go",
 		"	for _, key := range r.keys() { // in their order, so that a simulation can be repeated\n		if !shown[key] {",
 		"	for _, key := range r.keys()[:0] {\n		if !shown[key] {",
 	},
@@ -64,7 +64,7 @@ var mutants = []mutant{
 		"r.generation = 1",
 	},
 	{
-		"a service that is wanted again is let go", "actors/desired/specs.go",
+		"a service that is wanted again is released", "actors/desired/specs.go",
 		"if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {",
 		"if e != nil && m.GetGeneration() > e.spec.GetGeneration() {",
 	},
@@ -79,7 +79,7 @@ var mutants = []mutant{
 		"case b.begun == nil:",
 	},
 	{
-		"a VPP that has restarted is believed to hold what the one before held", "actors/render/driver.go",
+		"a restarted VPP is believed to hold the old tables", "actors/render/driver.go",
 		"	if lost || restarted {\n",
 		"	if (lost || restarted) && d.barrier.begun == nil {\n",
 	},
@@ -94,12 +94,12 @@ var mutants = []mutant{
 		"if what, foreign := a.have.Foreign[k.Key]; foreign && k.part != row {",
 	},
 	{
-		"what VPP refused is not tried again", "actors/render/queue.go",
+		"a refused object is not retried", "actors/render/queue.go",
 		"			if m := q.dirty[k]; m.state == listed {\n",
 		"			if m := q.dirty[k]; m.state == listed && q.failed[k] == nil {\n",
 	},
 	{
-		"what VPP refused waits for its back-off although VPP takes it again", "actors/render/driver.go",
+		"a refused object waits for its back-off although VPP accepts it again", "actors/render/driver.go",
 		"	d.queue.retry(c.Now())\n	d.queue.probe()\n",
 		"	d.queue.retry(c.Now())\n",
 	},
@@ -109,7 +109,7 @@ var mutants = []mutant{
 		"	d.adapter.News()\n",
 	},
 	{
-		"what VPP refused counts as done", "actors/render/nat44/work.go",
+		"a refused object counts as done", "actors/render/nat44/work.go",
 		"			if r.Err == nil && !r.Unknown {\n				done =",
 		"			if r.Err == nil && !r.Unknown || op.OnRow() {\n				done =",
 	},
@@ -134,12 +134,12 @@ var mutants = []mutant{
 		"",
 	},
 	{
-		"a row is made anew for every change", "vpp/nat44/diffrow.go",
+		"a row is replaced for every change", "vpp/nat44/diffrow.go",
 		"if ops, ok := changeLocals(have, target); ok {",
 		"if ops, ok := changeLocals(have, target); ok && ops == nil {",
 	},
 	{
-		"an entry goes before another one has its place", "vpp/nat44/arrange.go",
+		"an entry is added before the one in its place is deleted", "vpp/nat44/arrange.go",
 		"		c.steps = []step{{pad(&from), false}, {pad(&to), true}}\n",
 		"		c.steps = []step{{pad(&to), true}, {pad(&from), false}}\n",
 	},
@@ -149,7 +149,7 @@ var mutants = []mutant{
 		"	if from.backend == to.backend {\n		c.steps = nil\n",
 	},
 	{
-		"a row shrinks to what its backends need while others drain", "vpp/nat44/keep.go",
+		"a row shrinks while others drain", "vpp/nat44/keep.go",
 		"	r.Draining = r.Draining[:min(len(r.Draining), MaxDraining)]\n",
 		"	r.Draining = r.Draining[:min(len(r.Draining), slotsFor(len(r.Locals))-len(r.Locals))]\n",
 	},
@@ -164,7 +164,7 @@ var mutants = []mutant{
 		"cmp.Compare(other.Created, c.Created)",
 	},
 	{
-		"ready whatever the parts report", "actors/health/healer.go",
+		"the node is ready whatever the parts report", "actors/health/healer.go",
 		"		all.Ready = all.Ready && part.OK\n",
 		"",
 	},
@@ -194,7 +194,7 @@ var mutants = []mutant{
 		"		_ = index\n",
 	},
 	{
-		"SNAT does not come back in a VPP that has restarted", "vpp/nat44/diff.go",
+		"SNAT does not come back in a restarted VPP", "vpp/nat44/diff.go",
 		"case wanted && !have.Output[index]:",
 		"case wanted && !have.Output[index] && have.Roles[index] != 0:",
 	},
@@ -232,20 +232,19 @@ var hunts = []string{
 	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure -singles=20",
 }
 
-// shows is the single fault that shows a bug which the first hunts do not find: it is played before
+// shows names a single fault that finds the bug when the first hunts do not. It is played before
 // them.
 var shows = map[string]string{
-	"a service that is wanted again is let go":                            "made anew",
-	"what VPP refused waits for its back-off although VPP takes it again": "VPP refuses",
-	"a translation that VPP refused counts as done":                       "VPP refuses",
+	"a service that is wanted again is released":                            "made anew",
+	"a refused object waits for its back-off although VPP accepts it again": "VPP refuses",
+	"a translation that VPP refused counts as done":                         "VPP refuses",
 }
 
-// TestMutants plants each bug, builds the simulation with it and wants a seed to fail. It builds
-// the package anew for every bug, which takes 10 s. TROUPE_MUTANTS=N plants every Nth, 1 all of
-// them; unset, one is planted.
+// TestMutants plants each bug, builds the simulation with it and expects a seed to fail. A build
+// takes 10 s. TROUPE_MUTANTS=N plants every Nth bug; unset, the test plants one bug.
 func TestMutants(t *testing.T) {
 	if slow > 1 {
-		t.Skip("the race detector makes no difference here; run it without")
+		t.Skip("runs without the race detector only, which makes no difference here")
 	}
 	every := len(mutants)
 	if text := os.Getenv("TROUPE_MUTANTS"); text != "" {
@@ -260,28 +259,28 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			t.Parallel() // one is built while another one is looked for
+			t.Parallel() // one bug is built while another one is hunted
 			m.mustBeCaught(t)
 		})
 	}
 }
 
-// TestMutantsHaveTheirPlaces: a change of the code that a bug is planted in shows at once, not only
-// where all bugs are planted.
+// TestMutantsHaveTheirPlaces: a change of the code around a bug fails at once, not only where all
+// bugs are planted.
 func TestMutantsHaveTheirPlaces(t *testing.T) {
 	for _, m := range mutants {
 		m.planted(t)
 	}
 }
 
-// root is where the module is.
+// root is the directory of the module.
 const root = "../.."
 
-// failedSeed is how the tests say that a seed failed.
+// failedSeed matches the report of a failed seed by the tests.
 var failedSeed = regexp.MustCompile(`seed \d+: .*`)
 
-// mustBeCaught builds the tests of this package with the bug and wants one of the hunts, which are
-// arguments of the test binary, to fail.
+// mustBeCaught builds the tests of this package with the bug and expects one of the hunts to fail.
+// A hunt is a list of arguments of the test binary.
 func (m mutant) mustBeCaught(t *testing.T) {
 	const pkg = "actors/chaos"
 	dir := t.TempDir()
@@ -330,7 +329,7 @@ func (m mutant) planted(t *testing.T) (path, text string) {
 	return path, strings.Replace(string(good), m.old, m.new, 1)
 }
 
-// overlay writes the file with the bug, and what tells the compiler to take it.
+// overlay writes the file with the bug, and the overlay file for the compiler.
 func (m mutant) overlay(t *testing.T, dir string) string {
 	t.Helper()
 	path, text := m.planted(t)

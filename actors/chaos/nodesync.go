@@ -11,17 +11,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeSync is the simulated store of node IDs, at the interface where package cluster stands in
-// production.
+// nodeSync is the simulated store of node IDs, in the place of package cluster.
 type nodeSync struct {
 	sim     *runtime.Sim
 	state   *messages.ClusterState
 	version int
-	broken  bool          // Run is to end with an error
-	slow    time.Duration // Run takes its time to tell
+	broken  bool          // Run must end with an error
+	slow    time.Duration // delay of each state
 
-	nodes     []string // what it was told last: the names of the nodes
-	published []string // and the addresses of this node
+	nodes     []string // the last names of nodes from the agent
+	published []string // the last addresses of this node from the agent
 }
 
 var _ desired.NodeSync = (*nodeSync)(nil)
@@ -67,7 +66,7 @@ func (n *nodeSync) hold() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 1})
 }
 
-// lose lets the store be away or empty; the claim is made again when it is back.
+// lose makes the store unreachable or empty; the agent claims again when it is back.
 func (n *nodeSync) lose() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_PENDING, Id: 1, Reason: "injected: the store is away"})
 }
@@ -77,13 +76,12 @@ func (n *nodeSync) fence() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 1, Reason: "injected: another node holds it"})
 }
 
-// wipe lets the store lose everything: the node gets another ID.
+// wipe empties the store: the node gets another ID.
 func (n *nodeSync) wipe() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId() + 1, Connected: true})
 }
 
-// garble lets the records of the peers be unreadable; the claim of this node is not touched by
-// that.
+// garble makes the records of peers unreadable; the claim of this node stays.
 func (n *nodeSync) garble() {
-	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId(), Connected: true, Reason: "injected: a record can not be read"})
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId(), Connected: true, Reason: "injected: a record cannot be read"})
 }

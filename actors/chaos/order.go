@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// groups are the supervisors of a tree that start their children one after the other, by path, with
-// the names of the children in this order.
+// groups returns the names of the children of each ordered supervisor of a tree, by its path, in
+// the order of their start.
 func groups(at string, tree runtime.Spec) map[string][]string {
 	found := map[string][]string{}
 	for _, child := range tree.Children {
@@ -21,18 +21,18 @@ func groups(at string, tree runtime.Spec) map[string][]string {
 	return found
 }
 
-// order watches the start of groups: a child begins when all its earlier siblings are ready (I13).
+// order checks the start of groups: a child begins after all its earlier siblings are ready (I13).
 type order struct {
 	groups map[string][]string
-	begun  map[string]bool // children, in this life of their group
-	ready  map[string]int  // words of readiness that a group has heard in this life
+	begun  map[string]bool // children that began in this incarnation of their group
+	ready  map[string]int  // Ready messages that a group got in this incarnation
 }
 
 func newOrder(tree runtime.Spec) order {
 	return order{groups(address.RootName, tree), map[string]bool{}, map[string]int{}}
 }
 
-// sees takes what happens to an actor and reports whether it came too early.
+// sees notes a message or a start of an actor, and reports whether the start is too early.
 func (o *order) sees(at string, msg any, phase runtime.Phase) (early bool) {
 	switch phase {
 	case runtime.Before:

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 )
 
-// TestOrderKnowsEveryRenderer: each renderer of the tree has its place, and one that begins before
-// its earlier siblings are ready is seen.
+// TestOrderKnowsEveryRenderer: the order has each renderer of the tree, and reports one that begins
+// before its earlier siblings are ready.
 func TestOrderKnowsEveryRenderer(t *testing.T) {
 	deps := &actors.Deps{NodeName: thisNode, Readiness: &health.Readiness{}, CNAT: &cnat.Config{Node: thisNode}}
 	o := newOrder(actors.Tree(deps))
@@ -28,14 +28,14 @@ func TestOrderKnowsEveryRenderer(t *testing.T) {
 			o.sees(address.Dataplane, &messages.Ready{}, runtime.Before)
 		}
 		if !o.sees(path, nil, runtime.Starting) {
-			t.Errorf("%s begins when %d of %d are ready, which is not seen", name, len(before)-1, len(before))
+			t.Errorf("%s begins when %d of %d are ready, which is not reported", name, len(before)-1, len(before))
 		}
 		o.sees(address.Dataplane, nil, runtime.Starting)
 		for range before {
 			o.sees(address.Dataplane, &messages.Ready{}, runtime.Before)
 		}
 		if o.sees(path, nil, runtime.Starting) {
-			t.Errorf("%s begins in its turn, which counts as too early", name)
+			t.Errorf("%s begins in its turn, which is reported as too early", name)
 		}
 		before = append(before, path)
 	}

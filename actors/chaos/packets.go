@@ -9,10 +9,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// attempts is how many connections a client makes to one frontend.
+// attempts is the number of connections of a client to one frontend.
 const attempts = 3
 
-// client sends packets.
+// client is an origin of packets.
 type client struct {
 	from, in string
 	src      netip.Addr
@@ -21,9 +21,8 @@ type client struct {
 func outsider() client { return client{"outside", uplink, netip.MustParseAddr("198.51.100.9")} }
 func insider() client  { return client{"a pod", "pod1", podIP(1, 1)} }
 
-// wrongPackets sends packets to every frontend that there may be, from both kinds of clients, and
-// compares where they arrive with the model (I1). It asks VPP's packets alone: neither a row nor an
-// access list or a route is looked at.
+// wrongPackets sends packets from both kinds of clients to every possible frontend, and compares
+// their destinations with the model (I1). It reads no row, access list or route.
 func (w *world) wrongPackets() (wrong []string) {
 	want := model(w.cluster, w.externalWanted(), w.foreign)
 	for _, at := range slices.SortedFunc(maps.Keys(want), netip.AddrPort.Compare) {

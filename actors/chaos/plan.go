@@ -3,47 +3,46 @@ package chaos
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 )
 
-// Step is one thing that happens to the world.
+// Step is one change of the cluster or one fault.
 type Step struct {
 	// At is the virtual time since the start.
 	At time.Duration `json:"at"`
-	// What is a change of the cluster or a fault, see Kinds.
+	// What is the name of the change or the fault.
 	What string `json:"what"`
-	// Dice decide the details.
+	// Dice seed the random details.
 	Dice uint64 `json:"dice"`
 }
 
 // String describes the step; the details follow from the dice.
 func (s Step) String() string { return fmt.Sprintf("%8.3fs %s (%x)", s.At.Seconds(), s.What, s.Dice) }
 
-// Plan is everything that happens in one run. What is not in it, the order in which the actors work
-// and which message is lost, follows from the seed.
+// Plan is the list of all changes and faults of a run. The order of the actors and the choice of
+// the lost messages are not in it; they follow from the seed.
 type Plan struct {
-	// Hot says that few services change very often, instead of many seldom: the one finds wrong
-	// orders, the other lost updates.
+	// Hot makes few services change often; otherwise many services change seldom. Hot plans find
+	// wrong orders of messages, the others find lost updates.
 	Hot bool `json:"hot"`
 	// Steps are in the order of their time.
 	Steps []Step `json:"steps"`
 }
 
-// duration of the troubles, and how much happens meanwhile.
+// Length of a plan.
 const (
-	troubles     = 30 * time.Second
+	troubles     = 30 * time.Second // the time of all steps
 	quietChanges = 40
 	hotChanges   = 1500
 	years        = 40 // changes of the ageing service
-	rolls        = 60 // of the rolling one
+	rolls        = 60 // changes of the rolling services
 	mostFaults   = 25
 )
 
-// NewPlan makes the plan of a seed. With swarm, the seed also chooses which kinds of faults there
-// are; otherwise there are all.
+// NewPlan makes the plan of a seed. With swarm, the seed also chooses the kinds of faults;
+// otherwise the plan has all kinds.
 func NewPlan(seed uint64, swarm bool) Plan {
 	r := rand.New(rand.NewPCG(seed, 0xc4a05))
 	p := Plan{Hot: r.IntN(4) == 0}
@@ -51,7 +50,7 @@ func NewPlan(seed uint64, swarm bool) Plan {
 	if p.Hot {
 		changes = hotChanges
 	}
-	kinds := slices.Sorted(maps.Keys(faultKinds()))
+	kinds := strikes()
 	if swarm {
 		kinds = slices.DeleteFunc(kinds, func(string) bool { return r.IntN(3) == 0 })
 	}
@@ -76,9 +75,9 @@ func NewPlan(seed uint64, swarm bool) Plan {
 	return p
 }
 
-// Minimise looks for the smallest plan with which a seed still fails: it leaves out steps, half of
-// them at a time, then fewer, as long as something can be left out. It plays at most budget runs
-// and returns the best plan that it found, with its result.
+// Minimise looks for the smallest plan with which a seed still fails: it leaves out half of the
+// steps at a time, then fewer, down to one. It plays at most budget runs after the first, and
+// returns the result of the smallest failing plan.
 func Minimise(seed uint64, plan Plan, budget int) (*Result, error) {
 	best, err := Run(seed, plan, nil)
 	if err != nil || best.OK() {
@@ -104,7 +103,7 @@ func Minimise(seed uint64, plan Plan, budget int) (*Result, error) {
 	return best, nil
 }
 
-// without is the plan without size steps.
+// without returns a copy of the plan without size steps.
 func (p Plan) without(from, size int) Plan {
 	to := min(from+size, len(p.Steps))
 	steps := make([]Step, 0, len(p.Steps)-(to-from))

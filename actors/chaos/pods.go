@@ -3,16 +3,15 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// replacePod has a pod end and another one take its place: the CNI removes its interface from VPP
-// and makes a new one, under the same name.
+// replacePod ends a pod and starts another one: the CNI removes the interface from VPP and makes a
+// new one with the same name.
 func (w *world) replacePod(r *rand.Rand) {
-	pods := []int{0, 2, 3} // others belong to clients and observed services
+	pods := []int{0, 2, 3} // the other pods are clients or serve observed services
 	n := pods[r.IntN(len(pods))]
 	if w.cluster.ended[n] {
 		return
@@ -20,7 +19,7 @@ func (w *world) replacePod(r *rand.Rand) {
 	w.cluster.setPod(n, true)
 	w.withVPP(func(v *simulator.VPP) error { return v.DeleteInterface(podName(n)) })
 	w.injector.count("pod ended")
-	const least = 3 * time.Second // so that a discovery sees VPP without it
+	const least = 3 * time.Second // long enough for a discovery without the interface
 	w.later(least+seconds(r, 3), func() {
 		w.withVPP(func(v *simulator.VPP) error {
 			_, err := v.AddPod(podName(n), podIP(1, n))
@@ -33,20 +32,21 @@ func (w *world) replacePod(r *rand.Rand) {
 	})
 }
 
-// withVPP changes VPP as a CNI does; one that is down gets its interfaces when it begins.
+// withVPP changes VPP as a CNI does. It ignores the error of a VPP that is down, which gets its
+// interfaces at its start.
 func (w *world) withVPP(do func(v *simulator.VPP) error) {
 	if err := do(w.vpp.VPP); err != nil && w.vpp.VPP.Alive() {
 		w.breach("change the interfaces: %v", err)
 	}
 }
 
-// podName is the name of a pod's interface.
-func podName(n int) string { return fmt.Sprint(podPrefix, n) }
-
-// podPrefix begins the names of pods' interfaces.
+// podPrefix begins the names of the interfaces of pods.
 const podPrefix = "pod"
 
-// setPod says whether a pod has ended.
+// podName is the name of the interface of a pod.
+func podName(n int) string { return fmt.Sprint(podPrefix, n) }
+
+// setPod notes whether a pod has ended.
 func (k *cluster) setPod(n int, ended bool) {
 	if k.ended[n] = ended; !ended {
 		delete(k.ended, n)
@@ -54,15 +54,9 @@ func (k *cluster) setPod(n int, ended bool) {
 	k.version++
 }
 
-// unseen reports whether a replaced interface may not have been missed: nothing could be
-// discovered, or the news was lost. The next one has its name and its index, and only the drift
+// unseen reports whether the agent may have missed that an interface was replaced: it could not
+// read VPP, or a message was lost. The next interface has the same name and index, and only a drift
 // check finds that it has no roles.
 func (w *world) unseen() bool {
-	away := []string{"VPP hangs", "connection cut", "answer lost", "machine sleeps", "agent restarts", "agent restarts alone", "VPP refuses", "watch gap"}
-	return w.injector.counts["pod ended"] > 0 && slices.ContainsFunc(append(away, explanations()[repeat]...), func(fault string) bool {
-		return w.injector.counts[fault] > 0
-	})
+	return w.injector.counts["pod ended"] > 0 && w.injector.counts.any(blinds|loses)
 }
-
-// noticed is how long the interfaces actor may take to see a new interface while a pod has none.
-const noticed = 1200 * time.Millisecond

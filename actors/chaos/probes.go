@@ -6,61 +6,63 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// The services that are observed all the time, beside those of rolling.go. No fault touches their
-// rows.
+// The services that are observed all the time, besides the services of rolling.go. No fault touches
+// their rows.
 const (
-	// never changes: whatever happens, its rows stay and its connections live
-	steady = serviceNames
-	ageing = serviceNames + 1 // has one more endpoint each time: its row must never go back
-	// never changes either, and serves clients of this node only: a client from outside must never
-	// be let in
-	inward = serviceNames + 2
+	steady = serviceNames     // never changes: its rows stay, and connections through it live
+	ageing = serviceNames + 1 // gets one endpoint after the other: its row must never go back
+	inward = serviceNames + 2 // never changes, serves clients of this node only
 )
 
 // age is the kind of step that changes the ageing service.
 const age = "age"
 
-// knock is how often the connections through the steady service are tried, in virtual time.
+// knock is the interval between packets on the connections through the steady service, in virtual
+// time.
 const knock = time.Second
 
-// observed watches some services all the time, not only at the end.
+// observed checks some services all the time, not only at the end.
 type observed struct {
+	// Frontends; they do not change.
 	frontends map[frontend]bool // of the steady service
-	at        frontend          // of the ageing one
-	inward    frontend          // of the one for clients of this node
-	years     int               // how often the ageing service has changed
-	reached   int               // the newest endpoint of it that VPP has had
-	// VPP has refused a part of a change of the ageing row, which may cost the row
-	refused bool
-	// connections through the steady service, by client
-	open map[netip.AddrPort]simulator.Verdict
-	// those through the rolling service, by holder, and how many were opened
-	held   map[string]simulator.Verdict
-	opened int
-	// faults that may refuse a part of a change of the rolling row, which may cost the row
-	refusing int
-	// the overlay was replaced, which ends connections
-	interrupted bool
-	// since when rows of the steady service have been missing while the node said that it was
-	// ready; zero = they are not
+	at        frontend          // of the ageing service
+	inward    frontend          // of the inward service
+
+	// The ageing service: only its changes and its row set these fields.
+	years   int  // changes so far
+	reached int  // the newest endpoint that was in VPP
+	refused bool // VPP has refused a part of a change of the row, which may cost the row
+
+	// Connections: only watch, and faults that end connections, set these fields.
+	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
+	held        map[string]simulator.Verdict         // through the rolling service, by holder
+	opened      int                                  // connections so far through the rolling service
+	boots       int                                  // starts of VPP when the connections were opened
+	refusing    int                                  // active faults that may refuse a part of a change of the rolling row
+	interrupted bool                                 // the overlay was replaced, which ends connections
+
+	// missed is when rows of the steady service were first missing on a ready node; zero = none is.
 	missed time.Time
-	boots  int // of VPP when they were opened
-	// all other frontends that no other service can claim, with their services, once all is well
+
+	// settled are the other frontends that only one service can claim, with this service, and
+	// version is the version of the cluster when all was well. Only runs with a single fault set
+	// them.
 	settled map[frontend]int
-	version uint64 // of the cluster then
+	version uint64
 }
 
-// newObserved creates the services.
+// newObserved creates the observed services.
 func newObserved(k *cluster) observed {
 	k.put(steady, service{external: -1, nodePort: true})
-	// pods of its own: VPP ends the connections to a backend that another service loses
+	// with pods of its own: VPP ends connections to a backend that another service loses
 	k.putSlice(steady, 0, []netip.Addr{podIP(1, podsPerNode), podIP(2, podsPerNode)})
 	k.put(ageing, service{external: -1})
-	// an address of its own, and no endpoint here
+	// with an address of its own, and without an endpoint on this node
 	k.put(inward, service{external: balancerIPs, local: true})
 	k.putSlice(inward, 0, []netip.Addr{podIP(2, podsPerNode+1)})
 	s := observed{
@@ -78,26 +80,26 @@ func newObserved(k *cluster) observed {
 	return s
 }
 
-// has reports whether a frontend is one of an observed service.
+// has reports whether a frontend belongs to an observed service.
 func (s *observed) has(at frontend) bool {
 	return at == s.at || at == s.inward || s.frontends[at] || at.Addr() == clusterIP(rolling) || at.Addr() == clusterIP(sharing)
 }
 
-// year is the endpoint that the ageing service gets in a year.
+// year is the endpoint that the ageing service gets with its nth change.
 func year(n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 1, byte(200 + n/250), byte(1 + n%250)})
 }
 
-// grow gives the ageing service its next endpoint; it keeps the one before.
+// grow gives the ageing service its next endpoint; it keeps only the previous one.
 func (s *observed) grow(k *cluster) {
 	s.years++
 	k.putSlice(ageing, 0, []netip.Addr{year(s.years - 1), year(s.years)})
 }
 
-// changed sees every change of a row.
+// changed checks a change of a row.
 func (s *observed) changed(w *world, c virtual.RowChange) {
 	switch {
-	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()), s.rests(w.cluster, c.At) && (!c.Added || c.Backend.IsValid()):
+	case (s.frontends[c.At] || s.rests(w.cluster, c.At)) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
 		if !s.refused {
@@ -113,37 +115,27 @@ func (s *observed) changed(w *world, c virtual.RowChange) {
 	}
 }
 
-// intrude has a client from outside try the service for clients of this node (I16).
+// intrude sends a packet from outside to the service for clients of this node (I16).
 func (s *observed) intrude(w *world) {
 	if got := w.probe(outsider(), s.inward); got.Action == simulator.Delivered && got.Dst != s.inward {
 		w.breach("I16: a client from outside was let in: %v", got)
 	}
 }
 
-// settle notes that all is well: from now on the rows of every service are observed until it
-// changes.
-func (s *observed) settle(k *cluster) {
-	s.settled, s.version = map[frontend]int{}, k.version
-	for n := range k.ordered() {
-		s.settled[netip.AddrPortFrom(clusterIP(n), servicePort)] = n
-		s.settled[netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(n))] = n
-	}
-}
-
-// rests reports whether a frontend is that of a service that has not changed since all was well.
+// rests reports whether the service of a frontend has not changed since all was well.
 func (s *observed) rests(k *cluster, at frontend) bool {
 	n, known := s.settled[at]
 	return known && k.touched[n] <= s.version
 }
 
-// compare finds out whether the row of the ageing service went back (I7).
+// compare checks that the row of the ageing service does not go back (I7).
 func (s *observed) compare(w *world) {
 	for _, row := range w.rows() {
 		if row.At != s.at {
 			continue
 		}
 		if len(row.Backends) == 0 {
-			continue // VPP has refused the ones that follow those that drain
+			continue // VPP has refused the backends that replace the draining ones
 		}
 		newest := -1
 		for n := range s.years + 1 {
@@ -158,8 +150,8 @@ func (s *observed) compare(w *world) {
 	}
 }
 
-// watch tries the connections through the steady service again and again (I12), and those through
-// the rolling one (I19).
+// watch tries the connections through the steady service (I12) and the rolling service (I19) once a
+// second, and checks all else that must hold at any time.
 func (s *observed) watch(w *world) {
 	s.try(w)
 	s.intrude(w)
@@ -173,13 +165,13 @@ func (s *observed) watch(w *world) {
 func (s *observed) try(w *world) {
 	if s.boots != w.vpp.Boots() {
 		s.boots = w.vpp.Boots()
-		clear(s.open) // they died with VPP
+		clear(s.open) // connections end with VPP
 		clear(s.held)
 	}
 	// Connections live by chance until the drift check finds a stolen setting. Without the role of
 	// one interface VPP withdraws its routes to NAT addresses until a role is added. Without the
 	// NAT address an agent that starts uses the twice-NAT address for a moment.
-	if s.interrupted || w.strayed["nat44"] > 0 {
+	if s.interrupted || w.strayed[nat44.Renderer] > 0 {
 		return
 	}
 	inside, outside := netip.AddrPortFrom(podIP(1, 1), 40001), netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), 40002)
@@ -195,7 +187,7 @@ func (s *observed) try(w *world) {
 	}
 }
 
-// knock sends one packet and its answer.
+// knock sends one packet on a connection, or opens the connection.
 func (s *observed) knock(w *world, p simulator.Packet) {
 	id := netip.AddrPortFrom(p.Src.Addr(), p.Src.Port()+p.Dst.Port())
 	p.Src = id
@@ -203,9 +195,7 @@ func (s *observed) knock(w *world, p simulator.Packet) {
 	if isOpen {
 		p.Flags = simulator.ACK
 	}
-	got := w.vpp.VPP.Send(p)
-	back := w.vpp.VPP.Reply(got)
-	whole := got.Action == simulator.Delivered && got.Dst.Port() == endpointPort && back.Action == simulator.Delivered && back.Src == p.Dst && back.Dst == p.Src
+	got, back, whole := w.exchange(p)
 	switch {
 	case isOpen && (!whole || got.Dst != before.Dst || got.Src != before.Src):
 		w.breach("I12: the connection through %s broke: %v, answer %v, before %v", p.Dst, got, back, before)
@@ -215,13 +205,19 @@ func (s *observed) knock(w *world, p simulator.Packet) {
 	}
 }
 
-// believable is how long a node may call itself ready although rows are missing: until it has
-// noticed.
-const believable = 3 * time.Second
+// exchange sends a packet, and the answer to it. It reports whether both arrived: the packet at an
+// endpoint, and the answer with the address that the client had sent to.
+func (w *world) exchange(p simulator.Packet) (got, back simulator.Verdict, whole bool) {
+	got = w.vpp.VPP.Send(p)
+	back = w.vpp.VPP.Reply(got)
+	delivered := got.Action == simulator.Delivered && back.Action == simulator.Delivered
+	return got, back, delivered && got.Dst.Port() == endpointPort && back.Src == p.Dst && back.Dst == p.Src
+}
 
-// believe compares readiness with what is in VPP (I11). An actor that is suspended cannot notice
-// anything, and a healer that gets no health cannot know.
+// believe compares readiness with the rows in VPP (I11). While an actor is suspended, or reports of
+// health are lost, the agent cannot notice missing rows.
 func (s *observed) believe(w *world) {
+	const believable = 3 * time.Second // the time to notice
 	rows := 0
 	for _, row := range w.rows() {
 		if s.frontends[row.At] {

@@ -2,5 +2,5 @@
 
 package chaos
 
-// slow is how many times slower this build is: campaigns are that much shorter.
+// slow is the factor by which this build is slower: campaigns are shorter by it.
 const slow = 10

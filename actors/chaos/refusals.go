@@ -15,14 +15,14 @@ import (
 // serviceNetwork holds the cluster IPs.
 var serviceNetwork = netip.MustParsePrefix("10.96.0.0/16")
 
-// serving are the settings of the service semantics of every world.
+// serving are the settings of kube/service in every world.
 func serving() kubeservice.Config {
 	return kubeservice.Config{ServiceCIDRs: []netip.Prefix{serviceNetwork}}
 }
 
-// refusals says which addresses this node has to refuse, from the rules of Kubernetes and what
-// routes can do: the service network as a whole, cluster IPs without endpoints, and load-balancer
-// addresses none of whose services has endpoints.
+// refusals are the networks and addresses that routes must refuse on this node: the service
+// network, cluster IPs without endpoints, and load-balancer addresses if no service there has
+// endpoints.
 func refusals(k *cluster) map[netip.Prefix]bool {
 	want, left := map[netip.Prefix]bool{serviceNetwork: true}, map[netip.Prefix]bool{}
 	for n, s := range k.services {
@@ -36,7 +36,7 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 		if at := netip.PrefixFrom(balancerIP(s.external), 32); len(all) == 0 {
 			want[at] = true
 		} else {
-			left[at] = true // to the network: this node or others serve it
+			left[at] = true // this node or another one serves it
 		}
 	}
 	maps.DeleteFunc(want, func(p netip.Prefix, _ bool) bool { return left[p] })
@@ -51,14 +51,14 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 	return want
 }
 
-// leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more,
-// or that others may use as well (I1): the owner of such an address is not reached.
+// leftBehind finds addresses that NAT44 has made addresses of VPP and that no row needs (I1): VPP
+// would take packets for the real owner of such an address.
 func (w *world) leftBehind(own *nat44.State) (wrong []string) {
 	ofService := map[frontend]bool{}
 	for at, e := range model(w.cluster, w.externalWanted(), w.foreign) {
 		ofService[at] = e.service != none && !serviceNetwork.Contains(at.Addr())
 	}
-	kept := map[netip.Addr]bool{netip.MustParseAddr(loopbackIP): true} // of the agent alone
+	kept := map[netip.Addr]bool{netip.MustParseAddr(loopbackIP): true} // only the agent uses it
 	for _, row := range w.rows() {
 		kept[row.At.Addr()] = !ofService[row.At]
 	}
@@ -74,7 +74,7 @@ func (w *world) leftBehind(own *nat44.State) (wrong []string) {
 	return wrong
 }
 
-// wrongRoutes compares the routes of ours in VPP with what has to be refused (I1).
+// wrongRoutes compares the routes of the agent in VPP with refusals (I1).
 func (w *world) wrongRoutes(own *nat44.State) (wrong []string) {
 	want := refusals(w.cluster)
 	state, err := routes.Read(context.Background(), w.vpp.Reader(), slices.Collect(maps.Keys(want)), nil)
@@ -91,10 +91,11 @@ func (w *world) wrongRoutes(own *nat44.State) (wrong []string) {
 	for p := range want {
 		_, beneath := state.Beneath[p]
 		if p.Addr().Is6() && beneath {
-			continue // CNAT keeps an address as long as a session of it lives
+			continue // CNAT keeps an address as long as the address has a session
 		}
 		if !held[p] && !(p.IsSingleIP() && own.Received[p.Addr()]) {
-			// a route of NAT44 hides ours; leftBehind finds it where there is no row
+			// a route of NAT44 hides the route of the agent; leftBehind reports it if there is no
+			// row
 			wrong = append(wrong, fmt.Sprintf("I1: VPP does not refuse %s", p))
 		}
 	}

@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -13,55 +12,22 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Repairs that the troupe makes after it has found something wrong. They hide bugs, because the
-// world is well in the end: the next drift check corrects a wrong belief, and the next roll call
-// replaces a lost message. So each repair needs a fault that explains it. Stolen rows and settings
-// explain a renderer that believed something else than VPP holds.
-const (
-	again  = "what VPP refused is tried again"
-	doubt  = "VPP is read, because it has refused something"
-	repeat = "a service is sent again what it has not acknowledged"
-)
-
-// explanations are the faults that can lead to a remedy; what is not in it is never needed.
-func explanations() map[string][]string {
-	// A VPP that was started again has other FIB sources than the one that was read, and nothing of
-	// what an actor that does not know it yet may ask for. What is asked of an interface that has
-	// just gone is refused as well, and so is a change of a row that was stolen or put there.
-	refusal := []string{
-		"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots", "overlay ended",
-		"rows stolen", "rows put by another", "rows given back",
-	}
-	// An actor that fails loses the message that it was about to handle, and one that is held up
-	// can not answer in time.
-	loss := []string{
-		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "kill most services",
-		"stuck actor", "poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "services late",
-	}
-	return map[string][]string{
-		again:  refusal,
-		doubt:  refusal,
-		repeat: loss,
-	}
-}
-
-// remedies say when there is no need for any.
+// remedies judge the repairs of the agent (I15). A repair hides a bug, because the world is well in
+// the end: the next drift check corrects a wrong belief, and the next roll call replaces a lost
+// message. So each repair needs a fault that explains it.
 type remedies struct {
-	failed map[string][]time.Time // when a service failed lately
-	boots  map[string]string      // the VPP that an actor has been told of
-	over   bool                   // all faults are over, and all is well again
+	failed map[string][]time.Time // recent failures of each service actor, by path
+	boots  map[string]string      // the boot of VPP that each actor knows, by path
+	over   bool                   // all faults have ended, and all is well again
 }
 
 // observer is the report.Observer of a simulation.
-type observer struct{ *world }
+type observer struct {
+	report.None
+	*world
+}
 
 var _ report.Observer = observer{}
-
-// Synced satisfies report.Observer.
-func (observer) Synced(string, time.Duration, bool) {}
-
-// Programmed satisfies report.Observer.
-func (observer) Programmed(report.Programming) {}
 
 // Operations satisfies report.Observer.
 func (o observer) Operations(_ string, _, failed, unknown int) {
@@ -73,39 +39,33 @@ func (o observer) Operations(_ string, _, failed, unknown int) {
 	}
 }
 
-// Memory satisfies report.Observer.
-func (observer) Memory(string, int, int, int) {}
-
-// InputErrors satisfies report.Observer.
-func (observer) InputErrors(int) {}
-
-// Healed satisfies report.Observer.
+// Healed satisfies report.Observer. No fault of a simulation explains a step of the escalation.
 func (o observer) Healed(part, step string, _ int) {
 	switch step {
 	case "key":
-		o.remedy(again)
+		o.remedy("an operation that VPP refused is retried", refuses)
 	case "object":
-		o.remedy(doubt)
+		o.remedy("VPP is read because it refused an operation", refuses)
 	default:
-		o.remedy("step " + step + " of " + part)
+		o.remedy("step "+step+" of "+part, 0)
 	}
 }
 
-// Drifted satisfies report.Observer: nothing explains it but what was modified outside of the agent
-// since the read before.
+// Drifted satisfies report.Observer. A drift check may find only changes that were made outside of
+// the agent since the read before.
 func (o observer) Drifted(renderer string, n int) {
 	o.injector.count("drift found")
-	explained := o.world.strayed[renderer]
-	delete(o.world.strayed, renderer)
-	if slices.Contains(o.world.deps.RoleGivers(), renderer) {
-		// its roles: the next one may have its index and name
+	explained := o.strayed[renderer]
+	delete(o.strayed, renderer)
+	if slices.Contains(o.deps.RoleGivers(), renderer) {
+		// the next interface may have the index and the name of the replaced one, without its roles
 		explained += o.injector.counts["overlay ended"]
-		if o.world.unseen() {
+		if o.unseen() {
 			explained += o.injector.counts["pod ended"]
 		}
 	}
 	if renderer == nat44.Renderer {
-		explained += o.injector.counts["overlay ended"] // its access lists
+		explained += o.injector.counts["overlay ended"] // access lists of the interface
 		for _, reads := range o.stolen {
 			if reads == o.vpp.Reads-1 {
 				explained++
@@ -113,34 +73,29 @@ func (o observer) Drifted(renderer string, n int) {
 		}
 	}
 	if o.remedies.boots[address.Renderer(renderer)] != o.vpp.Boot() {
-		return // it is another VPP, of which the renderer has not been told yet
+		return // VPP has restarted, and the renderer does not know it yet
 	}
 	if n > explained {
-		o.breach("I15: %s believed something wrong of %d things in VPP; others have changed %d", renderer, n, explained)
+		o.breach("I15: %s was wrong about %d objects in VPP; others have changed %d", renderer, n, explained)
 	}
 }
 
-// A service that fails so often within such a time is in a crash loop, whatever it fails of, and is
-// put into quarantine.
-const (
-	crashes     = 3
-	crashWindow = 5 * time.Second
-)
-
-// failure is the runtime's OnFault.
+// failure is the runtime's OnFault. It counts crash loops: the supervisor quarantines a service
+// actor that fails so often in such a time, whatever the reasons are.
 func (w *world) failure(f *messages.Fault) {
-	if !strings.HasPrefix(f.GetActor(), address.Services+"/") {
+	const crashes, window = 3, 5 * time.Second
+	if address.Supervisor(f.GetActor()) != address.Services {
 		return
 	}
 	now := w.sim.Now()
-	lately := slices.DeleteFunc(w.remedies.failed[f.GetActor()], func(at time.Time) bool { return now.Sub(at) > crashWindow })
-	if lately = append(lately, now); len(lately) >= crashes {
+	recent := slices.DeleteFunc(w.remedies.failed[f.GetActor()], func(at time.Time) bool { return now.Sub(at) > window })
+	if recent = append(recent, now); len(recent) >= crashes {
 		w.injector.count("crash loop")
 	}
-	w.remedies.failed[f.GetActor()] = lately
+	w.remedies.failed[f.GetActor()] = recent
 }
 
-// handled sees every message before it is handled; it is the runtime's FaultHook.
+// handled is the runtime's FaultHook: it sees every message before an actor handles it.
 func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	if w.order.sees(to.Path(), msg, phase) {
 		w.breach("I13: %s begins before all its earlier siblings are ready", to.Path())
@@ -148,11 +103,12 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	if phase == runtime.Before {
 		switch m := msg.(type) {
 		case *messages.Nudge:
-			w.remedy(repeat)
+			w.remedy("a service is sent again what it has not acknowledged", loses)
 		case *messages.LinkState:
 			w.remedies.boots[to.Path()] = m.GetBoot()
 			if to.Path() == address.Renderer(routes.Name) {
-				// a renderer that has just begun does not know what CNAT hides, and finds it later
+				// after its start the renderer cannot see routes that CNAT hides, and finds them
+				// later
 				w.strayed[routes.Name] += w.vpp.VPP.HiddenRoutes("troupe")
 			}
 		}
@@ -160,13 +116,13 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	w.injector.fault(to, msg, phase)
 }
 
-// remedy judges something that the troupe has done (I15).
-func (w *world) remedy(what string) {
-	explained := slices.ContainsFunc(explanations()[what], func(fault string) bool { return w.injector.counts[fault] > 0 })
+// remedy judges a repair (I15): a fault with one of these traits must explain it, and after the
+// last fault there must be none.
+func (w *world) remedy(what string, causes traits) {
 	switch {
-	case !explained && !w.remedies.over:
-		w.breach("I15: %s, which no fault explains", what)
 	case w.remedies.over:
 		w.breach("I15: %s, although all faults are over", what)
+	case !w.injector.counts.any(causes):
+		w.breach("I15: %s, which no fault explains", what)
 	}
 }

@@ -10,34 +10,33 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// The two services whose pods come, stop and go all the time, as rolling updates, probes and labels
-// make them. No fault touches their rows.
+// The rolling services: their pods come, stop and go all the time, as in rolling updates, with
+// probes, and with labels. No fault touches their rows.
 const (
 	rolling = serviceNames + 3 // clients hold connections to it
-	sharing = serviceNames + 4 // has some of its pods, and is deleted and created again
+	sharing = serviceNames + 4 // shares pods with it, and is deleted and created again
 )
 
-// isRolling reports whether a change is about a row of the two. VPP has no reason to refuse one. A
-// row of which it makes a part of a change only, so that the entries have another order, is
-// replaced.
+// isRolling reports whether a change belongs to a row of the rolling services. VPP must not refuse
+// it: after a partial change the entries have another order, and the renderer replaces the row.
 func isRolling(c virtual.RowChange) bool {
 	return c.At.Addr() == clusterIP(rolling) || c.At.Addr() == clusterIP(sharing)
 }
 
-// rollers is how many pods they have, holders how many connections there are. They leave the row
-// room to grow and to fill up again.
+// rollers is the number of pods of the rolling services, holders the number of connections. The
+// pods leave a row room to grow and to fill up again.
 const (
 	rollers = 6
 	holders = 12
 )
 
-// roll is the kind of step that changes one of the two services.
+// roll is the kind of step that changes a rolling service.
 const roll = "roll"
 
-// roller is the address of one of the pods.
+// roller is the address of a pod of the rolling services.
 func roller(n int) netip.Addr { return podIP(2, 100+n) }
 
-// startRolling creates the two services.
+// startRolling creates the rolling services.
 func startRolling(k *cluster) {
 	k.put(rolling, service{external: -1})
 	k.put(sharing, service{external: -1})
@@ -45,7 +44,7 @@ func startRolling(k *cluster) {
 	k.putSlice(sharing, 0, []netip.Addr{roller(1), roller(2)})
 }
 
-// roll makes one random change of the two services.
+// roll makes one random change of a rolling service.
 func (s *observed) roll(k *cluster, r *rand.Rand) {
 	if r.IntN(4) == 0 {
 		k.share(r)
@@ -60,14 +59,14 @@ func (s *observed) roll(k *cluster, r *rand.Rand) {
 		now.unready = append(now.unready, at)
 	case 3:
 		now.leaving = append(now.leaving, at)
-	case 4: // its pod has ended, or has lost the label
+	case 4: // the pod has ended, or has lost the label
 		s.forget(at)
 	}
 	k.slices[[2]int{rolling, 0}] = now
 	k.changed(rolling)
 }
 
-// share changes the service that has pods in common.
+// share changes the service that shares pods.
 func (k *cluster) share(r *rand.Rand) {
 	if _, exists := k.services[sharing]; exists && r.IntN(4) == 0 {
 		k.remove(sharing)
@@ -84,7 +83,7 @@ func (k *cluster) share(r *rand.Rand) {
 	k.putSlice(sharing, 0, common)
 }
 
-// without is the slice without an endpoint.
+// without returns a copy of the slice without an endpoint.
 func (s slice) without(at netip.Addr) slice {
 	rest := func(all []netip.Addr) []netip.Addr {
 		return slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return a == at })
@@ -92,7 +91,7 @@ func (s slice) without(at netip.Addr) slice {
 	return slice{s.service, rest(s.endpoints), rest(s.unready), rest(s.leaving)}
 }
 
-// forget ends the connections to a pod that has left the slices: VPP may end them as well.
+// forget ends the connections to a pod that has left the slices, because VPP may end them.
 func (s *observed) forget(pod netip.Addr) {
 	for id, got := range s.held {
 		if got.Dst.Addr() == pod {
@@ -101,7 +100,7 @@ func (s *observed) forget(pod netip.Addr) {
 	}
 }
 
-// hold tries the connections through the rolling service, and opens those that are missing (I19).
+// hold tries the connections through the rolling service, and opens the missing ones (I19).
 func (s *observed) hold(w *world) {
 	if s.refusing > 0 {
 		clear(s.held)
@@ -118,9 +117,7 @@ func (s *observed) hold(w *world) {
 		} else {
 			s.opened++
 		}
-		got := w.vpp.VPP.Send(p)
-		back := w.vpp.VPP.Reply(got)
-		whole := got.Action == simulator.Delivered && got.Dst.Port() == endpointPort && back.Action == simulator.Delivered && back.Src == p.Dst && back.Dst == p.Src
+		got, back, whole := w.exchange(p)
 		switch {
 		case isOpen && (!whole || got.Dst != before.Dst):
 			w.breach("I19: a connection to %s broke, which is in the slices: %v, answer %v", before.Dst, got, back)
@@ -128,7 +125,7 @@ func (s *observed) hold(w *world) {
 		case !isOpen && whole:
 			s.held[id] = got
 			if !w.cluster.names(rolling, got.Dst.Addr()) {
-				delete(s.held, id) // the agent does not know yet that the pod has gone
+				delete(s.held, id) // the agent has not noticed yet that the pod has left
 			}
 		}
 	}

@@ -10,52 +10,53 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// How long things may take, in virtual time.
+// Times of a run, in virtual time.
 const (
-	// until everything is well again after the last fault: quarantine and back-off last 30 s
+	// time to be well after the last fault: quarantine and back-off last 30 s
 	patience = 90 * time.Second
-	stillFor = 3 * time.Minute // then nothing may happen, for longer than every period
-	tick     = 50 * time.Millisecond
-	// then endpoints that drain have gone: VPP forgets clients that sent a SYN only after 4 minutes
+	tick     = 50 * time.Millisecond // interval of checks until all is well
+	// then draining endpoints have gone: VPP forgets a client that only sent a SYN after 4 minutes
 	lastSession = 5 * time.Minute
+	stillFor    = 3 * time.Minute // then nothing may happen; longer than every interval of the agent
 )
 
-// Result is what became of one seed.
+// Result is the result of one seed.
 type Result struct {
 	// Seed and Plan repeat the run.
 	Seed uint64 `json:"seed"`
 	Plan Plan   `json:"-"`
-	// Violations say what did not hold, each with the invariant (I1-I14) it belongs to; none is the
-	// aim.
+	// Violations are one line each, with the name of the invariant (I1 to I19); nil = all held.
 	Violations []string `json:"violations,omitempty"`
 	// Hash identifies the trace.
 	Hash string `json:"hash"`
-	// Steps is the number of messages that were handled.
+	// Steps is the number of messages that actors handled.
 	Steps int `json:"steps"`
 	// Converged is the virtual time from the end of the last fault until all was well.
 	Converged time.Duration `json:"converged"`
-	// Struck counts what happened.
+	// Struck counts the faults and their effects.
 	Struck Counts `json:"struck"`
-	// Writes and Reads are what VPP was asked for.
+	// Writes and Reads count the changes of VPP and the reads of all rows.
 	Writes int `json:"writes"`
 	Reads  int `json:"reads"`
 }
 
-// OK reports whether everything held.
+// OK reports whether all invariants held.
 func (r *Result) OK() bool { return len(r.Violations) == 0 }
 
-// Run plays the plan of one seed. An error means that the simulation itself did not work.
+// Run plays the plan of one seed; trace, unless nil, gets every step. An error means that the
+// simulation could not start.
 func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 	w, err := newWorld(seed, trace)
 	if err != nil {
 		return nil, err
 	}
 	result := &Result{Seed: seed, Plan: plan}
-	defer func() {
-		result.Hash, result.Steps = fmt.Sprintf("%016x", w.sim.TraceHash()), w.sim.Steps()
-		result.Struck, result.Writes, result.Reads = w.injector.counts, w.vpp.Writes, w.vpp.Reads
-	}()
-	err = w.play(plan, result)
+	w.finish(result, w.play(plan, result))
+	return result, nil
+}
+
+// finish stops the world and completes the result of a run that ended with err.
+func (w *world) finish(result *Result, err error) {
 	if stopped := w.stop(); stopped != nil {
 		result.Violations = append(result.Violations, "I9: "+stopped.Error())
 	}
@@ -63,11 +64,23 @@ func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 		result.Violations = append(result.Violations, err.Error())
 	}
 	result.Violations = append(result.Violations, w.broken...)
-	return result, nil
+	result.Hash, result.Steps = fmt.Sprintf("%016x", w.sim.TraceHash()), w.sim.Steps()
+	result.Struck, result.Writes, result.Reads = w.injector.counts, w.vpp.Writes, w.vpp.Reads
 }
 
-// play is a run between start and shutdown; an error means that the actors keep each other busy for
-// ever.
+// ended is the end of the last part of a fault that ends by itself: a slow list is there, the last
+// late message has arrived.
+func (w *world) ended(over time.Time) time.Time {
+	return latest(over, w.source.answered, w.documents.read, w.injector.arrival)
+}
+
+// latest is the last of several times.
+func latest(first time.Time, others ...time.Time) time.Time {
+	return slices.MaxFunc(append(others, first), time.Time.Compare)
+}
+
+// play is a run between start and shutdown. An error means that the actors send each other messages
+// without end.
 func (w *world) play(plan Plan, result *Result) error {
 	start := w.sim.Now()
 	kinds := faultKinds()
@@ -89,12 +102,12 @@ func (w *world) play(plan Plan, result *Result) error {
 			continue
 		}
 		w.injector.count(step.What)
-		kinds[step.What](w, dice)
+		kinds[step.What].strike(w, dice)
 	}
 	if err := w.sim.Run(start.Add(troubles)); err != nil {
 		return err
 	}
-	if err := w.sim.RunFor(10 * time.Second); err != nil { // faults that last end by themselves
+	if err := w.sim.RunFor(10 * time.Second); err != nil { // the last faults end by themselves
 		return err
 	}
 	if err := w.heal(); err != nil {
@@ -107,7 +120,7 @@ func (w *world) play(plan Plan, result *Result) error {
 	}
 	most := w.injector.counts.within()
 	if w.unseen() {
-		most = max(most, slower()["rows stolen"].most)
+		most = max(most, driftCheck)
 	}
 	if result.Converged > most {
 		w.breach("I1: %v until all was well, want at most %v", result.Converged, most)
@@ -122,7 +135,7 @@ func (w *world) play(plan Plan, result *Result) error {
 	return err
 }
 
-// converge waits until all is well (I1). What lasts longer than the last fault is none of its time.
+// converge waits until all is well (I1). The time starts with the end of the last part of a fault.
 func (w *world) converge(result *Result) (wrong []string, err error) {
 	healed := w.sim.Now()
 	for {
@@ -139,7 +152,7 @@ func (w *world) converge(result *Result) (wrong []string, err error) {
 	}
 }
 
-// still checks that nothing is left to do (I1, I10): nothing is written, the node stays ready.
+// still checks that the agent is at rest (I1, I15): it writes and repairs nothing, and stays ready.
 func (w *world) still() (wrong []string, err error) {
 	if err := w.sim.RunFor(lastSession); err != nil {
 		return nil, err
@@ -151,19 +164,19 @@ func (w *world) still() (wrong []string, err error) {
 		return nil, err
 	}
 	if n := w.vpp.Writes - writes; n > 0 {
-		wrong = append(append(wrong, fmt.Sprintf("I1: %d changes of VPP while nothing changed", n)), w.journal()...)
+		wrong = append(append(wrong, fmt.Sprintf("I1: %d changes of VPP although nothing changed", n)), w.journal()...)
 	}
 	if n := w.vpp.Reads - w.vpp.Checks - reads; n > 0 {
-		wrong = append(wrong, fmt.Sprintf("I15: %d reads of VPP for a reason while there was none", n))
+		wrong = append(wrong, fmt.Sprintf("I15: %d reads of VPP without a reason", n))
 	}
 	if report := w.deps.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
-		wrong = append(wrong, "I1: readiness flapped while nothing changed: "+report.Reasons())
+		wrong = append(wrong, "I1: readiness flapped although nothing changed: "+report.Reasons())
 	}
 	return slices.Concat(wrong, w.wrong(), w.wrongPackets()), nil
 }
 
-// drills kills one actor after the other in a world at rest (I4, I5): a service costs VPP nothing,
-// a renderer one read of the rows, none of them a change.
+// drills kills one actor after the other in a world at rest (I4, I5). No failure may cost a change
+// of VPP; only a renderer that gives roles may read the rows, once.
 func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 	type drill struct {
 		path  string
@@ -193,10 +206,10 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 			return nil, err
 		}
 		if w.vpp.Writes != writes {
-			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d changes of VPP", d.path, w.vpp.Writes-writes))
+			wrong = append(wrong, fmt.Sprintf("I4: the failure of %s cost %d changes of VPP", d.path, w.vpp.Writes-writes))
 		}
 		if n := w.vpp.Reads - w.vpp.Checks - reads; n > d.reads {
-			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d reads of VPP, want %d", d.path, n, d.reads))
+			wrong = append(wrong, fmt.Sprintf("I4: the failure of %s cost %d reads of VPP, want %d", d.path, n, d.reads))
 		}
 	}
 	return slices.Concat(wrong, w.wrong()), nil

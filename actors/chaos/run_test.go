@@ -12,21 +12,21 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // worlds are small and short: most of a collection would be overhead
+	debug.SetGCPercent(400) // worlds are small and short, so that most of a collection is overhead
 	goleak.VerifyTestMain(m)
 }
 
-// allSingles is how often CI plays each single fault, so that each has its effect.
+// allSingles is the number of seeds of each single fault in CI, enough for each to have its effect.
 const allSingles = 20
 
 var (
-	seeds        = flag.Int("seeds", 30/slow, "how many seeds are played; CI plays 300, troupe chaos simulate any number")
-	singles      = flag.Int("singles", 5, "how often each single fault is played; CI plays 20")
-	only         = flag.String("only", "", "the single fault that is played; empty = each")
+	seeds        = flag.Int("seeds", 30/slow, "number of seeds; CI plays 300, troupe chaos simulate any number")
+	singles      = flag.Int("singles", 5, "number of seeds of each single fault; CI plays 20")
+	only         = flag.String("only", "", "the single fault to play; empty = all")
 	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
 )
 
-// TestSeeds: whatever happens, everything is well again in the end.
+// TestSeeds: after any plan all is well again in the end.
 func TestSeeds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -55,31 +55,20 @@ func TestSeeds(t *testing.T) {
 			planned[step.What]++
 		}
 	}
-	for name := range faultKinds() {
+	kinds := faultKinds()
+	for _, name := range strikes() {
 		if report.Struck[name] != planned[name] {
 			t.Errorf("%s was planned %d times and happened %d times", name, planned[name], report.Struck[name])
 		}
-		const many = 20 // so often in vain is no chance
-		if effect, known := effects()[name]; known && planned[name] >= many && report.Struck[effect] == 0 {
+		const many = 20 // so many faults without an effect are not a coincidence
+		if effect := kinds[name].effect; effect != "" && planned[name] >= many && report.Struck[effect] == 0 {
 			t.Errorf("%s: %d times without an effect: %s", name, planned[name], effect)
 		}
 	}
 }
 
-// effects are what must come of faults that may hit no actor.
-func effects() map[string]string {
-	return map[string]string{
-		"panics before messages": "panic before a message", "panics after messages": "panic after a message", "panics in starts": "panic in the start",
-		"panics in stops": "panic in the stop", "poisoned service": "poisoned spec", "messages lost": "message lost", "one kind lost": "message lost", "messages twice": "message twice",
-		"messages late": "message late", "VPP refuses": "operation refused", "table full": "operation refused", "answer lost": "operation unanswered",
-		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "settings stolen": "drift found", "overlay replaced": "overlay ended", "rows put by another": "row put",
-		"services late": "message late", "rows given back": "row given back", "stuck actor": "actor held up",
-		"agent restarts alone": "mirror served", "disk fails": "mirror not saved",
-	}
-}
-
-// TestPlans: every kind of fault is planned, in quiet and in hot runs, and every swarm is another
-// one.
+// TestPlans: plans of quiet and of hot runs have every kind of fault, and each kind is missing in
+// some swarm.
 func TestPlans(t *testing.T) {
 	const plans = 100
 	kinds, left := map[bool]Counts{false: {}, true: {}}, Counts{}
@@ -90,20 +79,20 @@ func TestPlans(t *testing.T) {
 			kinds[plan.Hot][step.What]++
 			drawn[step.What] = true
 		}
-		for name := range faultKinds() {
+		for _, name := range strikes() {
 			if !drawn[name] {
 				left[name]++
 			}
 		}
 	}
-	for name := range faultKinds() {
+	for _, name := range strikes() {
 		if kinds[false][name] == 0 || kinds[true][name] == 0 || left[name] == 0 {
 			t.Errorf("%s: planned %d times in quiet runs, %d times in hot ones, missing in %d of %d", name, kinds[false][name], kinds[true][name], left[name], plans)
 		}
 	}
 }
 
-// TestPlanWithout: what Minimise leaves out.
+// TestPlanWithout: a plan without steps is a copy.
 func TestPlanWithout(t *testing.T) {
 	plan := Plan{Steps: []Step{{What: "a"}, {What: "b"}, {What: "c"}}}
 	if got := plan.without(1, 5); len(got.Steps) != 1 || len(plan.without(0, 1).Steps) != 2 || len(plan.Steps) != 3 {
@@ -111,7 +100,7 @@ func TestPlanWithout(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameTrace: a seed decides everything (I14).
+// TestSameSeedSameTrace: the same seed has the same trace (I14).
 func TestSameSeedSameTrace(t *testing.T) {
 	hashes := map[string]bool{}
 	for range 5 {

@@ -15,37 +15,37 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Where pods leave the node, and how they reach those of the other node if they leave with another
-// address.
+// Interfaces and addresses of SNAT. Pods of this node reach pods of the other node through the
+// overlay, with their own addresses.
 const (
 	uplink      = "uplink0"
 	overlay     = "vxlan_tunnel0"
 	overlayPort = 4789
-	loopbackIP  = "10.1.1.254" // of NAT: the last address of the node's pod network
+	loopbackIP  = "10.1.1.254" // the twice-NAT address: the last address of the node's pod network
 )
 
-// withSNAT reports whether dynamic SNAT is configured in the world of a seed: in every other one.
+// withSNAT reports whether the world of a seed has dynamic SNAT, as half of the worlds do.
 func withSNAT(seed uint64) bool { return rand.New(rand.NewPCG(seed, 5)).IntN(2) == 0 }
 
-// snatSettings are the settings of the troupe.
+// snatSettings are the SNAT settings of the agent.
 func (w *world) snatSettings() layers.SNAT {
 	return layers.SNAT{Enabled: w.snat, OverlayPorts: []string{fmt.Sprint(overlayPort, "/UDP")}}
 }
 
-// connectOverlay leads to the pods of the other node through a tunnel: without one SNAT would
-// translate what they are sent. The tunnel does not lead to the network of this node's pods: one
-// without an interface would not be missed.
+// connectOverlay adds a tunnel to the pods of the other node: without it SNAT would translate
+// packets to them. The tunnel does not cover the pod network of this node, so that a pod without an
+// interface shows.
 func connectOverlay(v *simulator.VPP) error {
 	_, err := v.AddInterface(overlay, []netip.Prefix{netip.MustParsePrefix("10.200.0.1/24")}, true)
 	for _, pods := range []string{"10.1.2.0/24", "10.1.128.0/17"} {
-		// the second one is for the ageing service
+		// the second network has the endpoints of the ageing service
 		to := simulator.Route{Prefix: netip.MustParsePrefix(pods), Interface: overlay, NextHop: netip.MustParseAddr("10.200.0.2")}
 		err = errors.Join(err, v.AddRoute(to))
 	}
 	return err
 }
 
-// exempt are the identity mappings that SNAT needs: addresses that no pod has.
+// exempt are the identity mappings that SNAT needs: addresses that are not addresses of pods.
 func (w *world) exempt() []vppfrontend.Key {
 	if !w.snat {
 		return nil
@@ -54,11 +54,10 @@ func (w *world) exempt() []vppfrontend.Key {
 	return []vppfrontend.Key{{Addr: node}, {Addr: node, Port: overlayPort, Proto: simulator.ProtoUDP}, {Addr: netip.MustParseAddr(loopbackIP)}}
 }
 
-// wrongSNAT compares NAT addresses, and the roles of all interfaces but those of pods, with what
-// SNAT wants (I1): packets are translated to the address of the node where they leave through the
-// uplink, and nowhere else.
+// wrongSNAT checks NAT addresses, and the roles of uplink and overlay (I1): with SNAT, VPP
+// translates exactly the packets that leave through the uplink, to the address of the node.
 func (w *world) wrongSNAT(state *nat44.State) (wrong []string) {
-	pool := []netip.Addr{netip.MustParseAddr(loopbackIP)} // for clashes
+	pool := []netip.Addr{netip.MustParseAddr(loopbackIP)} // without SNAT, for clashes of ports
 	if w.snat {
 		pool = []netip.Addr{netip.MustParseAddr(nodeIP)}
 	}
@@ -77,8 +76,8 @@ func (w *world) wrongSNAT(state *nat44.State) (wrong []string) {
 }
 
 // wrongEgress sends packets of a pod to a host outside of the cluster, to a pod of the other node
-// and to one of this node (I1): only the first one leaves with the address of the node, and only
-// with SNAT. All of them are answered.
+// and to a pod of this node (I1). All answers must arrive. With SNAT only the first packet has the
+// address of the node, without SNAT no packet has it.
 func (w *world) wrongEgress() (wrong []string) {
 	pod := insider()
 	for _, to := range []netip.Addr{netip.MustParseAddr("198.51.100.7"), podIP(2, 0), podIP(1, podsPerNode)} {
@@ -96,8 +95,8 @@ func (w *world) wrongEgress() (wrong []string) {
 	return wrong
 }
 
-// replaceOverlay has the tunnel end and another one take its place, as when a CNI is configured
-// anew. SNAT may be refused meanwhile, which ends the connections that it has translated.
+// replaceOverlay deletes the tunnel and adds another one, as a CNI does after a change of its
+// settings. VPP may refuse SNAT meanwhile, which ends translated connections.
 func (w *world) replaceOverlay(r *rand.Rand) {
 	if !w.snat || w.detached {
 		return
@@ -113,7 +112,7 @@ func (w *world) replaceOverlay(r *rand.Rand) {
 }
 
 // stealSettings removes the roles of an interface or the NAT address, as an operator at VPP's
-// command line might. No packet through the interface is translated until the drift check finds it.
+// command line might. VPP translates no packet of the interface until a drift check finds it.
 func (w *world) stealSettings(r *rand.Rand) {
 	vpp := w.vpp.Reader()
 	state, err := nat44.Read(context.Background(), vpp)
@@ -134,7 +133,7 @@ func (w *world) stealSettings(r *rand.Rand) {
 		return
 	}
 	if r.IntN(2) == 0 {
-		held = held[max(0, len(held)-2):] // those of SNAT, if there are any
+		held = held[max(0, len(held)-2):] // the settings of SNAT, if there are any
 	}
 	op := held[r.IntN(len(held))]
 	if done := nat44.Apply(context.Background(), vpp, []nat44.Op{op}); done[0].Err != nil {
@@ -142,5 +141,5 @@ func (w *world) stealSettings(r *rand.Rand) {
 	}
 	clear(w.observed.open)
 	clear(w.observed.held)
-	w.strayed["nat44"]++
+	w.strayed[nat44.Renderer]++
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 )
 
-// errBroken is the end of a node sync that cannot go on.
+// errBroken ends a simulated source or node sync.
 var errBroken = errors.New("injected: broken for good")
 
-// source is the simulated kube.Source on a cluster, with the faults that informers have. Before the
-// troupe stand the mirror and the relay of production.
+// source is a simulated kube.Source with the faults of informers. The production mirror and relay
+// stand between it and the actors.
 type source struct {
 	sim     *runtime.Sim
 	cluster *cluster
 	store   *kube.Store
-	seen    uint64        // version of the cluster that was delivered
-	slow    time.Duration // that a list takes
+	listed  func() // called before the delivery of the first list; nil = the call was made
 
-	answered time.Time // when the last slow list was there
+	// Faults and heal set these fields; Run clears broken and twice.
+	slow   time.Duration // duration of a list
+	blind  bool          // the watch is broken: it misses changes
+	broken bool          // the watch must end and list again
+	twice  bool          // the list must be delivered once more
 
-	refresh bool
-	blind   bool // the watch is broken: changes are missed
-	told    bool // whether that was reported
-	broken  bool // the watch ends, and everything is listed again
-	twice   bool // everything is to be delivered once more
-	asked   int  // how often everything was asked for
-
-	listed func() // is called before the first list is delivered; nil = it was
+	// Only Run and Refresh set these fields.
+	seen     uint64    // version of the cluster in the last list
+	answered time.Time // the end of the last slow list
+	refresh  bool      // the agent has asked for the list
+	told     bool      // the broken watch was reported
 }
 
 var _ kube.Source = (*source)(nil)
@@ -74,7 +74,7 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 			sink.Health(kube.Health{Reason: "injected: the watch is broken"})
 		case s.told && !s.blind:
 			s.told = false
-			s.list() // with the changes that the watch missed
+			s.list() // with the missed changes
 			s.store.Commit().Deliver(sink)
 			sink.Health(kube.Health{OK: true})
 		case s.refresh, s.twice:
@@ -87,7 +87,7 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	}
 }
 
-// wait is the time that a list takes.
+// wait waits for the duration of a list.
 func (s *source) wait(over func() bool) {
 	if s.slow > 0 {
 		s.sim.Sleep(s.slow, over)
@@ -95,13 +95,11 @@ func (s *source) wait(over func() bool) {
 	}
 }
 
+// list reads the cluster.
 func (s *source) list() {
 	s.store.Replace(s.cluster.objects(), nil)
 	s.seen = s.cluster.version
 }
 
 // Refresh satisfies kube.Source.
-func (s *source) Refresh() {
-	s.refresh = true
-	s.asked++
-}
+func (s *source) Refresh() { s.refresh = true }

@@ -8,13 +8,12 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// speed is how many times faster than a wall clock the actors live: what takes minutes, a
-// quarantine above all, takes seconds.
+// speed is the speed of the clock of the actors: a quarantine takes seconds instead of minutes.
 const speed = 10
 
-// swift is the clock of a world with threads: a real one that runs fast, and knows how many of its
-// timers are pending. It has no lock: what actors share here would hide from the race detector what
-// else they share. That is also why there are many counters.
+// swift is the clock of a world with threads: a fast real clock that counts its pending timers. It
+// has no lock and many counters, because memory that actors share here would order them, and so
+// hide races from the race detector.
 type swift struct {
 	began   time.Time
 	pending [64]struct {
@@ -42,7 +41,7 @@ func (s *swift) AfterFunc(d time.Duration, f func()) runtime.Timer {
 	}), counter}
 }
 
-// left is how many timers are pending.
+// left counts the pending timers.
 func (s *swift) left() (n int64) {
 	for i := range s.pending {
 		n += s.pending[i].Load()

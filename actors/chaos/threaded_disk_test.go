@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 )
 
-// brittle is the disk of a world with threads, whose files can be neither read nor written while it
-// is broken.
+// brittle is the disk of a world with threads. While it is broken, reads and writes of files fail.
 type brittle struct {
 	durable.FS
 	broken atomic.Bool

@@ -3,7 +3,6 @@ package chaos
 import (
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -11,35 +10,26 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// sharedFaults are the faults that are the same in every world: they are about actors, messages,
-// rows and the cluster.
-var sharedFaults = []string{
-	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
-	"poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
-	"cluster wiped", "made anew", "routes stolen", "settings stolen", "services late",
-}
-
-// simulatedOnly are the faults of what a world with threads does not have: external configuration,
-// SNAT and commands.
-var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire", "overlay replaced"}
-
-// TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
+// TestFaultsOnDispatcher: every fault of a simulation has a counterpart here, unless it is marked
+// as simulated.
 func TestFaultsOnDispatcher(t *testing.T) {
 	here := (&threaded{}).faults()
-	for name := range faultKinds() {
-		if here[name] == nil && !slices.Contains(simulatedOnly, name) {
-			t.Errorf("%s is no fault of a world with threads", name)
+	kinds := faultKinds()
+	for _, name := range strikes() {
+		if here[name] == nil && kinds[name].traits&simulated == 0 {
+			t.Errorf("%s is not a fault of a world with threads", name)
 		}
 	}
 }
 
 // faults are the faults of a world with threads, by the names of faultKinds. VPP, the source and
-// the store of node IDs fail on their own sides of the real connections.
+// the store of node IDs fail on the far side of the real connections.
 func (w *threaded) faults() map[string]func(*rand.Rand) {
 	all := map[string]func(*rand.Rand){}
-	kinds := faultKinds()
-	for _, name := range sharedFaults {
-		all[name] = func(r *rand.Rand) { kinds[name](w.world, r) }
+	for name, f := range faultKinds() {
+		if f.traits&anywhere != 0 {
+			all[name] = func(r *rand.Rand) { f.strike(w.world, r) }
+		}
 	}
 	maps.Copy(all, map[string]func(*rand.Rand){
 		"VPP begins badly":     func(r *rand.Rand) { w.sim.Crash(); w.refuse(r) },
@@ -68,14 +58,14 @@ func (w *threaded) faults() map[string]func(*rand.Rand) {
 			w.later(seconds(r, 8), func() { w.disk.broken.Store(false) })
 		},
 		"machine reboots": func(r *rand.Rand) { w.sim.Crash(); w.restart(r) },
-		// only its operator does
+		// only the driver sleeps
 		"machine sleeps": func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) },
 	})
 	return all
 }
 
-// cut ends the connection: at once, before a request, or in the middle of an answer. Or VPP dies of
-// a request.
+// cut ends the connection: at once, before a request, in the middle of an answer, or by a crash of
+// VPP at a request.
 func (w *threaded) cut(r *rand.Rand) {
 	switch r.IntN(4) {
 	case 0:
@@ -85,12 +75,12 @@ func (w *threaded) cut(r *rand.Rand) {
 	case 2:
 		w.inject(r, simulator.Fault{Skip: r.IntN(40), Times: 1, CloseMidFrame: true})
 	default:
-		w.mortal++ // no rows of others are put into a VPP that may be another one a moment later
+		w.mortal++ // then the driver adds no rows of other owners, because VPP may restart at once
 		w.inject(r, simulator.Fault{Skip: r.IntN(40), Times: 1, Crash: true})
 	}
 }
 
-// inject disturbs VPP for a while.
+// inject adds a fault to VPP for a while.
 func (w *threaded) inject(r *rand.Rand, f simulator.Fault) {
 	remove := w.sim.Inject(f)
 	w.later(seconds(r, 5), func() {
@@ -101,15 +91,14 @@ func (w *threaded) inject(r *rand.Rand, f simulator.Fault) {
 	})
 }
 
-// restartAlone replaces the agent while the API server is away: the mirror serves first.
+// restartAlone replaces the agent while the API server is down: the mirror serves first.
 func (w *threaded) restartAlone(r *rand.Rand) {
 	w.end()
 	w.start(seconds(r, 9))
 	w.later(seconds(r, 9), func() { w.cluster.erase(r) })
 }
 
-// outage has the source see nothing of the cluster for a while; of several outages the last one
-// ends it.
+// outage hides the cluster from the source for a while. Outages may overlap.
 func (w *threaded) outage(d time.Duration) {
 	source := w.source
 	source.away++
@@ -121,8 +110,8 @@ func (w *threaded) outage(d time.Duration) {
 	})
 }
 
-// replacePod is that of a simulation. A VPP that begins meanwhile has the interface of the pod
-// already.
+// replacePod is replacePod of a simulation. A VPP that starts meanwhile has the interface of the
+// pod already.
 func (w *threaded) replacePod(r *rand.Rand) {
 	const n = 2
 	if w.cluster.ended[n] {
@@ -136,31 +125,33 @@ func (w *threaded) replacePod(r *rand.Rand) {
 	})
 }
 
-// vanish deletes services with all that belongs to them while the source is away.
+// vanish deletes services with their slices during an outage of the source.
 func (w *threaded) vanish(r *rand.Rand) {
 	w.outage(500*time.Millisecond + seconds(r, 4))
 	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })
 }
 
+// refuse makes VPP refuse one type of request, and delays others.
 func (w *threaded) refuse(r *rand.Rand) {
 	names := []string{
 		"nat44_add_del_lb_static_mapping", "nat44_lb_static_mapping_add_del_local", "nat44_interface_add_del_feature", "acl_add_replace",
 		"acl_interface_set_acl_list", "nat44_ed_plugin_enable_disable",
 	}
 	const unspecified = -1
-	// a row that VPP changes in part may be replaced when VPP takes changes again
+	// the renderer may replace a row after a partial change
 	w.observed.refusing++
 	w.later(15*time.Second, func() { w.observed.refusing-- })
 	w.inject(r, simulator.Fault{Message: names[r.IntN(len(names))], Times: 1 + r.IntN(8), Retval: unspecified})
 	w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1 + r.IntN(20), Delay: time.Duration(r.IntN(20)) * time.Millisecond})
 }
 
+// fill makes VPP refuse new rows for a while.
 func (w *threaded) fill(r *rand.Rand) {
-	_ = w.sim.FreezeMappings(true) // it may be down
+	_ = w.sim.FreezeMappings(true) // VPP may be down
 	w.later(seconds(r, 6), func() { _ = w.sim.FreezeMappings(false) })
 }
 
-// claims changes what the store of node IDs says for a while.
+// claims changes the state of the store of node IDs for a while.
 func (w *threaded) claims(r *rand.Rand, state messages.ClaimState, id uint32, slow time.Duration) {
 	w.nodes.claim(&messages.ClusterState{Claim: state, Id: id, Connected: state == messages.ClaimState_CLAIM_HELD, Reason: "injected"}, slow)
 	w.later(seconds(r, 8), func() { w.nodes.hold() })

@@ -9,22 +9,22 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// sharedInjector is the injector for actors on many goroutines. They only read what the driver of
-// the world has put there, and every injection has dice of its own: which message is struck is not
-// repeatable here. What strikes is counted, which is rare enough to hide no race.
+// sharedInjector is the injector for actors on many goroutines. They only read the rates that the
+// driver of the world sets, and every injection has dice of its own, so that the choice of messages
+// is not repeatable. Strikes are counted under a lock; they are too rare to hide a race.
 type sharedInjector struct {
 	now    atomic.Pointer[injector]
 	mu     sync.Mutex // guards counts
 	counts Counts
 }
 
-// spoken are the kinds of messages that actors exchange, as a simulation has heard them.
+// spoken are the types of messages that actors exchange, as a simulation has recorded them.
 var spoken = sync.OnceValues(func() (kinds map[string]bool, err error) {
 	_, err = alone(func(w *world, _ *rand.Rand) { kinds = w.injector.heard }, 0)
 	return kinds, err
 })
 
-// show makes the present rates those of the actors.
+// show gives the present rates to the actors.
 func (s *sharedInjector) show(w *injector) {
 	copied := *w
 	copied.counts = nil
@@ -38,13 +38,13 @@ func (s *sharedInjector) local() *injector {
 	return &w
 }
 
-// dice is the generator of the thread; it is not shared.
+// dice is the random generator of the thread, which is not shared.
 type dice struct{}
 
 // Uint64 satisfies rand.Source.
 func (dice) Uint64() uint64 { return rand.Uint64() }
 
-// note adds what has struck.
+// note adds counts.
 func (s *sharedInjector) note(c Counts) {
 	if len(c) == 0 {
 		return

@@ -16,8 +16,8 @@ type threadedNodes struct {
 	mu     sync.Mutex // guards the following
 	state  *messages.ClusterState
 	broken bool
-	slow   time.Duration // Run takes its time to tell
-	told   nodeSync      // what the troupe has told it
+	slow   time.Duration // delay of each state
+	told   nodeSync      // has the values from the agent
 }
 
 var _ desired.NodeSync = (*threadedNodes)(nil)
@@ -28,7 +28,7 @@ func newThreadedNodes() *threadedNodes {
 	return n
 }
 
-// claim says what became of the claim to an ID, and how long it takes to tell.
+// claim sets the state of the claim to an ID, and the delay of its delivery.
 func (n *threadedNodes) claim(state *messages.ClusterState, slow time.Duration) {
 	n.mu.Lock()
 	n.state, n.slow = state, slow
@@ -103,7 +103,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// heard is what the troupe has told it.
+// heard returns a copy of the values from the agent.
 func (n *threadedNodes) heard() *nodeSync {
 	n.mu.Lock()
 	defer n.mu.Unlock()

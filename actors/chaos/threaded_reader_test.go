@@ -13,13 +13,13 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 )
 
-// readAll asks everything that can be asked from outside, as the HTTP server does, until ctx ends,
-// and reads every answer to its ends. It returns how many questions were answered.
+// readAll sends all queries of the HTTP server until ctx ends, and reads every answer completely.
+// It returns the number of answers.
 func (w *threaded) readAll(ctx context.Context) (answered int) {
 	for ctx.Err() == nil {
 		sys := w.asked.Load()
 		states := sys.Snapshot()
-		if len(states) == 0 { // it ends
+		if len(states) == 0 { // the system ends
 			pause(ctx, time.Millisecond)
 			continue
 		}
@@ -28,7 +28,7 @@ func (w *threaded) readAll(ctx context.Context) (answered int) {
 			w.read(box.Pending())
 			w.read(box.Failures())
 		}
-		_, _ = sys.Inspect(ctx, target) // it may be gone, or busy
+		_, _ = sys.Inspect(ctx, target) // the actor may be gone or busy
 		for _, question := range []struct {
 			path string
 			text any
@@ -53,6 +53,7 @@ func (w *threaded) readAll(ctx context.Context) (answered int) {
 	return answered
 }
 
+// read reads an answer completely, for the race detector.
 func (w *threaded) read(answer any) {
 	if _, err := json.Marshal(answer); err != nil {
 		w.Errorf("%T: %v", answer, err)

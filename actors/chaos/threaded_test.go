@@ -16,27 +16,27 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 )
 
-// How long things may take, by a wall clock.
+// Times of a world with threads, by the wall clock.
 const (
-	// until everything is well again; it takes a few seconds, mostly of quarantine
+	// until all is well again; it takes a few seconds, mostly of quarantine
 	wallPatience   = time.Minute
-	wallStill      = 500 * time.Millisecond // then nothing may be written for so long
+	wallStill      = 500 * time.Millisecond // then the agent must not write for so long
 	wallTroubles   = troubles / speed
-	threadedWorlds = 8 // that share a processor, and nothing else
-	threadedPlans  = 3 // so many times what the simulation does to a world
+	threadedWorlds = 8 // at the same time; they share processors only
+	threadedPlans  = 3 // plans of the simulation for one world
 )
 
 var (
-	roundsFor = flag.Duration("for", wallTroubles, "for how long rounds of worlds with threads are begun; CI plays a minute with the race detector")
-	firstSeed = flag.Uint64("seed", 0, "seed of the first world with threads; 0 = another one each time where -for asks for a campaign, else 1")
+	roundsFor = flag.Duration("for", wallTroubles, "time in which rounds of worlds with threads begin; CI plays a minute with the race detector")
+	firstSeed = flag.Uint64("seed", 0, "seed of the first world with threads; 0 = 1, or a random seed if -for is longer than the default")
 )
 
-// TestOnDispatcher plays the troupe on the dispatcher, with real goroutines, a real connection and
-// time that only runs faster; it is for the race detector, and for what a simulation on one
-// goroutine cannot see. The plan follows from the seed; what is struck depends on the machine as
-// well.
+// TestOnDispatcher plays the actors on the production dispatcher, with real goroutines, a real
+// connection and a fast clock. It is for the race detector, and for bugs that a simulation on one
+// goroutine cannot show. The plan follows from the seed; the order of messages depends on the
+// machine.
 func TestOnDispatcher(t *testing.T) {
-	seed := cmp.Or(*firstSeed, 1) // a change is not to fail for a seed that is new
+	seed := cmp.Or(*firstSeed, 1) // the same seed in each run, so that no change fails for a new one
 	if *firstSeed == 0 && *roundsFor > wallTroubles {
 		seed = rand.Uint64N(1_000_000)
 	}
@@ -63,7 +63,7 @@ func TestOnDispatcher(t *testing.T) {
 		total.answered, total.writes, total.struck)
 }
 
-// tally is what happened in worlds with threads.
+// tally sums up worlds with threads.
 type tally struct {
 	worlds, answered int
 	handled, writes  uint64
@@ -80,7 +80,7 @@ func (t *tally) add(o tally) {
 	}
 }
 
-// play is the life of one world: troubles, quiet, a look at everything, and the end.
+// play runs one world: plan, rest, checks, shutdown.
 func (w *threaded) play() tally {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -97,8 +97,7 @@ func (w *threaded) play() tally {
 	return out
 }
 
-// trouble carries out the plan. Some worlds end in the middle of it, the others have to be well in
-// the end.
+// trouble plays the plan. Some worlds end in the middle of it; the others must be well in the end.
 func (w *threaded) trouble() {
 	w.Helper()
 	start := w.clock.Now()
@@ -106,7 +105,7 @@ func (w *threaded) trouble() {
 		w.schedule(start, NewPlan(w.seed+n<<32, true))
 	}
 	w.later(0, w.knock)
-	const abrupt = 4 // one in so many
+	const abrupt = 4 // one in so many worlds ends early
 	if w.seed%abrupt == 0 {
 		w.until(start.Add(time.Duration(rand.New(rand.NewPCG(w.seed, 4)).Int64N(int64(troubles)))))
 		return
@@ -120,7 +119,7 @@ func (w *threaded) trouble() {
 	}
 }
 
-// schedule puts a plan of the simulation on the plan.
+// schedule adds a plan of the simulation.
 func (w *threaded) schedule(start time.Time, plan Plan) {
 	faults := w.faults()
 	for _, step := range plan.Steps {
@@ -146,9 +145,8 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 	}
 }
 
-// converge waits until all is well and stays so, and nothing is written any more. What was well may
-// have to be put right again: a message that fault injection has made late tells of a service that
-// is gone.
+// converge waits until all is well, stays well, and the agent writes nothing. It may take several
+// rounds: a late message may bring back a service that is gone.
 func (w *threaded) converge() {
 	w.Helper()
 	deadline := time.Now().Add(wallPatience)
@@ -173,9 +171,9 @@ func (w *threaded) converge() {
 	}
 }
 
-// differs has the renderer read VPP and say what it would change. It may find what only the next
-// drift check repairs: the roles of an interface that another one with its name and index has
-// replaced.
+// differs asks the renderer for the operations that VPP needs. It may find a difference that only
+// the next drift check repairs: the roles of an interface that was replaced by one with the same
+// name and index.
 func (w *threaded) differs() []string {
 	ctx, cancel := context.WithTimeout(w.Context(), wallPatience)
 	defer cancel()

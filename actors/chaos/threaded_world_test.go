@@ -27,37 +27,42 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// threaded is a world on the dispatcher of production, with the real connection to a simulated VPP
-// behind its socket. Its world, with the cluster, the injector and what it knows of VPP, belongs to
-// the goroutine of the test, the driver.
+// threaded is a world on the production dispatcher, with the real connection to a simulated VPP
+// behind its socket. The world in it belongs to the goroutine of the test, the driver.
 type threaded struct {
 	*testing.T
 	*world
-	seed      uint64
-	clock     *swift
-	injected  *sharedInjector
-	sim       *simulator.VPP
+
+	// These fields do not change; their values are safe for concurrent use.
+	seed     uint64
+	clock    *swift
+	injected *sharedInjector
+	sim      *simulator.VPP
+	socket   string
+	mirror   string // directory of the local mirror
+	disk     *brittle
+
+	// Only the driver touches these fields.
 	source    *threadedSource // of the present process
 	nodes     *threadedNodes
-	plan      []event // what will happen, ordered by time
-	life      uint64  // incarnation of VPP, when the driver looked last
-	mortal    int     // faults that VPP may die of at any time
-	socket    string
-	mirror    string // directory of the local mirror
-	disk      *brittle
-	fatal     atomic.Pointer[string]
-	asked     atomic.Pointer[runtime.System] // the present one, for requests from other goroutines
+	plan      []event // ordered by time
+	life      uint64  // the last known incarnation of VPP
+	mortal    int     // active faults that may kill VPP at any time
 	empty     runtime.Statistics
-	feedEnded chan error // what the feed of the present process returned
+	feedEnded chan error // the answer of the feed of the present process
+
+	// Other goroutines use these fields, too.
+	fatal atomic.Pointer[string]
+	asked atomic.Pointer[runtime.System] // of the present process
 }
 
-// event is something that the driver will do.
+// event is one step of the driver.
 type event struct {
 	at time.Time
 	do func()
 }
 
-// newThreaded builds the node and starts the troupe.
+// newThreaded builds the node and starts the agent.
 func newThreaded(t *testing.T, seed uint64) *threaded {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "threads") // a short name: it holds a socket
@@ -89,12 +94,12 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	if err := w.sim.Listen(w.socket); err != nil {
 		t.Fatal(err)
 	}
-	w.vpp = &virtual.Stream{VPP: w.sim} // to read rows only
+	w.vpp = &virtual.Stream{VPP: w.sim} // only to read rows
 	w.start(0)
 	return w
 }
 
-// Error reports what is wrong with this world. It does not end the goroutine.
+// Error reports a failure of this world. It does not end the goroutine.
 func (w *threaded) Error(args ...any) {
 	w.Helper()
 	w.T.Errorf("seed %d: %s", w.seed, fmt.Sprintln(args...))
@@ -109,11 +114,10 @@ func (w *threaded) Errorf(format string, args ...any) {
 // threadedSource is the source of one process.
 type threadedSource struct {
 	*actorstest.Source
-	away int // outages that have not ended
+	away int // active outages
 }
 
-// start starts the troupe as the agent does, which sees the cluster after a while. A new agent
-// knows nothing of the one before.
+// start starts a process of the agent, whose source is silent for a while.
 func (w *threaded) start(unseen time.Duration) {
 	w.Helper()
 	w.source, w.nodes = &threadedSource{Source: actorstest.NewSource(thisNode)}, newThreadedNodes()
@@ -136,7 +140,7 @@ func (w *threaded) start(unseen time.Duration) {
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
 			BackoffMax: time.Second / speed, PollInterval: 10 * time.Millisecond, OnEvent: func() { nudge(hints) },
-			// the fault "answer lost" may lose the first answer of a connection
+			// long, because the fault "answer lost" may lose the first answer of a connection
 			ReplaceAfter: 20 * time.Second / speed,
 		}, quiet),
 	}
@@ -145,14 +149,17 @@ func (w *threaded) start(unseen time.Duration) {
 		OnFatal: func(reason string) { w.fatal.Store(&reason) },
 	})
 	w.empty = w.sys.Statistics()
-	if _, err := w.sys.SpawnRoot(address.RootName, actors.Tree(w.deps)); err != nil {
+	tree := actors.Tree(w.deps)
+	w.injector.groups = groups(address.RootName, tree)
+	w.injected.show(w.injector)
+	if _, err := w.sys.SpawnRoot(address.RootName, tree); err != nil {
 		w.Error(err)
 	}
 	w.asked.Store(w.sys)
 }
 
-// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the
-// cluster does not wait.
+// restart ends the agent and starts another one, as an update does. VPP keeps its state, and the
+// cluster changes meanwhile.
 func (w *threaded) restart(r *rand.Rand) {
 	w.end()
 	for range r.IntN(4) {
@@ -161,13 +168,13 @@ func (w *threaded) restart(r *rand.Rand) {
 	w.start(0)
 }
 
-// deliver has the source say how the cluster is now.
+// deliver makes the source deliver the present cluster.
 func (w *threaded) deliver() {
 	objects := w.cluster.objects()
 	w.source.Change(func(s *kube.Store) { s.Replace(objects, nil) })
 }
 
-// at puts something on the plan.
+// at adds a step to the plan.
 func (w *threaded) at(at time.Time, do func()) {
 	i := len(w.plan)
 	for i > 0 && w.plan[i-1].at.After(at) {
@@ -176,7 +183,7 @@ func (w *threaded) at(at time.Time, do func()) {
 	w.plan = slices.Insert(w.plan, i, event{at, do})
 }
 
-// until works through the plan.
+// until plays the plan up to a time.
 func (w *threaded) until(end time.Time) {
 	for {
 		next := end
@@ -201,7 +208,7 @@ func (w *threaded) until(end time.Time) {
 	}
 }
 
-// look notes the restarts of VPP: a restarted VPP has no rows.
+// look notes restarts of VPP: a restarted VPP has no rows.
 func (w *threaded) look() {
 	w.vpp.Reads = int(w.sim.Counters().Of("nat44_lb_static_mapping_dump"))
 	if life := w.sim.Incarnation(); life != w.life {
@@ -213,8 +220,8 @@ func (w *threaded) look() {
 	}
 }
 
-// knock tries the connections through the steady service, again and again. What happens while VPP
-// dies says nothing.
+// knock tries the connections through the steady service again and again. It ignores violations
+// while VPP restarts.
 func (w *threaded) knock() {
 	broken := len(w.broken)
 	w.observed.try(w.world)
@@ -224,7 +231,7 @@ func (w *threaded) knock() {
 	w.later(knock, w.knock)
 }
 
-// calm ends every fault, and those that would have ended later.
+// calm ends every fault and drops the rest of the plan.
 func (w *threaded) calm() {
 	w.plan = nil
 	w.injector.calm()
@@ -235,7 +242,7 @@ func (w *threaded) calm() {
 	w.nodes.hold()
 	w.sim.ClearFaults()
 	w.sim.Resume()
-	_ = w.sim.FreezeMappings(false) // it may be down
+	_ = w.sim.FreezeMappings(false) // VPP may be down
 	w.mortal = 0
 	for _, a := range w.sys.Snapshot() {
 		if box, found := w.sys.Mailbox(a.Path); found {
@@ -245,7 +252,7 @@ func (w *threaded) calm() {
 	w.deliver()
 }
 
-// end ends the troupe and finds what it leaves behind.
+// end ends the agent and reports leaks.
 func (w *threaded) end() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), wallPatience)
@@ -259,7 +266,7 @@ func (w *threaded) end() {
 	}
 	left, deadline := w.sys.Statistics(), time.Now().Add(5*time.Second)
 	for left != w.empty && time.Now().Before(deadline) {
-		// a request still waits for the answer of an actor that is gone
+		// a request still waits for the answer of an ended actor
 		time.Sleep(time.Millisecond)
 		left = w.sys.Statistics()
 	}
@@ -275,7 +282,7 @@ func (w *threaded) stop() {
 	if err := w.sim.Close(); err != nil {
 		w.Error(err)
 	}
-	// Messages that were made late are still under way.
+	// late messages are still on their way
 	deadline := time.Now().Add(15 * time.Second / speed)
 	for w.clock.left() != 0 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
@@ -285,7 +292,7 @@ func (w *threaded) stop() {
 	}
 }
 
-// amiss is everything that is not as it should be.
+// amiss lists all differences from the expected state.
 func (w *threaded) amiss() []string {
 	w.look()
 	if reason := w.fatal.Load(); reason != nil {

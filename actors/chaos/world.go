@@ -27,46 +27,50 @@ const (
 	stepLimit   = 5_000_000
 )
 
-// world is one node with everything around it.
+// world is one node with its surroundings. It belongs to one goroutine.
 type world struct {
-	sim *runtime.Sim // nil on the real dispatcher
-	now func() time.Time
-	// ends a fault, or goes on with it, after a while, between two steps
-	later     func(time.Duration, func())
+	// Time; these fields do not change.
+	sim   *runtime.Sim // nil in a world with threads
+	now   func() time.Time
+	later func(time.Duration, func()) // calls a function after a while, between two steps
+
+	// The surroundings outlive the process of the agent; faults change them.
 	cluster   *cluster
-	source    *source
-	endSource func() // ends the source of the present process and waits for its end
+	documents *documents // external configuration; nil in a world with threads
 	disk      *durabletest.Disk
-	nodes     *nodeSync
 	vpp       *virtual.Stream
 	injector  *injector
+	saved     map[string][]byte // documents that the agent has saved
+	attached  *interfaces.MemoryStore
+	commands  *commands
+	snat      bool // dynamic SNAT is configured
+	detached  bool // the overlay is missing
+
+	// The present process of the agent; only start sets these fields.
+	source    *source
+	endSource func() // ends the source and waits for its end
+	nodes     *nodeSync
 	deps      *actors.Deps
 	sys       *runtime.System
-	foreign   map[frontend]bool // rows of other owners in VPP
-	// rows that were removed outside of the agent, with the number of the last read before
-	stolen map[frontend]int
-	// routes and settings that were removed outside of the agent and that no drift check has found
-	// yet, by renderer
-	strayed     map[string]int
-	provisional provisional
-	overdue     bool              // VPP executes what it was asked while it hung
-	documents   *documents        // of external configuration
-	saved       map[string][]byte // documents that the troupe has saved
-	snat        bool              // dynamic SNAT is configured
-	detached    bool              // there is no overlay for a while
-	attached    *interfaces.MemoryStore
-	commands    *commands
-	remedies    remedies
-	order       order
-	silenced    bool // the journal was held up or had failed
+	order     order
+
+	// Changes of VPP outside of the agent: faults record them, and Drifted explains drift by them.
+	foreign map[frontend]bool // rows of other owners
+	stolen  map[frontend]int  // removed rows, with the number of the last read before
+	strayed map[string]int    // other removed objects, by renderer
+
+	// Observations; only checks set these fields.
 	observed    observed
-	outage      time.Time // when the last fault ends
+	remedies    remedies
+	provisional provisional
+	overdue     bool // VPP executes the requests that it got while it hung
+	silenced    bool // the journal was suspended, or has failed
 	fatal       string
-	probes      int      // packets that were sent
-	broken      []string // violations of what must hold at any time
+	probes      int      // packets so far
+	broken      []string // violations of invariants that must hold at any time
 }
 
-// newWorld builds the node and starts the troupe.
+// newWorld builds the node and starts the agent.
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}, snat: withSNAT(seed)}
@@ -74,7 +78,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
 	w.disk, w.provisional = durabletest.New(), provisional{}
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
-	w.later = w.virtually
+	w.later = func(d time.Duration, fn func()) { sim.AfterFunc(d, fn) }
 	w.observed = newObserved(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
 	w.vpp.Spared = isRolling
@@ -85,7 +89,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	return w, nil
 }
 
-// start begins the life of an agent: a process knows nothing of the one before.
+// start starts a process of the agent, which knows nothing of the previous process.
 func (w *world) start() error {
 	clear(w.provisional)
 	w.source = newSource(w.sim, w.cluster, w.listed)
@@ -95,7 +99,7 @@ func (w *world) start() error {
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true, MasqueradeClashes: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
-		Observer: observer{w}, External: &externalSources{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
+		Observer: observer{world: w}, External: &externalSources{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
 	}
 	if w.cluster.ip6 {
 		w.deps.CNAT = &cnat.Config{Node: thisNode}
@@ -122,13 +126,14 @@ func (w *world) start() error {
 	}
 	tree := actors.Tree(w.deps)
 	w.order = newOrder(tree)
+	w.injector.groups = w.order.groups
 	if _, err := w.sys.SpawnRoot(address.RootName, tree); err != nil {
 		return fmt.Errorf("start the troupe: %w", err)
 	}
 	return nil
 }
 
-// topology is what the CNI makes of every new VPP.
+// topology adds the interfaces of the node to a new VPP, as a CNI does.
 func (w *world) topology(v *simulator.VPP) {
 	err := connectPods(v, w.cluster.ended)
 	if w.snat && !w.detached {
@@ -146,7 +151,7 @@ func (w *world) topology(v *simulator.VPP) {
 func connectPods(v *simulator.VPP, ended map[int]bool) error {
 	_, err := v.AddInterface(uplink, []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
 	err = errors.Join(err, v.DefaultRoute(uplink, netip.MustParseAddr("192.168.16.254")))
-	for i := range podsPerNode + 1 { // the last one is for an observed service
+	for i := range podsPerNode + 1 { // the last pod serves an observed service
 		if ended[i] {
 			continue
 		}
@@ -156,20 +161,12 @@ func connectPods(v *simulator.VPP, ended map[int]bool) error {
 	return err
 }
 
-// breach notes that something does not hold that always must.
+// breach notes the violation of an invariant that must hold at any time.
 func (w *world) breach(format string, args ...any) {
 	const most = 20
 	if len(w.broken) < most {
 		w.broken = append(w.broken, w.now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 	}
-}
-
-// virtually is later in a simulation.
-func (w *world) virtually(d time.Duration, fn func()) {
-	if at := w.sim.Now().Add(d); at.After(w.outage) {
-		w.outage = at
-	}
-	w.sim.AfterFunc(d, fn)
 }
 
 // heal ends every fault.
@@ -193,7 +190,7 @@ func (w *world) heal() error {
 	return nil
 }
 
-// stop ends the troupe and reports what does not end.
+// stop ends the agent and VPP. The error names actors that do not end.
 func (w *world) stop() error {
 	err := w.sys.Shutdown(context.Background())
 	w.endSource()

@@ -13,7 +13,7 @@ import (
 
 // cluster finds the cluster of the options, or unpacks the built-in one below dir. It checks that
 // the cluster has the node, because an agent would wait for both without limit. It returns the
-// number of services that the node handles. Headless services, for example, are not among them.
+// number of services that the node handles, which excludes headless services, for example.
 func (o *Options) cluster(dir string) (services int, err error) {
 	if o.Cluster == "" {
 		o.Cluster = filepath.Join(dir, "cluster")

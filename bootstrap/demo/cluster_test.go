@@ -16,8 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// TestNothingIsWrongWithIt: every file is read without a single problem, and nothing in it is
-// passed over.
+// TestNothingIsWrongWithIt: every file is read without a problem and without an ignored object.
 func TestNothingIsWrongWithIt(t *testing.T) {
 	names, err := fs.Glob(demo.Files, "*.yaml")
 	if err != nil || len(names) == 0 {

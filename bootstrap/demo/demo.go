@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		defer c.Close() //nolint:errcheck // what it has written is thrown away
+		defer c.Close() //nolint:errcheck // its files are deleted anyway
 		services += outside
 	}
 	a, err := start(&o, dir)

@@ -24,7 +24,7 @@ func options(t *testing.T) *Options {
 	}
 }
 
-// TestRun: the demo holds what it promises, on each node of its cluster, and says how long it took.
+// TestRun: all checks of the demo pass on each node of its cluster.
 func TestRun(t *testing.T) {
 	for _, node := range []string{"shop-a", "shop-b", "shop-c"} {
 		t.Run(node, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunIsInterrupted at different moments: before the checks are done the demo fails, afterwards
-// it succeeds.
+// TestRunIsInterrupted: an interrupted demo fails before its checks are done, and succeeds
+// afterwards.
 func TestRunIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -88,7 +88,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRunLeavesNothing: no file of it is there afterwards.
+// TestRunLeavesNothing: the demo deletes all its files.
 func TestRunLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -101,7 +101,7 @@ func TestRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestRunRefuses clusters and nodes for which it would wait in vain.
+// TestRunRefuses: a cluster or a node that does not exist is an error.
 func TestRunRefuses(t *testing.T) {
 	o := options(t)
 	o.NodeName = "unknown"
@@ -115,7 +115,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestPortInUse: another demo may have the usual port.
+// TestPortInUse: the demo takes another port if the default port is in use.
 func TestPortInUse(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// TestSmallCluster: a cluster without pods and services has nothing to prove but the drills.
+// TestSmallCluster: in a cluster without pods and services only the drills remain.
 func TestSmallCluster(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

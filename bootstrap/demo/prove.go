@@ -106,7 +106,7 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 			known = statuses
 		}
 		agreed++
-		if err != nil || !a.Backend().Readiness().Ready || !a.settled(statuses) {
+		if err != nil || !a.Backend().Readiness().Ready || len(a.open(statuses)) > 0 {
 			agreed = 0
 		}
 		if agreed == 2 {
@@ -120,15 +120,17 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	}
 }
 
-// settled reports whether every service is known and none is pending. A failed service is settled,
-// too; the report shows it.
-func (a *stage) settled(statuses []*messages.ServiceStatus) bool {
+// open lists unknown and pending services. A failed service is not among them; the report shows it.
+func (a *stage) open(statuses []*messages.ServiceStatus) (reasons []string) {
+	if len(statuses) != a.services {
+		reasons = append(reasons, fmt.Sprintf("%d of %d services are known", len(statuses), a.services))
+	}
 	for _, s := range statuses {
 		if serviceRow(s, len(a.Renderers())).State == statePending {
-			return false
+			reasons = append(reasons, s.GetKey()+" is pending")
 		}
 	}
-	return len(statuses) == a.services
+	return reasons
 }
 
 // unsettled explains why the agent is not in sync.
@@ -139,13 +141,5 @@ func (a *stage) unsettled(cause error, statuses []*messages.ServiceStatus) error
 			reasons = append(reasons, p.Name+": "+p.Reason)
 		}
 	}
-	if len(statuses) != a.services {
-		reasons = append(reasons, fmt.Sprintf("%d of %d services are known", len(statuses), a.services))
-	}
-	for _, s := range statuses {
-		if serviceRow(s, len(a.Renderers())).State == statePending {
-			reasons = append(reasons, s.GetKey()+" is pending")
-		}
-	}
-	return fmt.Errorf("%w: %s", cause, strings.Join(reasons, "; "))
+	return fmt.Errorf("%w: %s", cause, strings.Join(append(reasons, a.open(statuses)...), "; "))
 }

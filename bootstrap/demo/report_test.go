@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// good is a report of a demo that held.
+// good is the report of a demo whose checks passed.
 func good() *Report {
 	return &Report{
 		Services: 2, InSync: 2, Rows: 1, InSyncAfter: "1ms",

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is the demo's agent, in sync.
+// running starts the agent of the demo and waits until it is in sync.
 func running(t *testing.T) *stage {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func backends(addresses ...string) []simulator.Backend {
 // sabotage is damage in VPP that the agent does not notice.
 type sabotage struct {
 	do   func(t *testing.T, vpp *simulator.VPP)
-	want []string // each in some failure of the report
+	want []string // parts of the failures in the report
 }
 
 // sabotages are one of each kind.
@@ -219,7 +219,7 @@ func TestProofCanFail(t *testing.T) {
 	}
 }
 
-// TestDrillCanFail: a fault that costs writes is no success, however well everything works
+// TestDrillCanFail: a drill fails if the fault costs writes, also if the agent is in sync
 // afterwards.
 func TestDrillCanFail(t *testing.T) {
 	a := running(t)

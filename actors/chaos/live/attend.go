@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
@@ -121,7 +122,7 @@ func (l *Live) unwell(a *active) string {
 	}
 	box, found := l.system.Mailbox(a.path)
 	if !found {
-		if isService(a.path) { // the cluster may have deleted the service
+		if address.Supervisor(a.path) == address.Services { // the cluster may have deleted the service
 			return l.worsened(a)
 		}
 		return a.path + " is gone"
@@ -171,21 +172,17 @@ func (l *Live) conclude(a *active, v verdict) {
 	r := a.record
 	l.healing--
 	r.State, r.Recovered, r.VPPWrites, r.VPPReads = v.state, Duration(v.recovered.Round(time.Millisecond)), v.writes, v.reads
-	switch v.state {
-	case StateWell:
+	if r.Outcome = v.problem; v.state == StateWell {
 		r.Outcome = fmt.Sprintf("well again after %v; VPP: %d writes, %d row reads, holds what it should", r.Recovered, v.writes, v.reads)
-	default:
-		r.Outcome = v.problem
 	}
 	done := *r
 	l.mu.Unlock()
 	took := done.Ended.Sub(done.Began).Round(time.Millisecond)
 	text := fmt.Sprintf("#%d %s ended (%s) after %v, struck %d", done.ID, done.What.Kind, done.EndedBy, took, done.Struck)
-	problem := done.Outcome
 	if v.state == StateWell {
-		text, problem = text+"; "+done.Outcome, ""
+		text += "; " + done.Outcome
 	}
 	l.cfg.Log.Info("chaos fault ended", "id", done.ID, "actor", done.Actor, "by", done.EndedBy, "struck", done.Struck, "state", string(done.State),
 		"outcome", done.Outcome)
-	l.journal(done.Actor, fmt.Sprintf("chaos/%d", done.ID), text, problem)
+	l.journal(done.Actor, fmt.Sprintf("chaos/%d", done.ID), text, v.problem)
 }

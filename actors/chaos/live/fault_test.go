@@ -67,7 +67,7 @@ func TestFaultText(t *testing.T) {
 	}
 }
 
-// TestFaultJSON: durations are text, and what was read is what was written.
+// TestFaultJSON: durations are text, and a fault survives encoding and decoding.
 func TestFaultJSON(t *testing.T) {
 	f := Fault{Kind: Delay, Actor: "nat44", By: Duration(1500 * time.Millisecond), For: Duration(time.Minute), Rate: 0.5}
 	text, err := json.Marshal(f)

@@ -2,6 +2,8 @@ package live
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,8 +61,8 @@ type judge struct {
 	generations map[string]uint64
 	// when an actor began to wait for the decision of its supervisor
 	suspended map[string]time.Time
-	found     map[string]Invariant // results so far, by name
-	services  int                  // faults of service actors
+	results   []Invariant // so far
+	services  int         // faults of service actors
 }
 
 // Bounds of normal operation.
@@ -95,35 +97,29 @@ func invariants() []Invariant {
 }
 
 func newJudge(first *sample) *judge {
-	j := &judge{first: first, generations: map[string]uint64{}, suspended: map[string]time.Time{}, found: map[string]Invariant{}}
+	j := &judge{first: first, generations: map[string]uint64{}, suspended: map[string]time.Time{}, results: invariants()}
 	j.take(first)
 	return j
 }
 
 // say records the result of an invariant; the first violation stays.
 func (j *judge) say(name string, state Holds, format string, args ...any) {
-	if j.found[name].State != Violated {
-		j.found[name] = Invariant{Name: name, State: state, Detail: fmt.Sprintf(format, args...)}
+	if result := j.result(name); result.State != Violated {
+		result.State, result.Detail = state, fmt.Sprintf(format, args...)
 	}
+}
+
+func (j *judge) result(name string) *Invariant {
+	return &j.results[slices.IndexFunc(j.results, func(i Invariant) bool { return i.Name == name })]
 }
 
 // verdicts returns all invariants with their results so far.
-func (j *judge) verdicts() []Invariant {
-	all := invariants()
-	for i := range all {
-		if found, ok := j.found[all[i].Name]; ok {
-			all[i].State, all[i].Detail = found.State, found.Detail
-		}
-	}
-	return all
-}
+func (j *judge) verdicts() []Invariant { return slices.Clone(j.results) }
 
 // violated returns the first violation, nil if there is none.
 func (j *judge) violated() *Invariant {
-	for _, one := range j.verdicts() {
-		if one.State == Violated {
-			return &one
-		}
+	if i := slices.IndexFunc(j.results, func(i Invariant) bool { return i.State == Violated }); i >= 0 {
+		return &j.results[i]
 	}
 	return nil
 }
@@ -220,7 +216,7 @@ func (j *judge) alone(r *Record, changed bool) {
 
 // well names a problem that keeps the agent from being at rest; "" = there is none.
 func well(s *sample) string {
-	switch problems := restless(s); {
+	switch problems := s.restless(); {
 	case !s.ready:
 		return "not ready: " + s.reasons
 	case s.services == nil:
@@ -240,27 +236,39 @@ func well(s *sample) string {
 	return ""
 }
 
-// restless lists actors that do not work, are left over or missing.
-func restless(s *sample) (problems []string) {
-	alive, shown := map[string]bool{}, map[string]bool{}
-	for i := range s.services {
-		shown[address.Service(s.services[i].Key)] = true
+// restless is Restless for a sample.
+func (s *sample) restless() []string {
+	if s.services == nil {
+		return Restless(s.actors, nil)
 	}
-	for i := range s.actors {
-		a := &s.actors[i]
+	keys := make([]string, len(s.services))
+	for i := range s.services {
+		keys[i] = s.services[i].Key
+	}
+	return Restless(s.actors, keys)
+}
+
+// Restless lists actors that do not work, are left over or missing (I8), for these keys of
+// services; nil = the services are unknown.
+func Restless(actors []runtime.ActorState, keys []string) (problems []string) {
+	missing := map[string]bool{}
+	for _, key := range keys {
+		missing[address.Service(key)] = true
+	}
+	for i := range actors {
+		a := &actors[i]
 		if a.Suspended || a.Held || a.State == runtime.StateStarting || a.State == runtime.StateBackoff || a.State == runtime.StateQuarantined {
 			problems = append(problems, fmt.Sprintf("%s is %s", a.Path, a.State))
 		}
-		if isService(a.Path) {
-			if alive[a.Path] = true; s.services != nil && !shown[a.Path] {
+		if address.Supervisor(a.Path) == address.Services {
+			if keys != nil && !missing[a.Path] {
 				problems = append(problems, a.Path+" is left over")
 			}
+			delete(missing, a.Path)
 		}
 	}
-	for i := range s.services {
-		if path := address.Service(s.services[i].Key); !alive[path] {
-			problems = append(problems, path+" is missing")
-		}
+	for _, path := range slices.Sorted(maps.Keys(missing)) {
+		problems = append(problems, path+" is missing")
 	}
 	return problems
 }
@@ -283,16 +291,16 @@ func (j *judge) final(s *sample) {
 		one := &s.services[i]
 		check("I2", one.good(), "%s is %s: %s", one.Key, one.State, one.Error)
 	}
-	if problems := restless(s); len(problems) > 0 {
+	if problems := s.restless(); len(problems) > 0 {
 		j.say("I8", Violated, "%s", strings.Join(problems[:min(len(problems), 3)], "; "))
 	}
 	check("I9", s.goroutines <= j.first.goroutines+mostGoroutines, "%d goroutines, %d at the beginning", s.goroutines, j.first.goroutines)
-	if _, judged := j.found["I4"]; !judged && j.services > 0 && s.changes == j.first.changes && s.usage.Writes == j.first.usage.Writes {
+	if j.result("I4").State == NotEvaluated && j.services > 0 && s.changes == j.first.changes && s.usage.Writes == j.first.usage.Writes {
 		j.say("I4", Held, "")
 	}
-	for _, one := range j.verdicts() {
-		if one.State == Pending {
-			j.say(one.Name, Held, "")
+	for i := range j.results {
+		if j.results[i].State == Pending {
+			j.results[i].State = Held
 		}
 	}
 }

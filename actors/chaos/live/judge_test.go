@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// calm is a sample of an agent at rest, so many seconds after the beginning.
+// calm is a sample of an agent at rest, this many seconds after the beginning.
 func calm(second int) *sample {
 	state := func(path, kind string) runtime.ActorState {
 		return runtime.ActorState{Path: path, Kind: kind, State: runtime.StateIdle, Incarnation: 1}
@@ -25,14 +25,14 @@ func calm(second int) *sample {
 	}
 }
 
-// TestJudge: each way to break something is found under its name, and nothing else is.
+// TestJudge: each damage violates exactly its invariant.
 func TestJudge(t *testing.T) {
 	for name, tt := range map[string]struct {
 		during func(i int, s *sample) // samples 1 to 9
 		final  func(s *sample)
-		want   string // names of the violated
+		want   string // the violated invariants
 		detail string
-		open   string // names of those that are not evaluated besides the usual ones
+		open   string // the invariants that are not evaluated, besides the usual ones
 	}{
 		"all is well": {},
 		"in need of repair, and it says so": {during: func(_ int, s *sample) {
@@ -123,8 +123,7 @@ func list(j *judge, state Holds) string {
 	return strings.Join(names, " ")
 }
 
-// TestAlone: a fault of one service actor alone must have cost nothing, unless the cluster has
-// changed.
+// TestAlone: the fault of one service actor must cost nothing, unless the cluster changed.
 func TestAlone(t *testing.T) {
 	record := func(writes uint64) *Record {
 		return &Record{ID: 3, What: Fault{Kind: Kill}, Actor: address.Service("shop/a"), VPPWrites: writes}
@@ -149,7 +148,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestWell names what keeps an agent from being drilled.
+// TestWell: the first problem of an agent that is not at rest.
 func TestWell(t *testing.T) {
 	for want, change := range map[string]func(*sample){
 		"":                                      func(*sample) {},
@@ -169,8 +168,8 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestAmong: of faults of services among others nothing can be told, unless nothing was written at
-// all.
+// TestAmong: faults of services that overlap with others are evaluated only if the run wrote
+// nothing.
 func TestAmong(t *testing.T) {
 	for _, tt := range []struct {
 		writes, changes uint64

@@ -29,7 +29,7 @@ const (
 )
 
 // Definition is one entry of the table of fault kinds. Validation, commands, flags, plans, hooks
-// and the audit record are derived from it.
+// and the audit record are derived from it. Entries are read-only.
 type Definition struct {
 	// Kind is its name: in requests, in plans, and as a command.
 	Kind Kind
@@ -43,7 +43,7 @@ type Definition struct {
 	// Wait makes the command wait for the outcome by default.
 	Wait bool
 
-	// supervisors may suffer the fault as well.
+	// The rest is for Live and Policy. supervisors may suffer the fault as well.
 	supervisors bool
 	// restarts reports whether the fault begins with a kill of the actor, which counts against the
 	// budget of its supervisor; nil = never.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestTables: every kind and every parameter is complete, and each refers to what exists.
+// TestTables: every kind and every parameter is complete, and refers to existing entries.
 func TestTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, d := range Definitions() {
@@ -41,7 +41,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestNewKind: an entry of the table is all that a new kind needs, here one without an actor.
+// TestNewKind: a new kind needs one entry of the table only, here a kind without an actor.
 func TestNewKind(t *testing.T) {
 	began, ended := 0, 0
 	kinds = append(kinds, Definition{

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +18,8 @@ const (
 	failureWindow = 10 * time.Second
 )
 
-// limiter limits the failures that are injected below each supervisor. It is a sliding window and
-// no token bucket, because a restart budget is a sliding window: a bucket would either admit fewer
+// limiter limits the failures that are injected below each supervisor. It is a sliding window, not
+// a token bucket, because a restart budget is a sliding window: a bucket would either admit fewer
 // at once or exceed the budget.
 type limiter struct {
 	mu  sync.Mutex
@@ -29,7 +28,7 @@ type limiter struct {
 
 // allow reports whether one more failure of an actor is within the limit, and counts it if so.
 func (l *limiter) allow(path string, now time.Time) bool {
-	parent := path[:max(strings.LastIndexByte(path, '/'), 0)]
+	parent := address.Supervisor(path)
 	if parent == address.Services {
 		return true
 	}

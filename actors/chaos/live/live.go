@@ -36,7 +36,7 @@ type Live struct {
 	system *runtime.System // set by Attach, before the first request
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	tasks  sync.WaitGroup // goroutines of faults and runs
 
 	mu      sync.Mutex // guards the following
 	closed  bool
@@ -78,8 +78,8 @@ func New(cfg Config) *Live {
 	return l
 }
 
-// Attach sets the system whose hooks are those of the policy. It must be called once, before any
-// other method.
+// Attach sets the system whose options have the hooks of the policy. It must be called once, before
+// any other method.
 func (l *Live) Attach(s *runtime.System) { l.system = s }
 
 // Close ends every fault and waits, until ctx ends, for the goroutines that observe outcomes.
@@ -131,11 +131,10 @@ func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Rec
 	if box != nil {
 		began.incarnation = box.State().Incarnation
 	}
-	a, err := l.admit(who, f, run, box, began)
+	record, err := l.admit(who, f, run, box, began)
 	if err != nil {
 		return Record{}, l.refused(who, f, err)
 	}
-	record := l.copyOf(a.record)
 	l.cfg.Log.Warn("chaos fault injected", "id", record.ID, "actor", record.Actor, "fault", f.String(), "who", who)
 	l.journal(record.Actor, fmt.Sprintf("chaos/%d", record.ID), record.line()+", by "+who, "")
 	return record, nil
@@ -165,8 +164,8 @@ func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
 	return box, nil
 }
 
-// supervisors are the paths of actors with children, and that of the supervisor of services, which
-// may have none.
+// supervisors are the paths of actors with children, and the path of the supervisor of services,
+// which may have none.
 func (l *Live) supervisors() map[string]bool {
 	paths := map[string]bool{address.Services: true}
 	for _, a := range l.system.Snapshot() {
@@ -199,7 +198,7 @@ func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
 		}
 	}
 	if len(found) > 1 {
-		return nil, fmt.Errorf("%s: %w of that name alone: %s", name, ErrNoActor, strings.Join(found, ", "))
+		return nil, fmt.Errorf("%s: %w: the name is ambiguous: %s", name, ErrNoActor, strings.Join(found, ", "))
 	}
 	if len(found) == 1 {
 		if box, ok := l.system.Mailbox(found[0]); ok {
@@ -209,8 +208,9 @@ func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
 	return nil, fmt.Errorf("%s: %w", name, ErrNoActor)
 }
 
-// admit enters a fault into the audit record and begins it, within the limits.
-func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, began baseline) (*active, error) {
+// admit enters a fault into the audit record and begins it, within the limits. It returns a copy of
+// the record.
+func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, began baseline) (Record, error) {
 	path := ""
 	if box != nil {
 		path = box.Path()
@@ -218,7 +218,7 @@ func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, bega
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.tooMuch(f, path); err != nil {
-		return nil, refusal(f, path, err)
+		return Record{}, refusal(f, path, err)
 	}
 	now := time.Now()
 	record := &Record{ID: l.last + 1, Who: who, What: f, Actor: path, Began: now, State: StateActive, Run: run}
@@ -227,7 +227,7 @@ func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, bega
 	}
 	a := &active{armed: newArmed(record.ID, f, path, uint64(now.UnixNano())), record: record, box: box, ended: make(chan struct{}), began: began}
 	if err := l.begin(a); err != nil {
-		return nil, refusal(f, path, err)
+		return Record{}, refusal(f, path, err)
 	}
 	l.last++
 	l.records = append(l.records, record)
@@ -239,7 +239,7 @@ func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, bega
 		l.end(a, "done")
 	}
 	l.tasks.Go(func() { l.attend(a) })
-	return a, nil
+	return *record, nil
 }
 
 // refusal adds the fault to the reason.
@@ -344,12 +344,6 @@ func (l *Live) Status() Status {
 		s.Run = l.run.status()
 	}
 	return s
-}
-
-func (l *Live) copyOf(r *Record) Record {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return *r
 }
 
 // journal writes an entry of the audit record.

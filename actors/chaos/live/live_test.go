@@ -15,7 +15,7 @@ import (
 
 const nat44 = address.Dataplane + "/nat44"
 
-// TestRefusals: who is exempt, who does not exist, what is too much.
+// TestRefusals: exempt actors, unknown actors and invalid faults are refused.
 func TestRefusals(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		for name, tt := range map[string]struct {
@@ -45,8 +45,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestKill: a new incarnation, an outcome, an audit record in the journal; found by path, by name
-// and by service.
+// TestKill: a kill has a new incarnation, an outcome and an audit record in the journal. The actor
+// is given by path, by name and by service.
 func TestKill(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		for actor, path := range map[string]string{
@@ -77,7 +77,8 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// TestKillsAreLimited below what a supervisor stands; services, which fail alone, are not.
+// TestKillsAreLimited: kills stay below the budget of a supervisor; kills of services have no
+// limit.
 func TestKillsAreLimited(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		for range mostFailures {
@@ -97,7 +98,7 @@ func TestKillsAreLimited(t *testing.T) {
 	})
 }
 
-// TestSuspend: messages wait, are counted, and are handled at the deadline.
+// TestSuspend: messages wait and are counted, and the actor handles them after the deadline.
 func TestSuspend(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		r := th.must(t, Fault{Kind: Suspend, Actor: "nat44", For: Duration(5 * time.Second)})
@@ -119,7 +120,8 @@ func TestSuspend(t *testing.T) {
 	})
 }
 
-// TestDropAndDelay: the network of one actor, by type and rate; questions of the API pass.
+// TestDropAndDelay: messages to one actor are lost or late, by type and rate; requests of the API
+// pass.
 func TestDropAndDelay(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		th.must(t, Fault{Kind: Drop, Actor: nat44, Message: "Begin"})
@@ -154,7 +156,7 @@ func TestDropAndDelay(t *testing.T) {
 	})
 }
 
-// TestPanic strikes as often as it should, where it should, and is over then.
+// TestPanic: a panic strikes in its phase, as often as it should, and is over then.
 func TestPanic(t *testing.T) {
 	path := address.Service("shop/a")
 	for name, tt := range map[string]struct {
@@ -193,8 +195,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestCrashLoop: a service is put into quarantine, others feel nothing, and it is back at once when
-// that ends.
+// TestCrashLoop: the service gets into quarantine, and others are not affected. The end of the
+// fault ends the quarantine.
 func TestCrashLoop(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		path := address.Service("shop/a")
@@ -222,7 +224,7 @@ func TestCrashLoop(t *testing.T) {
 	})
 }
 
-// TestCrashLoopOfAWorker stays below the budget of its supervisor, however long it takes.
+// TestCrashLoopOfAWorker: a long crash loop stays below the budget of the supervisor.
 func TestCrashLoopOfAWorker(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		r := th.must(t, Fault{Kind: CrashLoop, Actor: nat44, For: Duration(time.Minute)})
@@ -234,7 +236,7 @@ func TestCrashLoopOfAWorker(t *testing.T) {
 	})
 }
 
-// TestStop ends everything at once; nothing is left of it.
+// TestStop: a stop ends all faults at once, with all their effects.
 func TestStop(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		th.must(t, Fault{Kind: Suspend, Actor: "nat44"})
@@ -264,7 +266,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestMostFaults: no more than so many at once.
+// TestMostFaults: the number of active faults is limited.
 func TestMostFaults(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		n, err := 0, error(nil)
@@ -283,7 +285,7 @@ func TestMostFaults(t *testing.T) {
 	})
 }
 
-// TestOutcomes: what came of a fault is what the world says, compared with before.
+// TestOutcomes: the outcome compares the world with its state before the fault.
 func TestOutcomes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, after, healed func(th *theatre)
@@ -333,7 +335,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestClose ends what lasts, and nothing begins after it.
+// TestClose: active faults end, and later faults are refused.
 func TestClose(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		r := th.must(t, Fault{Kind: Suspend, Actor: "nat44", For: Duration(time.Hour)})

@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// player is an actor of the tests: it counts what it gets.
+// player is an actor of the tests: it counts its messages.
 type player struct{ heard *heard }
 
-// heard counts messages and lives, for all players.
+// heard counts the messages of all players.
 type heard struct {
 	mu     sync.Mutex
 	got    map[string]int // by path
@@ -35,7 +35,7 @@ func (h *heard) of(path string) int {
 	return h.got[path]
 }
 
-// journalled is what the journal got.
+// journalled returns the events of the journal.
 func (h *heard) journalled() []*messages.Event {
 	synctest.Wait()
 	h.mu.Lock()
@@ -64,8 +64,8 @@ type theatre struct {
 	mu       sync.Mutex
 	ready    bool
 	services []Service
-	lacks    []string // what Diff returns
-	blind    error    // what Diff and Services fail with
+	lacks    []string // the answer of Diff
+	blind    error    // the error of Diff and Services
 	usage    link.Usage
 	changes  uint64
 }
@@ -149,7 +149,7 @@ func (th *theatre) record(t *testing.T, id uint64) Record {
 	return *r
 }
 
-// change modifies what the world says.
+// change modifies the answers of the world.
 func (th *theatre) change(modify func()) {
 	th.mu.Lock()
 	defer th.mu.Unlock()

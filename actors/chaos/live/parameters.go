@@ -81,10 +81,9 @@ var parameters = []Parameter{
 		Name: "rate", Help: "share of the messages that suffer, above 0 and up to 1",
 		Field: func(f *Fault) any { return &f.Rate },
 		wrong: func(f *Fault) string {
-			if f.Rate > 0 && f.Rate <= 1 {
+			if f.Rate > 0 && f.Rate <= 1 { // false for NaN
 				return ""
 			}
-			// as is a rate that is not a number
 			return fmt.Sprintf("%v is not above 0 and up to 1", f.Rate)
 		},
 		complete: func(f *Fault) { f.Rate = 1 },

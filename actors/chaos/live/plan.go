@@ -41,7 +41,7 @@ type Plan struct {
 	// KeepGoing continues after the violation of an invariant; otherwise the violation ends the
 	// drill.
 	KeepGoing bool `json:"keepGoing,omitempty"`
-	// Faults are those to draw from, and those for a set time.
+	// Faults are the steps to draw from, and the steps for a set time.
 	Faults []Step `json:"faults"`
 }
 
@@ -131,37 +131,25 @@ func (s *Step) check(prefix string) (errs []error) {
 	if s.At > 0 && s.Weight > 0 {
 		bad("weight", "means nothing for a fault with a time")
 	}
-	for _, err := range flatten(f.Check()) {
-		var field *FieldError
-		if errors.As(err, &field) {
-			err = &FieldError{prefix + field.Field, field.Message}
-		}
-		errs = append(errs, err)
+	for _, field := range Fields(f.Check()) {
+		errs = append(errs, &FieldError{prefix + field.Field, field.Message})
 	}
 	return errs
 }
 
 // Fields returns the field errors that an error of Check joins.
-func Fields(err error) []*FieldError {
-	var out []*FieldError
-	for _, one := range flatten(err) {
+func Fields(err error) (out []*FieldError) {
+	parts := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		parts = joined.Unwrap()
+	}
+	for _, part := range parts {
 		var field *FieldError
-		if errors.As(one, &field) {
+		if errors.As(part, &field) {
 			out = append(out, field)
 		}
 	}
 	return out
-}
-
-// flatten returns the parts of a joined error.
-func flatten(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
 }
 
 // complete sets the defaults of a plan.

@@ -65,11 +65,7 @@ func (p *Policy) disarm(a *armed) {
 }
 
 // clear removes all faults at once.
-func (p *Policy) clear() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.armed.Store(nil)
-}
+func (p *Policy) clear() { p.change(func(m map[string][]*armed) { clear(m) }) }
 
 // change replaces the map instead of modifying it, because hooks read it without a lock.
 func (p *Policy) change(modify func(map[string][]*armed)) {
@@ -176,16 +172,5 @@ func typeName(msg any) string {
 
 // phaseName is the phase of the runtime in plans and requests.
 func phaseName(p runtime.Phase) string {
-	switch p {
-	case runtime.Before:
-		return PhaseBefore
-	case runtime.After:
-		return PhaseAfter
-	case runtime.Starting:
-		return PhaseStart
-	case runtime.Stopping:
-		return PhaseStop
-	default:
-		return ""
-	}
+	return [...]string{runtime.Before: PhaseBefore, runtime.After: PhaseAfter, runtime.Starting: PhaseStart, runtime.Stopping: PhaseStop}[p]
 }

@@ -22,7 +22,7 @@ const (
 	StateUnknown State = "unknown"
 )
 
-// Record is the audit record of one fault.
+// Record is the audit record of one fault. Live writes it under its lock; callers get copies.
 type Record struct {
 	// ID counts the faults of this agent, from 1.
 	ID uint64 `json:"id"`

@@ -30,7 +30,7 @@ func TestReplay(t *testing.T) {
 	if err := plan.Check(); err != nil {
 		t.Error(err)
 	}
-	for len(status.Records) < 1000 { // however many there are, it is a plan that can be run
+	for len(status.Records) < 1000 { // the plan of any number of records is short enough to run
 		status.Records = append([]Record{record(9, time.Duration(len(status.Records))*time.Hour, "agent/world", Fault{Kind: Kill})}, status.Records...)
 	}
 	if plan := status.Replay(); plan.For > Duration(MostRunFor) || len(plan.Faults) != 1000 {

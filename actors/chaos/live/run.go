@@ -31,11 +31,11 @@ const (
 // Over reports whether the run has ended.
 func (s RunState) Over() bool { return s != RunActive && s != RunConverging }
 
-// RunStatus describes a run.
+// RunStatus describes a run. The run writes it under the lock of Live; callers get copies.
 type RunStatus struct {
 	// ID counts the runs of this agent, from 1.
 	ID uint64 `json:"id"`
-	// Name is that of the plan; Who started the run.
+	// Name is the name of the plan; Who started the run.
 	Name string `json:"name,omitempty"`
 	Who  string `json:"who"`
 	// Seed of the random choices; a run with the same seed draws the same faults.
@@ -47,7 +47,8 @@ type RunStatus struct {
 	// State of the run; Reason is who stopped it, or the first violation.
 	State  RunState `json:"state"`
 	Reason string   `json:"reason,omitempty"`
-	// Faults counts the injected faults, Skipped those that limits or a lack of targets prevented.
+	// Faults counts the injected faults, Skipped the ones that limits or a lack of targets
+	// prevented.
 	Faults  int `json:"faults"`
 	Skipped int `json:"skipped"`
 	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows
@@ -69,20 +70,23 @@ const (
 	lookFor    = 3 * time.Second // timeout of a sample: an actor that hangs must not stop the drill
 )
 
-// run is an active drill. Its fields belong to the goroutine of drill; Live.mu guards those of
-// RunStatus.
+// run is an active drill.
 type run struct {
+	// Live.mu guards these fields.
 	RunStatus
+	who     string        // the client that stopped the run; "" = it was not stopped
+	stopped chan struct{} // closed by halt
+
+	// Only the goroutine of drill touches these fields; plan does not change.
 	plan    Plan
 	rand    *rand.Rand
 	judge   *judge
-	stopped chan struct{} // closed by halt
-	who     string        // who stopped it
-	at      []bool        // done, for steps with a time
-	next    time.Time     // of the next random fault
-	read    time.Time     // of the last read-back
+	at      []bool    // done, for steps with a time
+	next    time.Time // of the next random fault
+	read    time.Time // of the last read-back
 	sampled time.Time
-	mine    []uint64 // IDs of faults whose record the judge has not seen
+
+	mine []uint64 // IDs of faults whose record the judge has not seen; guarded by Live.mu
 }
 
 // status returns a copy; the lock is held.
@@ -271,7 +275,7 @@ func (l *Live) judgeRecords(r *run, s *sample) {
 		case record == nil:
 		case !record.Over():
 			open = append(open, id)
-		case !isService(record.Actor):
+		case address.Supervisor(record.Actor) != address.Services:
 		case r.plan.BlastRadius > 1:
 			r.judge.among()
 		default:
@@ -373,9 +377,4 @@ func (l *Live) watching(r *run) bool {
 		}
 	}
 	return false
-}
-
-// isService reports whether a path is that of a service actor, whose failures must cost nothing.
-func isService(path string) bool {
-	return len(path) > len(address.Services) && path[:len(address.Services)+1] == address.Services+"/"
 }

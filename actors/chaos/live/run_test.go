@@ -23,7 +23,7 @@ func killServices() Plan {
 	return Plan{Name: "p", For: Duration(time.Minute), Every: Duration(5 * time.Second), Faults: []Step{{Fault: Fault{Kind: Kill}, Of: "service"}}}
 }
 
-// TestRun: faults for so long, at most one at a time, and then a verdict.
+// TestRun: a run injects faults for its time, one at a time, and ends with a verdict.
 func TestRun(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		plan := killServices()
@@ -119,7 +119,8 @@ func TestRunEndsEarly(t *testing.T) {
 	}
 }
 
-// TestRunIsRefused where nothing could be learned from it.
+// TestRunIsRefused: a run needs a valid plan and an agent that is well. A plan without targets
+// runs.
 func TestRunIsRefused(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		if _, err := th.Start(t.Context(), "a test", Plan{}); !errors.Is(err, ErrInvalid) {
@@ -192,8 +193,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// BenchmarkIdlePolicy: what a message costs while nothing is armed. Without --enable-chaos there is
-// no hook at all.
+// BenchmarkIdlePolicy measures the cost of a message without armed faults. Without --enable-chaos
+// there is no hook at all.
 func BenchmarkIdlePolicy(b *testing.B) {
 	b.ReportAllocs()
 	var p Policy

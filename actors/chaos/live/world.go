@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// World is the agent from the view of drills. Its methods are safe for concurrent use; those with a
-// context return when it ends.
+// World is the agent from the view of drills. Its methods are safe for concurrent use; methods with
+// a context return when the context ends.
 type World interface {
 	// Readiness reports whether the node is ready, and the reasons if it is not.
 	Readiness() (ready bool, reasons string)
@@ -17,7 +17,7 @@ type World interface {
 	// Diff reads VPP and returns the operations that would bring it to the desired state, each as
 	// one line.
 	Diff(ctx context.Context) ([]string, error)
-	// Usage counts the requests to VPP so far, without those of Diff.
+	// Usage counts the requests to VPP so far, without the requests of Diff.
 	Usage() link.Usage
 	// Changes counts the reasons to change VPP: changes of the cluster, and restarts of VPP.
 	Changes() uint64
@@ -29,7 +29,7 @@ type Service struct {
 	Key string
 	// Generation of its last input.
 	Generation uint64
-	// State is that of the API; "in-sync", "partly" and "not-served" are the good ones.
+	// State is the state in the API; "in-sync", "partly" and "not-served" are the good ones.
 	State string
 	// Error is the last error; "" = none.
 	Error string

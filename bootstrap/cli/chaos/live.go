@@ -29,8 +29,8 @@ const actorLong = `
 ACTOR is a path as 'troupe actors' shows it, its last part ("registry"), or a service
 ("default/web"). The root, the journal and chaos itself are exempt.`
 
-// Commands are the commands for a running agent: one for each kind of fault, and
-// commands for all faults.
+// Commands are the commands for a running agent: one for each kind of fault, and the commands for
+// all faults.
 func Commands(std cli.Streams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, d := range live.Definitions() {
@@ -90,7 +90,7 @@ func addParameter(cmd *cobra.Command, p *live.Parameter, f *live.Fault) {
 		cmd.Flags().DurationVar((*time.Duration)(to), p.Name, time.Duration(*to), help)
 	}
 	if p.Values != nil {
-		// fails without the flag only
+		// fails only if the flag does not exist
 		_ = cmd.RegisterFlagCompletionFunc(p.Name, cobra.FixedCompletions(p.Values, cobra.ShellCompDirectiveNoFileComp))
 	}
 }
