@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
@@ -58,11 +58,11 @@ func TestRefusalsInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		r := newRefusals(metrics.New(), slog.New(slog.NewTextHandler(&text, nil)))
-		host := api.Refusal{Listener: "http", Why: "host", Client: "192.0.2.1:4711", Text: `host "a.example" is not allowed`}
+		host := server.Refusal{Listener: "http", Why: "host", Client: "192.0.2.1:4711", Text: `host "a.example" is not allowed`}
 		for range 100 {
 			r.note(host)
 		}
-		r.note(api.Refusal{Listener: "healthz", Why: "connections", Text: "too many"})
+		r.note(server.Refusal{Listener: "healthz", Why: "connections", Text: "too many"})
 		time.Sleep(time.Minute)
 		r.note(host)
 		var got []string

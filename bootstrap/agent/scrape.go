@@ -49,7 +49,7 @@ func (a *Agent) count(ctx context.Context) {
 	for _, state := range []api.ServiceState{
 		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServicePartly, api.ServiceNotServed,
 	} {
-		byState[string(state)] = 0 // alerts compare values, which an absent series does not have
+		byState[string(state)] = 0 // alerts compare values, and an absent series has none
 	}
 	var internal4, external4, internal6, external6 int
 	limited := 0

@@ -80,11 +80,7 @@ func (w *watched) Collect(to chan<- prometheus.Metric) {
 	}
 	if s.Parts != nil {
 		for part, ok := range s.Parts() {
-			value := 0.0
-			if ok {
-				value = 1
-			}
-			to <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, value, part)
+			to <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, one(ok), part)
 		}
 	}
 	if s.Stale != nil {

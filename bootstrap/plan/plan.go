@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -50,8 +51,8 @@ type Report struct {
 	Problems []show.Problem `json:"problems,omitempty"`
 }
 
-// Build plans one node. It returns the problems that it has found, except problems of objects. The
-// error is ErrUnknownNode with the names of the existing nodes.
+// Build plans one node. It returns problems of services as well; Read returns the problems of objects.
+// The error is ErrUnknownNode with the names of the existing nodes.
 func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
 	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
 	self := snapshot.GetNode().GetSelf()
@@ -62,7 +63,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 		Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
 	}}
 	opts.Serving.Costs = actors.Costs(opts.CNAT)
-	node := &messages.NodeContext{Node: self, Addresses: self.GetAddresses()}
+	node := desired.NodeContext(self, nil)
 	var views []*messages.ServiceView
 	for _, view := range service.ResolveAll(snapshot.GetServices(), node, opts.Serving) {
 		views = append(views, b.service(view))

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// mostArchive limits what Read unpacks, in bytes.
+// mostArchive limits the unpacked archive, in bytes.
 const mostArchive = 4 << 30
 
 // Manifest is the first file of an archive.
 type Manifest struct {
-	// Time is when the archive was written, Version that of the program that wrote it.
+	// Time is when the archive was written, Version the version of the program that wrote it.
 	Time    time.Time `json:"time"`
 	Version string    `json:"version"`
-	// Missing are the nodes without an answer, and why.
+	// Missing are the nodes without an answer, with the reason.
 	Missing map[string]string `json:"missing"`
-	// Left says what no archive has.
+	// Left names the data that an archive leaves out.
 	Left string `json:"left"`
 }
 
@@ -81,7 +81,7 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 	return err
 }
 
-// Read reads an archive; its nodes are ordered by name. Files that it does not know are left out.
+// Read reads an archive; its nodes are ordered by name. It ignores unknown files.
 func Read(from io.Reader) (*Manifest, []*Node, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {

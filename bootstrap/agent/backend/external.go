@@ -12,7 +12,7 @@ import (
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// errNoExternal is the answer where CNAT serves both families.
+// errNoExternal is the answer if CNAT serves both families.
 var errNoExternal = fmt.Errorf("external configuration is %w: it needs NAT44 (--renderer dual or nat44)", api.ErrUnsupported)
 
 // External satisfies api.Reader.
