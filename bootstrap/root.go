@@ -5,6 +5,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/chaos"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/fleet"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
@@ -50,7 +51,7 @@ func commands(std cli.Streams) []*cobra.Command {
 		run.NewAgent(std),
 		newPlanCommand(std),
 		newConfigCommand(std),
-		newChaosCommand(std),
+		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(chaos.Commands(std), simulationCommands(std)...)...),
 		look.NewExternal(std),
 		run.NewConnector(std),
 		node.NewCleanup(std),

@@ -11,7 +11,7 @@ import (
 // hostRoutes are the routes of the host that lead to VPP; the zero value has none.
 type hostRoutes struct {
 	keeper *hostroute.Keeper
-	fixed  bool // the networks are those of the configuration
+	fixed  bool // the configuration has the networks
 }
 
 // keepHostRoutes starts the keeper of the host routes, if they are configured.

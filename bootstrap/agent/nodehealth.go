@@ -136,12 +136,3 @@ func (a *Agent) serveMetrics() error {
 	a.own("metrics server", a.scraped.Run)
 	return nil
 }
-
-// HealthAddress is the address of the health server, "ip:port"; "" = there is none, or another
-// process uses its address.
-func (a *Agent) HealthAddress() string {
-	if a.nodePort == nil {
-		return ""
-	}
-	return a.nodePort.Address()
-}

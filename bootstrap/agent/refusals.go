@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
-// Names of the listeners for health checks, besides those of package api.
+// Names of further listeners (server.Refusal.Listener).
 const (
 	listenerHealthz    = "healthz"
 	listenerHealthPort = "health-check-node-port"

@@ -21,7 +21,7 @@ func TestHostsOfTheAgent(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.HTTPAllowedHosts, cfg.API.HealthzBindAddress = []string{"troupe.example.com"}, "127.0.0.1:0"
 	a := run(t, cfg)
-	eventually(t, "the health port is open", func() bool { return a.HealthAddress() != "" })
+	eventually(t, "the health port is open", func() bool { return healthAddress(a) != "" })
 	status := func(address, host string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/livez", nil)
 		if err != nil {
@@ -43,7 +43,7 @@ func TestHostsOfTheAgent(t *testing.T) {
 		if got := status(a.HTTPAddress(), host); got != want {
 			t.Errorf("host %s: %d, want %d", host, got, want)
 		}
-		if got := status(a.HealthAddress(), host); got != 200 {
+		if got := status(healthAddress(a), host); got != 200 {
 			t.Errorf("health, host %s: %d", host, got)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Names of the interfaces of a simulated node besides those of its pods.
+// Names of the interfaces of a simulated node besides the interfaces of pods.
 const (
 	UplinkInterface = "uplink0"
 	HostInterface   = "host0"

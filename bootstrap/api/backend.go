@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 )
@@ -25,6 +26,26 @@ var (
 	// --enable-chaos.
 	ErrUnsupported = errors.New("not supported")
 )
+
+// Code returns the HTTP status of an error above, or of an error that wraps one; 0 = another error.
+func Code(err error) int {
+	for _, known := range []struct {
+		err  error
+		code int
+	}{
+		{ErrInvalid, http.StatusBadRequest},
+		{ErrForbidden, http.StatusForbidden},
+		{ErrNotFound, http.StatusNotFound},
+		{ErrConflict, http.StatusConflict},
+		{ErrUnsupported, http.StatusNotImplemented},
+		{ErrUnavailable, http.StatusServiceUnavailable},
+	} {
+		if errors.Is(err, known.err) {
+			return known.code
+		}
+	}
+	return 0
+}
 
 // Process is a process of actors from the view of the HTTP server: the agent, or the connector. All
 // methods are safe for concurrent use and return immutable values. Methods with a context return
@@ -66,7 +87,7 @@ type Inspector interface {
 	State(ctx context.Context, path string) (json.RawMessage, error)
 	// Failures returns the last failures of an actor, the newest first. ErrNotFound.
 	Failures(ctx context.Context, path string) ([]Failure, error)
-	// Traffic returns what the actors of its kind have handled and sent. ErrNotFound.
+	// Traffic counts the messages that the actors of its kind have handled and sent. ErrNotFound.
 	Traffic(ctx context.Context, path string) (*Traffic, error)
 	// DeadLetters returns messages that were not delivered.
 	DeadLetters(ctx context.Context) (*DeadLetters, error)
@@ -128,8 +149,8 @@ type Controller interface {
 	StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error)
 	StopChaos(ctx context.Context, who string) (int, error)
 	// AttachPod assigns an interface of VPP to the pod "namespace/name"; "" removes the assignment.
-	// It returns when VPP has the resulting roles; after an error the change was rolled back, or
-	// the error says which part was not. ErrConflict, ErrUnavailable.
+	// It returns when VPP has the resulting roles. On an error it has rolled the change back; the
+	// error names the parts for which this failed. ErrConflict, ErrUnavailable.
 	AttachPod(ctx context.Context, pod, name string) (*PodInterface, error)
 }
 

@@ -5,11 +5,11 @@ import (
 	"runtime/debug"
 )
 
-// Build says from what this program was built.
+// Build is the build information of this program.
 type Build struct {
 	// Version of the module: a tag, a pseudo-version, or "(devel)".
 	Version string `json:"version"`
-	// Revision of the source; "" where the build did not record it.
+	// Revision of the source; "" if the build did not record it.
 	Revision string `json:"revision,omitempty"`
 	// Modified is true if the source had uncommitted changes.
 	Modified bool `json:"modified,omitempty"`
@@ -40,7 +40,7 @@ func ReadBuild() Build {
 	return b
 }
 
-// String is the version, with the start of the revision where the version does not name one.
+// String is the version. A version "(devel)" is followed by the start of the revision.
 func (b Build) String() string {
 	if b.Version != "(devel)" || b.Revision == "" {
 		return b.Version

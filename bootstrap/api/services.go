@@ -22,8 +22,8 @@ const (
 	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last
 	// good rows stay.
 	ServiceQuarantined ServiceState = "quarantined"
-	// ServicePartly means that VPP holds what it can, and lacks frontends that it cannot serve, for
-	// example of SCTP.
+	// ServicePartly means that VPP serves some frontends and cannot serve others, for example of
+	// SCTP.
 	ServicePartly ServiceState = "partly"
 	// ServiceNotServed means that no frontend is served: VPP cannot serve any of them, or the
 	// service has none, for example because it is headless.

@@ -21,8 +21,8 @@ type Sessions struct {
 type ProtocolSessions struct {
 	// Protocol is tcp, udp, icmp or other.
 	Protocol string `json:"protocol"`
-	// Sessions occupy a place in the table. Expired are the sessions among them whose timeout has
-	// passed.
+	// Sessions occupy a place in the table. Expired counts the sessions among them after their
+	// timeout.
 	Sessions uint64 `json:"sessions"`
 	Expired  uint64 `json:"expired"`
 }

@@ -52,7 +52,7 @@ type NodeStatus struct {
 	Draining int `json:"draining"`
 	// Sessions is the number of NAT sessions of the busiest worker; 0 = none, or unknown.
 	Sessions uint64 `json:"sessions"`
-	// Changed is the time of the latest change of a service; left out where there was none.
+	// Changed is the time of the latest change of a service; left out if there was none.
 	Changed time.Time `json:"changed,omitzero"`
 }
 

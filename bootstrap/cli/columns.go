@@ -142,7 +142,7 @@ func (c *Columns) table() {
 	c.write(out.String())
 }
 
-// cells writes one row, on as many lines as its longest cell takes.
+// cells writes one row, with the number of lines of its longest cell.
 func (c *Columns) cells(out *strings.Builder, cells []string, widths []int) {
 	parts, height := make([][]string, len(cells)), 1
 	for i, cell := range cells {
@@ -241,8 +241,7 @@ func widestAbove(widths, least []int) int {
 	return widest
 }
 
-// wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no
-// limit.
+// wrap cuts a text into lines of a width, if possible behind a space or a comma; 0 = no limit.
 func wrap(text string, width int) (lines []string) {
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {

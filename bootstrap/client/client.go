@@ -37,21 +37,8 @@ type Error struct {
 // Error satisfies error.
 func (e *Error) Error() string { return e.Message }
 
-// Is makes errors.Is work with the errors of package api that have a status of their own.
-func (e *Error) Is(target error) bool {
-	switch target {
-	case api.ErrNotFound:
-		return e.Status == http.StatusNotFound
-	case api.ErrConflict:
-		return e.Status == http.StatusConflict
-	case api.ErrUnavailable:
-		return e.Status == http.StatusServiceUnavailable
-	case api.ErrUnsupported:
-		return e.Status == http.StatusNotImplemented
-	default:
-		return false
-	}
-}
+// Is makes errors.Is work with the errors of package api.
+func (e *Error) Is(target error) bool { return e.Status == api.Code(target) }
 
 // Client queries one agent.
 type Client struct {

@@ -18,7 +18,7 @@ import (
 
 // Errors of Run.
 var (
-	// ErrFailed means that a check failed; the report says which.
+	// ErrFailed means that a check failed; the report names it.
 	ErrFailed = errors.New("a check of the demo failed")
 	// ErrInterrupted means that the context ended before the verification.
 	ErrInterrupted = errors.New("interrupted before the checks were done")

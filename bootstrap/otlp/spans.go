@@ -44,7 +44,7 @@ func (c *changes) add(events []api.Event) {
 }
 
 // take removes and returns the changes without recent events, in the order of their causes. It also
-// takes a change whose first events the journal has dropped.
+// takes a change after the journal has dropped its first events.
 func (c *changes) take(now time.Time) (complete [][]api.Event) {
 	for _, cause := range slices.Sorted(maps.Keys(c.steps)) {
 		steps := c.steps[cause]

@@ -27,11 +27,11 @@ type drawing struct {
 	Nodes  []drawn
 	Height int
 	Total  int
-	// Under is the actor whose children come first; "" = the roots come first.
+	// Under is the actor at the top of the drawing; "" = the roots are.
 	Under string
 
 	children map[string][]*api.Actor
-	closed   []string // paths of actors whose children are not drawn
+	closed   []string // paths of actors without their children
 }
 
 // drawn is one actor in its place, or the number of omitted actors.

@@ -30,7 +30,7 @@ type Frontend struct {
 	Endpoints []string `json:"endpoints"`
 	// AffinitySeconds is the timeout of ClientIP affinity; 0 = none.
 	AffinitySeconds uint32 `json:"affinitySeconds"`
-	// MasqueradeFrom holds the client classes whose source is replaced: pod, node, remote.
+	// MasqueradeFrom are the classes of clients that get another source address: pod, node, remote.
 	MasqueradeFrom []string `json:"masqueradeFrom"`
 	// AllowSources are the networks of allowed clients; empty = all.
 	AllowSources []string `json:"allowSources"`
@@ -42,7 +42,7 @@ type HealthCheck struct {
 	Port    uint32 `json:"port"`
 	// LocalEndpoints counts the ready endpoints on this node.
 	LocalEndpoints uint32 `json:"localEndpoints"`
-	// Status is what the port answers while the agent is healthy: 200 or 503.
+	// Status is the answer of the port while the agent is healthy: 200 or 503.
 	Status int `json:"status"`
 }
 

@@ -129,12 +129,9 @@ func parseEvents(raw string) (api.EventQuery, error) {
 	if err != nil {
 		return api.EventQuery{}, err
 	}
-	q := api.EventQuery{Kind: values["kind"], Object: values["object"]}
-	if q.Limit, err = limitOf(values); err != nil {
-		return api.EventQuery{}, err
-	}
-	if q.After, err = numberOf(values, "after"); err == nil {
-		q.Cause, err = numberOf(values, "cause")
+	q, err := eventsOf(values)
+	if err == nil {
+		q.Limit, err = limitOf(values)
 	}
 	if err != nil {
 		return api.EventQuery{}, err
@@ -145,6 +142,15 @@ func parseEvents(raw string) (api.EventQuery, error) {
 		}
 	}
 	return q, nil
+}
+
+// eventsOf reads the common parameters of the journal and of a trace.
+func eventsOf(values map[string]string) (q api.EventQuery, err error) {
+	q.Kind, q.Object = values["kind"], values["object"]
+	if q.After, err = numberOf(values, "after"); err == nil {
+		q.Cause, err = numberOf(values, "cause")
+	}
+	return q, err
 }
 
 // errActorPath means that a path does not belong to an actor.

@@ -52,24 +52,17 @@ func writeText(w http.ResponseWriter, code int, text string) {
 // status returns the HTTP status of an error.
 func status(err error) int {
 	var tooLarge *http.MaxBytesError
-	for _, known := range []struct {
-		is   bool
-		code int
-	}{
-		{errors.As(err, &tooLarge), http.StatusRequestEntityTooLarge},
-		{errors.Is(err, errQuery), http.StatusBadRequest},
-		{errors.Is(err, api.ErrInvalid), http.StatusBadRequest},
-		{errors.Is(err, api.ErrForbidden), http.StatusForbidden},
-		{errors.Is(err, api.ErrNotFound), http.StatusNotFound},
-		{errors.Is(err, api.ErrConflict), http.StatusConflict},
-		{errors.Is(err, api.ErrUnsupported), http.StatusNotImplemented},
-		{errors.Is(err, api.ErrUnavailable), http.StatusServiceUnavailable},
-		{errors.Is(err, context.DeadlineExceeded), http.StatusGatewayTimeout},
-		{errors.Is(err, context.Canceled), http.StatusServiceUnavailable},
-	} {
-		if known.is {
-			return known.code
-		}
+	switch code := api.Code(err); {
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, errQuery):
+		return http.StatusBadRequest
+	case code != 0:
+		return code
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	case errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
 }

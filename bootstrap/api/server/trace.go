@@ -37,17 +37,14 @@ func parseTrace(r *http.Request) (traceQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	q.Kind, q.Object, q.Limit = values["kind"], values["object"], traceMost
 	if id := r.Header.Get("Last-Event-ID"); id != "" && values["after"] == "" {
 		// a browser that reconnects
 		values["after"] = id
 	}
-	if q.After, err = numberOf(values, "after"); err == nil {
-		q.Cause, err = numberOf(values, "cause")
-	}
-	if err != nil {
+	if q.EventQuery, err = eventsOf(values); err != nil {
 		return q, err
 	}
+	q.Limit = traceMost
 	if text, given := values["limit"]; given {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > traceMost {
 			return q, fmt.Errorf("%w: limit %q is not a number from 1 to %d", errQuery, text, traceMost)

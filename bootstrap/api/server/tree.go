@@ -11,7 +11,7 @@ import (
 // it unreadable. Below counts all.
 const maxChildren = 50
 
-// tree makes trees of actors. An actor whose parent is not among them is a root.
+// tree makes trees of actors. An actor without its parent in the list is a root.
 func tree(actors []api.Actor) []*api.TreeNode {
 	var roots []*api.TreeNode
 	known := map[string]*api.TreeNode{}

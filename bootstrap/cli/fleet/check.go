@@ -121,7 +121,7 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		return
 	}
 	if _, err := os.Stat(socket); os.IsNotExist(err) && elsewhere {
-		c.add(checkSkipped, "VPP", "no socket "+socket+" here; the agents say what they have", "")
+		c.add(checkSkipped, "VPP", "no socket "+socket+" here; the agents check theirs", "")
 		return
 	} else if os.IsNotExist(err) {
 		c.add(checkFailed, "VPP", "no socket "+socket+" here", `run this on a node with VPP; in startup.conf: socksvr { socket-name `+socket+` }`)
@@ -192,7 +192,7 @@ func (c *checks) connect(ctx context.Context, address string) {
 		err = conn.Close()
 	}
 	c.result("connection to "+address, "connected in "+time.Since(began).Round(time.Millisecond).String(), err,
-		"troupe explain --packet SOURCE "+address+"/TCP says what VPP does with it")
+		"troupe explain --packet SOURCE "+address+"/TCP explains it")
 }
 
 // agents checks the running agents.

@@ -23,8 +23,8 @@ func newActorsCommand(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services
-// are as many actors.
+// newGetActors returns `troupe get actors`. The agent filters and sorts, because it has an actor for
+// each of 10,000 services.
 func newGetActors(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
 	l, query := New(cmd), listFlags(cmd, "kind", "state", "under")

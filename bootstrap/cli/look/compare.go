@@ -16,9 +16,9 @@ import (
 // ActorChange is the change of one actor between two instants.
 type ActorChange struct {
 	Path string `json:"path"`
-	// What is one of "new", "gone" and "changed".
+	// What is the kind of the change: "new", "gone" or "changed".
 	What string `json:"what"`
-	// Before or After is nil where the actor does not exist.
+	// Before or After is nil if the actor did not exist.
 	Before *api.Actor `json:"before,omitempty"`
 	After  *api.Actor `json:"after,omitempty"`
 }

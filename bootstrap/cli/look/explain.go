@@ -139,7 +139,7 @@ func explain(s *api.ServiceDetail) *explanation {
 	for _, f := range s.Wanted {
 		e.Frontends = append(e.Frontends, explainedFrontend{
 			Frontend: f.Frontend, Kind: f.Kind, From: f.From, Action: f.Action, Endpoints: f.Endpoints,
-			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], taken(s, f.Frontend)), Why: why(s, &f),
+			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], ownerOf(s, f.Frontend) != ""), Why: why(s, &f),
 		})
 	}
 	e.factor()
@@ -207,18 +207,21 @@ func byVIP(rows []show.Row) map[string]*show.Row {
 	return out
 }
 
-// taken reports whether another owner has an address of the service.
-func taken(s *api.ServiceDetail, frontend string) bool {
-	return slices.ContainsFunc(s.Conflicts, func(c api.Conflict) bool { return c.Frontend == frontend })
+// ownerOf is the other owner of an address of the service; "" = the service has it.
+func ownerOf(s *api.ServiceDetail, frontend string) string {
+	for _, c := range s.Conflicts {
+		if c.Frontend == frontend {
+			return c.Owner
+		}
+	}
+	return ""
 }
 
 // why returns the reasons for the state of a frontend, each once.
 func why(s *api.ServiceDetail, f *show.Frontend) []string {
 	reasons := []string{}
-	for _, c := range s.Conflicts {
-		if c.Frontend == f.Frontend {
-			reasons = append(reasons, c.Owner+" has this address")
-		}
+	if owner := ownerOf(s, f.Frontend); owner != "" {
+		reasons = append(reasons, owner+" has this address")
 	}
 	switch f.Action {
 	case "reject":

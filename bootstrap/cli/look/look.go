@@ -33,7 +33,7 @@ func Commands(std cli.Streams) []*cobra.Command {
 type Query struct {
 	// Socket is the path of the control socket; "" = TCP.
 	Socket string
-	// Node is the node whose agent is asked through the API server; "" = without the API server.
+	// Node is the node of the agent, behind the API server; "" = without the API server.
 	Node string
 	// Kubeconfig is the file for the API server; "" = the file that kubectl uses.
 	Kubeconfig string

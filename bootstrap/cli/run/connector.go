@@ -155,7 +155,7 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, std cli.Streams
 func newConnectorConfirm(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "confirm SOURCE", Short: "Delete the services of a source that are held back", Args: cobra.ExactArgs(1),
-		Long: "Confirm deletes the services that have vanished from a source and whose deletion is held back.",
+		Long: "Confirm deletes the services that have vanished from a source, if their deletion is held back.",
 	}
 	l := look.NewControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
