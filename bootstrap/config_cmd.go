@@ -36,8 +36,8 @@ func newConfigDefaultsCommand(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// newConfigValidateCommand returns `troupe config validate`. It does not require a node name, because
-// several nodes share a file.
+// newConfigValidateCommand returns `troupe config validate`. It does not require a node name,
+// because several nodes share a file.
 func newConfigValidateCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE|-...",

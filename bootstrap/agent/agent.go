@@ -49,8 +49,8 @@ type Agent struct {
 	keepsUp   *healthcheck.NodeHealth
 	refusals  *refusals
 
-	// The steps of Start set these. A step that starts a goroutine or a server comes after the steps
-	// that set the fields which that goroutine reads.
+	// The steps of Start set these. A step that starts a goroutine or a server comes after the
+	// steps that set the fields which that goroutine reads.
 	http        *httpServers
 	etcd        connect       // nil without etcd
 	nodes       *nodeSync     // nil without a node store
@@ -105,8 +105,8 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	return a, nil
 }
 
-// Wait returns nil when ctx ends, and an error when only a new process helps: ErrFatal, or the end of
-// a component that cannot be restarted.
+// Wait returns nil when ctx ends, and an error when only a new process helps: ErrFatal, or the end
+// of a component that cannot be restarted.
 func (a *Agent) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -159,8 +159,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	// From here on the agent is visible outside of this process. All checks of the configuration have
-	// passed.
+	// From here on the agent is visible outside of this process. All checks of the configuration
+	// have passed.
 	a.startOutside(client)
 	hints := make(chan struct{}, 1)
 	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
@@ -203,8 +203,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	return err
 }
 
-// newLink makes the connection to VPP. With --cleanup-on-exit it registers the clean-up, which needs
-// the connection after the end of the actors.
+// newLink makes the connection to VPP. With --cleanup-on-exit it registers the clean-up, which
+// needs the connection after the end of the actors.
 func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
 	cfg.OnEvent = func() { hint(hints) }

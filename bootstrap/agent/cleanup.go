@@ -17,9 +17,9 @@ import (
 
 // CleanUp removes the configuration of an agent from VPP and its routes from the host, as
 // --cleanup-on-exit does, and returns the operations in words. Do not run it beside an agent, which
-// would restore everything. A dry run only reads VPP; its operations leave out a route that is below
-// another route of the agent. CleanUp takes the NAT addresses from the external configuration in the
-// data directory and in the file.
+// would restore everything. A dry run only reads VPP; its operations leave out a route that is
+// below another route of the agent. CleanUp takes the NAT addresses from the external configuration
+// in the data directory and in the file.
 func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logger) ([]string, error) {
 	every := *cfg
 	every.Renderer = config.RendererDual // an earlier agent may have had another renderer

@@ -38,8 +38,8 @@ func (a *Agent) Simulator() *simulator.VPP {
 	return a.cni.server
 }
 
-// Usage counts the requests to VPP. It needs chaos. RowReads leaves out drift checks and the reads of
-// Diff.
+// Usage counts the requests to VPP. It needs chaos. RowReads leaves out drift checks and the reads
+// of Diff.
 func (a *Agent) Usage() link.Usage { return a.stage.Usage() }
 
 // Kill fails an actor, as if it had panicked.

@@ -32,16 +32,16 @@ func (a *Agent) keepHostRoutes(serviceCIDRs []netip.Prefix) error {
 	return nil
 }
 
-// changed sets the networks to the service CIDRs of the cluster, unless they are configured. It does
-// not block.
+// changed sets the networks to the service CIDRs of the cluster, unless they are configured. It
+// does not block.
 func (h hostRoutes) changed(serviceCIDRs []string) {
 	if h.keeper != nil && !h.fixed {
 		h.keeper.Route(service.Networks(serviceCIDRs))
 	}
 }
 
-// parts returns the line of /readyz?verbose. A missing route does not make the node unready, because
-// services still work for pods.
+// parts returns the line of /readyz?verbose. A missing route does not make the node unready,
+// because services still work for pods.
 func (h hostRoutes) parts() []api.Part {
 	if h.keeper == nil {
 		return nil

@@ -16,7 +16,8 @@ var errLocked = errors.New("locked by another process")
 // lock is a lock on a file. The kernel releases it when the process ends.
 type lock struct{ file *os.File }
 
-// takeLock creates a file, locks it and writes the owner into it. errLocked names the present owner.
+// takeLock creates a file, locks it and writes the owner into it. errLocked names the present
+// owner.
 func takeLock(path, node string) (*lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

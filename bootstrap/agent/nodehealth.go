@@ -65,9 +65,9 @@ func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.Metrics.Synced(renderer, took, full)
 }
 
-// nodeState is the input of the node's health. Only the components between a change and VPP count. A
-// node that serves its last known state stays healthy without an API server or etcd. Otherwise load
-// balancers would drain a whole cluster for one failed API server.
+// nodeState is the input of the node's health. Only the components between a change and VPP count.
+// A node that serves its last known state stays healthy without an API server or etcd. Otherwise
+// load balancers would drain a whole cluster for one failed API server.
 func (a *Agent) nodeState() healthcheck.NodeState {
 	state := healthcheck.NodeState{Families: map[messages.IPFamily]healthcheck.SyncState{
 		messages.IPFamily_IPV4: {QueuedSince: a.queuedSince(), LastUpdated: a.updated.load()},
@@ -78,11 +78,12 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 	return state
 }
 
-// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or the
-// source has delivered nothing. A change waits until every renderer has answered it or a later one.
-// Then each of its objects waits in the queue of the renderer until VPP has answered. So each answer
-// about a service that changes all the time moves the clock. Services in quarantine and objects that
-// VPP refuses do not count. They may fail on every node alike, and would make all nodes unhealthy.
+// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or
+// the source has delivered nothing. A change waits until every renderer has answered it or a later
+// one. Then each of its objects waits in the queue of the renderer until VPP has answered. So each
+// answer about a service that changes all the time moves the clock. Services in quarantine and
+// objects that VPP refuses do not count. They may fail on every node alike, and would make all
+// nodes unhealthy.
 func (a *Agent) queuedSince() time.Time {
 	seen := a.node.Load()
 	if seen == nil {

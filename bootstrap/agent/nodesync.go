@@ -58,8 +58,8 @@ type nodeSync struct {
 
 var _ desired.NodeSync = (*nodeSync)(nil)
 
-// nodeSync makes node sync for the configured store; nil = there is no store. client is the client of
-// the API server; nil = there is none.
+// nodeSync makes node sync for the configured store; nil = there is no store. client is the client
+// of the API server; nil = there is none.
 func (a *Agent) nodeSync(client *apiserver.Client) (*nodeSync, error) {
 	kind, why := a.cfg.Store()
 	n := &nodeSync{log: a.log.With("part", "cluster"), cfg: cluster.Config{
@@ -95,8 +95,8 @@ func (a *Agent) claims() *mirror.Claims {
 	return c
 }
 
-// connectEtcd makes the connection to the configured etcd, or starts an embedded etcd; nil = there is
-// no etcd.
+// connectEtcd makes the connection to the configured etcd, or starts an embedded etcd; nil = there
+// is no etcd.
 func (a *Agent) connectEtcd() (connect, error) {
 	switch {
 	case !a.cfg.HasEtcd():

@@ -36,8 +36,8 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 	}
 }
 
-// Health satisfies relay.Observer: it records the health of the source in the journal, and tells node
-// sync whether nodes that are missing in the source were deleted.
+// Health satisfies relay.Observer: it records the health of the source in the journal, and tells
+// node sync whether nodes that are missing in the source were deleted.
 func (a sourceObserver) Health(h kube.Health) {
 	a.nodes.trust(h.OK)
 	text := "everything can be read and used"

@@ -20,8 +20,8 @@ func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	return a.simulateVPP()
 }
 
-// listening makes the reader of the ports on which the node listens; nil = the configuration does not
-// reserve them, or VPP is simulated.
+// listening makes the reader of the ports on which the node listens; nil = the configuration does
+// not reserve them, or VPP is simulated.
 func (a *Agent) listening() func(time.Time) []string {
 	if !a.cfg.Services.ReserveListening || a.cfg.VPP.Mode == config.VPPSimulated {
 		return nil
@@ -38,8 +38,8 @@ func sessionStats(socket string) sessionsactor.Stats {
 	return sessions.NewReader(socket)
 }
 
-// heapStats makes readers of the state of VPP's heap, one for each renderer; nil = the configuration
-// has no statistics socket.
+// heapStats makes readers of the state of VPP's heap, one for each renderer; nil = the
+// configuration has no statistics socket.
 func heapStats(socket string) func() render.Heap {
 	if socket == "" {
 		return nil
@@ -47,12 +47,12 @@ func heapStats(socket string) func() render.Heap {
 	return func() render.Heap { return heap.NewStatistics(socket) }
 }
 
-// ownMemory is the memory of the agent besides the frontends and backends of services, in bytes: the
-// runtime, the objects of the cluster, HTTP.
+// ownMemory is the memory of the agent besides the frontends and backends of services, in bytes:
+// the runtime, the objects of the cluster, HTTP.
 const ownMemory = 100 << 20
 
-// memoryRoom returns the number of bytes for services in a process with this memory limit; 0 = there
-// is no limit.
+// memoryRoom returns the number of bytes for services in a process with this memory limit; 0 =
+// there is no limit.
 func memoryRoom(limit int64) int {
 	if limit == math.MaxInt64 {
 		return 0

@@ -13,8 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// podFile stores the interfaces of VPP that commands have assigned to pods, in a file at this path. The file is replaced as a whole. The interfaces actor loads it when it starts, and saves
-// it before it answers a command. It is safe for one goroutine at a time.
+// podFile stores the interfaces of VPP that commands have assigned to pods, in a file at this path.
+// The file is replaced as a whole. The interfaces actor loads it when it starts, and saves it
+// before it answers a command. It is safe for one goroutine at a time.
 type podFile string
 
 var _ interfaces.Store = podFile("")

@@ -48,8 +48,8 @@ func (r *refusals) note(refusal server.Refusal) {
 	}
 }
 
-// due reports whether the log gets a line for a refusal, and the number of earlier refusals without a
-// line.
+// due reports whether the log gets a line for a refusal, and the number of earlier refusals without
+// a line.
 func (r *refusals) due(refusal server.Refusal, now time.Time) (unlogged uint64, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -85,7 +85,7 @@ func (a *Agent) audit(call server.Audit) {
 // serve starts the HTTP servers.
 func (a *Agent) serve() error {
 	a.metrics.Watch(metrics.Sources{
-		Actors: a.actorNumbers, Parts: a.partsOK, Stale: a.stale, Services: a.counted.states, HostRoutes: a.hostRoutes.numbers,
+		Actors: a.system.Snapshot, Parts: a.partsOK, Stale: a.stale, Services: a.counted.states, HostRoutes: a.hostRoutes.numbers,
 	})
 	a.http.served = true
 	a.own("HTTP servers", func(ctx context.Context) error {

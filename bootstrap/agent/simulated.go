@@ -37,7 +37,8 @@ type simulatedCNI struct {
 	pods map[string]bool // connected, by address
 }
 
-// newSimulatedCNI returns a CNI without a VPP. boot sets it, because VPP starts later and may restart.
+// newSimulatedCNI returns a CNI without a VPP. boot sets it, because VPP starts later and may
+// restart.
 func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
 
 // simulateVPP starts a simulated VPP with its CNI and returns its sockets.
@@ -74,8 +75,8 @@ func (s *simulatedCNI) changed(in *messages.NodeInput) {
 	s.connect()
 }
 
-// connect adds missing interfaces. The interface of a deleted pod stays until the next start of VPP,
-// because no other pod gets its address so soon.
+// connect adds missing interfaces. The interface of a deleted pod stays until the next start of
+// VPP, because no other pod gets its address so soon.
 func (s *simulatedCNI) connect() {
 	self := s.node.GetSelf()
 	if s.vpp == nil || self == nil {

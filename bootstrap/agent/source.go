@@ -43,8 +43,8 @@ func (a *Agent) kubeSource() (kube.Source, *apiserver.Client, error) {
 // publishedTimeout limits the read of kube-public/cluster-info at the start.
 const publishedTimeout = 5 * time.Second
 
-// connectKubernetes makes the client of the API server. The agent itself makes the ClusterIP work, so
-// it must not depend on it. If that is the only known address, it takes the address in
+// connectKubernetes makes the client of the API server. The agent itself makes the ClusterIP work,
+// so it must not depend on it. If that is the only known address, it takes the address in
 // kube-public/cluster-info, or the address of an earlier start.
 func (a *Agent) connectKubernetes(cfg informers.ClientConfig) (*apiserver.Client, error) {
 	client, err := informers.NewClient(cfg)
@@ -59,8 +59,8 @@ func (a *Agent) connectKubernetes(cfg informers.ClientConfig) (*apiserver.Client
 	return informers.NewClient(cfg)
 }
 
-// publishedServer returns the address in kube-public/cluster-info and saves it in the data directory.
-// While the ClusterIP does not answer, it returns the saved address.
+// publishedServer returns the address in kube-public/cluster-info and saves it in the data
+// directory. While the ClusterIP does not answer, it returns the saved address.
 func (a *Agent) publishedServer(cfg informers.ClientConfig) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), publishedTimeout)
 	defer cancel()

@@ -7,15 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// Pauses before the next attempt to remove the start-up taint: until the agent is ready, and after a
-// failure.
+// Pauses before the next attempt to remove the start-up taint: until the agent is ready, and after
+// a failure.
 const (
 	taintPoll  = time.Second
 	taintRetry = 10 * time.Second
 )
 
-// removeTaint removes the start-up taint from this node when the agent is ready for the first time. It
-// does not add it again, because a node that was ready keeps its pods.
+// removeTaint removes the start-up taint from this node when the agent is ready for the first time.
+// It does not add it again, because a node that was ready keeps its pods.
 func (a *Agent) removeTaint(client *apiserver.Client) {
 	key := a.cfg.Kubernetes.StartupTaint
 	if key == "" || client == nil {

@@ -94,8 +94,8 @@ func (w *vppWatch) claim() error {
 	return nil
 }
 
-// watchDirectory ends the process when the directory of VPP's socket was removed. In a pod the mount
-// still shows the removed directory, so this process would never see a VPP that starts again.
+// watchDirectory ends the process when the directory of VPP's socket was removed. In a pod the
+// mount still shows the removed directory, so this process would never see a VPP that starts again.
 func (w *vppWatch) watchDirectory(ctx context.Context) error {
 	ticker := time.NewTicker(replacedPoll)
 	defer ticker.Stop()

@@ -108,8 +108,8 @@ type Reader interface {
 	Services(ctx context.Context) ([]Service, error)
 	// Service returns everything about one service "namespace/name". ErrNotFound.
 	Service(ctx context.Context, key string) (*ServiceDetail, error)
-	// ServiceSessions asks VPP for the sessions of a service, which costs VPP a pass over all of its
-	// sessions for each backend. ErrNotFound, ErrUnavailable.
+	// ServiceSessions asks VPP for the sessions of a service, which costs VPP a pass over all of
+	// its sessions for each backend. ErrNotFound, ErrUnavailable.
 	ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error)
 	// Packet explains a packet from an address to "ip:port/PROTO". ErrInvalid.
 	Packet(ctx context.Context, source, destination string) (*Packet, error)

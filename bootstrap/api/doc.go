@@ -1,6 +1,7 @@
 // Package api is the contract between the agent and its clients: the JSON of the resources under
-// /api/v1/, the errors with an HTTP status, and Backend, which answers them. Package api/server serves
-// a Backend, package client asks it. The web page, traces and archives of sysdumps read a Backend, too.
+// /api/v1/, the errors with an HTTP status, and Backend, which answers them. Package api/server
+// serves a Backend, package client asks it. The web page, traces and archives of sysdumps read a
+// Backend, too.
 //
 // Field names and values are a stable interface. A test makes openapi.json from the types and their
 // comments. The package has no state and starts nothing.

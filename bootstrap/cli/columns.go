@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostLines is the largest number of lines of a cell on a terminal; the rest is cut. mostLast is the
-// limit of the last cell of a row, which has reasons and errors.
+// mostLines is the largest number of lines of a cell on a terminal; the rest is cut. mostLast is
+// the limit of the last cell of a row, which has reasons and errors.
 const (
 	mostLines = 4
 	mostLast  = 12

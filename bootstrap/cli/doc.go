@@ -1,9 +1,9 @@
-// Package cli has the common parts of the commands: streams, usage errors, the formats of -o, tables
-// that fit a terminal, groups of commands.
+// Package cli has the common parts of the commands: streams, usage errors, the formats of -o,
+// tables that fit a terminal, groups of commands.
 //
 // A command is a function of the streams. It writes its result to standard output in the format of
-// -o and returns an error, which bootstrap.Main prints to standard error. Errors of Usagef have exit
-// code 2, other errors 1. Main does not print an error of Logged, which is in the log already.
+// -o and returns an error, which bootstrap.Main prints to standard error. Errors of Usagef have
+// exit code 2, other errors 1. Main does not print an error of Logged, which is in the log already.
 //
 // The packages below it have one file for each command:
 //

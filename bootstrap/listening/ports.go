@@ -44,10 +44,10 @@ func New(proc string, log *slog.Logger) *Ports {
 	return &Ports{proc: proc, log: log, seen: map[frontend.Port]time.Time{}}
 }
 
-// Read returns the ports, ordered, as "number/PROTO". A process listens on each of them at an address
-// other than loopback, or did so within Keep. Read leaves out UDP ports that the kernel gives to
-// clients (ip_local_port_range). While it cannot read the tables, it keeps all ports and logs this
-// once.
+// Read returns the ports, ordered, as "number/PROTO". A process listens on each of them at an
+// address other than loopback, or did so within Keep. Read leaves out UDP ports that the kernel
+// gives to clients (ip_local_port_range). While it cannot read the tables, it keeps all ports and
+// logs this once.
 func (p *Ports) Read(now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,8 +33,8 @@ type Exporter struct {
 	Log *slog.Logger
 }
 
-// Run sends traces until ctx ends, and returns nil. Traces that the collector refuses are lost, because
-// they must not fill memory.
+// Run sends traces until ctx ends, and returns nil. Traces that the collector refuses are lost,
+// because they must not fill memory.
 func (x *Exporter) Run(ctx context.Context) error {
 	run := strconv.FormatInt(time.Now().UnixNano(), 10)
 	client := &http.Client{Timeout: sendTimeout}

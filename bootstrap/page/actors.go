@@ -15,8 +15,8 @@ func trouble(state string) int {
 	return slices.Index([]string{"quarantined", "backoff", "suspended", "stopping", "held", "starting", "running", "idle"}, state)
 }
 
-// worstFirst orders actors by their states, failures and pending messages, because an operator looks
-// for the cause of a problem among thousands of idle actors.
+// worstFirst orders actors by their states, failures and pending messages, because an operator
+// looks for the cause of a problem among thousands of idle actors.
 func worstFirst(a, b *api.Actor) int {
 	return cmp.Or(
 		cmp.Compare(trouble(a.State), trouble(b.State)), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Pending, a.Pending), strings.Compare(a.Path, b.Path),
@@ -73,8 +73,8 @@ type oneActor struct {
 	Traffic  *api.Traffic
 }
 
-// actor is one actor. Only its state needs an answer of the actor, so a blocked actor shows everything
-// else.
+// actor is one actor. Only its state needs an answer of the actor, so a blocked actor shows
+// everything else.
 func (h *handler) actor(r *http.Request) (any, error) {
 	ctx, path := r.Context(), r.PathValue("path")
 	found, err := h.Source.Actor(ctx, path)

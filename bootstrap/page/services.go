@@ -46,7 +46,8 @@ type oneService struct {
 	// Change is the effect of its last change, hop by hop.
 	Change *waterfall
 	Events []api.Event
-	// Uses are the first endpoints, MoreUses counts the others, because a service may have thousands.
+	// Uses are the first endpoints, MoreUses counts the others, because a service may have
+	// thousands.
 	Uses     []api.EndpointUse
 	MoreUses int
 	// Sessions are read with ?sessions=yes. NoSessions is the reason if they cannot be read.

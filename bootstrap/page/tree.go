@@ -42,8 +42,8 @@ type drawn struct {
 	// entry is not an actor, and its Path is the path of the parent.
 	More      int
 	Namespace string
-	// Below counts the children, which Closed hides. Toggle is the address of the drawing with Closed
-	// reversed.
+	// Below counts the children, which Closed hides. Toggle is the address of the drawing with
+	// Closed reversed.
 	Below  int
 	Closed bool
 	Toggle string

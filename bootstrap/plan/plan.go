@@ -51,8 +51,8 @@ type Report struct {
 	Problems []show.Problem `json:"problems,omitempty"`
 }
 
-// Build plans one node. It returns problems of services as well; Read returns the problems of objects.
-// The error is ErrUnknownNode with the names of the existing nodes.
+// Build plans one node. It returns problems of services as well; Read returns the problems of
+// objects. The error is ErrUnknownNode with the names of the existing nodes.
 func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
 	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
 	self := snapshot.GetNode().GetSelf()

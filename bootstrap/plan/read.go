@@ -16,9 +16,9 @@ import (
 // Stdin is the name that stands for standard input.
 const Stdin = "-"
 
-// Read decodes the named files, in order: "-" is stdin, a directory stands for the *.yaml, *.yml and
-// *.json in it, ordered by name. If two files have the same object, the first one counts and the
-// second one is a problem. The error is about a file that cannot be read.
+// Read decodes the named files, in order: "-" is stdin, a directory stands for the *.yaml, *.yml
+// and *.json in it, ordered by name. If two files have the same object, the first one counts and
+// the second one is a problem. The error is about a file that cannot be read.
 func Read(names []string, stdin io.Reader) (*normalize.Objects, []*messages.ObjectError, error) {
 	all := merger{objects: &normalize.Objects{}, from: map[string]string{}}
 	for _, name := range names {

@@ -191,8 +191,8 @@ func Approximations(from []*messages.Approximation) []Approximation {
 	return out
 }
 
-// Unrendered returns parts of services that VPP cannot express, each as an approximation. It belongs
-// to the frontend that its text names; a text without a frontend is about the service.
+// Unrendered returns parts of services that VPP cannot express, each as an approximation. It
+// belongs to the frontend that its text names; a text without a frontend is about the service.
 func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
 	out := make([]Approximation, 0, len(parts))
 	for _, e := range parts {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -55,12 +56,7 @@ func writeNode(files *tar.Writer, at time.Time, n *Node) error {
 	if err := json.Unmarshal(text, &parts); err != nil {
 		return err
 	}
-	names := make([]string, 0, len(parts))
-	for name := range parts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if err := add(files, path.Join("nodes", n.Name, name+".json"), at, parts[name]); err != nil {
 			return err
 		}

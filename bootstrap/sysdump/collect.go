@@ -31,8 +31,8 @@ type collector struct {
 	left int64
 }
 
-// Collect queries an agent for all parts, in the order of importance, until ctx ends or the node has
-// limit bytes. Errors has the missing parts.
+// Collect queries an agent for all parts, in the order of importance, until ctx ends or the node
+// has limit bytes. Errors has the missing parts.
 func Collect(ctx context.Context, c *client.Client, name string, limit int64) *Node {
 	n := &collector{Node: &Node{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c, left: limit}
 	n.Stat = one[api.NodeStatus](ctx, n, "status")
@@ -52,7 +52,8 @@ func Collect(ctx context.Context, c *client.Client, name string, limit int64) *N
 	return n.Node
 }
 
-// failed records a part that could not be collected. It ignores a part that the agent does not have.
+// failed records a part that could not be collected. It ignores a part that the agent does not
+// have.
 func (n *collector) failed(ctx context.Context, part string, err error) {
 	switch {
 	case err == nil || errors.Is(err, api.ErrUnsupported):

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// Node is the state of one agent in an archive. A part without a value was not collected; Errors has
-// the reason. A collected Node is immutable.
+// Node is the state of one agent in an archive. A part without a value was not collected; Errors
+// has the reason. A collected Node is immutable.
 type Node struct {
 	Name       string          `json:"name"`
 	Readiness  api.Readiness   `json:"readiness"`
@@ -28,7 +28,8 @@ type Node struct {
 	Progress   *api.Resync     `json:"resync"`
 	Difference *api.Diff       `json:"diff"`
 	Faults     *live.Status    `json:"chaos"`
-	// Details are services by key: first services that are not in sync, then others up to the limits.
+	// Details are services by key: first services that are not in sync, then others up to the
+	// limits.
 	Details map[string]*api.ServiceDetail `json:"details"`
 	// Metrics is the text of /metrics.
 	Metrics string `json:"metrics"`

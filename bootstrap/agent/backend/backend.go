@@ -25,8 +25,8 @@ import (
 // askTimeout limits a query that an actor answers from its memory.
 const askTimeout = 2 * time.Second
 
-// Agent has the parts of an agent that a Backend needs. Its functions are called from any goroutine,
-// also before the actors exist.
+// Agent has the parts of an agent that a Backend needs. Its functions are called from any
+// goroutine, also before the actors exist.
 type Agent struct {
 	// Config is never modified.
 	Config *config.Agent

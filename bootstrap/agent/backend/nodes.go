@@ -62,8 +62,8 @@ func claimWord(c messages.ClaimState) string {
 	}
 }
 
-// Sessions satisfies api.Reader. It returns the latest observation of the agent, so that clients cost
-// VPP nothing.
+// Sessions satisfies api.Reader. It returns the latest observation of the agent, so that clients
+// cost VPP nothing.
 func (b Backend) Sessions(context.Context) (*api.Sessions, error) {
 	table := b.agent.Metrics.LastSessions()
 	if table == nil {

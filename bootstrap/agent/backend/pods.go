@@ -15,8 +15,8 @@ import (
 // unless it hangs.
 const commandTimeout = 10 * time.Second
 
-// AttachPod satisfies api.Controller. The deadline of the command is shorter than the deadline of the
-// request, so that the client gets the error of the interfaces actor.
+// AttachPod satisfies api.Controller. The deadline of the command is shorter than the deadline of
+// the request, so that the client gets the error of the interfaces actor.
 func (b Backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
 	b.agent.Changes()
 	var question any = &interfaces.Attach{Pod: pod, Interface: name}

@@ -17,8 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// Limits of a reading of sessions. For each backend VPP stops its workers and passes over all sessions
-// of a worker.
+// Limits of a reading of sessions. For each backend VPP stops its workers and passes over all
+// sessions of a worker.
 const (
 	mostDumps    = 8
 	mostSessions = 100_000

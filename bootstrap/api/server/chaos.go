@@ -24,11 +24,7 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	default:
 		value, err = s.backend.StartDrill(r.Context(), peer.Of(r.Context()), *request.Plan)
 	}
-	if err != nil {
-		respond(w, nil, err)
-		return
-	}
-	write(w, http.StatusAccepted, value)
+	accepted(w, value, err)
 }
 
 // stopChaos ends all faults and the drill.

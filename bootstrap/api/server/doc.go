@@ -1,6 +1,6 @@
 // Package server is the HTTP server of the agent: health, metrics and JSON under /api/v1/. Handlers
-// call an api.Backend, which the agent implements with queries to its actors. The connector, and the
-// archive of a sysdump, are served in the same way. Package apitest has a server for tests.
+// call an api.Backend, which the agent implements with queries to its actors. The connector, and
+// the archive of a sysdump, are served in the same way. Package apitest has a server for tests.
 //
 // # Two listeners
 //

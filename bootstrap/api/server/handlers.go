@@ -217,11 +217,7 @@ func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
 			err = fmt.Errorf("%w: method %q is not one of full, upstream, downstream", errQuery, request.Method)
 		}
 	}
-	if err != nil {
-		respond(w, nil, err)
-		return
-	}
-	write(w, http.StatusAccepted, struct{}{})
+	accepted(w, struct{}{}, err)
 }
 
 // command answers POST /api/v1/actors/{path}:verb.
@@ -235,11 +231,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	default:
 		err = s.process.Command(r.Context(), path, api.Verb(what[1:]))
 	}
-	if err != nil {
-		respond(w, nil, err)
-		return
-	}
-	write(w, http.StatusAccepted, struct{}{})
+	accepted(w, struct{}{}, err)
 }
 
 // attachPod answers when VPP has the roles of the interface.

@@ -22,31 +22,43 @@ func respond(w http.ResponseWriter, value any, err error) {
 // fail answers with an error.
 func fail(w http.ResponseWriter, code int, text string) { write(w, code, api.Error{Error: text}) }
 
+// accepted answers 202 with a value, or with an error.
+func accepted(w http.ResponseWriter, value any, err error) {
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	write(w, http.StatusAccepted, value)
+}
+
 // write answers with JSON. It encodes first, so that an encoding error can still be a 500.
 func write(w http.ResponseWriter, code int, value any) {
 	body, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		code, body = http.StatusInternalServerError, []byte(`{"error": "the answer has no JSON form"}`)
 	}
-	body = append(body, '\n')
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	send(w, code, "application/json", "no-store", append(body, '\n'))
 }
 
 // writeText answers with plain text.
 func writeText(w http.ResponseWriter, code int, text string) {
+	send(w, code, "text/plain; charset=utf-8", "no-store", []byte(text))
+}
+
+// describe answers with the OpenAPI document.
+func describe(w http.ResponseWriter, _ *http.Request) {
+	send(w, http.StatusOK, "application/json", "no-cache", api.OpenAPI())
+}
+
+// send answers with a body of this type.
+func send(w http.ResponseWriter, code int, kind, cache string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", cache)
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text))
+	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
 // status returns the HTTP status of an error.

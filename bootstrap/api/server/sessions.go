@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// oneReading limits the rate at which VPP lists sessions for clients on TCP, because the workers of VPP
-// stop meanwhile. It repeats the answer of the last reading.
+// oneReading limits the rate at which VPP lists sessions for clients on TCP, because the workers of
+// VPP stop meanwhile. It repeats the answer of the last reading.
 type oneReading struct {
 	turn    chan struct{} // a token; its holder owns the following
 	key     string

@@ -117,8 +117,8 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 	}
 }
 
-// leftOut is an event that stands for the events above the limit of a trace. The journal does not have
-// it, so it has no number.
+// leftOut is an event that stands for the events above the limit of a trace. The journal does not
+// have it, so it has no number.
 func leftOut(most int) api.Event {
 	return api.Event{Time: time.Now(), Kind: "trace", Text: fmt.Sprintf("earlier events are left out: a trace shows at most %d at once; troupe events has them", most)}
 }

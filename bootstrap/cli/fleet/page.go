@@ -50,8 +50,8 @@ func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) 
 	return nil
 }
 
-// localOnly refuses requests to a host name, because DNS rebinding could lead the name of another site
-// here.
+// localOnly refuses requests to a host name, because DNS rebinding could lead the name of another
+// site here.
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if at, err := netip.ParseAddrPort(r.Host); err != nil || !at.Addr().IsLoopback() {

@@ -137,8 +137,8 @@ func (s *nodeStatus) badness() int {
 	return 0
 }
 
-// worstNodesFirst orders nodes and sets Differs, because a node that differs from most nodes may run
-// another version or miss services.
+// worstNodesFirst orders nodes and sets Differs, because a node that differs from most nodes may
+// run another version or miss services.
 func worstNodesFirst(lines []nodeStatus) []nodeStatus {
 	for name, field := range map[string]func(*nodeStatus) string{
 		"version":  func(s *nodeStatus) string { return s.Version },

@@ -23,8 +23,8 @@ func newActorsCommand(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// newGetActors returns `troupe get actors`. The agent filters and sorts, because it has an actor for
-// each of 10,000 services.
+// newGetActors returns `troupe get actors`. The agent filters and sorts, because it has an actor
+// for each of 10,000 services.
 func newGetActors(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
 	l, query := New(cmd), listFlags(cmd, "kind", "state", "under")
@@ -233,8 +233,8 @@ func newGetTree(std cli.Streams) *cobra.Command {
 	})
 }
 
-// treeLines prints a node and its descendants. head is the prefix of its own line, indent the prefix of
-// all further lines.
+// treeLines prints a node and its descendants. head is the prefix of its own line, indent the
+// prefix of all further lines.
 func treeLines(c *cli.Columns, n *api.TreeNode, head, indent string) {
 	var notes []string
 	if n.Restarts > 0 {

@@ -54,8 +54,8 @@ type explainedFrontend struct {
 	Why []string `json:"why"`
 }
 
-// newExplainCommand returns `troupe explain`: from state, rows, actor and journal, the reasons why a
-// service does not work.
+// newExplainCommand returns `troupe explain`: from state, rows, actor and journal, the reasons why
+// a service does not work.
 func newExplainCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or the way of a packet",

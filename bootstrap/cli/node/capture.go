@@ -117,8 +117,8 @@ func frontendOf(frontends map[string]netip.AddrPort, p *capture.Packet) string {
 	return ""
 }
 
-// expected asks the agent for its verdict on a packet. "" = the packet is an answer, which the agent
-// does not explain.
+// expected asks the agent for its verdict on a packet. "" = the packet is an answer, which the
+// agent does not explain.
 func expected(ctx context.Context, c *client.Client, frontends map[string]netip.AddrPort, p *capture.Packet) string {
 	name := frontendOf(frontends, p)
 	source, err := netip.ParseAddrPort(p.Source)

@@ -86,8 +86,8 @@ func cleanupTable(c *cli.Columns, r cleanup) {
 	}
 }
 
-// agentAnswers returns the control socket or the address at which an agent listens; "" = there is no
-// agent. It tries both, because the control socket of a pod is visible only in the pod.
+// agentAnswers returns the control socket or the address at which an agent listens; "" = there is
+// no agent. It tries both, because the control socket of a pod is visible only in the pod.
 func agentAnswers(ctx context.Context, servers config.API) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -25,8 +25,8 @@ work may be pending.
 A seed gives the same run on every machine. If a seed fails, the command prints the smallest failing
 plan that it has found. --seed S --seeds 1 --trace prints every message of one seed.`
 
-// NewSimulate returns `troupe chaos simulate`. A campaign may take hours, so SIGINT ends it with the
-// report of the seeds so far.
+// NewSimulate returns `troupe chaos simulate`. A campaign may take hours, so SIGINT ends it with
+// the report of the seeds so far.
 func NewSimulate(to cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "simulate", Short: "Simulate the agent under all kinds of faults", Long: simulateLong, Args: cobra.NoArgs}
 	o := chaos.Options{}

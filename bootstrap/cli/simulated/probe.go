@@ -10,9 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// serveProbes answers probes on a socket until ctx ends. A probe is a TCP connection that begins on an
-// interface: a line "INTERFACE SOURCE DESTINATION", with IP:PORT twice. The answer is the line "SOURCE
-// -> DESTINATION" as the endpoint sees the connection, or the reason why there is no connection.
+// serveProbes answers probes on a socket until ctx ends. A probe is a TCP connection that begins on
+// an interface: a line "INTERFACE SOURCE DESTINATION", with IP:PORT twice. The answer is the line
+// "SOURCE -> DESTINATION" as the endpoint sees the connection, or the reason why there is no
+// connection.
 func serveProbes(ctx context.Context, path string, vpp *simulator.VPP) error {
 	listener, err := net.Listen("unix", path)
 	if err != nil {
