@@ -3,8 +3,6 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +37,7 @@ func newConfigDefaultsCommand(std cli.Streams) *cobra.Command {
 }
 
 // newConfigValidateCommand returns `troupe config validate`. It does not require a node name,
-// because nodes share files.
+// because several nodes share a file.
 func newConfigValidateCommand(std cli.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE|-...",
@@ -61,7 +59,7 @@ func newConfigValidateCommand(std cli.Streams) *cobra.Command {
 
 // validateFile checks one configuration file, "-" for standard input.
 func validateFile(std cli.Streams, name string) error {
-	data, err := readInput(std.In, name)
+	data, err := std.Read(name)
 	if err != nil {
 		return err
 	}
@@ -69,19 +67,7 @@ func validateFile(std cli.Streams, name string) error {
 	return err
 }
 
-// readInput reads a file, or standard input for "-".
-func readInput(in io.Reader, name string) ([]byte, error) {
-	if name != "-" {
-		return os.ReadFile(name)
-	}
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
-	}
-	return data, nil
-}
-
-// newConfigExplainCommand returns `troupe config explain`, as kubectl explain.
+// newConfigExplainCommand returns `troupe config explain`, which works like kubectl explain.
 func newConfigExplainCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FIELD]",

@@ -2,23 +2,31 @@
 // and the order in which components start and stop. Domain logic is in kube, vpp, cluster and
 // actors.
 //
-//	bootstrap/cli       the commands by what they need, and what they have in common
-//	bootstrap/agent     one running agent: wiring, start, stop, answers
-//	bootstrap/demo      an agent with a simulated VPP and an embedded etcd, which verifies itself
-//	bootstrap/config    the configuration file and its flags
-//	bootstrap/plan      the dry run: objects -> frontends and rows of a node
-//	bootstrap/api       the HTTP server of the agent, over an interface
-//	bootstrap/api/peer  who has made a request
-//	bootstrap/client    its client, for the commands that query an agent
-//	bootstrap/metrics   the Prometheus metrics
-//	bootstrap/show      the JSON of frontends and rows, for plan and API
-//	bootstrap/outside   sources and store of external configuration
-//	bootstrap/drill     the file of a chaos drill
-//	bootstrap/page      the web page, over the HTTP server's own JSON
-//	bootstrap/sigkill   tests only: the agent as a process, killed at random times
+//	bootstrap/cli         the commands, and their common parts
+//	bootstrap/agent       one running agent: wiring, start, stop, answers
+//	bootstrap/connector   one running connector
+//	bootstrap/demo        an agent with a simulated VPP and an embedded etcd, which verifies itself
+//	bootstrap/config      the configuration file and its flags
+//	bootstrap/plan        the dry run: objects -> frontends and rows of a node
+//	bootstrap/api         the contract of the HTTP API: types, errors, Backend
+//	bootstrap/api/server  the HTTP server of a Backend
+//	bootstrap/api/peer    the client of a request, for audit records
+//	bootstrap/client      the HTTP client of the commands
+//	bootstrap/inspect     answers about actors, for the agent and the connector
+//	bootstrap/page        the web page
+//	bootstrap/show        the JSON of frontends and rows, for plan and API
+//	bootstrap/sysdump     archives of many agents
+//	bootstrap/metrics     the Prometheus metrics
+//	bootstrap/otlp        traces of changes for an OpenTelemetry collector
+//	bootstrap/outside     sources and store of external configuration
+//	bootstrap/hostroute   routes of the host to VPP
+//	bootstrap/listening   ports on which the node listens
+//	bootstrap/drill       the file of a chaos drill
+//	bootstrap/sigkill     tests only: the agent as a process, killed at random times
+//	bootstrap/greedy      a benchmark only: a tenant with very many frontends
 //
-// A function of the streams makes a command, root.go adds it. A command returns an error, which
-// Main prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
+// Functions of the streams make the commands, root.go collects them. A command returns an error,
+// which Main prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
 //
 // The scripts in testdata/script run the program as users do; they contain every command of the
 // README.

@@ -174,7 +174,7 @@ func newInventory(t *testing.T, root string) *inventory {
 		maps.Copy(i.words, names)
 	}
 	i.routes = map[string]bool{}
-	for _, m := range regexp.MustCompile(`"(/api/v1/)?([\w/{}.]+)"[:,]`).FindAllStringSubmatch(read(t, filepath.Join(root, "bootstrap/api/routes.go"))+read(t, filepath.Join(root, "bootstrap/connector/connector.go")), -1) {
+	for _, m := range regexp.MustCompile(`"(/api/v1/)?([\w/{}.]+)"[:,]`).FindAllStringSubmatch(read(t, filepath.Join(root, "bootstrap/api/server/routes.go"))+read(t, filepath.Join(root, "bootstrap/connector/connector.go")), -1) {
 		i.routes[shape("/"+strings.TrimPrefix(m[2], "/"))] = true
 	}
 	addFlags(i.flags, newRoot(cli.Streams{}).cmd)

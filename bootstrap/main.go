@@ -20,8 +20,8 @@ const (
 	exitUsage  = 2
 )
 
-// Main runs the program with the arguments after its name and returns its exit code. It handles
-// signals, so that it may be called only once per process.
+// Main runs the program with the arguments after its name and returns its exit code. Call it once
+// per process, because it handles signals.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-const planLong = `Plan shows the frontends that a node would serve and the rows that its renderer would install in VPP. It needs neither a cluster nor VPP. It reads the
-output of
+const planLong = `Plan shows the frontends that a node would serve, and the rows that its renderers
+would install in VPP. It needs neither a cluster nor VPP. It reads the output of
 
   kubectl get svc,endpointslices,nodes,pods -A -o yaml
 

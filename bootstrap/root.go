@@ -3,7 +3,9 @@ package bootstrap
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/chaos"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/fleet"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
@@ -25,7 +27,7 @@ func newRoot(std cli.Streams) *root {
 		Short: "Kubernetes services on FD.io VPP",
 		Long: "Troupe is a Kubernetes node agent. It does the work of kube-proxy on nodes that forward packets in FD.io VPP.\n" +
 			"It reads Services, EndpointSlices, Nodes and Pods, computes the desired state of this node, and keeps VPP in that state.",
-		Version:          node.ReadVersion().Version,
+		Version:          api.ReadBuild().Version,
 		SilenceErrors:    true, // Main prints them
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { r.started = true },
@@ -49,7 +51,7 @@ func commands(std cli.Streams) []*cobra.Command {
 		run.NewAgent(std),
 		newPlanCommand(std),
 		newConfigCommand(std),
-		newChaosCommand(std),
+		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(chaos.Commands(std), simulationCommands(std)...)...),
 		look.NewExternal(std),
 		run.NewConnector(std),
 		node.NewCleanup(std),

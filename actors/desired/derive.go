@@ -7,9 +7,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes
+// NodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes
 // object first, in its order, because the first one of a family is the primary one.
-func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
+func NodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	addresses := slices.Clone(self.GetAddresses())
 	for _, text := range vpp {
 		if prefix, err := netip.ParsePrefix(text); err == nil && !slices.Contains(addresses, prefix.Addr().String()) {

@@ -18,7 +18,7 @@ func TestNodeContextPutsKubernetesAddressesFirst(t *testing.T) {
 		"an unreadable one is left out": {[]string{"192.168.16.1"}, []string{"nonsense"}, []string{"192.168.16.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := nodeContext(&messages.Node{Name: "n1", Addresses: tc.kubernetes}, tc.vpp)
+			got := NodeContext(&messages.Node{Name: "n1", Addresses: tc.kubernetes}, tc.vpp)
 			if diff := cmp.Diff(tc.want, got.GetAddresses()); diff != "" {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}

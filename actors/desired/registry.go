@@ -360,7 +360,7 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	if r.node.GetSelf() == nil || c.Incarnation() > 1 && !r.looked {
 		return false // a restarted registry must not give out less than its predecessor knew
 	}
-	next := nodeContext(r.node.GetSelf(), r.vpp)
+	next := NodeContext(r.node.GetSelf(), r.vpp)
 	if r.context != nil && proto.Equal(next.GetNode(), r.context.GetNode()) && slices.Equal(next.GetAddresses(), r.context.GetAddresses()) {
 		return false
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
-	"github.com/troupe-vpp/troupe/bootstrap/podfile"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
@@ -34,60 +33,63 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// ErrFatal says that the actors failed more often than the root tolerates; the process should end
-// and be started again.
+// ErrFatal means that actors failed more often than the root tolerates. Only a new process helps.
 var ErrFatal = errors.New("the troupe cannot be kept running")
 
 // Agent is one agent, from Start to Close.
 type Agent struct {
+	// startWith sets these before anything else. They never change, so any goroutine reads them.
 	cfg       *config.Agent
 	log       *slog.Logger
-	system    *runtime.System
-	vpp       link.Caller
+	renderers []string // names of the renderers, in the order of the tree
+	backend   backend.Backend
 	readiness *health.Readiness
 	metrics   *metrics.Metrics
-	fatal     chan error
-	closers   []closer // in the order of their start
-	node      atomic.Pointer[nodeSeen]
 	pending   *status.PendingSince
-	updated   lastSync
-	history   page.History
 	keepsUp   *healthcheck.NodeHealth
-	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
-	scraped   *healthcheck.NodeServer // nil = metrics are served by http only
-	cni       *simulatedCNI           // nil with a real VPP
-	http      *httpServers
-	counted   counted // what the last scrape knew of the services
-	events    events.Recorder
-	health    *healthcheck.Servers
-	etcd      connect   // nil where there is none
-	nodes     *nodeSync // nil where the node stands alone
-	outside   *outside.Sources
-	stage     *stage // nil without --enable-chaos
 	refusals  *refusals
-	renderers []string
-	backend   backend.Backend
 
-	hostRoutes hostRoutes
-
+	// The steps of Start set these. A step that starts a goroutine or a server comes after the
+	// steps that set the fields which that goroutine reads.
+	http        *httpServers
+	etcd        connect       // nil without etcd
+	nodes       *nodeSync     // nil without a node store
+	cni         *simulatedCNI // nil with a real VPP
+	vpp         link.Caller
+	events      events.Recorder
+	health      *healthcheck.Servers
+	outside     *outside.Sources // nil without NAT44
+	stage       *stage           // nil without --enable-chaos
+	system      *runtime.System
+	hostRoutes  hostRoutes
 	podNetworks podNetworks
+	nodePort    *healthcheck.NodeServer // nil = there is no server for the health of the node
+	scraped     *healthcheck.NodeServer // nil = only http serves metrics
 
-	// vppLock is held from the first connection to VPP on; nil before, or where none can be had.
-	vppLock atomic.Pointer[lock]
-	// dataLock is the lock of the data directory; nil where there is none.
-	dataLock atomic.Pointer[lock]
+	// Any goroutine may use these at any time.
+	fatal   chan error // the error that ends Wait, at most one
+	node    atomic.Pointer[nodeSeen]
+	updated lastSync
+	history page.History
+	counted counted // numbers of services at the last scrape
+	// vppLock is the lock beside VPP's socket, dataLock the lock of the data directory; nil = it is
+	// not held.
+	vppLock, dataLock atomic.Pointer[lock]
+
+	// Only the goroutine of Start and Close touches this.
+	closers []closer // in the order of their start
 }
 
-// Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP
-// nor for Kubernetes nor for etcd. On an error everything that was started is stopped again.
+// Start starts an agent. It does not wait for VPP, Kubernetes or etcd. On an error it stops
+// everything that it has started.
 func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
 	return startWith(cfg, log, (*Agent).kubeSource)
 }
 
-// sourceMaker makes the source of an agent, with the client of the API server where there is one.
+// sourceMaker makes the source of an agent, and the client of the API server; nil = there is none.
 type sourceMaker func(*Agent) (kube.Source, *apiserver.Client, error)
 
-// startWith is Start with a choice of the source.
+// startWith is Start with another source, for tests.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}}
 	a.renderers = (&actors.Deps{CNAT: cfg.CNAT(cfg.NodeName, nil)}).Renderers()
@@ -103,8 +105,8 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	return a, nil
 }
 
-// Wait returns when ctx ends (nil), when the troupe has given up (ErrFatal), or when something died
-// that only a new process brings back.
+// Wait returns nil when ctx ends, and an error when only a new process helps: ErrFatal, or the end
+// of a component that cannot be restarted.
 func (a *Agent) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -114,7 +116,7 @@ func (a *Agent) Wait(ctx context.Context) error {
 	}
 }
 
-// fail ends Wait with an error; the first one counts. It never blocks.
+// fail ends Wait with an error; later errors are dropped. It does not block.
 func (a *Agent) fail(err error) {
 	select {
 	case a.fatal <- err:
@@ -122,7 +124,7 @@ func (a *Agent) fail(err error) {
 	}
 }
 
-// startActors builds the dependencies of the troupe and spawns it.
+// startActors makes the dependencies of the actors and spawns the root.
 func (a *Agent) startActors(makeSource sourceMaker) error {
 	source, client, err := makeSource(a)
 	if err != nil {
@@ -157,7 +159,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	// the first thing that others see of this agent: now nothing can go wrong at once any more
+	// From here on the agent is visible outside of this process. All checks of the configuration
+	// have passed.
 	a.startOutside(client)
 	hints := make(chan struct{}, 1)
 	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
@@ -179,7 +182,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
-		deps.Attachments = podfile.File(filepath.Join(dir, "pods.json"))
+		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))
 	}
 	if a.cfg.Renderer != config.RendererCNAT {
 		a.outside = a.externalSources()
@@ -200,7 +203,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	return err
 }
 
-// newLink makes the connection to VPP, and the clean-up behind it where it is asked for.
+// newLink makes the connection to VPP. With --cleanup-on-exit it registers the clean-up, which
+// needs the connection after the end of the actors.
 func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
 	cfg.OnEvent = func() { hint(hints) }
@@ -212,8 +216,8 @@ func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	return l
 }
 
-// onFault passes a failure to the journal, and to introspection, which tells the users of a service
-// that was put aside; metrics read the mailboxes. It is called from supervisors and does not block.
+// onFault sends a failure to the journal and to introspection, which shows services in quarantine.
+// Metrics read the mailboxes instead. Supervisors call it; it does not block.
 func (a *Agent) onFault(f *messages.Fault) {
 	for _, path := range []string{address.Journal, address.Introspect} {
 		if f.GetActor() != path {
@@ -222,7 +226,7 @@ func (a *Agent) onFault(f *messages.Fault) {
 	}
 }
 
-// hint leaves one pending hint; more say nothing new.
+// hint adds a hint unless one is pending, because a second one has no effect.
 func hint(hints chan<- struct{}) {
 	select {
 	case hints <- struct{}{}:
@@ -230,13 +234,14 @@ func hint(hints chan<- struct{}) {
 	}
 }
 
-// HTTPAddress is where the read-only server listens, "host:port"; "" = nowhere.
+// HTTPAddress is the address of the read-only server, "host:port"; "" = there is none.
 func (a *Agent) HTTPAddress() string { return a.http.address() }
 
-// Backend answers what the HTTP server answers, without HTTP.
+// Backend gives the answers of the HTTP server without HTTP.
 func (a *Agent) Backend() api.Backend { return a.backend }
 
-// newBackend makes what answers the HTTP servers. They listen before the actors exist.
+// newBackend makes the backend of the HTTP servers. Its functions read the fields late, because the
+// servers listen before the actors exist.
 func (a *Agent) newBackend() backend.Backend {
 	return backend.New(backend.Agent{
 		Config: a.cfg, Log: a.log, System: func() *runtime.System { return a.system }, Readiness: a.readiness, Metrics: a.metrics, Renderers: a.renderers,
@@ -249,10 +254,10 @@ func (a *Agent) newBackend() backend.Backend {
 	})
 }
 
-// Metrics answers a scrape.
+// Metrics answers scrapes.
 func (a *Agent) Metrics() http.Handler { return http.HandlerFunc(a.scrape) }
 
-// closeWith adapts an io.Closer, which knows no deadline.
+// closeWith adapts an io.Closer. It ignores the deadline.
 func closeWith(c io.Closer) func(context.Context) error {
 	return func(context.Context) error { return c.Close() }
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/podfile"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -48,7 +47,7 @@ func TestAttachPodOfARunningAgent(t *testing.T) {
 	if _, err := b.AttachPod(gone, "shop/other", "memif9"); !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("not ended by its context: %v", err)
 	}
-	if told := must(podfile.File(filepath.Join(cfg.DataDir, "pods.json")).Load())(t); len(told.GetItems()) != 1 {
+	if told := must(podFile(filepath.Join(cfg.DataDir, "pods.json")).Load())(t); len(told.GetItems()) != 1 {
 		t.Errorf("kept %v", told)
 	}
 	if detached := must(b.AttachPod(t.Context(), "shop/new", ""))(t); detached.Interface != "" {

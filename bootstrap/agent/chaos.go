@@ -49,7 +49,7 @@ func (a *Agent) startChaos() {
 	}
 }
 
-// live is live chaos; nil = it is off.
+// live returns live chaos; nil = it is off.
 func (s *stage) live() *live.Live {
 	if s == nil {
 		return nil
@@ -57,8 +57,8 @@ func (s *stage) live() *live.Live {
 	return s.Live
 }
 
-// countChanges counts reasons to change VPP: changes of the cluster, and commands. Without chaos it
-// does nothing.
+// countChanges counts reasons to change VPP: changes of the cluster, and commands. A drill compares
+// the number with the writes to VPP. Without chaos it does nothing.
 func (s *stage) countChanges(n int) {
 	if s != nil && n > 0 {
 		s.changes.Add(1)

@@ -15,14 +15,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// CleanUp removes what an agent has put into VPP and into the routes of the host, as
-// --cleanup-on-exit does, and returns the operations in words. It needs no agent, and must not run
-// beside one, which would put everything back. A dry run only reads VPP; a route that is below
-// another one of the agent is not among its operations. The agent's NAT addresses are those of the
-// external configuration in the data directory and in the file.
+// CleanUp removes the configuration of an agent from VPP and its routes from the host, as
+// --cleanup-on-exit does, and returns the operations in words. Do not run it beside an agent, which
+// would restore everything. A dry run only reads VPP; its operations leave out a route that is
+// below another route of the agent. CleanUp takes the NAT addresses from the external configuration
+// in the data directory and in the file.
 func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logger) ([]string, error) {
 	every := *cfg
-	every.Renderer = config.RendererDual // an earlier agent may have had another one
+	every.Renderer = config.RendererDual // an earlier agent may have had another renderer
 	a := &Agent{cfg: &every, log: log}
 	a.outside = a.externalSources()
 	vpp := link.New(link.Config{Socket: cfg.VPP.APISocket, Window: cfg.VPP.RequestWindow, ReplyTimeout: cfg.VPP.ReplyTimeout.Duration()}, log)
@@ -47,8 +47,9 @@ func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 	return err
 }
 
-// clean cleans VPP up. It runs the link again after the end of the actors, and gives up when ctx
-// ends: a VPP that does not answer keeps its configuration.
+// clean removes the configuration of the agent from VPP. It runs the link again, because the link
+// ended with the actors. It gives up when ctx ends: a VPP that does not answer keeps its
+// configuration.
 func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	up, done := make(chan struct{}, 1), make(chan struct{})
@@ -59,7 +60,7 @@ func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) er
 			if s.GetUp() {
 				hint(up)
 			}
-			if text := s.GetReason(); text != "" && ctx.Err() == nil { // not that of the end
+			if text := s.GetReason(); text != "" && ctx.Err() == nil { // at the end it is the end itself
 				reason.Store(&text)
 			}
 		}))
@@ -78,7 +79,7 @@ func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) er
 	}
 	deps := &actors.Deps{}
 	if config := a.cfg.CNAT("", nil); config != nil {
-		config.IPv4 = false // also what an earlier run has left in NAT44
+		config.IPv4 = false // rows of an earlier run in NAT44 are removed, too
 		deps.CNAT = config
 	}
 	if a.outside != nil {

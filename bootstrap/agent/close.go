@@ -16,7 +16,7 @@ type closer struct {
 	stop func(context.Context) error
 }
 
-// onClose registers a component with Close, which stops it before those that were registered
+// onClose registers a component with Close, which stops it before the components registered
 // earlier.
 func (a *Agent) onClose(name string, stop func(context.Context) error) {
 	a.closers = append(a.closers, closer{name, stop})

@@ -38,8 +38,8 @@ func (a *Agent) Simulator() *simulator.VPP {
 	return a.cni.server
 }
 
-// Usage counts the requests to VPP, in an agent with chaos. RowReads does not include drift checks
-// and the reads of Diff.
+// Usage counts the requests to VPP. It needs chaos. RowReads leaves out drift checks and the reads
+// of Diff.
 func (a *Agent) Usage() link.Usage { return a.stage.Usage() }
 
 // Kill fails an actor, as if it had panicked.
@@ -57,17 +57,9 @@ func (a *Agent) Working(path string) bool {
 	return ok && (state.State == runtime.StateIdle || state.State == runtime.StateRunning)
 }
 
-// PodAddress is the address of the first pod of this node, by name, on the simulated VPP.
-func (a *Agent) PodAddress() netip.Addr {
-	address, _ := a.cni.anyPod()
-	return address
-}
-
-// PodInterface is the interface of PodAddress.
-func (a *Agent) PodInterface() string {
-	_, name := a.cni.anyPod()
-	return name
-}
+// Pod returns the IPv4 address and the interface of the first pod of this node, by name, on the
+// simulated VPP; an invalid address = there is none.
+func (a *Agent) Pod() (netip.Addr, string) { return a.cni.anyPod() }
 
 // anyPod is the first connected pod by name.
 func (s *simulatedCNI) anyPod() (netip.Addr, string) {

@@ -3,22 +3,22 @@
 //
 // # Start
 //
-// Built with the tag agent, for the image, it has neither an embedded etcd nor a simulated VPP, and
-// Start refuses to be configured for them.
+// The steps that can fail for good come first: the lock of the data directory, the HTTP listeners,
+// the configuration, the directory of an embedded etcd. A second agent that is started on a node by
+// mistake ends there and has changed nothing. The embedded etcd (in the background) and the
+// simulated VPP follow, if they are configured, then the actors, then the handlers of the HTTP
+// servers. No step waits for a dependency that is down: the actors report it and retry. The health
+// port for load balancers opens last, when the actors can answer. While another process, such as
+// kube-proxy, has the port, the agent retries.
 //
-// Steps that can fail for good come first: the HTTP listeners, the configuration, the directory of
-// an embedded etcd. A second agent on a node, started by mistake, ends there and has changed
-// nothing. Then follow the embedded etcd (in the background) and the simulated VPP, if they are
-// configured, then the actors, then the handlers of the HTTP servers. No step waits for a
-// dependency that is down: the actors report it and retry. The health port for load balancers opens
-// last, when the actors can answer; while another process (a kube-proxy) has the port, the agent
-// retries.
+// The build tag agent, for the image, leaves out the embedded etcd and the simulated VPP. Start
+// then returns an error if the configuration asks for one of them.
 //
 // # Stop
 //
-// In reverse order: HTTP servers, actors (leaves first, each with its goroutines), then their
-// dependencies. Every step has a deadline, after which the next one begins. VPP keeps forwarding,
-// unless cleanupOnExit is set.
+// Close stops in reverse order: HTTP servers, actors (leaves first, each with its goroutines), then
+// their dependencies. Every step has a deadline, after which the next step begins. VPP keeps
+// forwarding, unless cleanupOnExit is set.
 //
 // # Concurrency
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/cluster/etcd"
 )
 
-// Errors of an embedded etcd that ended while the agent ran.
+// Errors of an embedded etcd that ends before the agent.
 var (
 	errEtcdEnded   = errors.New("the embedded etcd ended")
 	errUnexplained = errors.New("without an error")

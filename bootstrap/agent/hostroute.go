@@ -5,15 +5,16 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
+	"github.com/troupe-vpp/troupe/kube/service"
 )
 
 // hostRoutes are the routes of the host that lead to VPP; the zero value has none.
 type hostRoutes struct {
 	keeper *hostroute.Keeper
-	fixed  bool // the networks are those of the configuration
+	fixed  bool // the configuration has the networks
 }
 
-// keepHostRoutes starts to keep them, if they are configured.
+// keepHostRoutes starts the keeper of the host routes, if they are configured.
 func (a *Agent) keepHostRoutes(serviceCIDRs []netip.Prefix) error {
 	cfg, ok, err := a.cfg.HostRoute.Keeper()
 	if err != nil || !ok {
@@ -31,22 +32,16 @@ func (a *Agent) keepHostRoutes(serviceCIDRs []netip.Prefix) error {
 	return nil
 }
 
-// changed takes the networks that the cluster says, unless they are configured. It does not block.
+// changed sets the networks to the service CIDRs of the cluster, unless they are configured. It
+// does not block.
 func (h hostRoutes) changed(serviceCIDRs []string) {
-	if h.keeper == nil || h.fixed {
-		return
+	if h.keeper != nil && !h.fixed {
+		h.keeper.Route(service.Networks(serviceCIDRs))
 	}
-	var networks []netip.Prefix
-	for _, text := range serviceCIDRs {
-		if n, err := netip.ParsePrefix(text); err == nil { // the API server admits no other
-			networks = append(networks, n)
-		}
-	}
-	h.keeper.Route(networks)
 }
 
-// parts returns what /readyz?verbose says. What is wrong with a route of the host does not make the
-// node unready: pods are served.
+// parts returns the line of /readyz?verbose. A missing route does not make the node unready,
+// because services still work for pods.
 func (h hostRoutes) parts() []api.Part {
 	if h.keeper == nil {
 		return nil

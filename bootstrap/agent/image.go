@@ -8,17 +8,17 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Errors of settings that need a part that the build tag agent leaves out.
+// Errors of settings for parts that the build tag agent leaves out.
 var (
 	errNoEmbedded  = errors.New("--etcd embedded: this program is built for the image of the agent, without an etcd server; name one with --etcd-endpoints")
 	errNoSimulator = errors.New("--vpp simulated: this program is built for the image of the agent, without a simulated VPP")
 )
 
-// simulatedCNI stands for the CNI of the simulated VPP, which the build tag agent leaves out; there
-// is never one.
+// simulatedCNI is the CNI of the simulated VPP, which the build tag agent leaves out: an Agent has
+// none.
 type simulatedCNI struct{}
 
-// changed is never called.
+// changed is not called.
 func (*simulatedCNI) changed(*messages.NodeInput) {}
 
 // simulateVPP refuses to start a simulated VPP.

@@ -16,8 +16,8 @@ var errLocked = errors.New("locked by another process")
 // lock is a lock on a file. The kernel releases it when the process ends.
 type lock struct{ file *os.File }
 
-// takeLock locks a file, which it creates, and writes the owner into it. errLocked names the owner
-// that has the lock.
+// takeLock creates a file, locks it and writes the owner into it. errLocked names the present
+// owner.
 func takeLock(path, node string) (*lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -33,13 +33,13 @@ func takeLock(path, node string) (*lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	host, _ := os.Hostname()
-	if err := f.Truncate(0); err == nil { // the owner is for people only
+	if err := f.Truncate(0); err == nil { // the owner is information only
 		_, _ = fmt.Fprintf(f, "agent of node %s, process %d of host %s\n", node, os.Getpid(), host)
 	}
 	return &lock{f}, nil
 }
 
-// release gives the lock back. A nil lock has nothing to release.
+// release unlocks the file; nil = there is no lock.
 func (l *lock) release() error {
 	if l == nil {
 		return nil
@@ -47,9 +47,9 @@ func (l *lock) release() error {
 	return l.file.Close()
 }
 
-// lockDataDir makes sure that no other agent has the data directory, if there is one.
-//
-// It also registers the release of the lock of VPP, so that the clean-up at the end still has it.
+// lockDataDir locks the data directory, if there is one, because two agents would overwrite each
+// other's state. It also registers the release of VPP's lock: as the first step of Start it is
+// released last, after the clean-up of VPP.
 func (a *Agent) lockDataDir() error {
 	a.onClose("lock of VPP", func(context.Context) error { return a.vppLock.Load().release() })
 	dir := a.cfg.DataDir
@@ -65,7 +65,7 @@ func (a *Agent) lockDataDir() error {
 	case errors.Is(err, errLocked):
 		return fmt.Errorf("dataDir: another agent has %s: %w", dir, err)
 	case err != nil:
-		a.log.Warn("a second agent with this data directory would not be noticed", "err", err)
+		a.log.Warn("cannot lock the data directory, a second agent would not be noticed", "err", err)
 		return nil
 	}
 	a.dataLock.Store(l)

@@ -124,3 +124,11 @@ func ended(t *testing.T, a *Agent) error {
 	}
 	return err
 }
+
+// healthAddress is the address of the health server, "ip:port"; "" = it does not listen.
+func healthAddress(a *Agent) string {
+	if a.nodePort == nil {
+		return ""
+	}
+	return a.nodePort.Address()
+}

@@ -280,58 +280,6 @@ func TestABrokenManifestAtTheStart(t *testing.T) {
 	})
 }
 
-// TestClaimsAreKept: the ID that etcd confirmed outlives the process, for the same node and the
-// same prefix.
-func TestClaimsAreKept(t *testing.T) {
-	cfg := config.Defaults()
-	cfg.DataDir = t.TempDir()
-	life := func(act func(c *claims)) {
-		t.Helper()
-		a := &Agent{cfg: cfg, log: quiet()}
-		act(a.claims())
-		stop(t, a)
-	}
-	life(func(c *claims) {
-		if id, uid := c.last("n1", "/p"); id != 0 || uid != "" {
-			t.Errorf("before any: %d, %q", id, uid)
-		}
-		c.keep(&messages.MirroredClaim{Id: 6, Node: "n1", Uid: "old", Prefix: "/p"})
-		c.keep(&messages.MirroredClaim{Id: 7, Node: "n1", Uid: "u", Prefix: "/p"})
-	})
-	path := filepath.Join(cfg.MirrorDir(), "claim")
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	life(func(c *claims) {
-		for who, want := range map[[2]string]uint32{{"n1", "/p"}: 7, {"n2", "/p"}: 0, {"n1", "/q"}: 0} {
-			if id, _ := c.last(who[0], who[1]); id != want {
-				t.Errorf("%v: %d, want %d", who, id, want)
-			}
-		}
-		c.keep(&messages.MirroredClaim{Id: 7, Node: "n1", Uid: "u", Prefix: "/p"}) // nothing new
-	})
-	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
-		t.Errorf("it was saved again: %v", err)
-	}
-	if err := os.WriteFile(path, []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	life(func(c *claims) {
-		if id, _ := c.last("n1", "/p"); id != 0 {
-			t.Errorf("from garbage: %d", id)
-		}
-	})
-	if kept, err := os.ReadFile(path + ".damaged"); err != nil || string(kept) != "garbage" {
-		t.Errorf("%q, %v", kept, err)
-	}
-	var none *claims // without a directory
-	none.keep(&messages.MirroredClaim{Id: 1})
-	if id, _ := none.last("n1", "/p"); id != 0 {
-		t.Errorf("from nowhere: %d", id)
-	}
-}
-
 func TestOrigin(t *testing.T) {
 	wd, err := os.Getwd()
 	if err != nil {

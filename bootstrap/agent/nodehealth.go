@@ -46,7 +46,7 @@ func (l *lastSync) load() time.Time {
 	return time.Time{}
 }
 
-// observer adds the time of the latest pass to the metrics, for the health of the node.
+// observer passes reports of renderers to the metrics, the health of the node and the page.
 type observer struct {
 	*metrics.Metrics
 	updated *lastSync
@@ -65,9 +65,9 @@ func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.Metrics.Synced(renderer, took, full)
 }
 
-// nodeState is the input of the node's health. Only components between a change and VPP count: a
-// node that serves its last known state stays healthy without an API server or etcd, otherwise load
-// balancers would drain a whole cluster for one failed API server.
+// nodeState is the input of the node's health. Only the components between a change and VPP count.
+// A node that serves its last known state stays healthy without an API server or etcd. Otherwise
+// load balancers would drain a whole cluster for one failed API server.
 func (a *Agent) nodeState() healthcheck.NodeState {
 	state := healthcheck.NodeState{Families: map[messages.IPFamily]healthcheck.SyncState{
 		messages.IPFamily_IPV4: {QueuedSince: a.queuedSince(), LastUpdated: a.updated.load()},
@@ -80,10 +80,10 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 
 // queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or
 // the source has delivered nothing. A change waits until every renderer has answered it or a later
-// one; then each of its objects waits in the queue of the renderer, until VPP has answered. So each
-// answer about a service that changes again and again moves the clock. A service in quarantine does
-// not count, and neither does what VPP refuses of some services: they may fail on every node alike,
-// and must not make all of them unhealthy.
+// one. Then each of its objects waits in the queue of the renderer until VPP has answered. So each
+// answer about a service that changes all the time moves the clock. Services in quarantine and
+// objects that VPP refuses do not count. They may fail on every node alike, and would make all
+// nodes unhealthy.
 func (a *Agent) queuedSince() time.Time {
 	seen := a.node.Load()
 	if seen == nil {
@@ -136,13 +136,4 @@ func (a *Agent) serveMetrics() error {
 	})
 	a.own("metrics server", a.scraped.Run)
 	return nil
-}
-
-// HealthAddress is the address of the health server, "ip:port"; "" = there is none, or its address
-// is in use.
-func (a *Agent) HealthAddress() string {
-	if a.nodePort == nil {
-		return ""
-	}
-	return a.nodePort.Address()
 }

@@ -94,8 +94,8 @@ func askHealth(t *testing.T, url string) asked {
 // healthURL waits until the agent listens for questions about its health.
 func healthURL(t *testing.T, a *Agent) string {
 	t.Helper()
-	eventually(t, "it listens", func() bool { return a.HealthAddress() != "" })
-	return "http://" + a.HealthAddress()
+	eventually(t, "it listens", func() bool { return healthAddress(a) != "" })
+	return "http://" + healthAddress(a)
 }
 
 // later answers like an agent as many seconds later, if nothing happens until then.
@@ -314,8 +314,8 @@ func TestHealthPortIsTaken(t *testing.T) {
 	ready(t, a)
 	eventually(t, "a warning", func() bool { return log.count("does a kube-proxy still run here?") == 1 })
 	eventually(t, "an event", func() bool { return log.count("reason=FailedToStartProxierHealthcheck") == 1 })
-	if a.HealthAddress() != "" {
-		t.Errorf("listens on %s", a.HealthAddress())
+	if healthAddress(a) != "" {
+		t.Errorf("listens on %s", healthAddress(a))
 	}
 	_ = proxy.Close()
 	if got := askHealth(t, healthURL(t, a)+"/healthz"); got.code != 200 {

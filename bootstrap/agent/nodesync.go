@@ -14,6 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/cluster/etcd"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
+	"github.com/troupe-vpp/troupe/kube/durable"
+	"github.com/troupe-vpp/troupe/kube/mirror"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -41,23 +43,23 @@ type nodeSync struct {
 	open openStore
 	// waitsFor is the store in the reason of a claim before it answers.
 	waitsFor string
-	place    string // the store: IDs of different ones have nothing to do with each other
+	place    string // names the store, because IDs of different stores are unrelated
 	cfg      cluster.Config
 	log      *slog.Logger
-	claims   *claims // of the local mirror, nil = there is none
+	claims   *mirror.Claims // nil = there is no local mirror
 
 	mu        sync.Mutex
 	syncer    *cluster.Syncer // nil while none runs
 	nodes     *messages.NodeInput
-	told      bool // SetNodes was called: nil is a value, too
-	untrusted bool // the source may miss nodes
+	told      bool // SetNodes was called; nodes may be nil then
+	untrusted bool // nodes may be incomplete
 	addresses []string
 }
 
 var _ desired.NodeSync = (*nodeSync)(nil)
 
-// nodeSync makes node sync on the configured store; nil without one. client is that of the API
-// server, nil if there is none.
+// nodeSync makes node sync for the configured store; nil = there is no store. client is the client
+// of the API server; nil = there is none.
 func (a *Agent) nodeSync(client *apiserver.Client) (*nodeSync, error) {
 	kind, why := a.cfg.Store()
 	n := &nodeSync{log: a.log.With("part", "cluster"), cfg: cluster.Config{
@@ -78,11 +80,23 @@ func (a *Agent) nodeSync(client *apiserver.Client) (*nodeSync, error) {
 	}
 	n.log.Info("node store chosen", "store", kind, "place", n.place, "why", why)
 	n.claims = a.claims()
-	n.cfg.LastID, n.cfg.LastUID = n.claims.last(a.cfg.NodeName, n.place)
+	n.cfg.LastID, n.cfg.LastUID = n.claims.Last(a.cfg.NodeName, n.place)
 	return n, nil
 }
 
-// connectEtcd makes the connection to the configured etcd, or starts it; nil without one.
+// claims starts to save the node ID, if a directory is configured for the local mirror.
+func (a *Agent) claims() *mirror.Claims {
+	dir := a.cfg.MirrorDir()
+	if dir == "" {
+		return nil
+	}
+	c := mirror.NewClaims(mirror.NewStore(dir, durable.Disk{}), a.log.With("part", "mirror"))
+	a.own("local mirror of the node ID", c.Run)
+	return c
+}
+
+// connectEtcd makes the connection to the configured etcd, or starts an embedded etcd; nil = there
+// is no etcd.
 func (a *Agent) connectEtcd() (connect, error) {
 	switch {
 	case !a.cfg.HasEtcd():
@@ -122,7 +136,7 @@ func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 	})
 }
 
-// begin makes a syncer with the input of the one before.
+// begin makes a syncer with the latest input.
 func (n *nodeSync) begin(store cluster.Store) *cluster.Syncer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,7 +155,7 @@ func (n *nodeSync) end() {
 	n.syncer = nil
 }
 
-// remember keeps the ID that this node holds, for the next syncer and, in the local mirror, for the
+// remember saves the ID that this node holds, for the next syncer and, in the local mirror, for the
 // next process.
 func (n *nodeSync) remember(state *messages.ClusterState) {
 	if state.GetClaim() != messages.ClaimState_CLAIM_HELD {
@@ -150,11 +164,11 @@ func (n *nodeSync) remember(state *messages.ClusterState) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cfg.LastID, n.cfg.LastUID = state.GetId(), state.GetNodes()[state.GetSelf()].GetUid()
-	n.claims.keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.place})
+	n.claims.Keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.place})
 }
 
-// lastID is the ID that this node has held last, 0 = none. It is reported at once, because VPP
-// still uses it.
+// lastID is the latest ID of this node; 0 = it had none. Run reports it at once, because VPP still
+// uses it.
 func (n *nodeSync) lastID() uint32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -169,8 +183,8 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.tellNodes()
 }
 
-// trust reports whether the source sees the cluster. While it does not, or delivers from the local
-// mirror, a node that is missing may exist and must not lose its ID.
+// trust sets whether the source sees the cluster. While it does not, or delivers from the local
+// mirror, a missing node may exist and must not lose its ID.
 func (n *nodeSync) trust(ok bool) {
 	if n == nil {
 		return // no store

@@ -36,8 +36,8 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 	}
 }
 
-// Health satisfies relay.Observer: it enters the health of the source into the journal, and tells
-// node sync whether nodes that are missing in the source are gone.
+// Health satisfies relay.Observer: it records the health of the source in the journal, and tells
+// node sync whether nodes that are missing in the source were deleted.
 func (a sourceObserver) Health(h kube.Health) {
 	a.nodes.trust(h.OK)
 	text := "everything can be read and used"
@@ -50,8 +50,7 @@ func (a sourceObserver) Health(h kube.Health) {
 	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Watch, Text: text, Error: h.Reason})
 }
 
-// runSource runs the source for the life of the agent; a source that can never work ends the
-// process.
+// runSource runs the source. A source returns an error if it can never work; then the process ends.
 func (a *Agent) runSource(r *relay.Relay) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := r.Run(ctx); err != nil {

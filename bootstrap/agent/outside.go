@@ -9,9 +9,9 @@ import (
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 )
 
-// startOutside starts the writer of Kubernetes Events, to the API server if there is one and to the
-// log otherwise, and the servers of health-check node ports. Both are no actors: they keep their
-// state when actors restart.
+// startOutside starts the writer of Kubernetes Events, which go to the log without an API server,
+// and the servers of health-check node ports. They are not actors, so that they keep their state
+// when actors restart.
 func (a *Agent) startOutside(client *apiserver.Client) {
 	if client == nil {
 		a.events = events.NewLog(a.log.With("part", "events"))

@@ -11,32 +11,32 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// podNetworks is the judgement of the pod networks; the zero value has none.
+// podNetworks checks the pod networks; the zero value has no result.
 type podNetworks struct {
 	serving service.Config
-	said    atomic.Pointer[string]
+	result  atomic.Pointer[string]
 }
 
-// changed judges the pod networks of the agent with the Nodes and ServiceCIDRs of the cluster.
+// changed compares the pod networks of the agent with the Nodes and ServiceCIDRs of the cluster.
 func (p *podNetworks) changed(in *messages.NodeInput) {
 	if len(p.serving.ClusterCIDRs) == 0 && !p.serving.NodesPodNetworks {
 		return
 	}
 	text := podNetworksText(&p.serving, in)
-	p.said.Store(&text)
+	p.result.Store(&text)
 }
 
-// parts returns what /readyz?verbose says. Doubtful pod networks do not make the node unready:
-// services are in VPP.
+// parts returns the line of /readyz?verbose. Doubtful pod networks do not make the node unready,
+// because its services are in VPP.
 func (p *podNetworks) parts() []api.Part {
-	said := p.said.Load()
-	if said == nil {
+	result := p.result.Load()
+	if result == nil {
 		return nil
 	}
-	return []api.Part{{Name: "pod-networks", OK: true, Reason: *said}}
+	return []api.Part{{Name: "pod-networks", OK: true, Reason: *result}}
 }
 
-// podNetworksText names the pod networks, or the first thing that is wrong with them.
+// podNetworksText names the pod networks, or the first problem with them.
 func podNetworksText(serving *service.Config, in *messages.NodeInput) string {
 	networks := serving.PodNetworks(in.GetNodes())
 	if len(networks) == 0 {

@@ -5,19 +5,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
-// Names of the listeners for health checks, besides those of package api.
+// Names of further listeners (server.Refusal.Listener).
 const (
 	listenerHealthz    = "healthz"
 	listenerHealthPort = "health-check-node-port"
 	listenerMetrics    = "metrics"
 )
 
-// refusalInterval is the shortest time between two log lines about refusals of one kind: clients
-// decide how many there are.
+// refusalInterval is the shortest time between two log lines about refusals of one kind, because
+// clients decide how many there are.
 const refusalInterval = time.Minute
 
 // refusals counts refused requests and connections and logs some of them.
@@ -29,10 +29,10 @@ type refusals struct {
 	kinds map[[2]string]*refusalKind // by listener and reason
 }
 
-// refusalKind is what the log has of the refusals of one listener and reason.
+// refusalKind are the refusals of one listener and reason.
 type refusalKind struct {
 	logged   time.Time
-	unlogged uint64 // since then
+	unlogged uint64 // number of refusals without a log line since then
 }
 
 func newRefusals(m *metrics.Metrics, log *slog.Logger) *refusals {
@@ -40,7 +40,7 @@ func newRefusals(m *metrics.Metrics, log *slog.Logger) *refusals {
 }
 
 // note counts a refusal. It is safe for concurrent use.
-func (r *refusals) note(refusal api.Refusal) {
+func (r *refusals) note(refusal server.Refusal) {
 	r.metrics.Refused(refusal.Listener, refusal.Why)
 	if unlogged, due := r.due(refusal, time.Now()); due {
 		r.log.Warn("HTTP client refused", "listener", refusal.Listener, "why", refusal.Why, "client", refusal.Client, "err", refusal.Text,
@@ -48,9 +48,9 @@ func (r *refusals) note(refusal api.Refusal) {
 	}
 }
 
-// due reports whether the log gets a line for a refusal, and the number of those before that it has
-// none for.
-func (r *refusals) due(refusal api.Refusal, now time.Time) (unlogged uint64, due bool) {
+// due reports whether the log gets a line for a refusal, and the number of earlier refusals without
+// a line.
+func (r *refusals) due(refusal server.Refusal, now time.Time) (unlogged uint64, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := [2]string{refusal.Listener, refusal.Why}
@@ -68,12 +68,12 @@ func (r *refusals) due(refusal api.Refusal, now time.Time) (unlogged uint64, due
 	return unlogged, true
 }
 
-// tooManyConnections returns what a health-check server calls for a connection that it closes above
-// its limit.
+// tooManyConnections returns a function for a health-check server, which calls it when it closes a
+// connection above its limit.
 func (r *refusals) tooManyConnections(listener string) func() {
 	return func() {
-		r.note(api.Refusal{
-			Listener: listener, Why: api.RefusedConnections, Text: "too many connections at the same time: the longest idle one is closed",
+		r.note(server.Refusal{
+			Listener: listener, Why: server.RefusedConnections, Text: "too many connections at the same time: the longest idle one is closed",
 		})
 	}
 }

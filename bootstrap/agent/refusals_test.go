@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
@@ -21,7 +21,7 @@ func TestHostsOfTheAgent(t *testing.T) {
 	cfg := everything(t)
 	cfg.API.HTTPAllowedHosts, cfg.API.HealthzBindAddress = []string{"troupe.example.com"}, "127.0.0.1:0"
 	a := run(t, cfg)
-	eventually(t, "the health port is open", func() bool { return a.HealthAddress() != "" })
+	eventually(t, "the health port is open", func() bool { return healthAddress(a) != "" })
 	status := func(address, host string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/livez", nil)
 		if err != nil {
@@ -43,7 +43,7 @@ func TestHostsOfTheAgent(t *testing.T) {
 		if got := status(a.HTTPAddress(), host); got != want {
 			t.Errorf("host %s: %d, want %d", host, got, want)
 		}
-		if got := status(a.HealthAddress(), host); got != 200 {
+		if got := status(healthAddress(a), host); got != 200 {
 			t.Errorf("health, host %s: %d", host, got)
 		}
 	}
@@ -58,11 +58,11 @@ func TestRefusalsInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		r := newRefusals(metrics.New(), slog.New(slog.NewTextHandler(&text, nil)))
-		host := api.Refusal{Listener: "http", Why: "host", Client: "192.0.2.1:4711", Text: `host "a.example" is not allowed`}
+		host := server.Refusal{Listener: "http", Why: "host", Client: "192.0.2.1:4711", Text: `host "a.example" is not allowed`}
 		for range 100 {
 			r.note(host)
 		}
-		r.note(api.Refusal{Listener: "healthz", Why: "connections", Text: "too many"})
+		r.note(server.Refusal{Listener: "healthz", Why: "connections", Text: "too many"})
 		time.Sleep(time.Minute)
 		r.note(host)
 		var got []string

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/agent/backend"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
 // scrapeTimeout limits the query of a scrape for the services. Without an answer in time the scrape
@@ -49,7 +48,7 @@ func (a *Agent) count(ctx context.Context) {
 	for _, state := range []api.ServiceState{
 		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServicePartly, api.ServiceNotServed,
 	} {
-		byState[string(state)] = 0 // alerts compare values, which an absent series does not have
+		byState[string(state)] = 0 // alerts compare values, and an absent series has none
 	}
 	var internal4, external4, internal6, external6 int
 	limited := 0
@@ -70,20 +69,6 @@ func (a *Agent) count(ctx context.Context) {
 	a.metrics.NoLocalEndpoints(true, internal6, external6)
 	waiting := byState[string(api.ServicePending)] // a service and its slices are pending together
 	a.metrics.Pending(waiting, waiting)
-}
-
-// actorNumbers returns the counters of all mailboxes, for metrics.Sources.
-func (a *Agent) actorNumbers() []metrics.ActorNumbers {
-	states := a.system.Snapshot()
-	out := make([]metrics.ActorNumbers, len(states))
-	for i := range states {
-		s := &states[i]
-		out[i] = metrics.ActorNumbers{
-			Kind: s.Kind, State: string(s.State), Pending: uint64(s.User), Received: s.Posted, Coalesced: s.Coalesced, Restarts: s.Restarts,
-			Failures: s.Panics, BusySeconds: s.Busy.Seconds(),
-		}
-	}
-	return out
 }
 
 // stale returns the age of the state that is served without a source, for metrics.Sources.

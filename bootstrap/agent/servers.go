@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/otlp"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
@@ -16,7 +17,7 @@ import (
 // httpServers are the two listeners. They open first, so that an address in use is found before the
 // agent changes VPP, and serve once the actors can answer.
 type httpServers struct {
-	*api.Server
+	*server.Server
 	served bool
 }
 
@@ -35,7 +36,7 @@ func (a *Agent) listen() error {
 	if a.cfg.API.MetricsExemplars {
 		a.metrics.Exemplars()
 	}
-	var server *api.Server
+	var s *server.Server // the page asks the server, which has the page
 	source := page.Source(a.backend)
 	if a.cfg.API.RedactMessages {
 		source = struct {
@@ -44,36 +45,36 @@ func (a *Agent) listen() error {
 		}{api.Redacted{Reader: a.backend}, a.backend}
 	}
 	pages, err := page.Handler(page.Config{
-		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
+		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return s.Diff(ctx) },
 		Sessions: func(ctx context.Context, key string) (*api.ServiceSessions, error) {
-			return server.ServiceSessions(ctx, key)
+			return s.ServiceSessions(ctx, key)
 		},
 	})
 	if err != nil {
 		return err
 	}
-	server = api.New(a.backend, api.Config{
+	s = server.New(a.backend, server.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
 		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
 		Redact: a.cfg.API.RedactMessages,
 	}, a.log.With("part", "http"))
-	if err := server.Listen(); err != nil {
+	if err := s.Listen(); err != nil {
 		return err
 	}
-	a.http = &httpServers{Server: server}
+	a.http = &httpServers{Server: s}
 	a.onClose("HTTP listeners", func(context.Context) error {
 		if a.http.served {
 			return nil
 		}
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		return server.Serve(ended) // closes the listeners
+		return s.Serve(ended) // closes the listeners
 	})
 	return nil
 }
 
 // audit records a state-changing call in the journal.
-func (a *Agent) audit(call api.Audit) {
+func (a *Agent) audit(call server.Audit) {
 	e := &messages.Event{Kind: "audit", Actor: address.RootName, Object: call.Path, Text: fmt.Sprintf("%s by %s: %d", call.Method, call.Who, call.Status)}
 	if call.Status >= http.StatusBadRequest {
 		e.Error = http.StatusText(call.Status)
@@ -84,28 +85,17 @@ func (a *Agent) audit(call api.Audit) {
 // serve starts the HTTP servers.
 func (a *Agent) serve() error {
 	a.metrics.Watch(metrics.Sources{
-		Actors: a.actorNumbers, Parts: a.partsOK, Stale: a.stale, Services: a.counted.states, HostRoutes: a.hostRoutes.numbers,
+		Actors: a.system.Snapshot, Parts: a.partsOK, Stale: a.stale, Services: a.counted.states, HostRoutes: a.hostRoutes.numbers,
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
 	a.http.served = true
-	go func() {
+	a.own("HTTP servers", func(ctx context.Context) error {
 		err := a.http.Serve(ctx)
 		if err != nil {
 			a.fail(err)
 		}
-		done <- err
-	}()
-	a.log.Info("serving HTTP", "address", a.HTTPAddress(), "socket", a.cfg.API.ControlSocket)
-	a.onClose("HTTP servers", func(deadline context.Context) error {
-		cancel()
-		select {
-		case err := <-done:
-			return err
-		case <-deadline.Done():
-			return deadline.Err()
-		}
+		return err
 	})
+	a.log.Info("serving HTTP", "address", a.HTTPAddress(), "socket", a.cfg.API.ControlSocket)
 	return nil
 }
 

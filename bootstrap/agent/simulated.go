@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Names of the interfaces of a simulated node besides those of its pods.
+// Names of the interfaces of a simulated node besides the interfaces of pods.
 const (
 	UplinkInterface = "uplink0"
 	HostInterface   = "host0"
@@ -37,7 +37,7 @@ type simulatedCNI struct {
 	pods map[string]bool // connected, by address
 }
 
-// newSimulatedCNI returns a CNI without a VPP; boot hands it over, because VPP starts later and may
+// newSimulatedCNI returns a CNI without a VPP. boot sets it, because VPP starts later and may
 // restart.
 func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
 
@@ -64,7 +64,7 @@ func (s *simulatedCNI) boot(vpp *simulator.VPP) {
 	s.connect()
 }
 
-// changed takes over the node and its pods.
+// changed sets the node and its pods.
 func (s *simulatedCNI) changed(in *messages.NodeInput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +75,8 @@ func (s *simulatedCNI) changed(in *messages.NodeInput) {
 	s.connect()
 }
 
-// connect adds missing interfaces. Those of deleted pods stay until the next start of VPP: no other
-// pod gets the address so soon.
+// connect adds missing interfaces. The interface of a deleted pod stays until the next start of
+// VPP, because no other pod gets its address so soon.
 func (s *simulatedCNI) connect() {
 	self := s.node.GetSelf()
 	if s.vpp == nil || self == nil {

@@ -7,14 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// Pauses of the removal of the start-up taint: until the agent is ready, and after a failure.
+// Pauses before the next attempt to remove the start-up taint: until the agent is ready, and after
+// a failure.
 const (
 	taintPoll  = time.Second
 	taintRetry = 10 * time.Second
 )
 
-// removeTaint removes the start-up taint from this node once the agent is ready for the first time.
-// It does not put it back: a node that was ready keeps its pods.
+// removeTaint removes the start-up taint from this node when the agent is ready for the first time.
+// It does not add it again, because a node that was ready keeps its pods.
 func (a *Agent) removeTaint(client *apiserver.Client) {
 	key := a.cfg.Kubernetes.StartupTaint
 	if key == "" || client == nil {
@@ -31,7 +32,7 @@ func (a *Agent) removeTaint(client *apiserver.Client) {
 					return nil
 				}
 				if !said && ctx.Err() == nil {
-					a.log.Warn("the start-up taint stays for now", "err", err)
+					a.log.Warn("cannot remove the start-up taint, retrying", "err", err)
 					said = true
 				}
 				pause = taintRetry

@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// replacedPoll is the time between two looks at the directory of VPP's socket while VPP is away.
+// replacedPoll is the interval at which the directory of VPP's socket is checked while VPP is
+// disconnected.
 const replacedPoll = 2 * time.Second
 
 // vppWatch sees each state of the connection to VPP before the actors do. It counts connections,
@@ -34,7 +35,7 @@ type vppWatch struct {
 	known, lost bool
 }
 
-// watchVPP puts the watch in front of a link.
+// watchVPP returns a link that passes its states through a vppWatch.
 func (a *Agent) watchVPP(socket string, l actorlink.Link) actorlink.Link {
 	w := &vppWatch{Link: l, agent: a, socket: socket, log: a.log.With("part", "link")}
 	a.own("watch of VPP's directory", w.watchDirectory)
@@ -86,15 +87,15 @@ func (w *vppWatch) claim() error {
 	case errors.Is(err, errLocked):
 		return fmt.Errorf("vpp.apiSocket: another agent programs the VPP at %s: %w", w.socket, err)
 	case err != nil:
-		w.log.Warn("a second agent on this VPP would not be noticed", "err", err)
+		w.log.Warn("cannot lock VPP, a second agent would not be noticed", "err", err)
 		return nil
 	}
 	w.agent.vppLock.Store(l)
 	return nil
 }
 
-// watchDirectory ends the process when the directory of VPP's socket was removed and, in a pod, the
-// mount still shows the removed one: a VPP that starts again is never seen there.
+// watchDirectory ends the process when the directory of VPP's socket was removed. In a pod the
+// mount still shows the removed directory, so this process would never see a VPP that starts again.
 func (w *vppWatch) watchDirectory(ctx context.Context) error {
 	ticker := time.NewTicker(replacedPoll)
 	defer ticker.Stop()
@@ -117,7 +118,7 @@ func (w *vppWatch) watchDirectory(ctx context.Context) error {
 	}
 }
 
-// removed reports whether a path leads to a directory without any link.
+// removed reports whether a directory has no link any more.
 func removed(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -1,12 +1,6 @@
 package api
 
-import (
-	"fmt"
-	"net/http"
-
-	"github.com/troupe-vpp/troupe/actors/chaos/live"
-	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
-)
+import "github.com/troupe-vpp/troupe/actors/chaos/live"
 
 // ChaosRequest is the body of POST /api/v1/chaos: a fault, or a plan of them.
 type ChaosRequest struct {
@@ -19,32 +13,4 @@ type ChaosRequest struct {
 type ChaosStopped struct {
 	// Stopped is the number of faults that were ended.
 	Stopped int `json:"stopped"`
-}
-
-// inject answers 202 with the record of the fault or the status of the drill, because the outcome
-// is open; GET returns it later.
-func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
-	var request ChaosRequest
-	var value any
-	err := decodeBody(r, &request)
-	switch {
-	case err != nil:
-	case request.Plan == nil:
-		value, err = s.backend.Inject(r.Context(), peer.Of(r.Context()), request.Fault)
-	case request.Fault != live.Fault{}:
-		err = fmt.Errorf("%w: body: expected a fault or a plan, not both", errQuery)
-	default:
-		value, err = s.backend.StartDrill(r.Context(), peer.Of(r.Context()), *request.Plan)
-	}
-	if err != nil {
-		respond(w, nil, err)
-		return
-	}
-	write(w, http.StatusAccepted, value)
-}
-
-// stopChaos ends all faults and the drill.
-func (s *Server) stopChaos(w http.ResponseWriter, r *http.Request) {
-	stopped, err := s.backend.StopChaos(r.Context(), peer.Of(r.Context()))
-	respond(w, ChaosStopped{stopped}, err)
 }

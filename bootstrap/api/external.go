@@ -2,14 +2,7 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"regexp"
-	"slices"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 // External is external configuration.
@@ -24,6 +17,14 @@ type External struct {
 	// entries of all pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
+}
+
+// Join adds the entries of the next page and takes over its other fields. It returns the cursor of
+// the page after it; "" = there is none.
+func (x *External) Join(page *External) (next string) {
+	page.Entries = append(x.Entries, page.Entries...)
+	*x = *page
+	return x.Next
 }
 
 // ExternalLayer is the configuration of one source.
@@ -67,62 +68,4 @@ type ExternalResult struct {
 	Source string `json:"source"`
 	// Cause is the ID under which the journal has the command and its effects.
 	Cause uint64 `json:"cause"`
-}
-
-// ownSource matches the names of layers at the control socket; "file" is reserved for the file,
-// "snat" for dynamic SNAT.
-var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
-// external answers with the layer of a source, or with all layers if the path names no source, and
-// a page of their entries. An unknown source is an empty layer.
-func (s *Server) external(r *http.Request) (any, error) {
-	q, err := parseWhole(r.URL.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.backend.External(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	source := r.PathValue("source")
-	other := func(of string) bool { return source != "" && of != source }
-	entries := slices.DeleteFunc(slices.Clone(all.Entries), func(e ExternalEntry) bool { return other(e.Source) })
-	place := map[*ExternalEntry]string{} // entries keep their own order
-	for i := range entries {
-		place[&entries[i]] = fmt.Sprintf("%09d", i)
-	}
-	p := page(entries, q, func(e *ExternalEntry) cursor { return cursor{Key: place[e]} })
-	layers := slices.DeleteFunc(append([]ExternalLayer{}, all.Layers...), func(l ExternalLayer) bool { return other(l.Source) })
-	return &External{Complete: all.Complete, Layers: layers, Entries: p.Items, Next: p.Next, Total: p.Total}, nil
-}
-
-// applyExternal answers when VPP has the configuration of the document in the body, YAML or JSON.
-func (s *Server) applyExternal(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err == nil {
-		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
-			err = fmt.Errorf("%w: body: %w", errQuery, err)
-		} else if string(body) == "null" {
-			err = fmt.Errorf("%w: body: expected a document of kind ExternalConfiguration", errQuery)
-		}
-	}
-	s.changeExternal(w, r, body, err)
-}
-
-// deleteExternal answers when VPP has the configuration without the layer.
-func (s *Server) deleteExternal(w http.ResponseWriter, r *http.Request) {
-	s.changeExternal(w, r, nil, nil)
-}
-
-func (s *Server) changeExternal(w http.ResponseWriter, r *http.Request, document []byte, err error) {
-	source := r.PathValue("source")
-	if err == nil && (source == "file" || source == "snat" || !ownSource.MatchString(source)) {
-		err = fmt.Errorf("%w: source %q: expected a name of letters, digits and dashes other than file and snat", errQuery, source)
-	}
-	if err != nil {
-		respond(w, nil, err)
-		return
-	}
-	value, err := s.backend.ApplyExternal(r.Context(), source, document)
-	respond(w, value, err)
 }

@@ -1,64 +1,56 @@
 package api
 
-import (
-	"context"
-	"fmt"
-	"net/http"
-	"time"
-)
+import "time"
 
-// oneReading limits the rate at which clients on TCP make VPP list sessions, because its workers
-// stop meanwhile. It repeats the answer of the last reading.
-type oneReading struct {
-	turn    chan struct{} // a token; its holder owns the following
-	key     string
-	present *ServiceSessions
+// Sessions is the table of NAT sessions in VPP.
+type Sessions struct {
+	// Time is when the agent last read it.
+	Time time.Time `json:"time"`
+	// BusiestWorker is the number of sessions of the worker with the most sessions. Limit is the
+	// limit of each worker; 0 = unknown.
+	BusiestWorker uint64 `json:"busiestWorker"`
+	Limit         uint32 `json:"limit"`
+	// Alarm is true while the table is nearly full and the agent can neither free sessions nor
+	// raise the limit.
+	Alarm bool `json:"alarm"`
+	// Protocols are the sessions by protocol, as of the last survey; empty = there was none yet.
+	Protocols []ProtocolSessions `json:"protocols"`
 }
 
-func newOneReading() *oneReading { return &oneReading{turn: make(chan struct{}, 1)} }
-
-// get returns the last reading if it has the same service and is not older than diffShared.
-// Otherwise it returns a new one, or an error if the last reading of another service is too recent.
-func (o *oneReading) get(ctx context.Context, key string, read func(context.Context, string) (*ServiceSessions, error)) (*ServiceSessions, error) {
-	select {
-	case o.turn <- struct{}{}:
-		defer func() { <-o.turn }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: read sessions of %s: %w", ErrUnavailable, key, ctx.Err())
-	}
-	if o.present != nil {
-		switch age := time.Since(o.present.Time); {
-		case age >= diffShared:
-		case o.key == key:
-			return o.present, nil
-		default:
-			return nil, fmt.Errorf("%w: sessions of %s were read %s ago, and VPP is asked every %s: try again, or ask the control socket",
-				ErrUnavailable, o.key, age.Round(time.Second/10), diffShared)
-		}
-	}
-	present, err := read(ctx, key)
-	if err == nil {
-		o.key, o.present = key, present
-	}
-	return present, err
+// ProtocolSessions are the sessions of one protocol.
+type ProtocolSessions struct {
+	// Protocol is tcp, udp, icmp or other.
+	Protocol string `json:"protocol"`
+	// Sessions occupy a place in the table. Expired counts the sessions among them after their
+	// timeout.
+	Sessions uint64 `json:"sessions"`
+	Expired  uint64 `json:"expired"`
 }
 
-// serviceSessions answers the sessions of a service.
-func (s *Server) serviceSessions(control bool) get {
-	return func(r *http.Request) (any, error) {
-		if _, err := parameters(r.URL.RawQuery); err != nil {
-			return nil, err
-		}
-		key := r.PathValue("namespace") + "/" + r.PathValue("name")
-		if control {
-			return s.backend.ServiceSessions(r.Context(), key)
-		}
-		return s.ServiceSessions(r.Context(), key)
-	}
+// ServiceSessions are live NAT sessions of a service.
+type ServiceSessions struct {
+	// Time is when VPP was asked.
+	Time time.Time `json:"time"`
+	// Items are at most 1000, the most recently active first.
+	Items []Session `json:"items"`
+	// Incomplete is the reason why there may be more; "" = these are all.
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// ServiceSessions answers in the same way as the read-only listener: clients share a reading of
-// VPP.
-func (s *Server) ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error) {
-	return s.sessions.get(ctx, key, s.backend.ServiceSessions)
+// Session is one NAT session.
+type Session struct {
+	// Protocol is TCP, UDP or the number of another one.
+	Protocol string `json:"protocol"`
+	// Client, Frontend and Backend are "ip:port". ClientAs is the address of the client as the
+	// backend sees it, if it is replaced.
+	Client   string `json:"client"`
+	ClientAs string `json:"clientAs,omitempty"`
+	Frontend string `json:"frontend"`
+	Backend  string `json:"backend"`
+	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in the
+	// table.
+	IdleSeconds float64 `json:"idleSeconds"`
+	Expired     bool    `json:"expired"`
+	Packets     uint64  `json:"packets"`
+	Bytes       uint64  `json:"bytes"`
 }

@@ -2,6 +2,39 @@ package api
 
 import "time"
 
+// Readiness reports whether the node is ready, part by part.
+type Readiness struct {
+	// Ready is true when every part is OK.
+	Ready bool `json:"ready"`
+	// Since is when Ready last changed.
+	Since time.Time `json:"since"`
+	// Parts are ordered by name.
+	Parts []Part `json:"parts"`
+}
+
+// Part is the state of one part of the agent.
+type Part struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// Reason why the part is not OK, one line. If the part is OK, a warning or "".
+	Reason string `json:"reason,omitempty"`
+	// Epoch of a renderer; 0 for others.
+	Epoch uint64 `json:"epoch,omitempty"`
+}
+
+// NodeHealth is the answer of /healthz, with the fields of kube-proxy.
+type NodeHealth struct {
+	// LastUpdated is when VPP was last known to be in the desired state.
+	LastUpdated time.Time `json:"lastUpdated"`
+	// CurrentTime is the time of the request.
+	CurrentTime time.Time `json:"currentTime"`
+	// Eligible is false if the node is about to leave the cluster, so that load balancers should
+	// use another one.
+	Eligible bool `json:"nodeEligible"`
+	// Healthy is false if a change has been pending for too long.
+	Healthy bool `json:"healthy"`
+}
+
 // NodeStatus is the state of a node in one line: GET /api/v1/status.
 type NodeStatus struct {
 	Node string `json:"node"`
@@ -19,7 +52,7 @@ type NodeStatus struct {
 	Draining int `json:"draining"`
 	// Sessions is the number of NAT sessions of the busiest worker; 0 = none, or unknown.
 	Sessions uint64 `json:"sessions"`
-	// Changed is the time of the latest change of a service; left out where there was none.
+	// Changed is the time of the latest change of a service; left out if there was none.
 	Changed time.Time `json:"changed,omitzero"`
 }
 

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// mostLines is the largest number of lines of a cell on a terminal. mostLast is that number for the
-// last cell of a row, which has reasons and errors. The rest is cut.
+// mostLines is the largest number of lines of a cell on a terminal; the rest is cut. mostLast is
+// the limit of the last cell of a row, which has reasons and errors.
 const (
 	mostLines = 4
 	mostLast  = 12
@@ -84,13 +84,13 @@ func Printable(text string) string {
 // Note adds a text below the row before it.
 func (c *Columns) Note(text string) { c.lines = append(c.lines, line{text: "    " + Printable(text)}) }
 
-// Section starts a new table with a title.
+// Section starts a new table under a title.
 func (c *Columns) Section(title string) {
 	c.table()
 	c.write("\n" + Printable(title) + "\n")
 }
 
-// Paragraph writes a text as it is, outside of tables.
+// Paragraph ends the table and writes an unmodified text.
 func (c *Columns) Paragraph(text string) {
 	c.table()
 	c.write(text)
@@ -142,7 +142,7 @@ func (c *Columns) table() {
 	c.write(out.String())
 }
 
-// cells writes one row, on as many lines as its longest cell takes.
+// cells writes one row, with the number of lines of its longest cell.
 func (c *Columns) cells(out *strings.Builder, cells []string, widths []int) {
 	parts, height := make([][]string, len(cells)), 1
 	for i, cell := range cells {
@@ -241,8 +241,7 @@ func widestAbove(widths, least []int) int {
 	return widest
 }
 
-// wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no
-// limit.
+// wrap cuts a text into lines of a width, if possible behind a space or a comma; 0 = no limit.
 func wrap(text string, width int) (lines []string) {
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {
@@ -279,14 +278,14 @@ const (
 	plainColor         = "\x1b[0m"
 )
 
-// colors are the cells with a color: states.
+// colors are the colors of cells with a state.
 var colors = map[string]string{
 	"in-sync": green, "as wanted": green, "held": yellow,
 	"pending": yellow, "partly": yellow, "not-served": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
 	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
 }
 
-// colored is a cell with the color of its state, on a terminal with colors.
+// colored adds the color of its state to a cell, on a terminal with colors.
 func (c *Columns) colored(cell string) string {
 	if color := colors[cell]; c.color && color != "" {
 		return color + cell + plainColor

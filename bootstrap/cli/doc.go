@@ -1,18 +1,18 @@
-// Package cli is what the commands have in common: streams, usage errors, the formats of -o, tables
-// and their fit to a terminal, groups of commands.
+// Package cli has the common parts of the commands: streams, usage errors, the formats of -o,
+// tables that fit a terminal, groups of commands.
 //
 // A command is a function of the streams. It writes its result to standard output in the format of
 // -o and returns an error, which bootstrap.Main prints to standard error. Errors of Usagef have
-// exit code 2, others 1. An error in the log is marked with Logged and not printed again.
+// exit code 2, other errors 1. Main does not print an error of Logged, which is in the log already.
 //
-// The rooms below it have one file for each command:
+// The packages below it have one file for each command:
 //
 //	cli/run        the agent and the connector as processes
 //	cli/look       queries and changes of one running agent
 //	cli/chaos      faults in a running agent
 //	cli/fleet      all nodes: status, check, sysdump, the archive
-//	cli/node       commands that ask VPP itself: capture, cleanup, version
+//	cli/node       commands that connect to VPP: capture, cleanup, version
 //	cli/simulated  the demo, a simulated VPP, the simulation of faults; not in the image
 //
-// Nothing here is used at the same time by several goroutines, except Streams, as the command says.
+// Each value belongs to the goroutine of its command, except Streams if the command says so.
 package cli

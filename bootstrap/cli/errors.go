@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -45,24 +46,13 @@ type ObjectErrors []*messages.ObjectError
 // Error has a line for each.
 func (e ObjectErrors) Error() string {
 	lines := make([]string, len(e))
-	for i, one := range e {
-		lines[i] = objectErrorText(one)
+	for i, problem := range show.Problems(e) {
+		lines[i] = strings.ReplaceAll(problem.String(), "\n", " ")
 	}
 	return strings.Join(lines, "\n")
 }
 
-// objectErrorText joins the parts of one error that are not empty.
-func objectErrorText(e *messages.ObjectError) string {
-	parts := make([]string, 0, 4)
-	for _, part := range []string{e.GetSource(), strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.ReplaceAll(strings.Join(parts, ": "), "\n", " ")
-}
-
-// ConfigError makes errors of flags usage errors. Errors of files stay as they are.
+// ConfigError makes an error of flags a usage error. It returns an error of a file unchanged.
 func ConfigError(err error) error {
 	var all config.Errors
 	if errors.As(err, &all) && !slices.ContainsFunc(all, func(e *config.FieldError) bool { return e.Line > 0 || isFile(e.Source) }) {

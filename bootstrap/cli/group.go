@@ -13,8 +13,8 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// KnownCommand refuses arguments of a group, which are names of no command, with the names that
-// are meant perhaps.
+// KnownCommand refuses the arguments of a group: cobra passes only names that are not commands. The
+// error suggests similar commands.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

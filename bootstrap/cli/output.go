@@ -75,6 +75,6 @@ func (f *Format) Print(to io.Writer, value any, table func(*Columns)) error {
 
 // CompleteFlag completes a flag with fixed values.
 func CompleteFlag(cmd *cobra.Command, flag string, values ...string) {
-	// fails without the flag only
+	// fails only without the flag
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

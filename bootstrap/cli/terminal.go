@@ -22,7 +22,7 @@ func ScreenOf(to io.Writer) Screen {
 	return Screen{Width: width, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Framed is a stream with another screen than its own.
+// Framed is a stream with a screen that replaces its own.
 type Framed struct {
 	io.Writer
 	Screen Screen

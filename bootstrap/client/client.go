@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,21 +37,8 @@ type Error struct {
 // Error satisfies error.
 func (e *Error) Error() string { return e.Message }
 
-// Is makes errors.Is work with the errors of package api that have a status of their own.
-func (e *Error) Is(target error) bool {
-	switch target {
-	case api.ErrNotFound:
-		return e.Status == http.StatusNotFound
-	case api.ErrConflict:
-		return e.Status == http.StatusConflict
-	case api.ErrUnavailable:
-		return e.Status == http.StatusServiceUnavailable
-	case api.ErrUnsupported:
-		return e.Status == http.StatusNotImplemented
-	default:
-		return false
-	}
-}
+// Is makes errors.Is work with the errors of package api.
+func (e *Error) Is(target error) bool { return e.Status == api.Code(target) }
 
 // Client queries one agent.
 type Client struct {
@@ -125,7 +113,7 @@ func (c *Client) Stream(ctx context.Context, resource string, query url.Values, 
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
-		// a partial text is better than none
+		// a part of the reason is better than no reason
 		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		return refusal(response.StatusCode, content)
 	}
@@ -217,42 +205,44 @@ func refusal(status int, content []byte) error {
 // All reads every page of a list, up to most items; 0 = all. It may miss items that were added
 // meanwhile, and may contain deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
-	query = cloneValues(query)
+	asked := url.Values{}
+	maps.Copy(asked, query)
 	for {
 		limit := api.MaxLimit
 		if most > 0 {
 			limit = min(limit, most-len(items))
 		}
-		query.Set("limit", strconv.Itoa(limit))
+		asked.Set("limit", strconv.Itoa(limit))
 		var page api.Page[T]
-		if err := c.Get(ctx, resource, query, &page); err != nil {
+		if err := c.Get(ctx, resource, asked, &page); err != nil {
 			return nil, 0, err
 		}
 		items, total = append(items, page.Items...), page.Total
 		if page.Next == "" || most > 0 && len(items) >= most {
 			return items, total, nil
 		}
-		query.Set("cursor", page.Next)
+		asked.Set("cursor", page.Next)
 	}
 }
 
-// Pages calls a function for each page of a list, with the query of the page; it returns the cursor
-// of the next one.
-func Pages(each func(query url.Values) (next string, err error)) error {
-	query := url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
+// Paged is a resource with a list in pages: api.Interfaces, api.Nodes, api.External.
+type Paged[T any] interface {
+	*T
+	Join(page *T) (next string)
+}
+
+// Whole reads every page of a resource that has fields besides its list.
+func Whole[T any, P Paged[T]](ctx context.Context, c *Client, resource string) (*T, error) {
+	whole, query := new(T), url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
 	for {
-		next, err := each(query)
-		if err != nil || next == "" {
-			return err
+		page := new(T)
+		if err := c.Get(ctx, resource, query, page); err != nil {
+			return nil, err
+		}
+		next := P(whole).Join(page)
+		if next == "" {
+			return whole, nil
 		}
 		query.Set("cursor", next)
 	}
-}
-
-func cloneValues(in url.Values) url.Values {
-	out := url.Values{}
-	for name, values := range in {
-		out[name] = append([]string(nil), values...)
-	}
-	return out
 }

@@ -17,14 +17,13 @@ import (
 
 // backend answers the API of the connector: probes, and its actors.
 type backend struct {
-	api.Unsupported
 	inspect.Tree
 	c *Connector
 }
 
-var _ api.Backend = backend{}
+var _ api.Process = backend{}
 
-// Command satisfies api.Controller.
+// Command satisfies api.Commander.
 func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
 	if verb != api.VerbRestart {
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)

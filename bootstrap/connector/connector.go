@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/apistore"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
@@ -43,7 +43,7 @@ type Connector struct {
 	log     *slog.Logger
 	board   *actors.Board
 	system  *runtime.System
-	server  *api.Server
+	server  *server.Server
 	fatal   chan error
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -77,7 +77,7 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 		deps.Lead = func(ctx context.Context, _ func(context.Context)) { <-ctx.Done() }
 	}
 	c.system = runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { c.fail(errors.New(reason)) }})
-	c.server = api.New(c.backend(), c.serverConfig(), log.With("part", "http"))
+	c.server = server.New(c.backend(), c.serverConfig(), log.With("part", "http"))
 	if err := c.server.Listen(); err != nil {
 		cancel()
 		return nil, err
@@ -158,8 +158,8 @@ func (c *Connector) serveMetrics(ctx context.Context) {
 }
 
 // serverConfig is the configuration of the HTTP server.
-func (c *Connector) serverConfig() api.Config {
-	return api.Config{
+func (c *Connector) serverConfig() server.Config {
+	return server.Config{
 		HTTPAddress: c.config.HTTPAddress, ControlSocket: c.config.ControlSocket, Metrics: c.metrics(),
 		Reads:   map[string]func(*http.Request) (any, error){"connector": func(*http.Request) (any, error) { return c.State(), nil }},
 		Changes: map[string]func(*http.Request) (any, error){"connector/sources/{source}/confirm": c.confirm},

@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 )
 
-// cluster finds the cluster of the options, or unpacks the built-in one below dir. It checks that
-// the cluster has the node, because an agent would wait for both without limit. It returns the
-// number of services that the node handles, which excludes headless services, for example.
+// cluster finds the cluster of the options, or unpacks the built-in cluster below dir. It checks
+// that both the cluster and the node exist, because an agent would wait for them without limit. It
+// returns the number of services that the node handles, without headless services, for example.
 func (o *Options) cluster(dir string) (services int, err error) {
 	if o.Cluster == "" {
 		o.Cluster = filepath.Join(dir, "cluster")

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
 // Errors of Run.
 var (
-	// ErrFailed means that a check failed; the report says which.
+	// ErrFailed means that a check failed; the report names it.
 	ErrFailed = errors.New("a check of the demo failed")
-	// ErrInterrupted means that the demo ended before the verification was done.
+	// ErrInterrupted means that the context ended before the verification.
 	ErrInterrupted = errors.New("interrupted before the checks were done")
 	// ErrCluster means that the directory or the node in it does not exist.
 	ErrCluster = errors.New("no such cluster")
@@ -35,15 +36,15 @@ type Options struct {
 	HTTPAddress string
 	// Exit ends the demo after the verification, instead of at the end of the context.
 	Exit bool
-	// JSON prints the report only, as JSON.
-	JSON bool
+	// Format of the output; json is the report only.
+	Format cli.Format
 	// Started is the start time of the process.
 	Started time.Time
 	// Out gets the report, Log the log of the agent.
 	Out io.Writer
 	Log *slog.Logger
 
-	blind bool // disables drift checks, so that tests can see that the demo detects damage
+	blind bool // disables drift checks, so that they do not repair the damage of a test
 }
 
 // Run runs the demo until the verification is done (Options.Exit) or ctx ends. The error is nil
@@ -64,7 +65,7 @@ func Run(ctx context.Context, o Options) error {
 		if err != nil {
 			return err
 		}
-		defer c.Close() //nolint:errcheck // its files are deleted anyway
+		defer c.Close() //nolint:errcheck // its files are deleted
 		services += outside
 	}
 	a, err := start(&o, dir)
@@ -95,11 +96,11 @@ func play(ctx context.Context, a *stage, o *Options) error {
 	case err != nil:
 		return err
 	}
-	if err := report.write(o.Out, o.JSON); err != nil {
+	if err := o.Format.Print(o.Out, report, report.table); err != nil {
 		return err
 	}
 	if !o.Exit {
-		if !o.JSON {
+		if o.Format != "json" {
 			fmt.Fprintf(o.Out, "\nThe agent runs until Ctrl-C: look at http://%s/api/v1/services, or ask it with\n"+
 				"  troupe get services --address %s\n", a.HTTPAddress(), a.HTTPAddress())
 		}

@@ -20,7 +20,7 @@ import (
 func options(t *testing.T) *Options {
 	t.Helper()
 	return &Options{
-		NodeName: "shop-a", HTTPAddress: "127.0.0.1:0", Exit: true, Started: time.Now(), Out: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler),
+		NodeName: "shop-a", HTTPAddress: "127.0.0.1:0", Exit: true, Format: "table", Started: time.Now(), Out: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			o := options(t)
-			o.NodeName, o.JSON, o.Out = node, true, &out
+			o.NodeName, o.Format, o.Out = node, "json", &out
 			if err := Run(t.Context(), *o); err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
@@ -150,7 +150,7 @@ func TestSmallCluster(t *testing.T) {
 	}
 	var out bytes.Buffer
 	o := options(t)
-	o.Cluster, o.NodeName, o.JSON, o.Out = dir, "n1", true, &out
+	o.Cluster, o.NodeName, o.Format, o.Out = dir, "n1", "json", &out
 	if err := Run(t.Context(), *o); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}

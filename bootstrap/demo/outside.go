@@ -14,9 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
 )
 
-// outside starts a connector that brings the services of the catalog into the built-in cluster
-// below dir. It returns the number of these services. It writes its objects beside the objects of
-// the cluster, as on a cluster without an API server.
+// outside starts a connector that adds the services of the catalog to the built-in cluster below
+// dir, and returns the number of these services. It writes files beside the files of the cluster,
+// as for a cluster without an API server.
 func (o *Options) outside(dir string) (*connector.Connector, int, error) {
 	catalog, err := fs.Sub(demo.Catalog, "catalog")
 	if err == nil {

@@ -48,7 +48,8 @@ const firstPort = 20000
 // newProber makes a prober with the origins that exist on this node.
 func newProber(a *agent.Agent, statuses []*messages.ServiceStatus) *prober {
 	p := &prober{vpp: a.Simulator(), statuses: statuses, port: firstPort}
-	p.pod = client{from: "pod", in: a.PodInterface(), address: a.PodAddress()}
+	address, in := a.Pod()
+	p.pod = client{from: "pod", in: in, address: address}
 	p.node = client{from: "node", in: agent.HostInterface, address: netip.MustParseAddr("172.30.0.2")}
 	p.outside = client{from: "outside", in: agent.UplinkInterface, address: netip.MustParseAddr("192.0.2.77")}
 	return p

@@ -14,7 +14,7 @@ import (
 // settleTimeout is the time that the agent has to be in sync.
 const settleTimeout = 20 * time.Second
 
-// favourite is the service whose actor the demo kills, if the cluster has it.
+// favourite is the service of the actor that the demo kills, if the cluster has it.
 const favourite = "shop/web"
 
 // stage is a running agent with its cluster.

@@ -1,13 +1,13 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // Report is the outcome of a demo, and the output of -o json.
@@ -107,51 +107,31 @@ func (r *Report) judge() {
 	r.OK = len(r.Failures) == 0
 }
 
-// write prints the report.
-func (r *Report) write(out io.Writer, asJSON bool) error {
-	if asJSON {
-		return r.writeJSON(out)
-	}
-	return r.writeText(out)
-}
-
-// writeJSON prints the report as one document.
-func (r *Report) writeJSON(out io.Writer) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false) // packets are written with ">"
-	enc.SetIndent("", "  ")
-	return enc.Encode(r)
-}
-
-// writeText prints the report as text.
-func (r *Report) writeText(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "SERVICE\tFRONTENDS\tROWS\tBACKENDS\tSTATE\n")
+// table prints the report as text.
+func (r *Report) table(c *cli.Columns) {
+	c.Row("SERVICE", "FRONTENDS", "ROWS", "BACKENDS", "STATE")
 	for _, s := range r.Table {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", s.Service, short(s.Frontends), s.Rows, s.Backends, s.State)
+		c.Row(s.Service, short(s.Frontends), s.Rows, s.Backends, s.State)
 	}
-	fmt.Fprintf(w, "\nPROBE FROM\tTO\tSERVICE\tRESULT\tSHARES\tAS IT SHOULD BE\n")
+	c.Paragraph("\n")
+	c.Row("PROBE FROM", "TO", "SERVICE", "RESULT", "SHARES", "AS IT SHOULD BE")
 	for _, p := range r.Probes {
-		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s%s\t%s\t%s\n", p.From, p.Client, p.To, p.Service, p.Got, translated(p), shares(p.Shares), mark(p.OK, p.Why))
+		c.Row(p.From+" "+p.Client, p.To, p.Service, p.Got+translated(p), shares(p.Shares), mark(p.OK, p.Why))
 	}
-	fmt.Fprintf(w, "\nDRILL\tVPP WRITES\tVPP READS\tIN SYNC AGAIN AFTER\tAS IT SHOULD BE\n")
+	c.Paragraph("\n")
+	c.Row("DRILL", "VPP WRITES", "VPP READS", "IN SYNC AGAIN AFTER", "AS IT SHOULD BE")
 	for _, d := range r.Drills {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Fault, d.VPPWrites, d.VPPReads, d.Recovered, mark(d.OK, ""))
-	}
-	if err := w.Flush(); err != nil {
-		return err
+		c.Row(d.Fault, d.VPPWrites, d.VPPReads, d.Recovered, mark(d.OK, ""))
 	}
 	verdict := "everything held"
 	if !r.OK {
 		verdict = "FAILED:\n  " + strings.Join(r.Failures, "\n  ")
 	}
-	_, err := fmt.Fprintf(out, "\n%d services, %d in sync, %d rows in VPP, in sync %s after the start: %s\n",
-		r.Services, r.InSync, r.Rows, r.InSyncAfter, verdict)
-	return err
+	c.Paragraph(fmt.Sprintf("\n%d services, %d in sync, %d rows in VPP, in sync %s after the start: %s\n",
+		r.Services, r.InSync, r.Rows, r.InSyncAfter, verdict))
 }
 
-// mark is the last column of a table. An approximation that the agent has reported is "nearly", not
-// a failure.
+// mark is the last column of a table. A reported approximation is "nearly" as it should be.
 func mark(ok bool, why string) string {
 	switch {
 	case ok && why == "":
@@ -174,25 +154,17 @@ func translated(p Probe) string {
 // short lists the first few items.
 func short(list []string) string {
 	const most = 3
-	switch {
-	case len(list) == 0:
-		return "-"
-	case len(list) > most:
-		return strings.Join(list[:most], " ") + fmt.Sprintf(" +%d", len(list)-most)
-	default:
-		return strings.Join(list, " ")
+	if len(list) > most {
+		return fmt.Sprintf("%s +%d", strings.Join(list[:most], " "), len(list)-most)
 	}
+	return strings.Join(list, " ")
 }
 
 // shares prints counts by backend, ordered.
 func shares(counts map[string]int) string {
-	if len(counts) == 0 {
-		return "-"
+	var parts []string
+	for _, backend := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s x%d", backend, counts[backend]))
 	}
-	parts := make([]string, 0, len(counts))
-	for backend, n := range counts {
-		parts = append(parts, fmt.Sprintf("%s x%d", backend, n))
-	}
-	sort.Strings(parts)
 	return strings.Join(parts, " ")
 }

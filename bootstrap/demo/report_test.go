@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -58,7 +59,8 @@ func TestReportText(t *testing.T) {
 	r := good()
 	r.judge()
 	var out bytes.Buffer
-	if err := r.write(&out, false); err != nil {
+	table := cli.Format("table")
+	if err := table.Print(&out, r, r.table); err != nil {
 		t.Fatal(err)
 	}
 	const want = `SERVICE FRONTENDS ROWS BACKENDS STATE
@@ -82,7 +84,7 @@ renderer killed 0 1 2ms yes
 	r.Drills[0].OK, r.Probes[0].OK, r.Probes[0].Why = false, false, "lost"
 	r.judge()
 	out.Reset()
-	if err := r.write(&out, false); err != nil || strings.Count(out.String(), "NO") != 2 || !strings.Contains(out.String(), ": FAILED:\n  probe from pod") {
+	if err := table.Print(&out, r, r.table); err != nil || strings.Count(out.String(), "NO") != 2 || !strings.Contains(out.String(), ": FAILED:\n  probe from pod") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
@@ -92,7 +94,8 @@ func TestReportJSON(t *testing.T) {
 	r := good()
 	r.judge()
 	var out bytes.Buffer
-	if err := r.write(&out, true); err != nil {
+	format := cli.Format("json")
+	if err := format.Print(&out, r, nil); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any

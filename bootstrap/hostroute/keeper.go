@@ -84,7 +84,7 @@ func (k *Keeper) Route(networks []netip.Prefix) {
 	k.look()
 }
 
-// look asks for a comparison of the routes.
+// look requests a comparison of the routes.
 func (k *Keeper) look() {
 	select {
 	case k.changed <- struct{}{}:
@@ -107,7 +107,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		k.watch(ctx, func(r Route) {
 			networks, _ := k.wanted()
 			if !r.Prefix.IsValid() || r.Protocol == Protocol || slices.Contains(networks, r.Prefix) {
-				// the host may have very many routes
+				// other routes have no effect, and the host may have very many
 				k.look()
 			}
 		})
@@ -127,7 +127,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// watch listens to the kernel and starts again after an error.
+// watch receives the changes of the kernel and starts again after an error.
 func (k *Keeper) watch(ctx context.Context, changed func(Route)) {
 	for ctx.Err() == nil {
 		if err := k.kernel.Watch(ctx, changed); err != nil && ctx.Err() == nil {

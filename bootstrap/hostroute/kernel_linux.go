@@ -167,7 +167,7 @@ func (h host) Watch(ctx context.Context, changed func(Route)) error {
 		_ = syscall.Close(fd)
 		return fmt.Errorf("watch the routes of the host: %w", os.NewSyscallError("bind", err))
 	}
-	// not blocking: a read ends when the file is closed
+	// the socket does not block, so that Close ends a read
 	socket := os.NewFile(uintptr(fd), "netlink")
 	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
 	defer func() {

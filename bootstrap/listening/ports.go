@@ -45,9 +45,9 @@ func New(proc string, log *slog.Logger) *Ports {
 }
 
 // Read returns the ports, ordered, as "number/PROTO". A process listens on each of them at an
-// address other than loopback, or did within Keep. UDP ports that the kernel gives to clients
-// (ip_local_port_range) are not among them. While the tables cannot be read, which is logged once,
-// all ports stay.
+// address other than loopback, or did so within Keep. Read leaves out UDP ports that the kernel
+// gives to clients (ip_local_port_range). While it cannot read the tables, it keeps all ports and
+// logs this once.
 func (p *Ports) Read(now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Ports) Read(now time.Time) []string {
 	if err == nil {
 		maps.DeleteFunc(p.seen, func(_ frontend.Port, last time.Time) bool { return now.Sub(last) > Keep })
 	} else if !p.failed {
-		p.log.Warn("ports on which the node listens cannot be read, services may claim new ones", "error", err)
+		p.log.Warn("cannot read the ports on which the node listens, services may claim new ones", "error", err)
 	}
 	p.failed = err != nil
 	ports := slices.SortedFunc(maps.Keys(p.seen), func(a, b frontend.Port) int {

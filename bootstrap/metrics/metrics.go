@@ -96,7 +96,7 @@ func (m *Metrics) Exemplars() { m.exemplars = true }
 // Watch sets the functions that every scrape calls; it replaces earlier ones.
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
-// Serves sets the address families whose services each renderer renders. kube-proxy has one sync
+// Serves sets the address families of the services of each renderer. kube-proxy has one sync
 // loop per family. The passes of these renderers count as its syncs; passes of any other renderer
 // do not. It must be called before the first observation.
 func (m *Metrics) Serves(families map[string][]string) {

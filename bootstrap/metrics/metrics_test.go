@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
 // scrape returns what Prometheus would read.
@@ -63,13 +64,14 @@ func observed() *Metrics {
 	m.Probed("readyz", 200)
 	m.Refused("http", "host")
 	m.Watch(Sources{
-		Actors: func() []ActorNumbers {
-			return []ActorNumbers{
-				{Kind: "service", State: "running", Pending: 2, Received: 10, Coalesced: 1, BusySeconds: 0.5},
-				{Kind: "service", State: "running", Received: 5, Restarts: 1, Failures: 1},
-				{Kind: "service", State: "quarantined", Count: 3},
-				{Kind: "service", Count: -1, Received: 100, Failures: 9},
-				{Kind: "renderer", State: "running", Received: 7},
+		Actors: func() []runtime.ActorState {
+			return []runtime.ActorState{
+				{Kind: "service", State: "running", User: 2, Posted: 110, Coalesced: 1, Panics: 9, Busy: time.Second / 2},
+				{Kind: "service", State: "running", Posted: 5, Restarts: 1, Panics: 1},
+				{Kind: "service", State: "quarantined"},
+				{Kind: "service", State: "quarantined"},
+				{Kind: "service", State: "quarantined"},
+				{Kind: "renderer", State: "running", Posted: 7},
 			}
 		},
 		Parts:    func() map[string]bool { return map[string]bool{"nat44": true, "link": false} },

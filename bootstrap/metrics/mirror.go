@@ -46,11 +46,7 @@ func (m *mirror) register(r *prometheus.Registry) {
 
 // MirrorServing reports whether the agent uses the local mirror instead of the Kubernetes source.
 func (m *Metrics) MirrorServing(on bool) {
-	value := 0.0
-	if on {
-		value = 1
-	}
-	m.mirror.serving.Set(value)
+	m.mirror.serving.Set(one(on))
 }
 
 // MirrorSaved counts a state saved in the local mirror.

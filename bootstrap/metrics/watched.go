@@ -1,20 +1,21 @@
 package metrics
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
 // Sources are functions that a scrape calls. Each may be nil, must be safe from any goroutine and
 // must not wait for an actor, so that a hanging actor does not stop scrapes.
 type Sources struct {
-	// Actors returns the numbers of every actor, or sums of several actors.
-	Actors func() []ActorNumbers
+	// Actors returns the state of every actor.
+	Actors func() []runtime.ActorState
 	// Parts returns whether each part of the agent is ready, by name.
 	Parts func() map[string]bool
 	// Stale returns the age of the served state while the source does not see changes; 0 = it sees
@@ -24,23 +25,6 @@ type Sources struct {
 	Services func() map[string]int
 	// HostRoutes returns the number of service CIDRs by the state of their route in the host.
 	HostRoutes func() map[string]int
-}
-
-// ActorNumbers are the numbers of one actor, or the sums of several of one kind and state.
-type ActorNumbers struct {
-	// Kind is the metric label.
-	Kind string
-	// State is its state, for example "running".
-	State string
-	// Count is the number of actors; 0 = one. -1 marks actors that have ended: counters keep their
-	// numbers, but they are not counted as actors.
-	Count int
-	// Pending is the number of messages in mailboxes.
-	Pending uint64
-	// Received, Coalesced, Restarts and Failures count since the start of the agent.
-	Received, Coalesced, Restarts, Failures uint64
-	// BusySeconds is the time spent handling messages.
-	BusySeconds float64
 }
 
 // watched collects the metrics that a scrape reads from Sources. It is unchecked (Describe sends
@@ -80,11 +64,7 @@ func (w *watched) Collect(to chan<- prometheus.Metric) {
 	}
 	if s.Parts != nil {
 		for part, ok := range s.Parts() {
-			value := 0.0
-			if ok {
-				value = 1
-			}
-			to <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, value, part)
+			to <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, one(ok), part)
 		}
 	}
 	if s.Stale != nil {
@@ -102,35 +82,35 @@ func (w *watched) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// collectActors sums the numbers of actors by kind.
-func collectActors(to chan<- prometheus.Metric, actors []ActorNumbers) {
+// collectActors sums the numbers of actors by kind, because labels for each service would be too
+// many.
+func collectActors(to chan<- prometheus.Metric, actors []runtime.ActorState) {
 	counts := map[[2]string]int{}
-	sums := map[string]*ActorNumbers{}
-	for _, a := range actors {
-		if a.Count >= 0 {
-			counts[[2]string{a.Kind, a.State}] += cmp.Or(a.Count, 1)
-		}
+	sums := map[string]*runtime.ActorState{}
+	for i := range actors {
+		a := &actors[i]
+		counts[[2]string{a.Kind, string(a.State)}]++
 		sum := sums[a.Kind]
 		if sum == nil {
-			sum = &ActorNumbers{}
+			sum = &runtime.ActorState{}
 			sums[a.Kind] = sum
 		}
-		sum.Pending += a.Pending
-		sum.Received += a.Received
+		sum.User += a.User
+		sum.Posted += a.Posted
 		sum.Coalesced += a.Coalesced
 		sum.Restarts += a.Restarts
-		sum.Failures += a.Failures
-		sum.BusySeconds += a.BusySeconds
+		sum.Panics += a.Panics
+		sum.Busy += a.Busy
 	}
 	for key, n := range counts {
 		to <- prometheus.MustNewConstMetric(descActors, prometheus.GaugeValue, float64(n), key[0], key[1])
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sums)) {
 		sum := sums[kind]
-		to <- prometheus.MustNewConstMetric(descPending, prometheus.GaugeValue, float64(sum.Pending), kind)
+		to <- prometheus.MustNewConstMetric(descPending, prometheus.GaugeValue, float64(sum.User), kind)
 		for desc, value := range map[*prometheus.Desc]float64{
-			descReceived: float64(sum.Received), descCoalesced: float64(sum.Coalesced), descRestarts: float64(sum.Restarts),
-			descFailures: float64(sum.Failures), descBusy: sum.BusySeconds,
+			descReceived: float64(sum.Posted), descCoalesced: float64(sum.Coalesced), descRestarts: float64(sum.Restarts),
+			descFailures: float64(sum.Panics), descBusy: sum.Busy.Seconds(),
 		} {
 			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, kind)
 		}

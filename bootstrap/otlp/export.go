@@ -33,8 +33,8 @@ type Exporter struct {
 	Log *slog.Logger
 }
 
-// Run sends traces until ctx ends, and returns nil. Traces that the collector does not take are
-// lost, because they must not fill memory.
+// Run sends traces until ctx ends, and returns nil. Traces that the collector refuses are lost,
+// because they must not fill memory.
 func (x *Exporter) Run(ctx context.Context) error {
 	run := strconv.FormatInt(time.Now().UnixNano(), 10)
 	client := &http.Client{Timeout: sendTimeout}
@@ -110,7 +110,7 @@ func (x *Exporter) send(ctx context.Context, client *http.Client, d *document) e
 		return err
 	}
 	defer response.Body.Close()
-	// a part of the reason is better than none
+	// a part of the reason is better than no reason
 	said, _ := io.ReadAll(io.LimitReader(response.Body, 200))
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(said)))

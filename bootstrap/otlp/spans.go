@@ -43,8 +43,8 @@ func (c *changes) add(events []api.Event) {
 	}
 }
 
-// take removes the changes without recent events, in the order of their causes. A change whose
-// beginning the journal has lost is complete in the same way.
+// take removes and returns the changes without recent events, in the order of their causes. It also
+// takes a change after the journal has dropped its first events.
 func (c *changes) take(now time.Time) (complete [][]api.Event) {
 	for _, cause := range slices.Sorted(maps.Keys(c.steps)) {
 		steps := c.steps[cause]
@@ -102,8 +102,8 @@ const (
 	statusError  = 2
 )
 
-// documentOf makes a document of complete changes. A run tells traces of several agents and starts
-// apart.
+// documentOf makes a document of complete changes. run distinguishes traces of different agents and
+// starts.
 func documentOf(node, run string, complete [][]api.Event) *document {
 	var scope scopeSpans
 	scope.Scope.Name = "troupe"
@@ -125,7 +125,7 @@ func spansOf(run string, steps []api.Event) []span {
 	trace := identifier(run, first.Cause, 0)[:16]
 	id := func(n uint64) string { return hex.EncodeToString(identifier(run, first.Cause, n)[:8]) }
 	whole := span{
-		// a change that goes on after a long pause has two parts in one trace
+		// a change that continues after a long pause has two spans in one trace
 		TraceID: hex.EncodeToString(trace), SpanID: id(^first.Seq),
 		Name: "change " + first.Object, Kind: kindInternal, Start: nanos(first.Time), End: nanos(last.Time),
 		Attributes: []attribute{text("troupe.object", first.Object), text("troupe.cause", strconv.FormatUint(first.Cause, 10))},
@@ -159,5 +159,5 @@ func identifier(run string, cause, n uint64) []byte {
 	return h.Sum(nil)
 }
 
-// nanos is a time in OTLP, where JSON has 64-bit numbers as texts.
+// nanos is a time in OTLP, which has 64-bit numbers as strings in JSON.
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }

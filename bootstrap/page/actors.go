@@ -10,12 +10,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// trouble orders states of actors, the worst first.
+// trouble ranks the states of actors, the worst lowest; an unknown state is the worst.
 func trouble(state string) int {
 	return slices.Index([]string{"quarantined", "backoff", "suspended", "stopping", "held", "starting", "running", "idle"}, state)
 }
 
-// worstFirst orders actors by their states, failures and pending messages.
+// worstFirst orders actors by their states, failures and pending messages, because an operator
+// looks for the cause of a problem among thousands of idle actors.
 func worstFirst(a, b *api.Actor) int {
 	return cmp.Or(
 		cmp.Compare(trouble(a.State), trouble(b.State)), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Pending, a.Pending), strings.Compare(a.Path, b.Path),
@@ -66,13 +67,13 @@ type oneActor struct {
 	api.Actor
 	Mailbox  *api.Mailbox
 	State    json.RawMessage
-	Unstated string // reason for a missing state
+	Unstated string // why State is missing
 	Failures []api.Failure
 	Events   []api.Event
 	Traffic  *api.Traffic
 }
 
-// actor is one actor. It only has to answer with its state itself, so a blocked actor shows
+// actor is one actor. Only its state needs an answer of the actor, so a blocked actor shows
 // everything else.
 func (h *handler) actor(r *http.Request) (any, error) {
 	ctx, path := r.Context(), r.PathValue("path")

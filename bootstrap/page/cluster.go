@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Cluster answers with a document of all nodes, which loads itself again every 10 seconds, and with
-// its style. ask returns the titles of the columns and a row for each node, the name of the node in
-// front and then "yes" where it is ready.
+// Cluster serves a document of all nodes, which loads itself again every 10 seconds, and its style.
+// ask returns the titles of the columns and a row for each node. The first cell is the name of the
+// node, the second one "yes" if it is ready.
 func Cluster(ask func(context.Context) (titles []any, rows [][]any, err error)) (http.Handler, error) {
 	document, err := template.New("cluster.html").Funcs(functions()).ParseFS(web, "web/cluster.html")
 	if err != nil {

@@ -11,26 +11,25 @@ import (
 const (
 	// minutes is the length of the history.
 	minutes = 60
-	// ladder is the number of its classes of latency: below 1 ms, 2 ms, 4 ms and so on, up to half
-	// a minute and above.
-	ladder = 17
+	// classes is the number of classes of latency: below 1 ms, 2 ms, 4 ms and so on to 32 s, and
+	// above.
+	classes = 17
 )
 
-// History has the number of changes that VPP got in each minute of the last hour, and their
-// latency. The zero value is ready. It may be used from any goroutine, takes 8 KB and has no
-// goroutine.
+// History has the number of changes that reached VPP in each minute of the last hour, and their
+// latency. The zero value is ready. It is safe for concurrent use and takes 8 KB.
 type History struct {
 	mu     sync.Mutex
 	latest int64 // minute of the last change, since 1970
-	slots  [minutes][ladder]uint64
+	slots  [minutes][classes]uint64
 }
 
-// Programmed records the latency of a change that VPP has got.
+// Programmed records the latency of a change that has reached VPP.
 func (h *History) Programmed(now time.Time, latency time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.advance(now)
-	class := min(bits.Len64(uint64(max(latency, 0).Milliseconds())), ladder-1)
+	class := min(bits.Len64(uint64(max(latency, 0).Milliseconds())), classes-1)
 	h.slots[h.latest%minutes][class]++
 }
 
@@ -38,7 +37,7 @@ func (h *History) Programmed(now time.Time, latency time.Duration) {
 func (h *History) advance(now time.Time) {
 	minute := now.Unix() / 60
 	for passed := max(h.latest+1, minute-minutes+1); passed <= minute; passed++ {
-		h.slots[passed%minutes] = [ladder]uint64{}
+		h.slots[passed%minutes] = [classes]uint64{}
 	}
 	h.latest = max(h.latest, minute)
 }
@@ -77,8 +76,8 @@ func (h *History) curves(now time.Time) []curve {
 	}
 }
 
-// below is the bound in ms below which this number of a hundred changes were; 0 = there were none.
-func below(slot [ladder]uint64, all, percent uint64) uint64 {
+// below is the bound of the latency of this percentage of the changes, in ms; 0 = there were none.
+func below(slot [classes]uint64, all, percent uint64) uint64 {
 	var seen uint64
 	for class, n := range slot {
 		if seen += n; n > 0 && seen*100 >= all*percent {
@@ -88,7 +87,7 @@ func below(slot [ladder]uint64, all, percent uint64) uint64 {
 	return 0
 }
 
-// plot draws values, the latest at the right.
+// plot draws values as a polyline, the latest at the right.
 func plot(name string, values *[minutes]uint64, text func(uint64) string) curve {
 	var most uint64
 	for _, v := range values {

@@ -28,7 +28,8 @@ func (l *list[T]) To() int { return l.From + len(l.Items) - 1 }
 // Is reports whether a filter has a value.
 func (l *list[T]) Is(name, value string) bool { return l.Query.Get(name) == value }
 
-// paged cuts the page that a request asks for, with ?page= from 1.
+// paged returns the page ?page= of a list, from 1. Unlike the cursors of the API, page numbers let
+// a reader jump; an item that comes or goes meanwhile only moves the others.
 func paged[T any](r *http.Request, all []T, filters ...string) (*list[T], error) {
 	query, err := parameters(r, append(filters, "page")...)
 	if err != nil {
@@ -56,7 +57,8 @@ func paged[T any](r *http.Request, all []T, filters ...string) (*list[T], error)
 	return l, nil
 }
 
-// parameters reads the parameters of a request, which may have no others.
+// parameters reads the parameters of a request. An unknown parameter is an error, because the
+// reader would believe that the list is filtered.
 func parameters(r *http.Request, names ...string) (url.Values, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

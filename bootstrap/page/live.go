@@ -18,9 +18,9 @@ const (
 	slow = 5 * time.Second
 )
 
-// live streams the number of the latest event each time that the journal has grown. The server ends
-// the stream with the deadline of a request. Browsers then ask again, with the last number that
-// they know.
+// live streams the number of the latest event each time that the journal has grown. The deadline of
+// the request ends the stream, so that a lost client frees its place. Browsers then connect again,
+// with the last number that they have.
 func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.viewers <- struct{}{}:
@@ -44,7 +44,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 		if err == nil && len(page.Items) > 0 {
 			if seq := strconv.FormatUint(page.Items[0].Seq, 10); seq != known {
 				known = seq
-				_ = stream.SetWriteDeadline(time.Now().Add(slow)) // a recorder of a test has none
+				_ = stream.SetWriteDeadline(time.Now().Add(slow)) // the recorder of a test has no deadlines
 				if _, err := fmt.Fprintf(w, "id: %s\ndata: %s\n\n", seq, seq); err != nil || stream.Flush() != nil {
 					return
 				}

@@ -22,13 +22,13 @@ type summary struct {
 	Services []count
 	Total    int
 	Resync   *api.Resync
-	// Worst are the actors that are not well or have failed.
+	// Worst are actors in a bad state and actors that have failed, at most 10.
 	Worst  []api.Actor
 	Actors int
 	Events []api.Event
 }
 
-// linked is the state of the link to VPP.
+// linked is the state of the actor link, as it encodes it.
 type linked struct {
 	Up                    bool
 	Version, Boot, Reason string
@@ -65,11 +65,12 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	if state, err := h.Source.State(ctx, address.Link); err == nil && json.Unmarshal(state, &data.VPP) != nil {
 		data.VPP = nil
 	}
+	// an archive and a redacted page have no states of actors
 	if state, err := h.Source.Status(ctx); data.VPP == nil && err == nil && state.VPP != "" {
 		data.VPP = &linked{Up: true, Version: state.VPP}
 	}
 	if data.Sessions, err = h.Source.Sessions(ctx); err != nil {
-		data.Sessions = nil // CNAT alone has none
+		data.Sessions = nil // without NAT44 there are none
 	}
 	if data.Resync, err = h.Source.Resync(ctx); err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ type Config struct {
 	Node string
 }
 
-// policy restricts a document to its own script and style.
+// policy restricts a document to its own script and style, because names and errors in it come from
+// the cluster.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // handler renders documents.
@@ -85,7 +86,7 @@ func plain[T any](ask func(context.Context) (T, error)) func(*http.Request) (any
 	return func(r *http.Request) (any, error) { return ask(r.Context()) }
 }
 
-// file answers with an embedded file. net/http drops the body of an answer to HEAD.
+// file answers with an embedded file.
 func file(name, kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		content, err := web.ReadFile(path.Join("web", name))

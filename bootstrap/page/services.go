@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -45,7 +46,8 @@ type oneService struct {
 	// Change is the effect of its last change, hop by hop.
 	Change *waterfall
 	Events []api.Event
-	// Uses are the first endpoints, MoreUses counts the others.
+	// Uses are the first endpoints, MoreUses counts the others, because a service may have
+	// thousands.
 	Uses     []api.EndpointUse
 	MoreUses int
 	// Sessions are read with ?sessions=yes. NoSessions is the reason if they cannot be read.
@@ -64,7 +66,7 @@ func (h *handler) service(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := oneService{ServiceDetail: detail, Actor: "agent/world/services/" + strings.ReplaceAll(key, "/", "~")}
+	data := oneService{ServiceDetail: detail, Actor: address.Service(key)}
 	if query.Has("sessions") {
 		data.Sessions, data.NoSessions = h.Sessions(ctx, key)
 	}
@@ -89,7 +91,7 @@ func (h *handler) service(r *http.Request) (any, error) {
 	return data, nil
 }
 
-// waterfall is the causal chain of one change, the earliest event first.
+// waterfall shows where the time of one change went: its events, the earliest first.
 type waterfall struct {
 	Cause uint64
 	Took  time.Duration
@@ -104,7 +106,7 @@ type hop struct {
 	Start, Width int64
 }
 
-// fall makes the waterfall of events, which are ordered from the newest.
+// fall makes the waterfall of events, of which the newest is first.
 func fall(events []api.Event) *waterfall {
 	if len(events) == 0 {
 		return nil

@@ -15,8 +15,9 @@ import (
 const (
 	rowHeight = 24
 	indent    = 22
-	// mostDrawn is the number of children of one actor that are drawn, the worst ones. The others
-	// are counted, by namespace for the mostGroups largest namespaces.
+	// mostDrawn is the number of children of one actor that are drawn, the worst ones: 10,000
+	// services would hide everything else. The other children are counted, by namespace for the
+	// mostGroups largest namespaces.
 	mostDrawn  = 25
 	mostGroups = 10
 )
@@ -26,23 +27,23 @@ type drawing struct {
 	Nodes  []drawn
 	Height int
 	Total  int
-	// Under is the actor whose children come first; "" = the roots come first.
+	// Under is the actor at the top of the drawing; "" = the roots are.
 	Under string
 
 	children map[string][]*api.Actor
-	closed   []string // paths of actors whose children are not drawn
+	closed   []string // paths of actors without their children
 }
 
 // drawn is one actor in its place, or the number of omitted actors.
 type drawn struct {
 	api.Actor
 	Name string
-	// More counts siblings that are not drawn, of one namespace or of all others. The entry is then
-	// no actor, and Path is the path of the parent.
+	// More counts siblings that are not drawn, of one namespace or of all other namespaces. Such an
+	// entry is not an actor, and its Path is the path of the parent.
 	More      int
 	Namespace string
-	// Below counts the children. With Closed they are not drawn. Toggle is the address of the
-	// drawing with Closed reversed.
+	// Below counts the children, which Closed hides. Toggle is the address of the drawing with
+	// Closed reversed.
 	Below  int
 	Closed bool
 	Toggle string

@@ -48,7 +48,7 @@ func entries() []entry {
 	}
 }
 
-// errQuery marks a parameter that cannot be used.
+// errQuery is an invalid parameter.
 var errQuery = errors.New("bad request")
 
 // show answers with a view.
@@ -84,7 +84,7 @@ func (h *handler) render(w http.ResponseWriter, status int, name, entry string, 
 	send(w, status, "text/html; charset=utf-8", out.Bytes())
 }
 
-// parse reads the templates: each in the layout.
+// parse reads the templates, each together with the layout.
 func parse() (map[string]*template.Template, error) {
 	all := map[string]*template.Template{}
 	var errs []error

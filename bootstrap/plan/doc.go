@@ -4,6 +4,6 @@
 //
 //	files -> Read -> objects, problems -> Build -> Report
 //
-// An invalid object affects only itself: the report has all others, the problems name it. The
-// package starts no goroutine and holds no state; Build is pure.
+// An invalid object affects only itself: the report has all other objects, and the problems name
+// it. The package starts no goroutine and holds no state; Build is pure.
 package plan

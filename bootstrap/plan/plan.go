@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -50,30 +51,33 @@ type Report struct {
 	Problems []show.Problem `json:"problems,omitempty"`
 }
 
-// Build plans one node. It returns the problems that it has found, except problems of objects. The
-// error is ErrUnknownNode with the names of the existing nodes.
+// Build plans one node. It returns problems of services as well; Read returns the problems of
+// objects. The error is ErrUnknownNode with the names of the existing nodes.
 func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
 	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
 	self := snapshot.GetNode().GetSelf()
 	if self == nil {
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
-	b := builder{report: &Report{
+	r := &Report{
 		Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
-	}}
+	}
 	opts.Serving.Costs = actors.Costs(opts.CNAT)
-	node := &messages.NodeContext{Node: self, Addresses: self.GetAddresses()}
-	var views []*messages.ServiceView
-	for _, view := range service.ResolveAll(snapshot.GetServices(), node, opts.Serving) {
-		views = append(views, b.service(view))
+	node := desired.NodeContext(self, nil)
+	views := service.ResolveAll(snapshot.GetServices(), node, opts.Serving)
+	var problems []*messages.ObjectError
+	for _, view := range views {
+		r.Frontends = append(r.Frontends, show.Frontends(view)...)
+		r.HealthChecks = append(r.HealthChecks, show.HealthChecks(view)...)
+		problems = append(problems, view.GetErrors()...)
 	}
 	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, CNAT: opts.CNAT, Serving: opts.Serving}, node, snapshot.GetNode(), views)
 	for i := range views { // by service, then by renderer
 		for _, ofRenderer := range acks {
-			b.rendered(ofRenderer[i])
+			r.rendered(ofRenderer[i])
 		}
 	}
-	return b.report, b.problems, nil
+	return r, problems, nil
 }
 
 // unknownNode names the existing nodes.
@@ -84,29 +88,15 @@ func unknownNode(name string, nodes map[string]*messages.Node) error {
 	return fmt.Errorf("%w %q: the input holds %s", ErrUnknownNode, name, strings.Join(slices.Sorted(maps.Keys(nodes)), ", "))
 }
 
-// builder collects a report.
-type builder struct {
-	report   *Report
-	problems []*messages.ObjectError
-}
-
-// service reports the frontends that Kubernetes asks for, and returns the view.
-func (b *builder) service(view *messages.ServiceView) *messages.ServiceView {
-	b.report.Frontends = append(b.report.Frontends, show.Frontends(view)...)
-	b.report.HealthChecks = append(b.report.HealthChecks, show.HealthChecks(view)...)
-	b.problems = append(b.problems, view.GetErrors()...)
-	return view
-}
-
-// rendered reports the rows and approximations of one renderer for a service.
-func (b *builder) rendered(ack *messages.RenderAck) {
-	b.report.Rows = append(b.report.Rows, show.Rows(ack.GetKey(), ack.GetRows())...)
-	b.report.Approximations = append(b.report.Approximations, show.Approximations(ack.GetApproximations())...)
+// rendered adds the rows and approximations of one renderer for a service.
+func (r *Report) rendered(ack *messages.RenderAck) {
+	r.Rows = append(r.Rows, show.Rows(ack.GetKey(), ack.GetRows())...)
+	r.Approximations = append(r.Approximations, show.Approximations(ack.GetApproximations())...)
 	for _, c := range ack.GetConflicts() {
-		b.report.Approximations = append(b.report.Approximations, show.Approximation{
+		r.Approximations = append(r.Approximations, show.Approximation{
 			Service: ack.GetKey(), Frontend: c.GetFrontend(), Wanted: "forward", Rendered: "no row",
 			Why: "the frontend belongs to " + c.GetOwner() + ", which is older or has the smaller name",
 		})
 	}
-	b.report.Approximations = append(b.report.Approximations, show.Unrendered(b.report.Frontends, ack.GetUnrendered())...)
+	r.Approximations = append(r.Approximations, show.Unrendered(r.Frontends, ack.GetUnrendered())...)
 }

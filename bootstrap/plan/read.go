@@ -17,8 +17,8 @@ import (
 const Stdin = "-"
 
 // Read decodes the named files, in order: "-" is stdin, a directory stands for the *.yaml, *.yml
-// and *.json in it, ordered by name. An object in two files counts as in the first; the second one
-// is a problem. The error is about a file that cannot be read.
+// and *.json in it, ordered by name. If two files have the same object, the first one counts and
+// the second one is a problem. The error is about a file that cannot be read.
 func Read(names []string, stdin io.Reader) (*normalize.Objects, []*messages.ObjectError, error) {
 	all := merger{objects: &normalize.Objects{}, from: map[string]string{}}
 	for _, name := range names {
@@ -92,7 +92,7 @@ func (m *merger) file(path string, stdin io.Reader) error {
 	return nil
 }
 
-// join appends the objects of one file that no earlier file has.
+// join appends the objects of one file, except objects of earlier files.
 func join[T any](m *merger, file, kind string, to, more []T, key func(T) string) []T {
 	for _, one := range more {
 		id := kind + " " + key(one)

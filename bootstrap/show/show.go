@@ -30,7 +30,7 @@ type Frontend struct {
 	Endpoints []string `json:"endpoints"`
 	// AffinitySeconds is the timeout of ClientIP affinity; 0 = none.
 	AffinitySeconds uint32 `json:"affinitySeconds"`
-	// MasqueradeFrom holds the client classes whose source is replaced: pod, node, remote.
+	// MasqueradeFrom are the classes of clients that get another source address: pod, node, remote.
 	MasqueradeFrom []string `json:"masqueradeFrom"`
 	// AllowSources are the networks of allowed clients; empty = all.
 	AllowSources []string `json:"allowSources"`
@@ -42,7 +42,7 @@ type HealthCheck struct {
 	Port    uint32 `json:"port"`
 	// LocalEndpoints counts the ready endpoints on this node.
 	LocalEndpoints uint32 `json:"localEndpoints"`
-	// Status is what the port answers while the agent is healthy: 200 or 503.
+	// Status is the answer of the port while the agent is healthy: 200 or 503.
 	Status int `json:"status"`
 }
 
@@ -65,6 +65,14 @@ type Row struct {
 	Locals  []Local  `json:"locals"`
 	// AffinitySeconds is VPP's affinity of the row; 0 = none.
 	AffinitySeconds uint32 `json:"affinitySeconds"`
+}
+
+// Find returns the row of a renderer at an address; nil = there is none.
+func Find(rows []Row, renderer, vip string) *Row {
+	if i := slices.IndexFunc(rows, func(r Row) bool { return r.Renderer == renderer && r.VIP == vip }); i >= 0 {
+		return &rows[i]
+	}
+	return nil
 }
 
 // Standings of a row: the row in VPP compared with the desired row.
@@ -96,8 +104,8 @@ func Standing(wanted, held *Row, taken bool) string {
 	}
 }
 
-// Approximation is a requirement of Kubernetes that a renderer cannot express exactly
-// (messages.Approximation) or at all (messages.RenderAck.unrendered).
+// Approximation is a requirement of Kubernetes that a renderer expresses only nearly
+// (messages.Approximation), or not at all (messages.RenderAck.unrendered).
 type Approximation struct {
 	Service  string `json:"service"`
 	Frontend string `json:"frontend"`
@@ -115,6 +123,12 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
+// String is the problem as one line, "source: kind object: field: message" without empty parts.
+func (p Problem) String() string {
+	parts := []string{p.Source, strings.TrimSpace(p.Kind + " " + p.Object), p.Field, p.Message}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+}
+
 // Frontends returns the frontends of a view.
 func Frontends(view *messages.ServiceView) []Frontend {
 	out := make([]Frontend, 0, len(view.GetFrontends()))
@@ -128,7 +142,7 @@ func Frontends(view *messages.ServiceView) []Frontend {
 			Scope: service.ScopeWord(f.GetScope()), Kind: service.KindWord(f.GetKind()),
 			From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()),
 			Endpoints: endpoints, AffinitySeconds: f.GetAffinitySeconds(),
-			MasqueradeFrom: list(f.GetMasqueradeFrom()), AllowSources: list(f.GetAllowSources()),
+			MasqueradeFrom: append([]string{}, f.GetMasqueradeFrom()...), AllowSources: append([]string{}, f.GetAllowSources()...),
 		})
 	}
 	return out
@@ -159,7 +173,7 @@ func Rows(key string, states []*messages.RowState) []Row {
 			locals[i] = Local{Address: l.GetAddress(), Weight: l.GetWeight()}
 		}
 		out = append(out, Row{
-			Renderer: s.GetRenderer(), VIP: s.GetVip(), Service: key, Flags: list(s.GetFlags()), Locals: locals,
+			Renderer: s.GetRenderer(), VIP: s.GetVip(), Service: key, Flags: append([]string{}, s.GetFlags()...), Locals: locals,
 			AffinitySeconds: s.GetAffinitySeconds(),
 		})
 	}
@@ -177,8 +191,8 @@ func Approximations(from []*messages.Approximation) []Approximation {
 	return out
 }
 
-// Unrendered returns the public form of parts of services that VPP cannot express: each is an
-// approximation. It belongs to the frontend in its text, if the text names one.
+// Unrendered returns parts of services that VPP cannot express, each as an approximation. It
+// belongs to the frontend that its text names; a text without a frontend is about the service.
 func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
 	out := make([]Approximation, 0, len(parts))
 	for _, e := range parts {
@@ -207,12 +221,4 @@ func Problems(from []*messages.ObjectError) []Problem {
 		})
 	}
 	return out
-}
-
-// list returns the texts, never nil.
-func list(texts []string) []string {
-	if texts == nil {
-		return []string{}
-	}
-	return texts
 }

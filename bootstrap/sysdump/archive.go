@@ -7,23 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
 )
 
-// mostArchive limits what Read unpacks, in bytes.
+// mostArchive limits the unpacked archive, in bytes.
 const mostArchive = 4 << 30
 
 // Manifest is the first file of an archive.
 type Manifest struct {
-	// Time is when the archive was written, Version that of the program that wrote it.
+	// Time is when the archive was written, Version the version of the program that wrote it.
 	Time    time.Time `json:"time"`
 	Version string    `json:"version"`
-	// Missing are the nodes without an answer, and why.
+	// Missing are the nodes without an answer, with the reason.
 	Missing map[string]string `json:"missing"`
-	// Left says what no archive has.
+	// Left names the data that an archive leaves out.
 	Left string `json:"left"`
 }
 
@@ -55,12 +56,7 @@ func writeNode(files *tar.Writer, at time.Time, n *Node) error {
 	if err := json.Unmarshal(text, &parts); err != nil {
 		return err
 	}
-	names := make([]string, 0, len(parts))
-	for name := range parts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if err := add(files, path.Join("nodes", n.Name, name+".json"), at, parts[name]); err != nil {
 			return err
 		}
@@ -81,7 +77,7 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 	return err
 }
 
-// Read reads an archive; its nodes are ordered by name. Files that it does not know are left out.
+// Read reads an archive; its nodes are ordered by name. It ignores unknown files.
 func Read(from io.Reader) (*Manifest, []*Node, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {

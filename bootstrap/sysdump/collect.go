@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// mostEvents is how many events of the journal a node has in an archive.
+	// mostEvents is the largest number of events of a node in an archive.
 	mostEvents = 5000
-	// mostDetails is how many services a node has with their frontends and rows.
+	// mostDetails is the largest number of services of a node with their frontends and rows.
 	mostDetails = 500
 )
 
@@ -27,28 +27,20 @@ const (
 type collector struct {
 	*Node
 	client *client.Client
-	// left is how many bytes of JSON the node may still have.
+	// left is the number of bytes of JSON that the node may still have.
 	left int64
 }
 
-// Collect asks an agent for everything, in the order of importance, until ctx ends or the node has
-// as many bytes as it may have. What is missing is in Errors.
+// Collect queries an agent for all parts, in the order of importance, until ctx ends or the node
+// has limit bytes. Errors has the missing parts.
 func Collect(ctx context.Context, c *client.Client, name string, limit int64) *Node {
 	n := &collector{Node: &Node{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c, left: limit}
 	n.Stat = one[api.NodeStatus](ctx, n, "status")
 	n.readiness(ctx)
 	n.Progress = one[api.Resync](ctx, n, "resync")
-	n.All = all[api.Service](ctx, n, "services", 0)
-	n.Ifs = paged(ctx, n, "interfaces", func(into, page *api.Interfaces) string {
-		page.Items = append(into.Items, page.Items...)
-		*into = *page
-		return page.Next
-	})
-	n.Cluster = paged(ctx, n, "nodes", func(into, page *api.Nodes) string {
-		page.Items = append(into.Items, page.Items...)
-		*into = *page
-		return page.Next
-	})
+	n.All = all[api.Service](ctx, n, "services")
+	n.Ifs = whole[api.Interfaces](ctx, n, "interfaces")
+	n.Cluster = whole[api.Nodes](ctx, n, "nodes")
 	n.Table = one[api.Sessions](ctx, n, "sessions")
 	n.Difference = one[api.Diff](ctx, n, "diff")
 	n.Faults = one[live.Status](ctx, n, "chaos")
@@ -56,11 +48,12 @@ func Collect(ctx context.Context, c *client.Client, name string, limit int64) *N
 	n.external(ctx)
 	n.events(ctx)
 	n.details(ctx)
-	n.Troupe = all[api.Actor](ctx, n, "actors", 0)
+	n.Troupe = all[api.Actor](ctx, n, "actors")
 	return n.Node
 }
 
-// failed notes what could not be collected.
+// failed records a part that could not be collected. It ignores a part that the agent does not
+// have.
 func (n *collector) failed(ctx context.Context, part string, err error) {
 	switch {
 	case err == nil || errors.Is(err, api.ErrUnsupported):
@@ -71,7 +64,7 @@ func (n *collector) failed(ctx context.Context, part string, err error) {
 	n.Errors = append(n.Errors, part+": "+err.Error())
 }
 
-// fits takes the bytes of a part from those that are left.
+// fits subtracts the size of a part from the bytes that are left.
 func (n *collector) fits(value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -83,7 +76,7 @@ func (n *collector) fits(value any) error {
 	return nil
 }
 
-// one collects a resource without pages; nil = it could not be had.
+// one collects a resource without pages; nil = it has failed.
 func one[T any](ctx context.Context, n *collector, resource string) *T {
 	value := new(T)
 	err := n.client.Get(ctx, resource, nil, value)
@@ -97,8 +90,8 @@ func one[T any](ctx context.Context, n *collector, resource string) *T {
 }
 
 // all collects a list.
-func all[T any](ctx context.Context, n *collector, resource string, most int) []T {
-	items, _, err := client.All[T](ctx, n.client, resource, nil, most)
+func all[T any](ctx context.Context, n *collector, resource string) []T {
+	items, _, err := client.All[T](ctx, n.client, resource, nil, 0)
 	if err == nil {
 		err = n.fits(items)
 	}
@@ -108,23 +101,16 @@ func all[T any](ctx context.Context, n *collector, resource string, most int) []
 	return items
 }
 
-// paged collects a resource whose pages a function joins, which returns the cursor of the next one.
-func paged[T any](ctx context.Context, n *collector, resource string, join func(into, page *T) (next string)) *T {
-	whole := new(T)
-	err := client.Pages(func(query url.Values) (string, error) {
-		page := new(T)
-		if err := n.client.Get(ctx, resource, query, page); err != nil {
-			return "", err
-		}
-		return join(whole, page), nil
-	})
+// whole collects a resource that has fields besides its list.
+func whole[T any, P client.Paged[T]](ctx context.Context, n *collector, resource string) *T {
+	value, err := client.Whole[T, P](ctx, n.client, resource)
 	if err == nil {
-		err = n.fits(whole)
+		err = n.fits(value)
 	}
 	if n.failed(ctx, resource, err); err != nil {
 		return nil
 	}
-	return whole
+	return value
 }
 
 // readiness collects the parts of the agent.
@@ -169,11 +155,7 @@ func (n *collector) text(ctx context.Context) {
 
 // external collects external configuration without its documents.
 func (n *collector) external(ctx context.Context) {
-	n.Ext = paged(ctx, n, "external", func(into, page *api.External) string {
-		page.Entries = append(into.Entries, page.Entries...)
-		*into = *page
-		return page.Next
-	})
+	n.Ext = whole[api.External](ctx, n, "external")
 	if n.Ext != nil {
 		for i := range n.Ext.Layers {
 			n.Ext.Layers[i].Document = nil
@@ -201,7 +183,7 @@ func (n *collector) events(ctx context.Context) {
 	}
 }
 
-// details collects services, those first that are not in sync.
+// details collects services. Services that are not in sync come first.
 func (n *collector) details(ctx context.Context) {
 	order := slices.Clone(n.All)
 	slices.SortStableFunc(order, func(a, b api.Service) int {
@@ -218,9 +200,8 @@ func (n *collector) details(ctx context.Context) {
 			n.failed(ctx, "service", fmt.Errorf("%d of %d services have no details", len(order)-i, len(order)))
 			return
 		}
-		namespace, name, _ := strings.Cut(order[i].Key, "/")
 		detail := &api.ServiceDetail{}
-		err := n.client.Get(ctx, "services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name), nil, detail)
+		err := n.client.Get(ctx, "services/"+order[i].Key, nil, detail) // a key needs no escaping
 		switch {
 		case errors.Is(err, api.ErrNotFound):
 			continue

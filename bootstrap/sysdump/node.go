@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// Node is what the archive has of one agent. It answers as the agent; a part without a value was
-// not collected, and Errors says why. It is immutable once it is collected.
+// Node is the state of one agent in an archive. A part without a value was not collected; Errors
+// has the reason. A collected Node is immutable.
 type Node struct {
 	Name       string          `json:"name"`
 	Readiness  api.Readiness   `json:"readiness"`
@@ -29,7 +28,8 @@ type Node struct {
 	Progress   *api.Resync     `json:"resync"`
 	Difference *api.Diff       `json:"diff"`
 	Faults     *live.Status    `json:"chaos"`
-	// Details are the services that were not well, and others as far as there was room, by key.
+	// Details are services by key: first services that are not in sync, then others up to the
+	// limits.
 	Details map[string]*api.ServiceDetail `json:"details"`
 	// Metrics is the text of /metrics.
 	Metrics string `json:"metrics"`
@@ -37,10 +37,10 @@ type Node struct {
 	Errors []string `json:"errors"`
 }
 
-// Backend answers as the agent of a node did when the archive was written.
+// Backend gives the answers of an agent at the time of the archive.
 type Backend struct {
-	api.Unsupported
-	node *Node
+	api.Controller // nil: an archive has no control socket
+	node           *Node
 }
 
 var _ api.Backend = Backend{}
@@ -58,7 +58,7 @@ func (b Backend) missing(part string) error {
 	return fmt.Errorf("%w: %s of node %s: not in the archive", api.ErrUnavailable, part, b.node.Name)
 }
 
-// have returns a part, or why it is missing.
+// have returns a part, or the reason why it is missing.
 func have[T any](b Backend, part string, value *T) (*T, error) {
 	if value == nil {
 		return nil, b.missing(part)
@@ -148,7 +148,7 @@ func (b Backend) Actor(_ context.Context, path string) (*api.Actor, error) {
 	return have(b, path, &b.node.Troupe[i])
 }
 
-// errRedacted is the answer to questions for what no archive has.
+// errRedacted is the answer for data that an archive leaves out.
 var errRedacted = fmt.Errorf("%w: an archive has no states and messages of actors", api.ErrUnavailable)
 
 // Mailbox satisfies api.Reader.
@@ -192,6 +192,3 @@ func (b Backend) Events(_ context.Context, q api.EventQuery) (*api.EventPage, er
 	}
 	return page, nil
 }
-
-// ErrNoNode means that an archive has no such node.
-var ErrNoNode = errors.New("the archive has no such node")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress says on one line now and then how far a build is.
+// progress prints the state of a build on one line, now and then.
 type progress struct {
 	to    io.Writer
 	every time.Duration
@@ -43,7 +43,7 @@ func (p progress) run(cmd *exec.Cmd, what string) error {
 	}
 }
 
-// counted keeps what is written and counts its lines.
+// counted keeps the written text and counts its lines.
 type counted struct {
 	text  bytes.Buffer
 	lines atomic.Int64

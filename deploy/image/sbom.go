@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// License and Source are those of this repository.
+// License and Source of this repository.
 const (
 	License = "Apache-2.0"
 	Source  = "https://github.com/troupe-vpp/troupe"
 )
 
-// spdxDocument is what the SBOM has of SPDX 2.3.
+// spdxDocument are the parts of SPDX 2.3 in the SBOM.
 type spdxDocument struct {
 	Version       string             `json:"spdxVersion"`
 	DataLicense   string             `json:"dataLicense"`
@@ -106,7 +106,7 @@ func sbom(builds []*debug.BuildInfo) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// spdxOf returns the package of a module, whose license is not looked for.
+// spdxOf returns the package of a module, without its license.
 func spdxOf(m *debug.Module) spdxPackage {
 	id := "SPDXRef-" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {

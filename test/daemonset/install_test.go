@@ -285,12 +285,12 @@ func (c *cluster) anotherVersion(name string) {
 			c.Fatal(err)
 		}
 	}
-	for _, file := range []string{"main.go", "go.mod", "go.sum", "bootstrap/root.go"} {
+	for _, file := range []string{"main.go", "go.mod", "go.sum", "bootstrap/api/build.go"} {
 		text, err := os.ReadFile(filepath.Join(build.Root(), file))
 		if err != nil {
 			c.Fatal(err)
 		}
-		changed := strings.Replace(string(text), "node.ReadVersion().Version,", `"v9.9.9",`, 1)
+		changed := strings.Replace(string(text), "= info.Main.Version", `= "v9.9.9"`, 1)
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(changed), 0o600); err != nil {
 			c.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func (b Backend) Command(ctx context.Context, path string, verb api.Verb) error 
 		}
 		return nil
 	case api.VerbRestart:
-		// only a failure makes a supervisor restart an actor, in the order of the tree
+		// a supervisor restarts an actor, in the order of the tree, only after a failure
 		if err := b.system().Kill(path); err != nil {
 			return inspect.NotFound(err)
 		}
@@ -46,9 +46,9 @@ func (b Backend) Command(ctx context.Context, path string, verb api.Verb) error 
 	return nil
 }
 
-// suspend closes the mailbox of an actor until it is resumed. Like the fault of that name it needs
-// chaos, and has its exemptions: without the root or a supervisor no failure is repaired, and the
-// journal keeps the audit record.
+// suspend closes the mailbox of an actor until it is resumed. Like the fault suspend it needs chaos
+// and has exemptions: the root and the supervisors repair failures, and the journal has the audit
+// record.
 func (b Backend) suspend(path string, box *runtime.Mailbox) error {
 	if b.agent.Chaos() == nil {
 		return errChaosOff

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// approximations returns what is not exact, or not there, for every service alike, each reason of a
-// renderer once.
+// approximations counts the services for each general reason of a renderer why a row is not exact,
+// or missing.
 func approximations(services []*messages.ServiceStatus) []api.Approximation {
 	type reason struct{ renderer, why string }
 	found := map[reason]*api.Approximation{}

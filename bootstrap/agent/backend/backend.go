@@ -25,29 +25,29 @@ import (
 // askTimeout limits a query that an actor answers from its memory.
 const askTimeout = 2 * time.Second
 
-// Agent is what a Backend answers for. Its functions are called from any goroutine, also before the
-// actors exist.
+// Agent has the parts of an agent that a Backend needs. Its functions are called from any
+// goroutine, also before the actors exist.
 type Agent struct {
 	// Config is never modified.
 	Config *config.Agent
 	Log    *slog.Logger
-	// System has the actors; nil before they start.
+	// System returns the system of the actors; nil before they start.
 	System    func() *runtime.System
 	Readiness *health.Readiness
 	Metrics   *metrics.Metrics
 	// Renderers are the names of the renderers, in the order of the tree.
 	Renderers []string
-	// VPP is the connection.
+	// VPP returns the connection to VPP.
 	VPP func() link.Caller
 	// Eligible reports whether the node may receive new connections.
 	Eligible func() bool
-	// Parts are the parts of readiness that no actor reports.
+	// Parts returns the parts of readiness that no actor reports.
 	Parts func() []api.Part
 	// External reports whether the agent takes external configuration.
 	External func() bool
-	// Chaos is live chaos; nil = it is off.
+	// Chaos returns live chaos; nil = it is off.
 	Chaos func() *live.Live
-	// Changes counts a command that changes VPP.
+	// Changes is called before a command that changes VPP.
 	Changes func()
 }
 
@@ -64,7 +64,7 @@ var _ api.Backend = Backend{}
 
 func (b Backend) system() *runtime.System { return b.agent.System() }
 
-// ask is Ask with a limit of time.
+// ask is Ask with the time limit askTimeout.
 func ask[T any](ctx context.Context, s *runtime.System, path string, question any) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -86,8 +86,7 @@ func Ask[T any](ctx context.Context, s *runtime.System, path string, question an
 	return typed, nil
 }
 
-// Live satisfies api.Prober. Only a restart of the process helps when the root actor has ended; all
-// other failures are up to supervisors.
+// Live satisfies api.Prober. Supervisors repair all failures except the end of the root actor.
 func (b Backend) Live() error {
 	if _, ok := b.system().Actor(address.RootName); !ok {
 		return errors.New("the root actor is gone")
@@ -134,14 +133,14 @@ func (b Backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	if set == nil {
 		return nil, fmt.Errorf("%w: the agent has not read the interfaces of VPP yet", api.ErrUnavailable)
 	}
-	out := &api.Interfaces{NodeAddresses: list(set.GetNodeAddresses()), Items: []api.Interface{}}
+	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Items: []api.Interface{}}
 	for _, i := range set.GetInterfaces() {
 		if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
 			out.Uplink = i.GetName()
 		}
 		out.Items = append(out.Items, api.Interface{
 			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: kindWord(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
-			Addresses: list(i.GetAddresses()), Pods: list(i.GetPods()), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
+			Addresses: append([]string{}, i.GetAddresses()...), Pods: append([]string{}, i.GetPods()...), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
 		})
 	}
 	return out, nil
@@ -227,7 +226,7 @@ func (b Backend) Diff(ctx context.Context) (*api.Diff, error) {
 		if err != nil {
 			return nil, err
 		}
-		diff := api.RendererDiff{Renderer: renderer, Operations: list(page.Operations)}
+		diff := api.RendererDiff{Renderer: renderer, Operations: append([]string{}, page.Operations...)}
 		if page.Err != nil {
 			diff.Error = page.Err.Error()
 		}
@@ -247,12 +246,4 @@ func (b Backend) StartResync(_ context.Context, request api.ResyncRequest) error
 		}
 	}
 	return nil
-}
-
-// list returns the texts, never nil.
-func list(texts []string) []string {
-	if texts == nil {
-		return []string{}
-	}
-	return texts
 }

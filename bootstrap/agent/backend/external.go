@@ -12,7 +12,7 @@ import (
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// errNoExternal is the answer where CNAT serves both families.
+// errNoExternal is the answer if CNAT serves both families.
 var errNoExternal = fmt.Errorf("external configuration is %w: it needs NAT44 (--renderer dual or nat44)", api.ErrUnsupported)
 
 // External satisfies api.Reader.
@@ -36,8 +36,8 @@ func (b Backend) External(ctx context.Context) (*api.External, error) {
 	return out, nil
 }
 
-// ApplyExternal satisfies api.Controller. The deadline of the command is shorter than that of the
-// request, so that the client gets its error.
+// ApplyExternal satisfies api.Controller. The deadline of the command is shorter than the deadline
+// of the request, so that the client gets its error.
 func (b Backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
 	if !b.agent.External() {
 		return nil, errNoExternal

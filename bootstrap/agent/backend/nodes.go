@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// Nodes satisfies api.Reader: the nodes of the store, or those of Kubernetes if there is no store.
+// Nodes satisfies api.Reader: the nodes of the store, or the nodes of Kubernetes without a store.
 func (b Backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	world, err := b.world(ctx)
 	if err != nil {
@@ -31,12 +31,12 @@ func (b Backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 			n := cluster.GetNodes()[name]
 			id := n.GetId()
 			if name == cluster.GetSelf() {
-				// of an earlier process, unconfirmed until the claim is held
+				// from an earlier process; unconfirmed until the claim is held
 				id = cmp.Or(id, cluster.GetId())
 			}
 			out.Items = append(out.Items, api.Node{
-				Name: name, ID: id, VPPAddresses: list(n.GetVppAddresses()), ManagementAddresses: list(n.GetManagementAddresses()),
-				PodCIDRs: list(n.GetPodCidrs()),
+				Name: name, ID: id, VPPAddresses: append([]string{}, n.GetVppAddresses()...), ManagementAddresses: append([]string{}, n.GetManagementAddresses()...),
+				PodCIDRs: append([]string{}, n.GetPodCidrs()...),
 			})
 		}
 		return out, nil
@@ -44,7 +44,7 @@ func (b Backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	for _, name := range slices.Sorted(maps.Keys(world.Node.GetNodes())) {
 		n := world.Node.GetNodes()[name]
 		out.Items = append(out.Items, api.Node{
-			Name: name, VPPAddresses: []string{}, ManagementAddresses: list(n.GetAddresses()), PodCIDRs: list(n.GetPodCidrs()),
+			Name: name, VPPAddresses: []string{}, ManagementAddresses: append([]string{}, n.GetAddresses()...), PodCIDRs: append([]string{}, n.GetPodCidrs()...),
 		})
 	}
 	return out, nil
@@ -62,8 +62,8 @@ func claimWord(c messages.ClaimState) string {
 	}
 }
 
-// Sessions satisfies api.Reader. It returns what the agent has observed last, so that clients cost
-// VPP nothing.
+// Sessions satisfies api.Reader. It returns the latest observation of the agent, so that clients
+// cost VPP nothing.
 func (b Backend) Sessions(context.Context) (*api.Sessions, error) {
 	table := b.agent.Metrics.LastSessions()
 	if table == nil {

@@ -3,22 +3,18 @@ package backend
 import (
 	"context"
 	"fmt"
-	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/packet"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
-	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/kube/service"
 )
 
-// Packet satisfies api.Reader. Only the services that claim the address are looked at, so that
-// 10,000 others cost little.
+// Packet satisfies api.Reader. It reads the rows only of the services that claim the address, so
+// that 10,000 others cost little.
 func (b Backend) Packet(ctx context.Context, source, destination string) (*api.Packet, error) {
-	p, err := packet.Parse(source, destination)
+	p, err := parsePacket(source, destination)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
@@ -30,24 +26,20 @@ func (b Backend) Packet(ctx context.Context, source, destination string) (*api.P
 	if err != nil {
 		return nil, err
 	}
-	details := map[string]*api.ServiceDetail{}
 	for _, s := range page.Services {
-		if !packet.Claims(s.GetView(), p.Destination.Addr()) {
+		if !claims(s.GetView(), p.Destination.Addr()) {
 			continue
 		}
-		w.Views = append(w.Views, s.GetView())
-		if details[s.GetKey()], err = b.Service(ctx, s.GetKey()); err != nil {
+		w.views = append(w.views, s.GetView())
+		if w.details[s.GetKey()], err = b.Service(ctx, s.GetKey()); err != nil {
 			return nil, err
 		}
 	}
-	w.Wanted = func(key string) []show.Row { return details[key].Rendered }
-	w.Held = func(key string) []show.Row { return details[key].InVPP }
-	w.Approximations = func(key string) []show.Approximation { return details[key].Approximations }
-	return packet.Explain(p, w), nil
+	return explainPacket(p, w), nil
 }
 
 // packetWorld is this node, without services.
-func (b Backend) packetWorld(ctx context.Context) (*packet.World, error) {
+func (b Backend) packetWorld(ctx context.Context) (*packetWorld, error) {
 	serving, err := b.agent.Config.Services.Serving()
 	if err != nil {
 		return nil, err
@@ -57,17 +49,9 @@ func (b Backend) packetWorld(ctx context.Context) (*packet.World, error) {
 		return nil, err
 	}
 	if len(serving.ServiceCIDRs) == 0 {
-		for _, text := range world.Node.GetServiceCidrs() {
-			if prefix, err := netip.ParsePrefix(text); err == nil {
-				serving.ServiceCIDRs = append(serving.ServiceCIDRs, prefix)
-			}
-		}
+		serving.ServiceCIDRs = service.Networks(world.Node.GetServiceCidrs())
 	}
 	serving.ClusterCIDRs = serving.PodNetworks(world.Node.GetNodes())
-	node := &messages.NodeContext{Node: world.Node.GetSelf(), Addresses: slices.Clone(world.Node.GetSelf().GetAddresses())}
-	for _, text := range world.Interfaces.GetNodeAddresses() {
-		ip, _, _ := strings.Cut(text, "/")
-		node.Addresses = append(node.Addresses, ip)
-	}
-	return &packet.World{Node: node, Config: serving}, nil
+	node := desired.NodeContext(world.Node.GetSelf(), world.Interfaces.GetNodeAddresses())
+	return &packetWorld{node: node, config: serving, details: map[string]*api.ServiceDetail{}}, nil
 }

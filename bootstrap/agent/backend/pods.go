@@ -11,12 +11,12 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// commandTimeout bounds a command without a deadline of the caller. The actor answers earlier,
+// commandTimeout limits a command if the caller has no earlier deadline. The actor answers earlier,
 // unless it hangs.
 const commandTimeout = 10 * time.Second
 
-// AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command,
-// which is shorter than that of the request.
+// AttachPod satisfies api.Controller. The deadline of the command is shorter than the deadline of
+// the request, so that the client gets the error of the interfaces actor.
 func (b Backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
 	b.agent.Changes()
 	var question any = &interfaces.Attach{Pod: pod, Interface: name}

@@ -85,7 +85,7 @@ func (b Backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	return detail, nil
 }
 
-// serving leaves out the rows that VPP holds for connections of draining endpoints alone.
+// serving leaves out rows that VPP keeps only for the connections of draining endpoints.
 func serving(held []*messages.RowState) []*messages.RowState {
 	return slices.DeleteFunc(slices.Clone(held), func(r *messages.RowState) bool { return len(r.GetLocals()) == 0 && len(r.GetDraining()) > 0 })
 }
@@ -119,7 +119,7 @@ func draining(held []*messages.RowState) []api.DrainingEndpoint {
 	return out
 }
 
-// uses are the endpoints of a service, those that are not used everywhere first.
+// uses are the endpoints of a service. Endpoints that are not used everywhere come first.
 func uses(s *messages.ServiceStatus) []api.EndpointUse {
 	out := []api.EndpointUse{}
 	for _, u := range service.Uses(s.GetSpec().GetInput(), s.GetSpec().GetNode(), s.GetView()) {
@@ -133,7 +133,7 @@ func uses(s *messages.ServiceStatus) []api.EndpointUse {
 	return out[:min(len(out), api.MaxLimit)]
 }
 
-// rows returns the rows that the renderers want for a service and those that VPP holds.
+// rows returns the rows that the renderers want for a service, and its rows in VPP.
 func (b Backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
 	for _, renderer := range b.agent.Renderers {
 		page, err := ask[*render.RowsPage](ctx, b.system(), address.Renderer(renderer), &render.RowsQuery{Service: key})
@@ -169,7 +169,9 @@ func (b Backend) service(s *messages.ServiceStatus, lost string) api.Service {
 		out.Error = "not served: " + why
 	}
 	if errs := s.GetErrors(); out.Error == "" && len(errs) > 0 {
-		out.Error = problemText(errs[0])
+		problem := show.Problems(errs[:1])[0]
+		problem.Source = "" // an agent has one source
+		out.Error = problem.String()
 	}
 	if lost != "" && out.State != api.ServiceNotServed {
 		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
@@ -178,12 +180,6 @@ func (b Backend) service(s *messages.ServiceStatus, lost string) api.Service {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
 	}
 	return out
-}
-
-// problemText is an input error in one line: object, field, message.
-func problemText(e *messages.ObjectError) string {
-	parts := []string{strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()}
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // stateOf is the worst state of the renderers.
@@ -220,8 +216,8 @@ func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 }
 
 // unserved counts the frontends of a service that no renderer serves. particular is true if one of
-// them is missing for another reason than its address family, which is a setting of the agent. It
-// is linear in what the renderers say, because a service may have thousands of frontends.
+// them is missing for another reason than its address family, which is a setting of the agent. Its
+// time is linear, because a service may have thousands of frontends.
 func unserved(s *messages.ServiceStatus) (lacking int, particular bool) {
 	names := map[string]bool{}
 	for _, r := range s.GetRenders() {

@@ -17,15 +17,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// Limits of a reading of sessions: VPP stops its workers for a pass over all sessions of one of
-// them for each backend.
+// Limits of a reading of sessions. For each backend VPP stops its workers and passes over all
+// sessions of a worker.
 const (
 	mostDumps    = 8
 	mostSessions = 100_000
 )
 
-// ServiceSessions satisfies api.Reader: the sessions of NAT44. VPP lists those of CNAT only all at
-// once.
+// ServiceSessions satisfies api.Reader. It returns sessions of NAT44 only, because VPP lists the
+// sessions of CNAT of all services at once.
 func (b Backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
 	service, err := b.Service(ctx, key)
 	if err != nil {

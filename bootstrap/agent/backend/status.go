@@ -3,14 +3,13 @@ package backend
 import (
 	"context"
 	"encoding/json"
-	"runtime/debug"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// drainPatience is how long a status waits for the number of endpoints that drain, which only the
+// drainPatience limits the wait of a status for the number of draining endpoints, which only the
 // renderer knows.
 const drainPatience = 200 * time.Millisecond
 
@@ -24,7 +23,7 @@ func (b Backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := api.StatusOf(b.agent.Config.NodeName, Version(), b.Readiness(), services)
+	s := api.StatusOf(b.agent.Config.NodeName, api.ReadBuild().String(), b.Readiness(), services)
 	if world.Link.GetUp() {
 		s.VPP = world.Link.GetVersion()
 	}
@@ -40,20 +39,4 @@ func (b Backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 		s.Draining = renderer.Draining
 	}
 	return s, nil
-}
-
-// Version is the version of this program: a tag, a pseudo-version, or "(devel)" with the start of
-// the revision where the build recorded one.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	version := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && version == "(devel)" {
-			version += " " + s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return version
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 )
 
 // Agent is a server of a Troupe on real sockets.
@@ -23,25 +23,25 @@ type Agent struct {
 }
 
 // Start runs a server until the test ends; change may alter its configuration.
-func Start(t testing.TB, backend *Troupe, change func(*api.Config)) *Agent {
+func Start(t testing.TB, backend *Troupe, change func(*server.Config)) *Agent {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "api") // the directory of a test may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	cfg := api.Config{HTTPAddress: "127.0.0.1:0", ControlSocket: filepath.Join(dir, "control.sock")}
+	cfg := server.Config{HTTPAddress: "127.0.0.1:0", ControlSocket: filepath.Join(dir, "control.sock")}
 	if change != nil {
 		change(&cfg)
 	}
-	server := api.New(backend, cfg, slog.New(slog.DiscardHandler))
-	if err := server.Listen(); err != nil {
+	s := server.New(backend, cfg, slog.New(slog.DiscardHandler))
+	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx) }()
-	a := &Agent{Troupe: backend, Address: server.Addr().String(), Socket: cfg.ControlSocket}
+	go func() { done <- s.Serve(ctx) }()
+	a := &Agent{Troupe: backend, Address: s.Addr().String(), Socket: cfg.ControlSocket}
 	a.Stop = sync.OnceValue(func() error { cancel(); return <-done })
 	t.Cleanup(func() {
 		if err := a.Stop(); err != nil {

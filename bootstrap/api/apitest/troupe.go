@@ -49,7 +49,7 @@ type Hooks struct {
 	Nodes func()
 	// Uplink is the name of the only interface; "" = VPP is not connected.
 	Uplink string
-	// Node and Version are those of Status; "" = shop-a, v1.2.3.
+	// Node and Version of Status; "" = shop-a, v1.2.3.
 	Node, Version string
 }
 

@@ -1,3 +1,4 @@
-// Package peer says who has made a request, for audit records: on a unix socket the kernel knows
-// the user and the process. It has no state; the context of a connection holds the answer.
+// Package peer identifies the client of a request for audit records. On a unix socket the kernel
+// knows the user and the process. The package has no state; the context of a connection holds the
+// client.
 package peer

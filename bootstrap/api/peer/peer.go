@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// key finds the peer of a request in its context.
+// key is the key of the peer in the context of a request.
 type key struct{}
 
 // With adds the peer of a connection to its context.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
@@ -25,13 +26,13 @@ import (
 func NewLook(std cli.Streams, run func(context.Context, []string, cli.Streams) int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "look ARCHIVE [COMMAND...]", Short: "Open an archive of 'troupe sysdump'", Args: cobra.MinimumNArgs(1),
-		Long: `Open an archive of 'troupe sysdump', without a cluster. With a command, for example
-'get services' or 'status', the command asks the archive in the place of an agent. Without one, the
-nodes are listed, and the web page of each is served until the command is interrupted.`,
+		Long: `Open an archive of 'troupe sysdump', without a cluster. A command, for example
+'get services' or 'status', reads the archive instead of an agent. Without a command, list the nodes
+and serve the web page of each node until Ctrl-C.`,
 		Example: "  troupe look dump.tar.gz\n  troupe look --node n1 dump.tar.gz get services --state failed",
 	}
-	node := cmd.Flags().String("node", "", "node that a command asks; needed where the archive has several")
-	cmd.Flags().SetInterspersed(false) // flags behind the archive are the command's
+	node := cmd.Flags().String("node", "", "node for the command; required if the archive has several nodes")
+	cmd.Flags().SetInterspersed(false) // flags behind the archive belong to the command
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		manifest, nodes, err := readDump(args[0])
 		if err != nil {
@@ -74,7 +75,7 @@ func readDump(path string) (*sysdump.Manifest, []*sysdump.Node, error) {
 	return manifest, nodes, nil
 }
 
-// archived are the lines of all nodes, those without an answer too.
+// archived are the lines of all nodes, including nodes without an answer.
 func archived(manifest *sysdump.Manifest, nodes []*sysdump.Node) []nodeStatus {
 	var lines []nodeStatus
 	for node, why := range manifest.Missing {
@@ -99,8 +100,8 @@ func namesOf(nodes []*sysdump.Node) string {
 	return strings.Join(names, ", ")
 }
 
-// archiveServer is a server that answers as the agent of a node in an archive.
-func archiveServer(n *sysdump.Node) (*api.Server, error) {
+// archiveServer listens and answers in the place of the agent of a node.
+func archiveServer(n *sysdump.Node) (*server.Server, error) {
 	backend := sysdump.NewBackend(n)
 	pages, err := page.Handler(page.Config{
 		Source: backend, Node: n.Name, History: &page.History{}, Diff: backend.Diff, Sessions: backend.ServiceSessions,
@@ -112,8 +113,8 @@ func archiveServer(n *sysdump.Node) (*api.Server, error) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte(n.Metrics)) // a client that is gone needs no answer
 	})
-	server := api.New(backend, api.Config{HTTPAddress: "127.0.0.1:0", Page: pages, Metrics: metrics}, slog.New(slog.DiscardHandler))
-	return server, server.Listen()
+	s := server.New(backend, server.Config{HTTPAddress: "127.0.0.1:0", Page: pages, Metrics: metrics}, slog.New(slog.DiscardHandler))
+	return s, s.Listen()
 }
 
 // serveArchive serves the pages of all nodes until ctx ends.
@@ -125,37 +126,37 @@ func serveArchive(ctx context.Context, nodes []*sysdump.Node, std cli.Streams) e
 	c := cli.NewColumns(std.Out, cli.ScreenOf(std.Out))
 	c.Section("Pages, until Ctrl-C")
 	for i, n := range nodes {
-		server, err := archiveServer(n)
+		s, err := archiveServer(n)
 		if err != nil {
 			stop()
 			all.Wait()
 			return err
 		}
-		c.Row(n.Name, "http://"+server.Addr().String()+"/")
-		all.Go(func() { errs[i] = server.Serve(ctx) })
+		c.Row(n.Name, "http://"+s.Addr().String()+"/")
+		all.Go(func() { errs[i] = s.Serve(ctx) })
 	}
 	err := c.Flush()
 	all.Wait()
 	return errors.Join(append(errs, err)...)
 }
 
-// askArchive runs a command that asks a node in an archive; run returns its exit code.
+// askArchive runs a command that queries a node in an archive; run returns its exit code.
 func askArchive(ctx context.Context, n *sysdump.Node, command []string, to cli.Streams, run func(context.Context, []string, cli.Streams) int) error {
-	server, err := archiveServer(n)
+	s, err := archiveServer(n)
 	if err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(serving) }()
+	go func() { done <- s.Serve(serving) }()
 	asking, cancel := context.WithTimeout(ctx, time.Minute)
-	code := run(asking, append(command, "--address", server.Addr().String()), to)
+	code := run(asking, append(command, "--address", s.Addr().String()), to)
 	cancel()
 	stop()
 	if err := <-done; err != nil {
 		return err
 	}
-	if code != 0 { // the command has said why
+	if code != 0 { // the command has printed the reason
 		return cli.Logged(fmt.Errorf("exit code %d", code))
 	}
 	return nil

@@ -27,7 +27,7 @@ const (
 type checkLine struct {
 	Check string `json:"check"`
 	State string `json:"state"`
-	// Found is what is there, Do what helps; Do is "" where nothing needs to be done.
+	// Found is the present state. Do is the remedy; "" = none is needed.
 	Found string `json:"found"`
 	Do    string `json:"do,omitempty"`
 }
@@ -42,7 +42,7 @@ func (c *checks) add(state, check, found, do string) {
 	c.lines = append(c.lines, checkLine{check, state, strings.ReplaceAll(found, "\n", "; "), do})
 }
 
-// result adds a line that is ok without an error.
+// result adds a line, ok or failed with the error, and reports whether it is ok.
 func (c *checks) result(check, found string, err error, do string) bool {
 	if err != nil {
 		c.add(checkFailed, check, err.Error(), do)
@@ -56,12 +56,12 @@ func (c *checks) result(check, found string, err error, do string) bool {
 func NewCheck(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a node before an install, and all nodes after it", Args: cobra.NoArgs,
-		Long: `Check what the agent needs, with the configuration that it will have: VPP with its
-plugins and messages, the API server and the rights there, the networks of pods and services, ports
-and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the agents that
-run are checked as well. Each line is ok, or says what to do; the exit code is 1 where one has
-failed. Nothing is changed, except by --packets: it makes a namespace with a service and two pods on
-each of the nodes, lets them connect to each other, and deletes the namespace.`,
+		Long: `Check the needs of an agent with this configuration: VPP with its plugins and messages,
+the API server and the rights there, the networks of pods and services, ports and the data
+directory. Run it on a node, or in a pod of the agent. With --all-nodes the command also checks the
+running agents. Each line is ok or has a remedy; the exit code is 1 if a check has failed. The
+command changes nothing, except with --packets: it makes a namespace with a service and two pods on
+each of the nodes, which connect to each other, and deletes the namespace.`,
 		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53\n  troupe check --all-nodes --packets all",
 	}
 	f := newFleet(cmd, 30*time.Second)
@@ -117,8 +117,8 @@ func checkTable(c *cli.Columns, lines []checkLine) {
 	}
 }
 
-// vpp checks VPP, and what it lacks for the renderers of the configuration. Elsewhere than on a
-// node there may be none.
+// vpp checks VPP and its features for the renderers of the configuration. elsewhere is true if the
+// command may run on a machine without VPP.
 func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 	socket := c.cfg.VPP.APISocket
 	if c.cfg.VPP.Mode == config.VPPSimulated {
@@ -126,7 +126,7 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		return
 	}
 	if _, err := os.Stat(socket); os.IsNotExist(err) && elsewhere {
-		c.add(checkSkipped, "VPP", "no socket "+socket+" here; the agents say what they have", "")
+		c.add(checkSkipped, "VPP", "no socket "+socket+" here; the agents check theirs", "")
 		return
 	} else if os.IsNotExist(err) {
 		c.add(checkFailed, "VPP", "no socket "+socket+" here", `run this on a node with VPP; in startup.conf: socksvr { socket-name `+socket+` }`)
@@ -157,7 +157,7 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 	}
 }
 
-// local checks what the agent needs of this machine.
+// local checks the ports and the data directory on this machine.
 func (c *checks) local() {
 	if address := c.cfg.API.HealthzBindAddress; address != "" {
 		c.port("port of the node's health", address, `kube-proxy or an agent runs here: beside kube-proxy set api.healthzBindAddress: ""`)
@@ -178,7 +178,7 @@ func (c *checks) local() {
 	}
 }
 
-// port warns of an address that is in use.
+// port warns if an address is in use.
 func (c *checks) port(check, address, do string) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *checks) port(check, address, do string) {
 	c.add(checkOK, check, address+" is free", "")
 }
 
-// connect connects to a service or a pod.
+// connect checks a TCP connection to a service or a pod.
 func (c *checks) connect(ctx context.Context, address string) {
 	began := time.Now()
 	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
@@ -197,10 +197,10 @@ func (c *checks) connect(ctx context.Context, address string) {
 		err = conn.Close()
 	}
 	c.result("connection to "+address, "connected in "+time.Since(began).Round(time.Millisecond).String(), err,
-		"troupe explain --packet SOURCE "+address+"/TCP says what VPP does with it")
+		"troupe explain --packet SOURCE "+address+"/TCP explains it")
 }
 
-// agents checks the agents that run.
+// agents checks the running agents.
 func (c *checks) agents(ctx context.Context, f *fleet, std cli.Streams) {
 	lines, err := f.statuses(ctx, std.Errs)
 	if !c.result("agents", fmt.Sprintf("%d nodes have a pod of the agent", len(lines)), err, "install the agent; the user needs list of pods and get of pods/proxy there") {

@@ -37,8 +37,8 @@ func (c *checks) kubernetes(ctx context.Context, kubeconfig string) {
 	}
 }
 
-// client makes a client as the agent does. Outside of a pod and without a kubeconfig in the
-// configuration it uses that of kubectl.
+// client makes a client in the same way as the agent. Outside of a pod, without a kubeconfig in the
+// configuration, it uses the kubeconfig of kubectl.
 func (c *checks) client(kubeconfig string) (*apiserver.Client, error) {
 	file := cmp.Or(kubeconfig, c.cfg.Kubernetes.Kubeconfig)
 	if file == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
@@ -69,7 +69,7 @@ func (c *checks) networks(nodes []precheck.Node) {
 	}
 }
 
-// many adds a line that fails where there are exceptions.
+// many adds a line, which fails if there are exceptions.
 func (c *checks) many(check string, exceptions []string, do string) {
 	if len(exceptions) > 0 {
 		c.add(checkFailed, check, "not "+first(exceptions), do)
@@ -78,7 +78,7 @@ func (c *checks) many(check string, exceptions []string, do string) {
 	c.add(checkOK, check, "", "")
 }
 
-// first are the first ones of a list, and how many more there are.
+// first lists the first few items, and the number of the others.
 func first(all []string) string {
 	const most = 3
 	if len(all) <= most {

@@ -15,24 +15,24 @@ import (
 	"github.com/troupe-vpp/troupe/kube/podproxy"
 )
 
-// atOnce is how many nodes are asked at the same time.
+// atOnce is the number of nodes that are queried at the same time.
 const atOnce = 32
 
-// fleet are the agents of all nodes, asked through the proxy of the API server.
+// fleet are the agents of all nodes, behind the proxy of the API server.
 type fleet struct {
 	*look.Query
-	// timeout limits all questions together.
+	// timeout limits all queries together.
 	timeout time.Duration
 }
 
-// newFleet adds the flags of a command that asks all nodes.
+// newFleet adds the flags of a command about all nodes.
 func newFleet(cmd *cobra.Command, timeout time.Duration) *fleet {
 	f := &fleet{Query: look.NewUnwatched(cmd)}
-	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, "time for all nodes together; nodes that have not answered are listed as such")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", timeout, "time limit for all nodes together; nodes without an answer are listed with the reason")
 	return f
 }
 
-// member is one node with the client of its agent; problem is why it has none.
+// member is one node with the client of its agent; problem is the reason if the node has no agent.
 type member struct {
 	node, problem string
 	client        *client.Client
@@ -56,8 +56,8 @@ func (f *fleet) members(ctx context.Context) ([]member, error) {
 	return out, nil
 }
 
-// each calls a function for each member that has an agent, some at the same time, and shows the
-// progress on a terminal. It returns when all have returned, which they do when ctx ends.
+// each calls ask for each member with an agent, some at the same time, and shows the progress on a
+// terminal. It returns when all calls have returned. ask must return when ctx ends.
 func each(ctx context.Context, members []member, progress io.Writer, ask func(ctx context.Context, i int)) {
 	var all sync.WaitGroup
 	turns, done := make(chan struct{}, atOnce), make(chan struct{}, len(members))

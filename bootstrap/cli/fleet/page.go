@@ -15,13 +15,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 )
 
-// servePage serves the page of all nodes until ctx ends. The page has the rights of the user's
-// kubeconfig, so only this machine may ask.
+// servePage serves the page of all nodes until ctx ends. The page uses the rights of the user's
+// kubeconfig, so it accepts only requests from this machine.
 func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) error {
 	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
 		return cli.Usagef("--serve: expected a loopback address and a port, such as 127.0.0.1:8080, got %q", address)
 	}
-	var one sync.Mutex // requests are answered one after the other
+	var one sync.Mutex // one request at a time queries the agents
 	pages, err := page.Cluster(func(ctx context.Context) (titles []any, rows [][]any, err error) {
 		one.Lock()
 		defer one.Unlock()
@@ -50,7 +50,8 @@ func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) 
 	return nil
 }
 
-// localOnly refuses requests of web pages whose name leads to this machine.
+// localOnly refuses requests to a host name, because DNS rebinding could lead the name of another
+// site here.
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if at, err := netip.ParseAddrPort(r.Host); err != nil || !at.Addr().IsLoopback() {

@@ -21,7 +21,7 @@ import (
 // nodeStatus is one line of `troupe status`.
 type nodeStatus struct {
 	*api.NodeStatus
-	// Error is why the agent has not answered; "" = it has.
+	// Error is the reason for a missing answer; "" = the agent has answered.
 	Error string `json:"error,omitempty"`
 	// Differs are the fields in which the node differs from most nodes.
 	Differs []string `json:"differs,omitempty"`
@@ -31,11 +31,10 @@ type nodeStatus struct {
 func NewStatus(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show a node, or all nodes, one line each, the worst first", Args: cobra.NoArgs,
-		Long: `Show the state of a node in one line. With --all-nodes the agents of all nodes are
-asked through the proxy of the API server, some at the same time; the worst node comes first. The
-exit code is 1 where a node is not ready or has not answered. With --serve the same is a web page
-that asks again every 10 seconds, with the rights of the kubeconfig, until the command is
-interrupted.`,
+		Long: `Show the state of a node in one line. With --all-nodes query the agents of all nodes
+through the proxy of the API server, some at the same time; the worst node comes first. The exit
+code is 1 if a node is not ready or has not answered. With --serve show the same on a web page until
+Ctrl-C. The page reloads every 10 seconds and uses the rights of the kubeconfig.`,
 		Example: "  troupe status --all-nodes\n  troupe status --all-nodes --serve 127.0.0.1:8080",
 	}
 	f := newFleet(cmd, 15*time.Second)
@@ -71,7 +70,7 @@ interrupted.`,
 	return cmd
 }
 
-// status asks one agent.
+// status queries one agent.
 func (f *fleet) status(ctx context.Context) ([]nodeStatus, error) {
 	c, err := f.Client(ctx)
 	if err != nil {
@@ -84,7 +83,7 @@ func (f *fleet) status(ctx context.Context) ([]nodeStatus, error) {
 	return []nodeStatus{one}, nil
 }
 
-// statuses asks all agents; the worst node is first.
+// statuses queries all agents; the worst node is first.
 func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus, error) {
 	if f.Node != "" || f.Socket != "" {
 		return nil, cli.Usagef("--all-nodes excludes --node and --control-socket")
@@ -101,7 +100,7 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 	return worstNodesFirst(lines), nil
 }
 
-// askStatus asks one agent. An agent of an earlier version has no status, which is an error here.
+// askStatus queries one agent. An agent of an earlier version has no status; that is an error.
 func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
 	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
 	err := c.Get(ctx, "status", nil, s.NodeStatus)
@@ -117,7 +116,7 @@ func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
 	return s
 }
 
-// badness orders nodes: 0 = all is well.
+// badness ranks nodes, the worst highest; 0 = all is well.
 func (s *nodeStatus) badness() int {
 	notWell := 0
 	for state, n := range s.Services {
@@ -138,7 +137,8 @@ func (s *nodeStatus) badness() int {
 	return 0
 }
 
-// worstNodesFirst orders nodes, and says how each differs from most of them.
+// worstNodesFirst orders nodes and sets Differs, because a node that differs from most nodes may
+// run another version or miss services.
 func worstNodesFirst(lines []nodeStatus) []nodeStatus {
 	for name, field := range map[string]func(*nodeStatus) string{
 		"version":  func(s *nodeStatus) string { return s.Version },
@@ -154,7 +154,7 @@ func worstNodesFirst(lines []nodeStatus) []nodeStatus {
 			}
 		}
 		for i := range lines {
-			// of two nodes none is the odd one: both are said
+			// two nodes that differ from each other are both marked
 			if value := field(&lines[i]); lines[i].Error == "" && 2*counts[value] <= answered && len(counts) > 1 {
 				lines[i].Differs = append(lines[i].Differs, name+" "+cmp.Or(value, "none"))
 			}
@@ -192,7 +192,7 @@ func columns() []any {
 	return []any{"NODE", "READY", "VERSION", "VPP", "IN SYNC", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY"}
 }
 
-// cells are what is shown of a node.
+// cells are the cells of a node.
 func (s *nodeStatus) cells(now time.Time) []any {
 	ready := "no"
 	switch {

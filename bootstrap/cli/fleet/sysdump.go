@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
 
@@ -18,17 +18,17 @@ import (
 func NewSysdump(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sysdump", Short: "Write the state of all agents into one archive", Args: cobra.NoArgs,
-		Long: `Ask the agents of all nodes through the proxy of the API server, or one agent with
---node, --address or --control-socket, and write what they answer into one archive: readiness,
-services, rows, interfaces, nodes, journal, actors, differences to VPP, metrics. It has no states of
+		Long: `Query the agents of all nodes through the proxy of the API server, or one agent with
+--node, --one or --control-socket, and write their answers into one archive: readiness, services,
+rows, interfaces, nodes, journal, actors, differences to VPP, metrics. The archive has no states of
 actors, no contents of messages, no sessions of clients and no documents of external configuration.
 'troupe look ARCHIVE' opens it.`,
 		Example: "  troupe sysdump --file dump.tar.gz",
 	}
 	f := newFleet(cmd, 2*time.Minute)
 	file := cmd.Flags().String("file", "", "file to write (default: troupe-sysdump-TIME.tar.gz)")
-	size := cmd.Flags().Int64("size-limit", 256, "size of all nodes together before compression, in MiB")
-	single := cmd.Flags().Bool("one", false, "ask only the agent at --address")
+	size := cmd.Flags().Int64("size-limit", 256, "size limit for all nodes together before compression, in MiB")
+	single := cmd.Flags().Bool("one", false, "query only the agent at --address")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *size < 1 {
 			return cli.Usagef("--size-limit %d: expected 1 or more", *size)
@@ -47,7 +47,7 @@ actors, no contents of messages, no sessions of clients and no documents of exte
 		if len(nodes) == 0 {
 			return fmt.Errorf("no agent has answered: %s", firstOf(missing))
 		}
-		if err := writeDump(*file, sysdump.Manifest{Time: now, Version: node.ReadVersion().Version, Missing: missing}, nodes); err != nil {
+		if err := writeDump(*file, sysdump.Manifest{Time: now, Version: api.ReadBuild().Version, Missing: missing}, nodes); err != nil {
 			return err
 		}
 		return f.Out.Print(std.Out, struct {
@@ -71,7 +71,7 @@ actors, no contents of messages, no sessions of clients and no documents of exte
 	return cmd
 }
 
-// chosen are the agents to ask: one that a flag names, or all.
+// chosen are the agents to query: the agent that a flag names, or all.
 func (f *fleet) chosen(ctx context.Context, single bool) ([]member, error) {
 	if !single && f.Node == "" && f.Socket == "" {
 		return f.members(ctx)
@@ -83,7 +83,7 @@ func (f *fleet) chosen(ctx context.Context, single bool) ([]member, error) {
 	return []member{{node: f.Node, client: c}}, nil
 }
 
-// dump collects the nodes; missing says why a node has not answered.
+// dump collects the nodes; missing has the nodes without an answer, with the reason.
 func dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*sysdump.Node, missing map[string]string) {
 	found := make([]*sysdump.Node, len(members))
 	each(ctx, members, std.Errs, func(ctx context.Context, i int) {
@@ -104,7 +104,7 @@ func dump(ctx context.Context, members []member, limit int64, std cli.Streams) (
 	return nodes, missing
 }
 
-// firstOf is one of the reasons.
+// firstOf is one of the nodes without an answer.
 func firstOf(missing map[string]string) string {
 	for node, why := range missing {
 		return "node " + node + ": " + why

@@ -23,8 +23,8 @@ func newActorsCommand(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services
-// are as many actors.
+// newGetActors returns `troupe get actors`. The agent filters and sorts, because it has an actor
+// for each of 10,000 services.
 func newGetActors(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
 	l, query := New(cmd), listFlags(cmd, "kind", "state", "under")
@@ -114,7 +114,7 @@ func escapePath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// askActor reads an actor. Only its state needs its answer, and may be missing.
+// askActor reads an actor. Only its state needs an answer of the actor, so it may be missing.
 func askActor(ctx context.Context, c *client.Client, resource string) (*actorDetail, error) {
 	d := &actorDetail{Mailbox: &api.Mailbox{}, Traffic: &api.Traffic{}}
 	var failures api.Page[api.Failure]
@@ -222,23 +222,18 @@ func newActorsTrace(std cli.Streams) *cobra.Command {
 
 // newGetTree returns `troupe get tree`.
 func newGetTree(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "tree", Short: "Show the actors as a tree", Args: cobra.NoArgs}
-	l := New(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			var page api.Page[*api.TreeNode]
-			err := c.Get(ctx, "tree", nil, &page)
-			return &answer{page.Items, func(c *cli.Columns) {
-				for _, root := range page.Items {
-					treeLines(c, root, "", "")
-				}
-			}}, err
-		})
-	}
-	return cmd
+	return newQuery(std, "tree", "Show the actors as a tree", func(ctx context.Context, c *client.Client) (*answer, error) {
+		var page api.Page[*api.TreeNode]
+		err := c.Get(ctx, "tree", nil, &page)
+		return &answer{page.Items, func(c *cli.Columns) {
+			for _, root := range page.Items {
+				treeLines(c, root, "", "")
+			}
+		}}, err
+	})
 }
 
-// treeLines prints a node and its descendants; head is the prefix of its own line, indent the
+// treeLines prints a node and its descendants. head is the prefix of its own line, indent the
 // prefix of all further lines.
 func treeLines(c *cli.Columns, n *api.TreeNode, head, indent string) {
 	var notes []string

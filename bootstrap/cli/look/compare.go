@@ -16,9 +16,9 @@ import (
 // ActorChange is the change of one actor between two instants.
 type ActorChange struct {
 	Path string `json:"path"`
-	// What is one of "new", "gone" and "changed".
+	// What is the kind of the change: "new", "gone" or "changed".
 	What string `json:"what"`
-	// Before or After is nil where the actor does not exist.
+	// Before or After is nil if the actor did not exist.
 	Before *api.Actor `json:"before,omitempty"`
 	After  *api.Actor `json:"after,omitempty"`
 }
@@ -107,18 +107,13 @@ func changesTable(c *cli.Columns, changes []ActorChange) {
 
 // newDeadLetters returns `troupe actors dead-letters`.
 func newDeadLetters(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "dead-letters", Short: "Show messages that were not delivered", Args: cobra.NoArgs}
-	l := New(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.Show(cmd, std, Fetch("dead-letters", nil, func(c *cli.Columns, d *api.DeadLetters) {
-			c.Row("TIME", "MESSAGE", "TO", "FROM", "WHY")
-			for _, m := range d.Items {
-				c.Row(Clock(m.Time), m.Type, m.To, m.Sender, m.Reason)
-			}
-			if int(d.Count) > len(d.Items) {
-				c.Section(fmt.Sprintf("the latest of %d", d.Count))
-			}
-		}))
-	}
-	return cmd
+	return newQuery(std, "dead-letters", "Show messages that were not delivered", Fetch("dead-letters", nil, func(c *cli.Columns, d *api.DeadLetters) {
+		c.Row("TIME", "MESSAGE", "TO", "FROM", "WHY")
+		for _, m := range d.Items {
+			c.Row(Clock(m.Time), m.Type, m.To, m.Sender, m.Reason)
+		}
+		if int(d.Count) > len(d.Items) {
+			c.Section(fmt.Sprintf("the latest of %d", d.Count))
+		}
+	}))
 }

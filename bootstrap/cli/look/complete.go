@@ -36,10 +36,10 @@ func complete[T any](cmd *cobra.Command, args []string, typed, resource string, 
 	for flag, value := range map[string]*string{
 		"address": &l.address, "control-socket": &l.Socket, "node": &l.Node, "agent-namespace": &l.namespace, "kubeconfig": &l.Kubeconfig,
 	} {
-		*value, _ = cmd.Flags().GetString(flag) // every command that is completed has them
+		*value, _ = cmd.Flags().GetString(flag) // all completed commands have these flags
 	}
 	parent := cmd.Context()
-	if parent == nil { // cobra completes without one
+	if parent == nil { // cobra has no context during completion
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(parent, completeTimeout)

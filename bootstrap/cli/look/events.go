@@ -16,7 +16,7 @@ func newGetEvents(std cli.Streams) *cobra.Command {
 	limit := cmd.Flags().Int("limit", 50, "number of events, 1 to "+strconv.Itoa(api.MaxLimit))
 	before := cmd.Flags().Uint64("before", 0, "only events before the one with this number")
 	follow := cmd.Flags().BoolP("follow", "f", false, "continue with new events, until Ctrl-C")
-	_ = cmd.RegisterFlagCompletionFunc("object", CompleteServices) // fails without the flag only
+	_ = cmd.RegisterFlagCompletionFunc("object", CompleteServices) // fails only without the flag
 	cli.CompleteFlag(cmd, "kind", "service", "render", "command", "audit", "resync", "healing", "link", "interfaces", "node", "source", "readiness", "fault")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		values := query()

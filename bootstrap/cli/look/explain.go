@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
@@ -47,15 +48,14 @@ type explainedFrontend struct {
 	Action   string `json:"action"`
 	// Endpoints are the endpoints for new connections.
 	Endpoints []string `json:"endpoints"`
-	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or
-	// owned by another.
+	// InVPP is the standing of its row (show.Standing).
 	InVPP string `json:"inVPP"`
 	// Why are further reasons.
 	Why []string `json:"why"`
 }
 
-// newExplainCommand returns `troupe explain`: one answer to the question why a service does not
-// work, from state, rows, actor and journal.
+// newExplainCommand returns `troupe explain`: from state, rows, actor and journal, the reasons why
+// a service does not work.
 func newExplainCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or the way of a packet",
@@ -78,12 +78,12 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 		case len(args) != 1:
 			return cli.Usagef("expected one service NAMESPACE/NAME, or --packet")
 		}
-		namespace, name, err := ServiceName(args[0])
+		path, err := ServicePath(args[0])
 		if err != nil {
 			return err
 		}
 		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			e, err := askExplanation(ctx, c, namespace, name)
+			e, err := askExplanation(ctx, c, path)
 			return &answer{e, func(c *cli.Columns) { explanationTable(c, e) }}, err
 		})
 	}
@@ -91,14 +91,14 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 }
 
 // askExplanation queries the agent for a service. Its actor may end between two queries.
-func askExplanation(ctx context.Context, c *client.Client, namespace, name string) (*explanation, error) {
+func askExplanation(ctx context.Context, c *client.Client, path string) (*explanation, error) {
 	var detail api.ServiceDetail
-	if err := c.Get(ctx, "services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name), nil, &detail); err != nil {
+	if err := c.Get(ctx, path, nil, &detail); err != nil {
 		return nil, err
 	}
 	e := explain(&detail)
 	var actor api.Actor
-	if c.Get(ctx, "actors/agent/world/services/"+url.PathEscape(namespace+"~"+name), nil, &actor) == nil {
+	if c.Get(ctx, "actors/"+escapePath(address.Service(detail.Key)), nil, &actor) == nil {
 		e.Actor = &actor
 	}
 	var resync api.Resync
@@ -131,16 +131,15 @@ func explain(s *api.ServiceDetail) *explanation {
 		}
 	}
 	for _, p := range s.Problems {
-		text := strings.Join(notEmpty(p.Source, p.Kind+" "+p.Object, p.Field, p.Message), ": ")
-		if !strings.Contains(text, s.Error) || s.Error == "" {
-			e.Because = append(e.Because, text)
+		if s.Error == "" || !strings.Contains(p.String(), s.Error) {
+			e.Because = append(e.Because, p.String())
 		}
 	}
 	wanted, held := byVIP(s.Rendered), byVIP(s.InVPP)
 	for _, f := range s.Wanted {
 		e.Frontends = append(e.Frontends, explainedFrontend{
 			Frontend: f.Frontend, Kind: f.Kind, From: f.From, Action: f.Action, Endpoints: f.Endpoints,
-			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], taken(s, f.Frontend)), Why: why(s, &f),
+			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], ownerOf(s, f.Frontend) != ""), Why: why(s, &f),
 		})
 	}
 	e.factor()
@@ -167,21 +166,14 @@ func (e *explanation) factor() {
 // each part.
 func differences(s *api.ServiceDetail) []string {
 	out := []string{}
-	same := func(rows []show.Row, row *show.Row) *show.Row {
-		i := slices.IndexFunc(rows, func(r show.Row) bool { return r.Renderer == row.Renderer && r.VIP == row.VIP })
-		if i < 0 {
-			return nil
-		}
-		return &rows[i]
-	}
 	for i := range s.Rendered {
 		w := &s.Rendered[i]
-		h := same(s.InVPP, w)
-		switch {
-		case h == nil:
+		h := show.Find(s.InVPP, w.Renderer, w.VIP)
+		if h == nil {
 			out = append(out, w.VIP+": VPP has no row")
 			continue
-		case !slices.Equal(w.Flags, h.Flags):
+		}
+		if !slices.Equal(w.Flags, h.Flags) {
 			out = append(out, fmt.Sprintf("%s: flags: wanted %s, VPP has %s", w.VIP, strings.Join(w.Flags, ","), strings.Join(h.Flags, ",")))
 		}
 		if w.AffinitySeconds != h.AffinitySeconds {
@@ -198,8 +190,8 @@ func differences(s *api.ServiceDetail) []string {
 			}
 		}
 	}
-	for i := range s.InVPP {
-		if h := &s.InVPP[i]; same(s.Rendered, h) == nil {
+	for _, h := range s.InVPP {
+		if show.Find(s.Rendered, h.Renderer, h.VIP) == nil {
 			out = append(out, h.VIP+": VPP has a row that is not wanted")
 		}
 	}
@@ -215,18 +207,21 @@ func byVIP(rows []show.Row) map[string]*show.Row {
 	return out
 }
 
-// taken reports whether another owner has an address of the service.
-func taken(s *api.ServiceDetail, frontend string) bool {
-	return slices.ContainsFunc(s.Conflicts, func(c api.Conflict) bool { return c.Frontend == frontend })
+// ownerOf is the other owner of an address of the service; "" = the service has it.
+func ownerOf(s *api.ServiceDetail, frontend string) string {
+	for _, c := range s.Conflicts {
+		if c.Frontend == frontend {
+			return c.Owner
+		}
+	}
+	return ""
 }
 
 // why returns the reasons for the state of a frontend, each once.
 func why(s *api.ServiceDetail, f *show.Frontend) []string {
 	reasons := []string{}
-	for _, c := range s.Conflicts {
-		if c.Frontend == f.Frontend {
-			reasons = append(reasons, c.Owner+" has this address")
-		}
+	if owner := ownerOf(s, f.Frontend); owner != "" {
+		reasons = append(reasons, owner+" has this address")
 	}
 	switch f.Action {
 	case "reject":
@@ -245,17 +240,6 @@ func why(s *api.ServiceDetail, f *show.Frontend) []string {
 		}
 	}
 	return reasons
-}
-
-// notEmpty returns the parts that are not empty.
-func notEmpty(texts ...string) []string {
-	var out []string
-	for _, text := range texts {
-		if text = strings.TrimSpace(text); text != "" {
-			out = append(out, text)
-		}
-	}
-	return out
 }
 
 // explanationTable prints an explanation.
@@ -332,7 +316,7 @@ func (e *explanation) unused(c *cli.Columns) {
 	const most = 3
 	byReason := map[string][]string{}
 	for _, u := range e.Unused {
-		byReason[u.Why] = append(byReason[u.Why], strings.Join(notEmpty(u.Address, u.Pod), " "))
+		byReason[u.Why] = append(byReason[u.Why], strings.TrimSpace(u.Address+" "+u.Pod))
 	}
 	for i, why := range slices.Sorted(maps.Keys(byReason)) {
 		if i == 0 {

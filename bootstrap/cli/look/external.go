@@ -1,11 +1,7 @@
 package look
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +9,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // NewExternal returns `troupe external` with its commands.
@@ -30,17 +25,7 @@ func newExternalList(std cli.Streams) *cobra.Command {
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resource := strings.Join(append([]string{"external"}, args...), "/")
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			all := &api.External{}
-			err := client.Pages(func(query url.Values) (string, error) {
-				var page api.External
-				err := c.Get(ctx, resource, query, &page)
-				page.Entries = append(all.Entries, page.Entries...)
-				*all = page
-				return page.Next, err
-			})
-			return &answer{all, func(c *cli.Columns) { externalTable(c, all) }}, err
-		})
+		return l.Show(cmd, std, whole(resource, externalTable))
 	}
 	return cmd
 }
@@ -74,7 +59,7 @@ invalid or refused, nothing is changed and the error has the reason.`,
 		if *file == "" {
 			return cli.Usagef("expected -f FILE")
 		}
-		content, err := readDocument(*file, to.In)
+		content, err := to.Read(*file)
 		if err == nil {
 			content, err = yaml.YAMLToJSONStrict(content)
 		}
@@ -116,12 +101,4 @@ func newExternalDelete(std cli.Streams) *cobra.Command {
 		})
 	}
 	return cmd
-}
-
-// readDocument reads a file, or standard input.
-func readDocument(file string, in io.Reader) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(in)
-	}
-	return os.ReadFile(file)
 }

@@ -3,7 +3,6 @@ package look
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,22 +44,7 @@ func serviceSessionsTable(c *cli.Columns, s *api.ServiceSessions) {
 
 // newGetInterfaces returns `troupe get interfaces`.
 func newGetInterfaces(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP with their roles", Args: cobra.NoArgs}
-	l := New(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			set := &api.Interfaces{}
-			err := client.Pages(func(query url.Values) (string, error) {
-				var page api.Interfaces
-				err := c.Get(ctx, "interfaces", query, &page)
-				page.Items = append(set.Items, page.Items...)
-				*set = page
-				return page.Next, err
-			})
-			return &answer{set, func(c *cli.Columns) { interfacesTable(c, set) }}, err
-		})
-	}
-	return cmd
+	return newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole("interfaces", interfacesTable))
 }
 
 // interfacesTable prints interfaces.
@@ -73,22 +57,7 @@ func interfacesTable(c *cli.Columns, set *api.Interfaces) {
 
 // newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
 func newGetNodes(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster with their IDs and addresses", Args: cobra.NoArgs}
-	l := New(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			nodes := &api.Nodes{}
-			err := client.Pages(func(query url.Values) (string, error) {
-				var page api.Nodes
-				err := c.Get(ctx, "nodes", query, &page)
-				page.Items = append(nodes.Items, page.Items...)
-				*nodes = page
-				return page.Next, err
-			})
-			return &answer{nodes, func(c *cli.Columns) { nodesTable(c, nodes) }}, err
-		})
-	}
-	return cmd
+	return newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole("nodes", nodesTable))
 }
 
 // nodesTable prints the nodes, and the approximations of this node.
@@ -119,11 +88,11 @@ func newGetSessions(std cli.Streams) *cobra.Command {
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
-			namespace, name, err := ServiceName(args[0])
+			path, err := ServicePath(args[0])
 			if err != nil {
 				return err
 			}
-			return l.Show(cmd, std, Fetch("services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name)+"/sessions", nil, serviceSessionsTable))
+			return l.Show(cmd, std, Fetch(path+"/sessions", nil, serviceSessionsTable))
 		}
 		return l.Show(cmd, std, Fetch("sessions", nil, sessionsTable))
 	}
@@ -145,10 +114,7 @@ func sessionsTable(c *cli.Columns, s *api.Sessions) {
 
 // newGetResync returns `troupe get resync`.
 func newGetResync(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "resync", Short: "Show the progress of the renderers, and repairs", Args: cobra.NoArgs}
-	l := New(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.Show(cmd, std, Fetch("resync", nil, resyncTable)) }
-	return cmd
+	return newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable))
 }
 
 // resyncTable prints the renderers, the repairs so far, and the unhealthy parts with their next

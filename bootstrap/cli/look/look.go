@@ -17,8 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/podproxy"
 )
 
-// Commands returns the commands that query a running agent: `get` with its objects, and the
-// objects with a command of their own.
+// Commands returns the commands that query a running agent: `get` with one command for each kind of
+// object, and shorter commands for some of them.
 func Commands(std cli.Streams) []*cobra.Command {
 	get := cli.Group("get", "Query a running agent",
 		newGetServices(std), newGetService(std), newGetInterfaces(std), newGetNodes(std), newGetSessions(std), newGetActors(std), newGetTree(std),
@@ -31,11 +31,11 @@ func Commands(std cli.Streams) []*cobra.Command {
 // Query is the common part of commands that query an agent: its address, the output format, and
 // whether to repeat.
 type Query struct {
-	// Socket is the control socket; "" = the agent is asked over TCP.
+	// Socket is the path of the control socket; "" = TCP.
 	Socket string
-	// Node whose agent is asked through the API server; "" = the agent is asked itself.
+	// Node is the node of the agent, behind the API server; "" = without the API server.
 	Node string
-	// Kubeconfig is the file for that; "" = as kubectl.
+	// Kubeconfig is the file for the API server; "" = the file that kubectl uses.
 	Kubeconfig string
 	// Out is the format of the output.
 	Out                *cli.Format
@@ -67,7 +67,7 @@ func NewUnwatched(cmd *cobra.Command) *Query {
 // services.
 func AgentFlagsLast(args []string) []string {
 	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") {
-		// the last word is the one to complete
+		// the shell completes the last word
 		last := len(args) - 1
 		return slices.Concat(args[:1], AgentFlagsLast(args[1:last]), args[last:])
 	}
@@ -107,7 +107,7 @@ func (l *Query) Client(ctx context.Context) (*client.Client, error) {
 	return client.NewProxied(agent.Transport, agent.URL, "node "+l.Node), nil
 }
 
-// Proxied is the way to the agents through the API server.
+// Proxied returns the access to the agents through the API server.
 func (l *Query) Proxied() (podproxy.Config, error) {
 	_, port, found := strings.Cut(l.address, ":")
 	if !found {
@@ -122,9 +122,9 @@ type answer struct {
 	table func(*cli.Columns)
 }
 
-// Show asks the agent and prints the answer; with --watch it does so until the command is
+// Show asks the agent and prints the answer. With --watch it repeats this until the command is
 // interrupted.
-func (l *Query) Show(cmd *cobra.Command, to cli.Streams, ask func(ctx context.Context, c *client.Client) (*answer, error)) error {
+func (l *Query) Show(cmd *cobra.Command, to cli.Streams, ask asking) error {
 	ctx := cmd.Context()
 	c, err := l.Client(ctx)
 	if err != nil {
@@ -184,15 +184,36 @@ func (l *Query) follow(ctx context.Context, to cli.Streams, a *answer, ask func(
 	}
 }
 
-// Fetch is an ask of one resource, with a table of it.
-func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T)) func(context.Context, *client.Client) (*answer, error) {
+// asking asks an agent for the answer of a command.
+type asking = func(context.Context, *client.Client) (*answer, error)
+
+// Fetch asks for one resource, with a table of it.
+func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T)) asking {
 	return func(ctx context.Context, c *client.Client) (*answer, error) {
 		value := new(T)
-		if err := c.Get(ctx, resource, query, value); err != nil {
-			return nil, err
-		}
-		return &answer{value, func(c *cli.Columns) { table(c, value) }}, nil
+		return answered(value, c.Get(ctx, resource, query, value), table)
 	}
+}
+
+// whole is Fetch for a resource whose list has pages.
+func whole[T any, P client.Paged[T]](resource string, table func(*cli.Columns, *T)) asking {
+	return func(ctx context.Context, c *client.Client) (*answer, error) {
+		value, err := client.Whole[T, P](ctx, c, resource)
+		return answered(value, err, table)
+	}
+}
+
+// answered is a value with its table, or an error.
+func answered[T any](value *T, err error, table func(*cli.Columns, *T)) (*answer, error) {
+	return &answer{value, func(c *cli.Columns) { table(c, value) }}, err
+}
+
+// newQuery returns a command that shows one answer and has no arguments.
+func newQuery(std cli.Streams, use, short string, ask asking) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.Show(cmd, std, ask) }
+	return cmd
 }
 
 // listFlags adds filter flags to a command and returns a function that reads them.

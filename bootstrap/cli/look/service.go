@@ -1,7 +1,6 @@
 package look
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,23 +18,22 @@ func newGetService(std cli.Streams) *cobra.Command {
 	}
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		namespace, name, err := ServiceName(args[0])
+		path, err := ServicePath(args[0])
 		if err != nil {
 			return err
 		}
-		path := "services/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 		return l.Show(cmd, std, Fetch(path, nil, serviceTable))
 	}
 	return cmd
 }
 
-// ServiceName splits the argument of a command.
-func ServiceName(arg string) (namespace, name string, err error) {
+// ServicePath returns the resource of the service NAMESPACE/NAME in the API of the agent.
+func ServicePath(arg string) (string, error) {
 	namespace, name, ok := strings.Cut(arg, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", cli.Usagef("%q is not the name of a service: expected NAMESPACE/NAME", arg)
+		return "", cli.Usagef("%q is not the name of a service: expected NAMESPACE/NAME", arg)
 	}
-	return namespace, name, nil
+	return "services/" + escapePath(arg), nil
 }
 
 // serviceTable prints a service. Desired rows and rows in VPP are separate tables, because they

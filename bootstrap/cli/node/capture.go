@@ -22,7 +22,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// captured is a packet with what the agent says of its first packet.
+// captured is a packet with the verdict of the agent.
 type captured struct {
 	capture.Packet
 	// Expected is the verdict of `explain --packet`; "" = the agent has none.
@@ -33,7 +33,7 @@ type captured struct {
 type captureResult struct {
 	Service string     `json:"service"`
 	Packets []captured `json:"packets"`
-	// Traced is how many packets VPP has traced, those of others too.
+	// Traced is the number of packets that VPP has traced, including packets of other services.
 	Traced int `json:"traced"`
 }
 
@@ -41,25 +41,25 @@ type captureResult struct {
 func NewCapture(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "capture NAMESPACE/NAME", Short: "Follow real packets of a service through VPP", Args: cobra.ExactArgs(1), ValidArgsFunction: look.CompleteServices,
-		Long: `Trace packets in VPP, and show of those of a service each node of VPP's graph in
-plain words, beside what the agent expects. Run it where VPP's socket is. VPP traces the next
-packets at each input whatever they are, at most --scan for each input and thread; the trace is
-cleared at the end.`,
+		Long: `Trace packets in VPP. For each packet of the service the command shows the nodes of
+VPP's graph in plain words, and the expectation of the agent. Run it on the machine with VPP's
+socket. VPP traces the next packets at each input, also packets of other services, at most --scan
+for each input and thread. At the end the command clears the trace.`,
 		Example: "  troupe capture shop/web --packets 2",
 	}
 	l := look.NewUnwatched(cmd)
 	socket := cmd.Flags().String("vpp-api-socket", config.Defaults().VPP.APISocket, "path of VPP's API socket")
 	o := capture.Options{}
-	cmd.Flags().IntVar(&o.Most, "packets", 3, "packets of the service after which the capture ends")
-	cmd.Flags().IntVar(&o.Scan, "scan", 100, "packets that VPP traces for each input and thread, 1 to 1000")
-	cmd.Flags().StringSliceVar(&o.Inputs, "input", nil, "nodes of VPP's graph where packets enter; default: those of all drivers")
-	cmd.Flags().BoolVar(&o.Replace, "replace", false, "clear packets that another user has traced")
-	wait := cmd.Flags().Duration("time", 10*time.Second, "time after which the capture ends")
+	cmd.Flags().IntVar(&o.Most, "packets", 3, "end after this number of packets of the service")
+	cmd.Flags().IntVar(&o.Scan, "scan", 100, "number of packets that VPP traces for each input and thread, 1 to 1000")
+	cmd.Flags().StringSliceVar(&o.Inputs, "input", nil, "nodes of VPP's graph where packets enter; default: the input nodes of all drivers")
+	cmd.Flags().BoolVar(&o.Replace, "replace", false, "clear the trace of another user")
+	wait := cmd.Flags().Duration("time", 10*time.Second, "end after this time")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.Scan < 1 || o.Scan > 1000 || o.Most < 1 || *wait <= 0 {
 			return cli.Usagef("expected --scan from 1 to 1000, --packets from 1 on, and a --time")
 		}
-		namespace, name, err := look.ServiceName(args[0])
+		path, err := look.ServicePath(args[0])
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ cleared at the end.`,
 			return err
 		}
 		var service api.ServiceDetail
-		if err := c.Get(cmd.Context(), "services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name), nil, &service); err != nil {
+		if err := c.Get(cmd.Context(), path, nil, &service); err != nil {
 			return err
 		}
 		frontends := frontendsOf(&service)
@@ -95,7 +95,7 @@ cleared at the end.`,
 	return cmd
 }
 
-// frontendsOf are the frontends of a service whose packets can be recognised, "ip:port/PROTO".
+// frontendsOf are the frontends of a service with recognisable packets, by "ip:port/PROTO".
 func frontendsOf(s *api.ServiceDetail) map[string]netip.AddrPort {
 	out := map[string]netip.AddrPort{}
 	for i := range s.Wanted {
@@ -107,7 +107,7 @@ func frontendsOf(s *api.ServiceDetail) map[string]netip.AddrPort {
 	return out
 }
 
-// frontendOf is the frontend of a packet; "" = it has none of these.
+// frontendOf is the frontend of a packet; "" = the packet belongs to no frontend of the map.
 func frontendOf(frontends map[string]netip.AddrPort, p *capture.Packet) string {
 	for name, address := range frontends {
 		if p.Of(address, name[strings.LastIndexByte(name, '/')+1:]) {
@@ -117,7 +117,8 @@ func frontendOf(frontends map[string]netip.AddrPort, p *capture.Packet) string {
 	return ""
 }
 
-// expected asks the agent what becomes of a packet to a frontend. It does not know answers.
+// expected asks the agent for its verdict on a packet. "" = the packet is an answer, which the
+// agent does not explain.
 func expected(ctx context.Context, c *client.Client, frontends map[string]netip.AddrPort, p *capture.Packet) string {
 	name := frontendOf(frontends, p)
 	source, err := netip.ParseAddrPort(p.Source)

@@ -17,29 +17,29 @@ import (
 )
 
 const cleanupLong = `Cleanup removes the rows, translations, access lists, interface roles, NAT
-addresses and routes of the agent from VPP, and its routes from the host. Rows of others stay, and
-so do the sessions of connections until they end. It needs no agent and no cluster; an agent that
-runs on the node would put everything back.
+addresses and routes of the agent from VPP, and its routes from the host. It keeps rows of other
+owners, and the sessions of connections until they end. It needs no cluster. Stop the agent first,
+because a running agent would restore everything.
 
-Flags and the file of --config are those of the agent. NAT addresses of external configuration are
-found in its data directory and in its file.`
+The flags and the file of --config are the same as for the agent. The command reads the NAT
+addresses of external configuration from the data directory and the file of the agent.`
 
 // cleanup is the output of `troupe cleanup`.
 type cleanup struct {
-	// DryRun says that nothing was removed.
+	// DryRun is true if nothing was removed.
 	DryRun bool `json:"dryRun"`
-	// Operations are the changes of VPP in words, in their order.
+	// Operations are the changes of VPP in words, in the order of their execution.
 	Operations []string `json:"operations"`
 }
 
 // NewCleanup returns `troupe cleanup`.
 func NewCleanup(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "cleanup", Short: "Remove everything of the agent from VPP", Long: cleanupLong, Args: cobra.NoArgs}
-	flags := config.AddFlags(cmd) // all, so that a pod of the agent needs another command only
+	flags := config.AddFlags(cmd) // all flags, so that the pod of an agent needs only another command
 	out := cli.AddFormat(cmd)
-	dryRun := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
-	stay := cmd.Flags().Bool("stay", false, "do not end after the clean-up, as a pod of a DaemonSet must not, but with SIGTERM")
-	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long to wait for VPP")
+	dryRun := cmd.Flags().Bool("dry-run", false, "print the operations, and execute none")
+	stay := cmd.Flags().Bool("stay", false, "wait for SIGTERM after the clean-up, because the pod of a DaemonSet must not end")
+	timeout := cmd.Flags().Duration("timeout", time.Minute, "time limit for VPP")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		doc, err := flags.Load()
 		if doc == nil {
@@ -49,7 +49,7 @@ func NewCleanup(std cli.Streams) *cobra.Command {
 			return cli.ConfigError(err)
 		}
 		if at := agentAnswers(cmd.Context(), doc.Agent.API); at != "" && !*dryRun {
-			return fmt.Errorf("an agent answers at %s and would put everything back: stop it first", at)
+			return fmt.Errorf("an agent answers at %s and would restore everything: stop it first", at)
 		}
 		log := slog.New(slog.DiscardHandler)
 		link.Quiet(log)
@@ -86,8 +86,8 @@ func cleanupTable(c *cli.Columns, r cleanup) {
 	}
 }
 
-// agentAnswers returns the control socket or the address at which an agent listens, "" = neither.
-// The control socket of a pod is not seen outside of it, its address on the network of the host is.
+// agentAnswers returns the control socket or the address at which an agent listens; "" = there is
+// no agent. It tries both, because the control socket of a pod is visible only in the pod.
 func agentAnswers(ctx context.Context, servers config.API) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

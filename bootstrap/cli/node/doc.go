@@ -1,3 +1,3 @@
-// Package node has the commands that run on a node and ask VPP itself, with or without an agent:
-// capture, cleanup and version. Each opens one connection to VPP and closes it before it returns.
+// Package node has the commands that run on a node and connect to VPP, with or without an agent:
+// capture, cleanup and version. Each closes its connection to VPP before it returns.
 package node

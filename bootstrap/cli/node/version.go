@@ -3,11 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/messages"
@@ -17,16 +16,7 @@ import (
 
 // Version is the output of `troupe version`.
 type Version struct {
-	// Version of the module: a tag, a pseudo-version, or "(devel)".
-	Version string `json:"version"`
-	// Revision of the source; "" where the build did not record it.
-	Revision string `json:"revision,omitempty"`
-	// Modified is true if the source had uncommitted changes.
-	Modified bool `json:"modified,omitempty"`
-	// Go is the version of the compiler.
-	Go string `json:"go"`
-	// Platform is operating system and architecture.
-	Platform string `json:"platform"`
+	api.Build
 	// VPP has the features of the VPP at the socket, with --vpp.
 	VPP *VPPVersion `json:"vpp,omitempty"`
 }
@@ -39,7 +29,7 @@ type VPPVersion struct {
 	Features []VPPFeature `json:"features"`
 }
 
-// VPPFeature is something that the agent does with VPP.
+// VPPFeature is a function of the agent that needs messages of VPP.
 type VPPFeature struct {
 	Name string `json:"name"`
 	// Renderer that needs it; "" = every agent does.
@@ -72,7 +62,7 @@ func NewVersion(std cli.Streams) *cobra.Command {
 	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print its features")
 	socket := cmd.Flags().String("vpp-api-socket", config.Defaults().VPP.APISocket, "path of VPP's API socket")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v := ReadVersion()
+		v := Version{Build: api.ReadBuild()}
 		if *vpp {
 			var err error
 			if v.VPP, err = AskVPP(cmd.Context(), *socket); err != nil {
@@ -102,7 +92,7 @@ func vppTable(c *cli.Columns, v *VPPVersion) {
 	}
 }
 
-// AskVPP connects to VPP and disconnects again. It does not wait for a VPP that does not run.
+// AskVPP connects to VPP and disconnects again. If VPP does not run, it returns an error at once.
 func AskVPP(ctx context.Context, socket string) (*VPPVersion, error) {
 	var connected *messages.LinkState
 	err := withVPP(ctx, socket, func(_ context.Context, state *messages.LinkState, _ link.Caller) error {
@@ -122,25 +112,4 @@ func AskVPP(ctx context.Context, socket string) (*VPPVersion, error) {
 		v.Features = append(v.Features, found)
 	}
 	return v, nil
-}
-
-// ReadVersion reads the build information of the binary.
-func ReadVersion() Version {
-	v := Version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Revision = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		}
-	}
-	return v
 }

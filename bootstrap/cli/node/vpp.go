@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// withVPP connects to VPP for the time of a function. It does not wait for a VPP that is not there.
+// withVPP connects to VPP while a function runs. If VPP does not run, it returns an error at once.
 func withVPP(ctx context.Context, socket string, use func(context.Context, *messages.LinkState, link.Caller) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -22,7 +22,7 @@ func withVPP(ctx context.Context, socket string, use func(context.Context, *mess
 	err := l.Run(ctx, func(state *messages.LinkState) {
 		switch reports++; {
 		case connected || reason != "" || reports == 1:
-			// the first state is that nothing has been tried
+			// the first report comes before the first attempt
 		case state.GetUp():
 			connected = true
 			go func() {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -47,7 +47,7 @@ func NewAgent(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// runAgent runs an agent until ctx ends or the root actor has given up.
+// runAgent runs an agent until ctx ends, or until only a new process helps.
 func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	Quiet(log)
 	defer collectEarly()()
@@ -56,7 +56,7 @@ func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	log.Info("agent started", "node", cfg.NodeName, "version", node.ReadVersion().Version)
+	log.Info("agent started", "node", cfg.NodeName, "version", api.ReadBuild().Version)
 	err = a.Wait(ctx)
 	log.Info("agent stopping", "node", cfg.NodeName)
 	if closed := a.Close(); err == nil {
@@ -71,7 +71,7 @@ func Quiet(log *slog.Logger) {
 	informers.BridgeKlog(log)
 }
 
-// ValidLevel reports whether newLog accepts the level.
+// ValidLevel reports whether NewLog accepts the level.
 func ValidLevel(level string) bool {
 	var l slog.Level
 	return l.UnmarshalText([]byte(level)) == nil
@@ -80,7 +80,7 @@ func ValidLevel(level string) bool {
 // NewLog makes the log of the process; the level must be valid.
 func NewLog(to io.Writer, format, level string) *slog.Logger {
 	least := slog.LevelInfo
-	// validLevel or the validation of the configuration has checked it
+	// ValidLevel or the validation of the configuration has checked it
 	_ = least.UnmarshalText([]byte(level))
 	options := &slog.HandlerOptions{Level: least}
 	if format == "text" {

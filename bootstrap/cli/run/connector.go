@@ -13,21 +13,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/bootstrap/connector"
 )
 
 const connectorLong = `Connector brings the services of outside catalogs into the cluster. It writes
-each as a Service without a selector into the sync namespace, and the instances as EndpointSlices.
-It runs until SIGINT or SIGTERM stops it. The objects stay.
+each as a Service without a selector into the sync namespace, and its instances as EndpointSlices.
+It runs until SIGINT or SIGTERM, and leaves the objects.
 
 A source deletes nothing before it has given a complete answer. If more than --delete-limit percent
 of its services vanish at once, their deletion is held back until two further complete answers
 confirm it, or until 'troupe connector confirm SOURCE'.`
 
-// dryRunPatience is the time that `troupe connector --dry-run` waits for its sources.
+// dryRunPatience is the time limit for the sources of `troupe connector --dry-run`.
 const dryRunPatience = 30 * time.Second
 
 // NewConnector returns `troupe connector` with its commands.
@@ -100,7 +100,7 @@ func NewConnector(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// runConnector runs a connector until ctx ends, or it cannot go on.
+// runConnector runs a connector until ctx ends or it fails.
 func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) error {
 	defer collectEarly()()
 	followContainer(log)
@@ -108,7 +108,7 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 	if err != nil {
 		return err
 	}
-	log.Info("connector started", "namespace", cfg.Namespace, "sources", cfg.Sources, "http", c.HTTPAddress(), "version", node.ReadVersion().Version)
+	log.Info("connector started", "namespace", cfg.Namespace, "sources", cfg.Sources, "http", c.HTTPAddress(), "version", api.ReadBuild().Version)
 	err = c.Wait(ctx)
 	log.Info("connector stopping")
 	return errors.Join(err, c.Close())
@@ -155,7 +155,7 @@ func dryRunConnector(ctx context.Context, cfg *connector.Config, std cli.Streams
 func newConnectorConfirm(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "confirm SOURCE", Short: "Delete the services of a source that are held back", Args: cobra.ExactArgs(1),
-		Long: "Confirm deletes the services that have vanished from a source and whose deletion is held back.",
+		Long: "Confirm deletes the services that have vanished from a source, if their deletion is held back.",
 	}
 	l := look.NewControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

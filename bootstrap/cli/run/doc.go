@@ -1,4 +1,4 @@
-// Package run has the commands that run until a signal comes: the agent and the connector, with
-// their log and the limits of their memory. Their context ends them; what they start has ended when
-// the command returns.
+// Package run has the commands that run until a signal: the agent and the connector, with their log
+// and their memory limit. The end of their context ends them. When a command returns, it has
+// stopped everything that it started.
 package run

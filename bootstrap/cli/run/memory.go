@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large
-// number then.
+// unlimited is the least number of bytes that means no limit: cgroup v1 has a very large number.
 const unlimited = 1 << 50
 
 // Percent by which the heap may exceed its live part before it is collected. The default of Go is
@@ -53,8 +52,7 @@ func containerLimit(files ...string) int64 {
 			continue
 		}
 		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && limit > 0 && limit < unlimited {
-			// "max" is no number
-			return limit
+			return limit // "max" is not a number
 		}
 	}
 	return 0

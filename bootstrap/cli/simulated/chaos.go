@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"os/signal"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,8 +25,8 @@ work may be pending.
 A seed gives the same run on every machine. If a seed fails, the command prints the smallest failing
 plan that it has found. --seed S --seeds 1 --trace prints every message of one seed.`
 
-// NewSimulate returns `troupe chaos simulate`. A campaign may take hours, so that SIGINT
-// ends it with the report of the seeds so far.
+// NewSimulate returns `troupe chaos simulate`. A campaign may take hours, so SIGINT ends it with
+// the report of the seeds so far.
 func NewSimulate(to cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "simulate", Short: "Simulate the agent under all kinds of faults", Long: simulateLong, Args: cobra.NoArgs}
 	o := chaos.Options{}
@@ -48,9 +45,7 @@ func NewSimulate(to cli.Streams) *cobra.Command {
 		case *trace:
 			return traceSeed(to.Out, o)
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return simulate(ctx, to, o, *budget, output)
+		return simulate(cmd.Context(), to, o, *budget, output)
 	}
 	return cmd
 }
@@ -121,8 +116,8 @@ func traceSeed(out io.Writer, o chaos.Options) error {
 	return nil
 }
 
-// reportTable prints a campaign. The hash of all traces shows whether two machines have simulated
-// the same.
+// reportTable prints a campaign. An equal hash of all traces shows that two machines simulated the
+// same.
 func reportTable(c *cli.Columns, r *chaos.Report) {
 	c.Row("SEEDS", "FAILED", "MESSAGES", "CHANGES OF VPP", "READS", "SLOWEST", "HASH")
 	c.Row(r.Seeds, r.Failed, r.Steps, r.Writes, r.Reads, r.Slowest.Round(time.Millisecond), r.Hash)

@@ -33,7 +33,7 @@ func NewDemo(std cli.Streams) *cobra.Command {
 		if !run.ValidLevel(*level) {
 			return cli.Usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
-		options.JSON = *out == "json"
+		options.Format = *out
 		options.Log = run.NewLog(std.Errs, "text", *level)
 		run.Quiet(options.Log)
 		if err := demo.Run(cmd.Context(), options); err != nil {

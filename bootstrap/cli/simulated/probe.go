@@ -10,9 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// serveProbes answers probes on a socket until ctx ends. A probe is a line "INTERFACE SOURCE
-// DESTINATION", both of them IP:PORT: a TCP connection that begins on the interface. The answer is
-// a line, "SOURCE -> DESTINATION" as the endpoint sees it, or the reason why there is no
+// serveProbes answers probes on a socket until ctx ends. A probe is a TCP connection that begins on
+// an interface: a line "INTERFACE SOURCE DESTINATION", with IP:PORT twice. The answer is the line
+// "SOURCE -> DESTINATION" as the endpoint sees the connection, or the reason why there is no
 // connection.
 func serveProbes(ctx context.Context, path string, vpp *simulator.VPP) error {
 	listener, err := net.Listen("unix", path)

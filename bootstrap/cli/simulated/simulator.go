@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/run"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -37,7 +38,7 @@ After a crash, the simulated VPP starts again with the same topology. It stops o
 SIGTERM. Then, and on SIGUSR1, it prints the number of requests for a change and the numbers of rows
 of NAT44 and CNAT.`
 
-// NewSimulator returns `troupe simulator`, for tests with an agent in a process of its own.
+// NewSimulator returns `troupe simulator`, for tests with an agent in another process.
 func NewSimulator(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulator --api-socket PATH",
@@ -54,11 +55,10 @@ func NewSimulator(std cli.Streams) *cobra.Command {
 		if *socket == "" {
 			return cli.Usagef("expected --api-socket PATH")
 		}
-		var least slog.Level
-		if err := least.UnmarshalText([]byte(*level)); err != nil {
+		if !run.ValidLevel(*level) {
 			return cli.Usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
-		log := slog.New(slog.NewTextHandler(std.Errs, &slog.HandlerOptions{Level: least}))
+		log := run.NewLog(std.Errs, "text", *level)
 		return runSimulator(cmd.Context(), std, log, simulatorFiles{api: *socket, stats: *stats, probes: *probes, topology: *file})
 	}
 	return cmd
@@ -80,12 +80,12 @@ func runSimulator(ctx context.Context, to cli.Streams, log *slog.Logger, files s
 		}
 	}
 	if err := topology.build(simulator.New(simulator.Options{})); err != nil {
-		// built once before the start, because errors of later builds would only be logged
+		// this first build finds errors, which later builds only log
 		return fmt.Errorf("build topology %s: %w", file, err)
 	}
 	vpp := simulator.New(simulator.Options{Logger: log, AutoRestart: true, OnBoot: func(vpp *simulator.VPP) {
 		if err := topology.build(vpp); err != nil {
-			log.Error("the topology could not be built", "file", file, "err", err)
+			log.Error("cannot build the topology", "file", file, "err", err)
 		}
 	}})
 	err := vpp.Listen(files.api)

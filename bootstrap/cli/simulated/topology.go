@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// topology is the file of `troupe simulator --topology`. It has the configuration that a CNI and an
+// topology is the file of `troupe simulator --topology`: the configuration that a CNI and an
 // administrator make in a real VPP.
 type topology struct {
 	// Interfaces to the node and to its network.

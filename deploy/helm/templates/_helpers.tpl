@@ -7,7 +7,7 @@
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* The configuration of the agents, in which an empty address of the API server is that of kube-public/cluster-info. */}}
+{{/* The configuration of the agents. An empty address of the API server means the address in kube-public/cluster-info. */}}
 {{- define "troupe.config" -}}
 {{- $config := mergeOverwrite (.Files.Get "base/agent.yaml" | fromYaml) .Values.config }}
 {{- if .Values.hostRoute.interface }}{{ $_ := set $config "hostRoute" (pick .Values.hostRoute "interface" "gateway") }}{{ end }}

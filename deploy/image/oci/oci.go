@@ -16,7 +16,7 @@ import (
 type Image struct {
 	// OS and Architecture in Go's words, "linux" and "arm64".
 	OS, Architecture string
-	// Files are in the order of the archive: a directory before what is in it.
+	// Files are in the order of the archive: a directory before its content.
 	Files []File
 	// Entrypoint is the command that a container runs.
 	Entrypoint []string

@@ -11,7 +11,7 @@
 //
 // Every veth leads to one address of each family. Both ends know each other by static neighbours:
 // the pod has a default route to a gateway that only its static neighbour makes reachable, VPP has
-// one route to the pod. Nothing is asked by ARP or neighbour discovery.
+// one route to the pod. ARP and neighbour discovery are not used.
 //
 // The host itself is attached like a pod, by the link vpp-host, so that the kubelet reaches pods.
 // The first usable address of the node's pod CIDR belongs to VPP, the second one to the host.

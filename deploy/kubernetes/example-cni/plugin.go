@@ -129,8 +129,8 @@ func (r *request) describe(a attachment) map[string]any {
 	}}
 }
 
-// remove takes the interface of a pod away, as far as there is one. A VPP that does not answer is
-// left to the node process.
+// remove removes the interface of a pod, if it exists. If VPP does not answer, the node process
+// removes it later.
 func (r *request) remove(s store) error {
 	link := linkOf(r.container, r.device)
 	all, err := s.list()

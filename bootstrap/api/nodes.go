@@ -1,0 +1,108 @@
+package api
+
+// Interfaces are the interfaces of VPP with their roles.
+type Interfaces struct {
+	// Uplink is the name of the interface with the default route; "" = none.
+	Uplink string `json:"uplink,omitempty"`
+	// NodeAddresses are the addresses of the uplink, "ip/len".
+	NodeAddresses []string `json:"nodeAddresses"`
+	// Items are ordered by index.
+	Items []Interface `json:"items"`
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all
+	// pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
+}
+
+// Join adds the items of the next page and takes over its other fields. It returns the cursor of
+// the page after it; "" = there is none.
+func (i *Interfaces) Join(page *Interfaces) (next string) {
+	page.Items = append(i.Items, page.Items...)
+	*i = *page
+	return i.Next
+}
+
+// Interface is one interface of VPP.
+type Interface struct {
+	Index uint32 `json:"index"`
+	Name  string `json:"name"`
+	// Kind is pod, uplink, internal or other.
+	Kind string `json:"kind"`
+	// Up is true if the interface is administratively up and has a link.
+	Up bool `json:"up"`
+	// Addresses are "ip/len".
+	Addresses []string `json:"addresses"`
+	// Pods behind it, "namespace/name".
+	Pods []string `json:"pods"`
+	// Frontend: packets of clients enter here. Backend: a local endpoint is behind it.
+	Frontend bool `json:"frontend"`
+	Backend  bool `json:"backend"`
+}
+
+// Nodes are the nodes of the cluster.
+type Nodes struct {
+	// Self is the name of this node.
+	Self string `json:"self"`
+	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without a
+	// store.
+	Claim string `json:"claim"`
+	// Reason why the claim is not held, or the latest error of the node store.
+	Reason string `json:"reason,omitempty"`
+	// Connected is true while the node store answers.
+	Connected bool `json:"connected"`
+	// Items are ordered by name.
+	Items []Node `json:"items"`
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all
+	// pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
+	// Approximations of this node, ordered by renderer and reason.
+	Approximations []Approximation `json:"approximations"`
+}
+
+// Join adds the items of the next page and takes over its other fields. It returns the cursor of
+// the page after it; "" = there is none.
+func (n *Nodes) Join(page *Nodes) (next string) {
+	page.Items = append(n.Items, page.Items...)
+	*n = *page
+	return n.Next
+}
+
+// Approximation is a difference between the request of Kubernetes and this node, for all services
+// with that request.
+type Approximation struct {
+	Renderer string `json:"renderer"`
+	// Services is the number of these services.
+	Services int `json:"services"`
+	// Wanted and Rendered belong to the first service.
+	Wanted   string `json:"wanted"`
+	Rendered string `json:"rendered"`
+	Why      string `json:"why"`
+}
+
+// Node is one node of the cluster.
+type Node struct {
+	Name string `json:"name"`
+	// ID is 0 while the node has none.
+	ID uint32 `json:"id"`
+	// VPPAddresses are "ip/len".
+	VPPAddresses        []string `json:"vppAddresses"`
+	ManagementAddresses []string `json:"managementAddresses"`
+	PodCIDRs            []string `json:"podCIDRs"`
+}
+
+// PodInterface is the assigned interface of a pod in VPP.
+type PodInterface struct {
+	// Pod is "namespace/name".
+	Pod string `json:"pod"`
+	// Interface is its name in VPP; "" = it has none.
+	Interface string `json:"interface"`
+	// Cause is the ID under which the journal has the command and its effects.
+	Cause uint64 `json:"cause"`
+}
+
+// PodInterfaceRequest is the body of PUT /api/v1/pods/{namespace}/{name}/interface.
+type PodInterfaceRequest struct {
+	// Interface is the name of an interface in VPP, for example "tap3".
+	Interface string `json:"interface"`
+}

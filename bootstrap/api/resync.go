@@ -1,0 +1,84 @@
+package api
+
+import "time"
+
+// Resync is the progress of the renderers, and repairs.
+type Resync struct {
+	// Renderers are ordered by name.
+	Renderers []RendererSync `json:"renderers"`
+	// Healing counts the escalation steps, ordered by part and step.
+	Healing []HealingCount `json:"healing"`
+	// Ill are the unhealthy parts, ordered by name.
+	Ill []IllPart `json:"ill"`
+}
+
+// HealingCount counts the repairs of a part by one escalation step.
+type HealingCount struct {
+	Part string `json:"part"`
+	// Rung is the escalation step: key, object, downstream, full, subtree or exit.
+	Rung  string `json:"rung"`
+	Count uint64 `json:"count"`
+}
+
+// IllPart is an unhealthy part that escalation steps may repair.
+type IllPart struct {
+	Part   string `json:"part"`
+	Reason string `json:"reason"`
+	// Since is when the part became unhealthy, Next the time of the next escalation step.
+	Since time.Time `json:"since"`
+	Next  time.Time `json:"next"`
+	// Rung is the latest escalation step; "none" = none yet.
+	Rung string `json:"rung"`
+}
+
+// RendererSync is the state of one renderer.
+type RendererSync struct {
+	Renderer string `json:"renderer"`
+	// Epoch counts its starts from a read of VPP.
+	Epoch uint64 `json:"epoch"`
+	// InSync is true if VPP is in the desired state.
+	InSync bool   `json:"inSync"`
+	Reason string `json:"reason,omitempty"`
+	// Differences found and operations made by the latest drift check or resync.
+	Differences uint32 `json:"differences"`
+	Operations  uint32 `json:"operations"`
+	Error       string `json:"error,omitempty"`
+}
+
+// ResyncRequest is the body of POST /api/v1/resync.
+type ResyncRequest struct {
+	// Reason for the journal.
+	Reason string `json:"reason"`
+	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full" or ""
+	// both.
+	Method ResyncMethod `json:"method"`
+}
+
+// ResyncMethod is the scope of a resync.
+type ResyncMethod string
+
+// Methods of a ResyncRequest.
+const (
+	ResyncFull       ResyncMethod = "full"
+	ResyncUpstream   ResyncMethod = "upstream"
+	ResyncDownstream ResyncMethod = "downstream"
+)
+
+// Diff is the difference between VPP and the desired state.
+type Diff struct {
+	// Time is when the reading of VPP began. On TCP it may be some seconds ago, because clients
+	// share a reading; the control socket reads VPP for each request. A Backend leaves it out.
+	Time time.Time `json:"time,omitzero"`
+	// Renderers are ordered by name.
+	Renderers []RendererDiff `json:"renderers"`
+}
+
+// RendererDiff is the part of one renderer.
+type RendererDiff struct {
+	Renderer string `json:"renderer"`
+	// Operations would bring VPP to the desired state, each as one line; empty = it is in that
+	// state.
+	Operations []string `json:"operations"`
+	// Error is the reason why VPP could not be read; "" = none.
+	Error string `json:"error,omitempty"`
+}

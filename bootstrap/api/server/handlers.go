@@ -1,0 +1,279 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// plain is a resource without parameters.
+func plain[T any](ask func(context.Context) (T, error)) get {
+	return func(r *http.Request) (any, error) {
+		if _, err := parameters(r.URL.RawQuery); err != nil {
+			return nil, err
+		}
+		return ask(r.Context())
+	}
+}
+
+// listed is a list of actors or services with these orders and filters.
+func listed[T any](ask func(context.Context) ([]T, error), orders, filters []string, cut func([]T, *listQuery) api.Page[T]) get {
+	return func(r *http.Request) (any, error) {
+		q, err := parseList(r.URL.RawQuery, orders, filters)
+		if err != nil {
+			return nil, err
+		}
+		all, err := ask(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		return cut(all, q), nil
+	}
+}
+
+// paged is a resource with a list and further fields. cut replaces the list by a page of it.
+func paged[T any](ask func(context.Context) (*T, error), cut func(*T, *listQuery)) get {
+	return func(r *http.Request) (any, error) {
+		q, err := parseWhole(r.URL.RawQuery)
+		if err != nil {
+			return nil, err
+		}
+		all, err := ask(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		out := *all
+		cut(&out, q)
+		return &out, nil
+	}
+}
+
+func (s *Server) service(r *http.Request) (any, error) {
+	if _, err := parameters(r.URL.RawQuery); err != nil {
+		return nil, err
+	}
+	return s.backend.Service(r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name"))
+}
+
+// packet explains what happens to ?source= and ?destination=.
+func (s *Server) packet(r *http.Request) (any, error) {
+	values, err := parameters(r.URL.RawQuery, "source", "destination")
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Packet(r.Context(), values["source"], values["destination"])
+}
+
+// actor answers one actor, or its mailbox, state, failures or traffic.
+func (s *Server) actor(control bool) get {
+	reader := api.Inspector(s.process)
+	if s.cfg.Redact && !control {
+		reader = api.Redacted{Reader: s.backend}
+	}
+	return func(r *http.Request) (any, error) {
+		path, what, err := splitActor(r.PathValue("path"))
+		if err != nil {
+			return nil, err
+		}
+		ctx := r.Context()
+		switch what {
+		case "":
+			return reader.Actor(ctx, path)
+		case "mailbox":
+			return reader.Mailbox(ctx, path)
+		case "state":
+			return reader.State(ctx, path)
+		case "traffic":
+			return reader.Traffic(ctx, path)
+		case "failures":
+			failures, err := reader.Failures(ctx, path)
+			return api.Page[api.Failure]{Items: orEmpty(failures), Total: len(failures)}, err
+		default:
+			return nil, fmt.Errorf("%w: %s changes state: use POST", errQuery, what)
+		}
+	}
+}
+
+// tree answers the actors as trees, one for each root.
+func (s *Server) tree(r *http.Request) (any, error) {
+	if _, err := parameters(r.URL.RawQuery); err != nil {
+		return nil, err
+	}
+	all, err := s.process.Actors(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	roots := tree(all)
+	return api.Page[*api.TreeNode]{Items: orEmpty(roots), Total: len(all)}, nil
+}
+
+// top answers the busiest actors, in the order of ?by=, by default by the number of pending
+// messages; with ?window= by their work in that time.
+func (s *Server) top(r *http.Request) (any, error) {
+	values, err := parameters(r.URL.RawQuery, "by", "limit", "window")
+	if err != nil {
+		return nil, err
+	}
+	q := &listQuery{sort: values["by"], limit: 10}
+	if q.sort == "" {
+		q.sort = "pending"
+	}
+	if actorOrders[q.sort] == nil {
+		return nil, fmt.Errorf("%w: by %q is not one of pending, received, restarts, failures, busy", errQuery, q.sort)
+	}
+	if _, given := values["limit"]; given {
+		if q.limit, err = limitOf(values); err != nil {
+			return nil, err
+		}
+	}
+	window, err := windowOf(values)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.actorsOver(r.Context(), window)
+	if err != nil {
+		return nil, err
+	}
+	top := pageActors(all, q)
+	top.Next = "" // the order changes all the time, so the next page would repeat or miss actors
+	return top, nil
+}
+
+// longestWindow is shorter than the deadline of a request.
+const longestWindow = 5 * time.Second
+
+// windowOf reads the time over which actors are observed; 0 = since their start.
+func windowOf(values map[string]string) (time.Duration, error) {
+	text, given := values["window"]
+	if !given {
+		return 0, nil
+	}
+	window, err := time.ParseDuration(text)
+	if err != nil || window <= 0 || window > longestWindow {
+		return 0, fmt.Errorf("%w: window %q is not a duration up to %s", errQuery, text, longestWindow)
+	}
+	return window, nil
+}
+
+// actorsOver returns the actors with the numbers of their work within a window from now; 0 = since
+// their start.
+func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]api.Actor, error) {
+	before, err := s.process.Actors(ctx)
+	if err != nil || window == 0 {
+		return before, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.ending:
+		return nil, fmt.Errorf("%w: the agent is stopping", api.ErrUnavailable)
+	case <-time.After(window):
+	}
+	after, err := s.process.Actors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]*api.Actor, len(before))
+	for i := range before {
+		known[before[i].Path] = &before[i]
+	}
+	out := slices.Clone(after)
+	for i := range out {
+		if b, a := known[out[i].Path], &out[i]; b != nil && b.Received <= a.Received {
+			// otherwise another actor has its name now
+			a.Received, a.Coalesced, a.Restarts, a.Failures = a.Received-b.Received, a.Coalesced-b.Coalesced, a.Restarts-b.Restarts, a.Failures-b.Failures
+			a.BusySeconds -= b.BusySeconds
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) events(r *http.Request) (any, error) {
+	q, err := parseEvents(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Events(r.Context(), q)
+}
+
+// startResync answers 202 at once; GET returns the progress.
+func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
+	var request api.ResyncRequest
+	err := decodeBody(r, &request)
+	if err == nil {
+		if request.Reason == "" {
+			request.Reason = "asked for through the control socket"
+		}
+		switch request.Method = cmp.Or(request.Method, api.ResyncFull); request.Method {
+		case api.ResyncFull, api.ResyncUpstream, api.ResyncDownstream:
+			err = s.backend.StartResync(r.Context(), request)
+		default:
+			err = fmt.Errorf("%w: method %q is not one of full, upstream, downstream", errQuery, request.Method)
+		}
+	}
+	accepted(w, struct{}{}, err)
+}
+
+// command answers POST /api/v1/actors/{path}:verb.
+func (s *Server) command(w http.ResponseWriter, r *http.Request) {
+	path, what, err := splitActor(r.PathValue("path"))
+	verbs := []api.Verb{api.VerbRestart, api.VerbKill, api.VerbSuspend, api.VerbResume}
+	switch {
+	case err != nil:
+	case what == "" || what[0] != ':' || !slices.Contains(verbs, api.Verb(what[1:])):
+		err = fmt.Errorf("%w: expected actors/PATH:restart, :kill, :suspend or :resume", errQuery)
+	default:
+		err = s.process.Command(r.Context(), path, api.Verb(what[1:]))
+	}
+	accepted(w, struct{}{}, err)
+}
+
+// attachPod answers when VPP has the roles of the interface.
+func (s *Server) attachPod(w http.ResponseWriter, r *http.Request) {
+	var request api.PodInterfaceRequest
+	err := decodeBody(r, &request)
+	switch {
+	case err != nil:
+	case request.Interface == "" || len(request.Interface) > maxName || strings.ContainsFunc(request.Interface, unprintable):
+		err = fmt.Errorf("%w: interface: expected the name of an interface in VPP", errQuery)
+	}
+	s.podInterface(w, r, request.Interface, err)
+}
+
+// detachPod answers when VPP has the roles without the interface.
+func (s *Server) detachPod(w http.ResponseWriter, r *http.Request) { s.podInterface(w, r, "", nil) }
+
+// maxName is the longest name of an interface in VPP, and of a namespace or pod.
+const maxName = 253
+
+// unprintable reports whether a character is not allowed in a name.
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+func (s *Server) podInterface(w http.ResponseWriter, r *http.Request, name string, err error) {
+	namespace, pod := r.PathValue("namespace"), r.PathValue("name")
+	for _, part := range []string{namespace, pod} {
+		if err == nil && (len(part) > maxName || strings.ContainsFunc(part, unprintable) || strings.Contains(part, "/")) {
+			err = fmt.Errorf("%w: pod: expected pods/NAMESPACE/NAME/interface", errQuery)
+		}
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	value, err := s.backend.AttachPod(r.Context(), namespace+"/"+pod, name)
+	respond(w, value, err)
+}
+
+// orEmpty returns a list that is never nil, because JSON would have null instead of an array.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

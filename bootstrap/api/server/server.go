@@ -1,0 +1,233 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
+	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
+)
+
+// Config configures the listeners of a Server and its further handlers.
+type Config struct {
+	// HTTPAddress is the address of the read-only listener; "" = none.
+	HTTPAddress string
+	// ControlSocket is the path of the unix socket that also serves state-changing calls; "" =
+	// none.
+	ControlSocket string
+	// Metrics answers /metrics; nil = 404.
+	Metrics http.Handler
+	// Page answers / and all paths without a handler; nil = 404.
+	Page http.Handler
+	// Probed is called with the status of every answer of "livez", "readyz" and "healthz". It must
+	// not block; nil = no call.
+	Probed func(probe string, status int)
+	// AllowedHosts are the host names besides localhost at which the read-only listener answers:
+	// the name of the node and names from the configuration. IP addresses are always allowed.
+	AllowedHosts []string
+	// MostConnections limits the connections of the read-only listener; above it a new one replaces
+	// the longest idle one. 0 = 256.
+	MostConnections int
+	// Refused is called for each refused request and connection, from any goroutine. It must not
+	// block; nil = no call.
+	Refused func(Refusal)
+	// Audit is called after each state-changing call on the control socket, from any goroutine. It
+	// must not block; nil = no call.
+	Audit func(Audit)
+	// Redact removes the bodies of messages and the states of actors from the answers of the
+	// read-only listener.
+	Redact bool
+	// Timeout limits a request. 0 = 10 s.
+	Timeout time.Duration
+	// Reads and Changes are further resources below /api/v1/, by path. Reads answer GET, and
+	// Changes answer POST on the control socket.
+	Reads, Changes map[string]func(r *http.Request) (any, error)
+}
+
+func (c *Config) observe(probe string, status int) {
+	if c.Probed != nil {
+		c.Probed(probe, status)
+	}
+}
+
+func (c *Config) refused(r Refusal) {
+	if c.Refused != nil {
+		c.Refused(r)
+	}
+}
+
+// Timeouts of clients and of the shutdown.
+const (
+	defaultTimeout    = 10 * time.Second
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	shutdownTimeout   = 3 * time.Second
+	maxHeader         = 16 << 10
+	mostConnections   = 256
+)
+
+// Server is the HTTP server of the agent. Listen and then Serve must be called once each.
+type Server struct {
+	process api.Process
+	backend api.Backend // the process if it is an agent; nil = it is another one
+	cfg     Config
+	log     *slog.Logger
+
+	tcp, control net.Listener  // set by Listen
+	differ       *differ       // reads VPP for both listeners
+	sessions     *oneReading   // of the sessions of services, for the read-only listener
+	hosts        ownHosts      // of the read-only listener
+	ending       chan struct{} // closed when Serve ends
+}
+
+// New returns a server that does not listen yet. A process that is not an api.Backend has probes,
+// actors and the resources of cfg only.
+func New(process api.Process, cfg Config, log *slog.Logger) *Server {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	if cfg.MostConnections == 0 {
+		cfg.MostConnections = mostConnections
+	}
+	s := &Server{process: process, cfg: cfg, log: log, hosts: newOwnHosts(cfg.AllowedHosts), sessions: newOneReading(), ending: make(chan struct{})}
+	s.differ = &differ{timeout: cfg.Timeout, log: log}
+	if backend, is := process.(api.Backend); is {
+		s.backend, s.differ.read = backend, backend.Diff
+	}
+	return s
+}
+
+// Listen opens the listeners, so that the agent finds an address in use before it starts anything
+// else. After an error no listener is open.
+func (s *Server) Listen() error {
+	if s.cfg.HTTPAddress != "" {
+		l, err := net.Listen("tcp", s.cfg.HTTPAddress)
+		if err != nil {
+			return inUse(fmt.Errorf("listen for HTTP: %w", err), "api.httpAddress")
+		}
+		s.tcp = l
+	}
+	if s.cfg.ControlSocket != "" {
+		l, err := listenUnix(s.cfg.ControlSocket)
+		if err != nil {
+			if s.tcp != nil {
+				err = errors.Join(err, s.tcp.Close())
+			}
+			return inUse(fmt.Errorf("listen on the control socket: %w", err), "api.controlSocket")
+		}
+		s.control = l
+	}
+	return nil
+}
+
+// Addr returns the address of the read-only listener, with the actual port for port 0; nil if there
+// is none.
+func (s *Server) Addr() net.Addr {
+	if s.tcp == nil {
+		return nil
+	}
+	return s.tcp.Addr()
+}
+
+// Serve answers requests until ctx ends; it returns nil then, and an error if a listener fails.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var (
+		all  sync.WaitGroup
+		once sync.Once
+		why  error
+	)
+	serve := func(l net.Listener, control bool) {
+		if l == nil {
+			return
+		}
+		all.Go(func() {
+			if err := s.serveOn(ctx, l, control); err != nil {
+				once.Do(func() { why = err })
+				stop()
+			}
+		})
+	}
+	serve(s.tcp, false)
+	serve(s.control, true)
+	<-ctx.Done()
+	close(s.ending)
+	all.Wait()
+	s.differ.close()
+	return why
+}
+
+// serveOn answers on one listener until ctx ends.
+func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) error {
+	server := &http.Server{
+		Handler:           s.handler(control),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       s.cfg.Timeout,
+		// later than the deadline of the request, which sends an answer
+		WriteTimeout:   s.cfg.Timeout + time.Second,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ConnContext:    peer.With,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// Active requests outlive ctx: Shutdown waits for them, Close ends them.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	served := l
+	if !control { // the file system decides who may connect to the control socket
+		served = connlimit.Bound(server, l, s.cfg.MostConnections, func() {
+			s.cfg.refused(Refusal{
+				Listener: ListenerHTTP, Why: RefusedConnections,
+				Text: fmt.Sprintf("more than %d connections at the same time: the longest idle one is closed", s.cfg.MostConnections),
+			})
+		})
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+	}()
+	err := server.Serve(served)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-stopped
+		return nil
+	}
+	// The listener failed by itself. The caller ends ctx, which ends the goroutine above.
+	return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+}
+
+// guarded limits the time and the body of every request, and answers if a handler panics.
+func (s *Server) guarded(next http.Handler) http.Handler {
+	return s.contained(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	}))
+}
+
+// contained limits the body of every request, and answers if a handler panics.
+func (s *Server) contained(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				s.log.Error("HTTP handler panicked", "path", r.URL.Path, "err", fmt.Sprint(reason), "stack", string(debug.Stack()))
+				fail(w, http.StatusInternalServerError, "internal error")
+			}
+		}()
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// ServiceState is the state of a service.
+type ServiceState string
+
+// States of a service.
+const (
+	// ServiceInSync means that VPP holds every row of it.
+	ServiceInSync ServiceState = "in-sync"
+	// ServicePending means that a change has not reached VPP yet.
+	ServicePending ServiceState = "pending"
+	// ServiceFailed means that VPP refused an operation; the renderer retries.
+	ServiceFailed ServiceState = "failed"
+	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last
+	// good rows stay.
+	ServiceQuarantined ServiceState = "quarantined"
+	// ServicePartly means that VPP serves some frontends and cannot serve others, for example of
+	// SCTP.
+	ServicePartly ServiceState = "partly"
+	// ServiceNotServed means that no frontend is served: VPP cannot serve any of them, or the
+	// service has none, for example because it is headless.
+	ServiceNotServed ServiceState = "not-served"
+)
+
+// Service is the summary of a service.
+type Service struct {
+	// Key is "namespace/name".
+	Key   string       `json:"service"`
+	State ServiceState `json:"state"`
+	// Generation of its latest input.
+	Generation uint64 `json:"generation"`
+	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and its
+	// rows in VPP.
+	Frontends int `json:"frontends"`
+	Endpoints int `json:"endpoints"`
+	Rows      int `json:"rows"`
+	// Changed is the time of the latest change.
+	Changed time.Time `json:"changed,omitzero"`
+	// Error is the latest error; "" = none.
+	Error string `json:"error,omitempty"`
+}
+
+// ServiceDetail is a service with its desired frontends, the rows of the renderers for them, and
+// the rows in VPP.
+type ServiceDetail struct {
+	Service
+	// NotServed is the reason why the service has no frontends; "" = it may have some.
+	NotServed string `json:"notServed,omitempty"`
+	// Kubernetes is the Service as the agent received it, reduced to the fields that matter for
+	// serving; left out while there is none.
+	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
+	// Uses are the endpoints of its slices, at most MaxLimit. Endpoints that are not used
+	// everywhere come first.
+	Uses []EndpointUse `json:"uses"`
+	// Wanted are the frontends that Kubernetes requires.
+	Wanted       []show.Frontend    `json:"wanted"`
+	HealthChecks []show.HealthCheck `json:"healthChecks"`
+	// Rendered are the desired rows.
+	Rendered []show.Row `json:"rendered"`
+	// InVPP are the rows that the renderer last read from VPP or wrote to it, except rows of
+	// frontends that another service owns.
+	InVPP []show.Row `json:"inVPP"`
+	// Draining are the endpoints that keep their connections through VPP and get no new
+	// connections, ordered by address.
+	Draining []DrainingEndpoint `json:"draining"`
+	// Approximations are the approximations of a plan of this node, without conflicts.
+	Approximations []show.Approximation `json:"approximations"`
+	// Conflicts are frontends that another service owns.
+	Conflicts []Conflict `json:"conflicts"`
+	// Problems are the invalid parts of the input.
+	Problems []show.Problem `json:"problems"`
+}
+
+// DrainingEndpoint is an endpoint that keeps its connections and gets no new connections.
+type DrainingEndpoint struct {
+	// Address is "ip:port".
+	Address string `json:"address"`
+	// Since is the time at which it began to drain, not before the start of the agent. Left out for
+	// a moment after that.
+	Since time.Time `json:"since,omitzero"`
+	// Connections counts the connections in VPP through all frontends of the service; left out
+	// until VPP has been asked.
+	Connections *int `json:"connections,omitempty"`
+}
+
+// State describes the endpoint in words: "draining, 12 connections, since 14:02".
+func (d DrainingEndpoint) State() string {
+	text := "draining"
+	if d.Connections != nil {
+		text += fmt.Sprintf(", %d connections", *d.Connections)
+	}
+	if !d.Since.IsZero() {
+		text += ", since " + d.Since.UTC().Format("15:04")
+	}
+	return text
+}
+
+// EndpointUse describes how this node uses an endpoint of a slice.
+type EndpointUse struct {
+	Slice   string `json:"slice"`
+	Address string `json:"address"`
+	Node    string `json:"node,omitempty"`
+	// Pod is "namespace/name" if the slice names a pod.
+	Pod string `json:"pod,omitempty"`
+	// Ready, Serving and Terminating are its conditions.
+	Ready       bool `json:"ready"`
+	Serving     bool `json:"serving"`
+	Terminating bool `json:"terminating"`
+	// Frontends counts the frontends that could forward to it, Forwards the frontends that do.
+	Frontends int `json:"frontends"`
+	Forwards  int `json:"forwards"`
+	// Why is the reason why it is not used everywhere; "" = it is.
+	Why string `json:"why,omitempty"`
+}
+
+// Conflict is a frontend that another service owns.
+type Conflict struct {
+	Frontend string `json:"frontend"`
+	Owner    string `json:"owner"`
+}
