@@ -15,8 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// node is a node with an uplink, two pods, a tunnel, a bridge domain and things that VPP keeps for
-// itself.
+// node is a node with an uplink, two pods, a tunnel, a bridge domain and VPP's own interfaces.
 func node() *fakeVPP {
 	down := up(7, "host-off", "af_packet", "10.9.0.1/24")
 	down.AdminUp = false
@@ -111,8 +110,8 @@ func TestDiscoverAsksEachQuestionOnce(t *testing.T) {
 	if _, err := Discover(t.Context(), vpp, in); err != nil {
 		t.Fatal(err)
 	}
-	// Two default routes, four addresses, the next hop of the default route; that of 10.1.3.3 is
-	// known by then. Two rounds.
+	// Two default routes, four addresses, the next hop of the default route; the next hop of
+	// 10.1.3.3 is known by then. Two rounds.
 	if vpp.lookups != 7 {
 		t.Errorf("%d lookups, want 7", vpp.lookups)
 	}

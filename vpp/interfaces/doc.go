@@ -11,7 +11,7 @@
 //
 // A frontend is an interface through which a client may enter: every interface that is up, works on
 // layer 3 and is not VPP's own. It works on layer 3 when it has an address, borrows one
-// (unnumbered), is the virtual interface of a bridge domain, or is where a route leads that was
+// (unnumbered), is the virtual interface of a bridge domain, or is the exit of a route that was
 // looked up. A backend is a frontend that may lead to an endpoint: the uplink, tunnels and bridge
 // virtual interfaces, because endpoints of other nodes are reached through them, and every
 // interface that a local endpoint's address leads to. Pods that the CNI has reported behind an
