@@ -45,8 +45,11 @@ type Reader struct {
 // connection to VPP.
 func (r *Reader) Forget() { r.known = false }
 
-// Discover returns the interface set, as the function Discover does. After an error the next round
-// is complete.
+// Discover reads VPP and derives the interface set. The answers of VPP are not a snapshot: an
+// interface that is added or deleted meanwhile is corrected by the next round, which its event
+// triggers. An error names what could not be read, and wraps link.ErrDown, link.ErrUnknown or the
+// error of ctx. No set is returned then, because an incomplete set would remove roles from
+// interfaces, and the next round is complete.
 func (r *Reader) Discover(ctx context.Context, c link.Caller, in Input) (*messages.InterfaceSet, error) {
 	raw, err := r.read(ctx, c, &in)
 	if err != nil {

@@ -53,7 +53,7 @@ func discovered(t tester, r *Reader, vpp link.Caller, in Input) *messages.Interf
 // complete reads everything.
 func complete(t tester, vpp link.Caller, in Input) *messages.InterfaceSet {
 	t.Helper()
-	set, err := Discover(t.Context(), vpp, in)
+	set, err := new(Reader).Discover(t.Context(), vpp, in)
 	if err != nil {
 		t.Fatal(err)
 	}

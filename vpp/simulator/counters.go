@@ -41,9 +41,6 @@ func (c Counters) Dumps() uint64 { return c.dumps }
 // unknown client index.
 func (c Counters) Dropped() uint64 { return c.dropped }
 
-// Crashes returns the number of crashes of VPP, and the reason of the last one.
-func (c Counters) Crashes() (n uint64, reason string) { return c.crashes, c.lastCrash }
-
 // String lists the requests by name, one per line, sorted.
 func (c Counters) String() string {
 	var b strings.Builder
