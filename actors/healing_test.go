@@ -22,8 +22,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -166,7 +166,7 @@ func TestStepKey(t *testing.T) {
 // TestStepObject: a row that VPP refuses because it is there already is found by reading VPP once.
 func TestStepObject(t *testing.T) {
 	onNode(t, func(p *patient) {
-		key := frontend.Key{Addr: netip.MustParseAddr("10.96.0.12"), Port: 80, Proto: 6}
+		key := rule.Key{Addr: netip.MustParseAddr("10.96.0.12"), Port: 80, Proto: 6}
 		p.Occupy(key, true)
 		p.Source.Serve("new", "10.96.0.12", "10.1.1.4")
 		p.Settle(20 * time.Second)
@@ -343,7 +343,7 @@ func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 }
 
 // steal has another client remove a row of ours.
-func (p *patient) steal(k frontend.Key) {
+func (p *patient) steal(k rule.Key) {
 	p.Helper()
 	if retval, err := p.VPP.ForeignRemove(netip.AddrPortFrom(k.Addr, k.Port), k.Proto); err != nil || retval != 0 {
 		p.Fatalf("steal %s: %d, %v", k, retval, err)
@@ -351,7 +351,7 @@ func (p *patient) steal(k frontend.Key) {
 }
 
 // forge has another client add a row that looks like one of ours.
-func (p *patient) forge(k frontend.Key) {
+func (p *patient) forge(k rule.Key) {
 	p.Helper()
 	backends := []simulator.Backend{
 		{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 7}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 7},
@@ -365,7 +365,7 @@ func (p *patient) forge(k frontend.Key) {
 }
 
 // alter has another client put other backends behind a row of ours.
-func (p *patient) alter(k frontend.Key) {
+func (p *patient) alter(k rule.Key) {
 	p.steal(k)
 	p.forge(k)
 }
@@ -409,8 +409,8 @@ func TestHalfDoneIsNoDrift(t *testing.T) {
 // check and mended, as much as was damaged and no more.
 func TestDriftIsRepaired(t *testing.T) {
 	onNode(t, func(p *patient) {
-		web := frontend.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}
-		forged := frontend.Key{Addr: netip.MustParseAddr("10.96.0.99"), Port: 80, Proto: 6}
+		web := rule.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}
+		forged := rule.Key{Addr: netip.MustParseAddr("10.96.0.99"), Port: 80, Proto: 6}
 		for _, tt := range []struct {
 			what   string
 			damage func()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -168,7 +168,7 @@ func (p *tangible) unreachable(network netip.Prefix) error {
 // exchange sends one packet.
 func (p *tangible) exchange(port uint32, from, to netip.AddrPort, flags uint8) (left realvpp.Packet, delivered bool) {
 	p.id++
-	out := p.generator.Exchange(p, []realvpp.Packet{{Port: port, ID: p.id, Src: from, Dst: to, Proto: frontend.TCP, Flags: flags}})
+	out := p.generator.Exchange(p, []realvpp.Packet{{Port: port, ID: p.id, Src: from, Dst: to, Proto: rule.TCP, Flags: flags}})
 	left, delivered = out[p.id]
 	return left, delivered
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // weather is what may happen to all components while a storm lasts.
@@ -99,7 +99,7 @@ func (s *storm) occupyOrGive() {
 		s.Occupy(k, false)
 		return
 	}
-	key, err := frontend.ParseKey(fmt.Sprintf("203.0.113.%d:80/TCP", s.rand.IntN(3)))
+	key, err := rule.ParseKey(fmt.Sprintf("203.0.113.%d:80/TCP", s.rand.IntN(3)))
 	if err != nil {
 		s.Fatal(err)
 	}

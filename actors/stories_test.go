@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -184,7 +184,7 @@ func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 	w.Await("roles of the new pod", func() bool { return hasRoles(w, "late") })
 	knock := func(port uint16) simulator.Verdict {
 		return w.VPP.Send(simulator.Packet{
-			In: "late", Src: netip.MustParseAddrPort("10.1.1.9:20000"), Dst: netip.AddrPortFrom(netip.MustParseAddr("10.96.0.11"), port), Proto: frontend.TCP,
+			In: "late", Src: netip.MustParseAddrPort("10.1.1.9:20000"), Dst: netip.AddrPortFrom(netip.MustParseAddr("10.96.0.11"), port), Proto: rule.TCP,
 		})
 	}
 	if got := knock(81); got.Action != simulator.Local {

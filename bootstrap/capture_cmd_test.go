@@ -10,8 +10,8 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // TestCaptureOnARealVPP: a packet of a service is shown node by node, with what the agent expects.
@@ -31,7 +31,7 @@ func TestCaptureOnARealVPP(t *testing.T) {
 	}
 	locals := []nat44_ed.Nat44LbAddrPort{{Addr: [4]byte{10, 1, 1, 3}, Port: 8080, Probability: 7}, {Addr: [4]byte{10, 1, 1, 3}, Port: 8081, Probability: 7}}
 	if retval := realvpp.NewRaw(t, p.Socket()).Retval(t, &nat44_ed.Nat44AddDelLbStaticMapping{
-		IsAdd: true, Flags: nat_types.NAT_IS_OUT2IN_ONLY, ExternalAddr: [4]byte{10, 96, 0, 1}, ExternalPort: 80, Protocol: frontend.TCP, LocalNum: 2, Locals: locals,
+		IsAdd: true, Flags: nat_types.NAT_IS_OUT2IN_ONLY, ExternalAddr: [4]byte{10, 96, 0, 1}, ExternalPort: 80, Protocol: rule.TCP, LocalNum: 2, Locals: locals,
 	}); retval != 0 {
 		t.Fatalf("mapping: %d", retval)
 	}
@@ -41,7 +41,7 @@ func TestCaptureOnARealVPP(t *testing.T) {
 	var r result
 	for r.out+r.errs == "" {
 		g.Exchange(t, []realvpp.Packet{{
-			Port: clients, ID: 1, Src: netip.MustParseAddrPort("192.168.16.9:40000"), Dst: netip.MustParseAddrPort("10.96.0.1:80"), Proto: frontend.TCP, Flags: 2,
+			Port: clients, ID: 1, Src: netip.MustParseAddrPort("192.168.16.9:40000"), Dst: netip.MustParseAddrPort("10.96.0.1:80"), Proto: rule.TCP, Flags: 2,
 		}})
 		select {
 		case r = <-done:

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 const (
@@ -114,7 +114,7 @@ func (n *node) copyOf(other *node, random *rand.Rand) {
 func (n *node) compareWithRules() {
 	n.Helper()
 	inputs := n.Source.Services()
-	created, rows := map[frontend.Key]int64{}, map[frontend.Key]nat44.Row{}
+	created, rows := map[rule.Key]int64{}, map[rule.Key]nat44.Row{}
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {
 		// of two services of the same age the smaller key wins
 		view := service.Resolve(inputs[key], n.context, n.Serving)

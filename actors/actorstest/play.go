@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -48,7 +48,7 @@ func (w *World) CrashVPP() {
 }
 
 // Occupy lets another client of VPP take a frontend, or give it back.
-func (w *World) Occupy(k frontend.Key, take bool) {
+func (w *World) Occupy(k rule.Key, take bool) {
 	vip := netip.AddrPortFrom(k.Addr, k.Port)
 	if !take {
 		if _, err := w.VPP.ForeignRemove(vip, k.Proto); err != nil {

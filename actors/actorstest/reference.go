@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // views resolves every service by itself.
@@ -75,13 +75,13 @@ func (w *World) refusals() map[netip.Prefix]routes.Kind {
 // itself, a contested row given to the lowest rank, then to the service that was created first,
 // then to the smaller key, and none where another client of VPP has one. What a service drops
 // counts at the frontends that no other client owns, its source ranges everywhere.
-func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
+func (w *World) reference() (map[rule.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
-		rank    frontend.Rank
+		rank    rule.Rank
 		created int64
 		key     string
 	}
-	owners, rows := map[frontend.Key]owner{}, map[frontend.Key]nat44.Row{}
+	owners, rows := map[rule.Key]owner{}, map[rule.Key]nat44.Row{}
 	plans := map[string]*acl.ServicePlan{}
 	config := w.Deps.NAT44
 	config.Guarded = true
@@ -96,7 +96,7 @@ func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 			}
 		}
 	}
-	maps.DeleteFunc(rows, func(_ frontend.Key, row nat44.Row) bool { return len(row.Locals) == 0 })
+	maps.DeleteFunc(rows, func(_ rule.Key, row nat44.Row) bool { return len(row.Locals) == 0 })
 	var counting []acl.Rule
 	for key, plan := range plans {
 		counting = append(counting, plan.Ranges...)

@@ -16,9 +16,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Wrong compares a running troupe and its VPP with what they should be, and says what is not: VPP,
@@ -31,14 +31,14 @@ func (w *World) Wrong() string {
 		return err.Error()
 	}
 	want, rules := w.reference()
-	for _, k := range slices.SortedFunc(maps.Keys(want), frontend.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(want), rule.Key.Compare) {
 		if row, held := state.Rows[k]; !held {
 			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
 		} else if planned := want[k].AlsoDraining(row.Draining); len(nat44.DiffRow(&row, &planned)) > 0 {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %v\nwant %v", row, planned))
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), rule.Key.Compare) {
 		row := state.Rows[k]
 		if _, wanted := want[k]; !wanted && !row.Idle() && (w.Deps.External == nil || !nat44.External(row.Tag)) {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which no service wants", k))

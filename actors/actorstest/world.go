@@ -20,9 +20,9 @@ import (
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	vpplink "github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
@@ -83,7 +83,7 @@ type World struct {
 	Readiness *health.Readiness
 
 	// Foreign are the rows of another client of VPP, see Occupy.
-	Foreign map[frontend.Key]bool
+	Foreign map[rule.Key]bool
 
 	fatal     atomic.Pointer[string]
 	endSource func() // ends the source of the present troupe; nil = no troupe runs
@@ -98,7 +98,7 @@ func New(t testing.TB, config Config) *World {
 	if config.Serving.ServiceCIDRs == nil && !config.Empty {
 		config.Serving = Serving()
 	}
-	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}, Foreign: map[frontend.Key]bool{}}
+	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}, Foreign: map[rule.Key]bool{}}
 	topology := probe.Topology
 	if config.Empty {
 		topology = func(*simulator.VPP) {}
@@ -277,6 +277,6 @@ func (l testLog) Write(p []byte) (int, error) {
 var errTwice = errors.New("is running already")
 
 // reserved are ports of the nodes that no service may claim: those of SSH and the kubelet.
-func reserved() frontend.Ground {
-	return frontend.Ground{Reserved: frontend.Ports{{Number: 22, Proto: frontend.TCP}: true, {Number: 10250, Proto: frontend.TCP}: true}}
+func reserved() rule.Ground {
+	return rule.Ground{Reserved: rule.Ports{{Number: 22, Proto: rule.TCP}: true, {Number: 10250, Proto: rule.TCP}: true}}
 }

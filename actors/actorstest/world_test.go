@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // TestWorld: the same story on the real dispatcher and in virtual time. Wrong finds what is wrong,
@@ -81,7 +81,7 @@ func TestWrong(t *testing.T) {
 		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/web") })
 		expect("a service that is gone", "VPP holds 10.96.0.10:80/TCP, which no service wants")
 		w.Settle(time.Minute)
-		key := frontend.Key{Addr: netip.MustParseAddr("10.96.0.13"), Port: 80, Proto: 6}
+		key := rule.Key{Addr: netip.MustParseAddr("10.96.0.13"), Port: 80, Proto: 6}
 		w.Occupy(key, true)
 		w.Source.Serve("rival", "10.96.0.13", "10.1.1.2")
 		w.Settle(time.Minute)

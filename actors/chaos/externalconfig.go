@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
-	vppfrontend "github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Families of external configuration.
@@ -203,9 +203,9 @@ func (w *world) wrongOutside(state *nat44.State) (wrong []string) {
 	if w.documents == nil {
 		return nil
 	}
-	want := map[vppfrontend.Key]bool{}
+	want := map[rule.Key]bool{}
 	for at := range w.documents.identities() {
-		want[vppfrontend.Key{Addr: at.Addr(), Port: at.Port(), Proto: protoTCP}] = true
+		want[rule.Key{Addr: at.Addr(), Port: at.Port(), Proto: protoTCP}] = true
 	}
 	for _, key := range w.exempt() {
 		want[key] = true

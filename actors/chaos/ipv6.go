@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	vppfrontend "github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -103,14 +103,14 @@ func (w *world) wrongTranslations() (wrong []string) {
 		return []string{"I1: " + err.Error()}
 	}
 	want := translations(w.cluster)
-	for _, key := range slices.SortedFunc(maps.Keys(state.Rows), vppfrontend.Key.Compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(state.Rows), rule.Key.Compare) {
 		at := netip.AddrPortFrom(key.Addr, key.Port)
 		if held := state.Rows[key].Backends; !slices.Equal(held, want[at]) {
 			wrong = append(wrong, fmt.Sprintf("I1: CNAT leads %s to %v, want %v", at, held, want[at]))
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(want), netip.AddrPort.Compare) {
-		if _, held := state.Rows[vppfrontend.Key{Addr: at.Addr(), Port: at.Port(), Proto: vppfrontend.TCP}]; !held {
+		if _, held := state.Rows[rule.Key{Addr: at.Addr(), Port: at.Port(), Proto: rule.TCP}]; !held {
 			wrong = append(wrong, fmt.Sprintf("I1: CNAT lacks %s", at))
 			continue
 		}
@@ -131,7 +131,7 @@ func (w *world) stealTranslation(r *rand.Rand) {
 	if err != nil || len(state.Rows) == 0 {
 		return // VPP is down, or has just begun
 	}
-	keys := slices.SortedFunc(maps.Keys(state.Rows), vppfrontend.Key.Compare)
+	keys := slices.SortedFunc(maps.Keys(state.Rows), rule.Key.Compare)
 	held := state.Rows[keys[r.IntN(len(keys))]]
 	if done := cnat.Apply(context.Background(), vpp, []cnat.Op{{Verb: cnat.DelRow, Key: held.Key, ID: held.ID}}); done[0].Err != nil {
 		w.breach("steal: %v", done[0].Err)

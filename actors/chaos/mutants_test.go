@@ -140,13 +140,13 @@ var mutants = []mutant{
 	},
 	{
 		"an entry is added before the one in its place is deleted", "vpp/nat44/arrange.go",
-		"		c.steps = []step{{pad(&from), false}, {pad(&to), true}}\n",
-		"		c.steps = []step{{pad(&to), true}, {pad(&from), false}}\n",
+		"		c.edits = []edit{{pad(&from), false}, {pad(&to), true}}\n",
+		"		c.edits = []edit{{pad(&to), true}, {pad(&from), false}}\n",
 	},
 	{
 		"a draining backend keeps its pad", "vpp/nat44/arrange.go",
-		"	if from.backend == to.backend {\n		c.steps = []step{{pad(&from), false}, {pad(&to), true}}\n",
-		"	if from.backend == to.backend {\n		c.steps = nil\n",
+		"	if from.backend == to.backend {\n		c.edits = []edit{{pad(&from), false}, {pad(&to), true}}\n",
+		"	if from.backend == to.backend {\n		c.edits = nil\n",
 	},
 	{
 		"a row shrinks while others drain", "vpp/nat44/keep.go",
@@ -200,8 +200,8 @@ var mutants = []mutant{
 	},
 	{
 		"external configuration takes an address from a service", "actors/render/nat44/external.go",
-		"				r.Rank = frontend.OfExternalConfiguration\n",
-		"				r.Rank = frontend.OfClusterIP\n",
+		"				r.Rank = rule.OfExternalConfiguration\n",
+		"				r.Rank = rule.OfClusterIP\n",
 	},
 	{
 		"a command is answered twice", "actors/command/command.go",

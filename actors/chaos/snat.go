@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	layers "github.com/troupe-vpp/troupe/vpp/external"
-	vppfrontend "github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -46,12 +46,12 @@ func connectOverlay(v *simulator.VPP) error {
 }
 
 // exempt are the identity mappings that SNAT needs: addresses that are not addresses of pods.
-func (w *world) exempt() []vppfrontend.Key {
+func (w *world) exempt() []rule.Key {
 	if !w.snat {
 		return nil
 	}
 	node := netip.MustParseAddr(nodeIP)
-	return []vppfrontend.Key{{Addr: node}, {Addr: node, Port: overlayPort, Proto: simulator.ProtoUDP}, {Addr: netip.MustParseAddr(loopbackIP)}}
+	return []rule.Key{{Addr: node}, {Addr: node, Port: overlayPort, Proto: simulator.ProtoUDP}, {Addr: netip.MustParseAddr(loopbackIP)}}
 }
 
 // wrongSNAT checks NAT addresses, and the roles of uplink and overlay (I1): with SNAT, VPP

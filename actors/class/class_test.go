@@ -25,7 +25,7 @@ func TestOf(t *testing.T) {
 	}{
 		"no error":                           {nil, None, none},
 		"VPP refuses":                        {refusal, Retry, object},
-		"VPP refuses, with a meaning":        {fmt.Errorf("add row: %w: %w", nat44.ErrRejected, refusal), Retry, object},
+		"VPP refuses, with a meaning":        {fmt.Errorf("add row: %w: %w", link.ErrRejected, refusal), Retry, object},
 		"any other error":                    {io.ErrUnexpectedEOF, Retry, object},
 		"the row exists":                     {fmt.Errorf("add row: %w: %w", nat44.ErrExists, refusal), Resync, object},
 		"the row is gone":                    {nat44.ErrVanished, Resync, object},

@@ -18,8 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/health"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -155,7 +155,7 @@ func (w *world) rows() string {
 	w.Helper()
 	state := w.read()
 	var rows []string
-	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), rule.Key.Compare) {
 		if row := state.Rows[k]; nat44.External(row.Tag) {
 			rows = append(rows, k.String()+">"+row.Locals[0].Addr.String())
 		}
@@ -202,7 +202,7 @@ func (w *world) part() (part health.Part, ready bool) {
 func (w *world) occupy(address string) {
 	w.Helper()
 	at := netip.MustParseAddrPort(address)
-	key := frontend.Key{Addr: at.Addr(), Port: at.Port(), Proto: frontend.TCP}
+	key := rule.Key{Addr: at.Addr(), Port: at.Port(), Proto: rule.TCP}
 	if w.Occupy(key, true); !w.Foreign[key] {
 		w.Fatal("VPP refuses ", address)
 	}

@@ -25,10 +25,10 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	cnatvpp "github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/toytest"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -159,7 +159,7 @@ func cnatSubject() subject {
 	remove := func(vpp *simulator.VPP, addr netip.Addr) error {
 		state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil, nil)
 		if err == nil {
-			_, err = vpp.Exec(&binapi.CnatTranslationDel{ID: state.Rows[frontend.Key{Addr: addr, Port: 80, Proto: 6}].ID})
+			_, err = vpp.Exec(&binapi.CnatTranslationDel{ID: state.Rows[rule.Key{Addr: addr, Port: 80, Proto: 6}].ID})
 		}
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -108,7 +108,7 @@ func (*housekeeper) answer(c *runtime.Context, list *messages.Draining, found ma
 	for at, live := range found {
 		count := &messages.DrainingCount{Endpoint: at.String(), Sessions: make(map[string]uint32, len(live))}
 		for to, n := range live {
-			key := frontend.Key{Addr: to.Frontend.Addr(), Port: to.Frontend.Port(), Proto: to.Protocol}
+			key := rule.Key{Addr: to.Frontend.Addr(), Port: to.Frontend.Port(), Proto: to.Protocol}
 			count.Sessions[key.String()] = uint32(n) //nolint:gosec // VPP counts sessions in 32 bits
 		}
 		out.Counts = append(out.Counts, count)

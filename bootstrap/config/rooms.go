@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/external"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -78,10 +78,10 @@ func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {
 
 // Reserved returns the ports of nodes that no service may claim: the configured ports and the ports
 // of the agent's servers. It fails only where Validate fails.
-func (a *Agent) Reserved() (frontend.Ports, error) {
-	ports := frontend.Ports{}
+func (a *Agent) Reserved() (rule.Ports, error) {
+	ports := rule.Ports{}
 	for i, text := range a.Services.ReservedPorts {
-		p, err := frontend.ParsePort(text)
+		p, err := rule.ParsePort(text)
 		if err != nil {
 			return nil, fmt.Errorf("services.reservedPorts[%d]: %w", i, err)
 		}
@@ -89,7 +89,7 @@ func (a *Agent) Reserved() (frontend.Ports, error) {
 	}
 	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress, a.API.MetricsBindAddress} {
 		if at, err := netip.ParseAddrPort(server); err == nil {
-			ports[frontend.Port{Number: at.Port(), Proto: frontend.TCP}] = true
+			ports[rule.Port{Number: at.Port(), Proto: rule.TCP}] = true
 		}
 	}
 	return ports, nil
@@ -128,11 +128,11 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 
 // CNAT returns the settings of the cnat renderer on the node of this name; nil = it is not used. No
 // service may claim the reserved ports from the nodes.
-func (a *Agent) CNAT(node string, reserved frontend.Ports) *cnat.Config {
+func (a *Agent) CNAT(node string, reserved rule.Ports) *cnat.Config {
 	if a.Renderer == RendererNAT44 {
 		return nil
 	}
-	return &cnat.Config{Node: node, IPv4: a.Renderer == RendererCNAT, Unreachable: true, Ground: frontend.Ground{Reserved: reserved}}
+	return &cnat.Config{Node: node, IPv4: a.Renderer == RendererCNAT, Unreachable: true, Ground: rule.Ground{Reserved: reserved}}
 }
 
 // Settings returns the settings of dynamic SNAT. It fails only where Validate does.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube/strictyaml"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Values of fields with a list of allowed values.
@@ -169,7 +169,7 @@ func (v *validator) text(path, check, got string) {
 			v.fail(path, "%q is not an IP address", got)
 		}
 	case "port":
-		if _, err := frontend.ParsePort(got); err != nil {
+		if _, err := rule.ParsePort(got); err != nil {
 			v.fail(path, "%q is not a port with its protocol, for example 4789/UDP", got)
 		}
 	case "url":

@@ -20,8 +20,8 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // asAgent is the variable of the environment that makes the test binary the program.
@@ -173,7 +173,7 @@ func (n *node) reaches(service, endpoint string) bool {
 func (n *node) attempt(service netip.AddrPort) realvpp.Packet {
 	n.packets++
 	from := netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), uint16(20_000+n.packets%40_000))
-	return realvpp.Packet{Port: n.pod, ID: n.packets, Src: from, Dst: service, Proto: frontend.TCP, Flags: 2}
+	return realvpp.Packet{Port: n.pod, ID: n.packets, Src: from, Dst: service, Proto: rule.TCP, Flags: 2}
 }
 
 func (n *node) ask(path string) int {

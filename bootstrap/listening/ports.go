@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Keep is the time that a port stays after the last process listened on it, so that a daemon that
@@ -35,13 +35,13 @@ type Ports struct {
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	seen   map[frontend.Port]time.Time
+	seen   map[rule.Port]time.Time
 	failed bool
 }
 
 // New returns a reader of the tables below a directory, which is /proc except in tests.
 func New(proc string, log *slog.Logger) *Ports {
-	return &Ports{proc: proc, log: log, seen: map[frontend.Port]time.Time{}}
+	return &Ports{proc: proc, log: log, seen: map[rule.Port]time.Time{}}
 }
 
 // Read returns the ports, ordered, as "number/PROTO". A process listens on each of them at an
@@ -53,12 +53,12 @@ func (p *Ports) Read(now time.Time) []string {
 	defer p.mu.Unlock()
 	err := p.read(now)
 	if err == nil {
-		maps.DeleteFunc(p.seen, func(_ frontend.Port, last time.Time) bool { return now.Sub(last) > Keep })
+		maps.DeleteFunc(p.seen, func(_ rule.Port, last time.Time) bool { return now.Sub(last) > Keep })
 	} else if !p.failed {
 		p.log.Warn("cannot read the ports on which the node listens, services may claim new ones", "error", err)
 	}
 	p.failed = err != nil
-	ports := slices.SortedFunc(maps.Keys(p.seen), func(a, b frontend.Port) int {
+	ports := slices.SortedFunc(maps.Keys(p.seen), func(a, b rule.Port) int {
 		return 256*(int(a.Number)-int(b.Number)) + int(a.Proto) - int(b.Proto)
 	})
 	texts := make([]string, len(ports))
@@ -77,7 +77,7 @@ func (p *Ports) read(now time.Time) error {
 		name  string
 		proto uint8
 		state uint64
-	}{{"tcp", frontend.TCP, stateListen}, {"tcp6", frontend.TCP, stateListen}, {"udp", frontend.UDP, stateUnbound}, {"udp6", frontend.UDP, stateUnbound}} {
+	}{{"tcp", rule.TCP, stateListen}, {"tcp6", rule.TCP, stateListen}, {"udp", rule.UDP, stateUnbound}, {"udp6", rule.UDP, stateUnbound}} {
 		text, err := os.ReadFile(p.proc + "/net/" + table.name)
 		if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(table.name, "6") {
 			continue // a kernel without IPv6
@@ -86,8 +86,8 @@ func (p *Ports) read(now time.Time) error {
 			return fmt.Errorf("read the ports on which the node listens: %w", err)
 		}
 		for port := range listeners(text, table.state) {
-			if table.proto != frontend.UDP || port < low || port > high {
-				p.seen[frontend.Port{Number: port, Proto: table.proto}] = now
+			if table.proto != rule.UDP || port < low || port > high {
+				p.seen[rule.Port{Number: port, Proto: table.proto}] = now
 			}
 		}
 	}

@@ -27,8 +27,8 @@ type OpResult struct {
 }
 
 // Apply carries out the operations in their order and returns one result per operation. Adjacent
-// operations with the same verb go to VPP in one pipelined batch. An operation that fails does not
-// stop those that follow, except those that need an ACL which could not be created.
+// operations with the same verb go to VPP in one pipelined batch. A failed operation does not stop
+// the later ones, except operations that need an ACL which could not be created.
 //
 // VPP has no message that changes the input list alone, so Apply reads the lists of all interfaces
 // once more right before it sets the first one, and skips an interface whose lists have changed: a
@@ -77,17 +77,7 @@ func (a *applier) batch(ctx context.Context, from, to int) {
 		}
 		msgs, owners = append(msgs, msg), append(owners, r)
 	}
-	if len(msgs) == 0 {
-		return
-	}
-	answers, err := a.caller.Do(ctx, msgs)
-	if err != nil {
-		answers = make([]link.Result, len(msgs))
-		for i := range answers {
-			answers[i].Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
-		}
-	}
-	for i, answer := range answers {
+	for i, answer := range link.Batch(ctx, a.caller, msgs) {
 		a.book(owners[i], answer)
 	}
 }
@@ -102,8 +92,8 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 		switch {
 		case r.Err != nil:
 		case err != nil:
-			// first, because an ACL that the end of the connection has left unanswered was not
-			// refused
+			// This error comes first: an ACL that got no answer because the connection ended was
+			// not refused.
 			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
 		case missing != "":
 			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), ErrSkipped, missing)
@@ -134,7 +124,7 @@ func (a *applier) resolve(op *Op) (missing string) {
 // book classifies the answer to an operation and enters it.
 func (a *applier) book(r *OpResult, answer link.Result) {
 	err := answerOf(answer)
-	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+	if link.Sent(err) {
 		r.Messages++
 	}
 	if retval, answered := link.Retval(err); answered && retval != 0 {

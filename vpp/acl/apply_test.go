@@ -13,7 +13,7 @@ import (
 )
 
 // webRule is the rule of most tests here.
-var webRule = rule(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")
+var webRule = denying(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")
 
 // read reads a model, which cannot fail.
 func read(t testing.TB, v *vpp) *State {
@@ -25,8 +25,7 @@ func read(t testing.TB, v *vpp) *State {
 	return s
 }
 
-// TestMeanings is the table of everything VPP is known to answer, and of what it means for every
-// operation.
+// TestMeanings is the table of all known answers of VPP, and their meaning for every operation.
 func TestMeanings(t *testing.T) {
 	type outcome struct {
 		err     error
@@ -36,12 +35,12 @@ func TestMeanings(t *testing.T) {
 		{Replace, -6}:   {ErrVanished, true},
 		{SetLists, -6}:  {ErrVanished, true},
 		{SetLists, -2}:  {ErrNoInterface, true},
-		{SetLists, 1}:   {ErrRejected, true},
+		{SetLists, 1}:   {link.ErrRejected, true},
 		{Delete, -6}:    {nil, false},
 		{Delete, -142}:  {ErrInUse, true},
 		{Delete, -143}:  {ErrInUse, true},
 		{Delete, -149}:  {ErrInUse, true},
-		{SetLists, -99}: {ErrRejected, false},
+		{SetLists, -99}: {link.ErrRejected, false},
 	}
 	ops := []Op{
 		{Verb: Create, Tag: DenyTag(Remote), Index: none, Rules: []Rule{webRule}},
@@ -53,7 +52,7 @@ func TestMeanings(t *testing.T) {
 		for _, retval := range []int32{-1, -2, -6, -7, -8, -57, -58, -99, -116, -142, -143, -149, 1} {
 			want, known := special[cause{op.Verb, retval}]
 			if !known {
-				want = outcome{ErrRejected, false}
+				want = outcome{link.ErrRejected, false}
 			}
 			v := newVPP(5)
 			v.refuse = func(msg api.Message) error {
@@ -75,7 +74,7 @@ func TestMeanings(t *testing.T) {
 	}
 }
 
-// TestTransportErrors: what the link says about a message is passed on.
+// TestTransportErrors: errors of the link are passed on.
 func TestTransportErrors(t *testing.T) {
 	for _, c := range []struct {
 		err     error
@@ -106,8 +105,8 @@ func TestTransportErrors(t *testing.T) {
 	}
 }
 
-// TestCreationUnanswered: lists that need an ACL whose creation the end of the connection has left
-// unanswered were not refused.
+// TestCreationUnanswered: lists are not refused for an ACL whose creation got no answer because the
+// connection ended.
 func TestCreationUnanswered(t *testing.T) {
 	v := newVPP(5)
 	v.refuse = func(api.Message) error {
@@ -156,7 +155,7 @@ func TestWrongReply(t *testing.T) {
 	}
 }
 
-// TestOthersChangeTheList: what was read is not what is there.
+// TestOthersChangeTheList: the lists in VPP differ from the lists that were read.
 func TestOthersChangeTheList(t *testing.T) {
 	v := newVPP(5)
 	policy := v.add("policy")
@@ -171,11 +170,11 @@ func TestOthersChangeTheList(t *testing.T) {
 	check(t, "list", []uint32{policy}, v.interfaces[3].Input)
 }
 
-// TestReadTellsOurs: rules of others are not read, damage is seen, and what was written is what is
-// read.
+// TestReadTellsOurs: rules of other owners are not read, damage is seen, and written rules are read
+// back equal.
 func TestReadTellsOurs(t *testing.T) {
 	v := newVPP(5)
-	rules := Minimal([]Rule{webRule, rule(Remote, "10.96.0.1:443/UDP", "10.0.0.0/8"), rule(Remote, "[fd00::1]:443/TCP", "fd01::/16")})
+	rules := Minimal([]Rule{webRule, denying(Remote, "10.96.0.1:443/UDP", "10.0.0.0/8"), denying(Remote, "[fd00::1]:443/TCP", "fd01::/16")})
 	for _, tag := range []string{DenyTag(Remote), "policy", PermitTag, DenyTag(Remote), "troupe/old"} {
 		v.add(tag, wireRules(tag, rules)...)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestAppliesTo is the whole table: where both kinds of clients enter only rules for both stand.
+// TestAppliesTo is the whole table: where both kinds of clients enter only rules for both count.
 func TestAppliesTo(t *testing.T) {
 	for _, c := range []struct {
 		rule, at Class

@@ -2,9 +2,9 @@ package acl
 
 import "net/netip"
 
-// Complement returns the networks that hold every address of within that is in none of the allowed
-// networks. It returns as few as possible, without overlap and in order; nil where no address is
-// left. Allowed networks of the other family, and invalid ones, allow nothing.
+// Complement returns the networks that are left of within without the allowed ones: as few as
+// possible, without overlap and in order; nil where no address is left. Allowed networks of the
+// other family, and invalid ones, allow nothing.
 func Complement(within netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	if !within.IsValid() {
 		return nil

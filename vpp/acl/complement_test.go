@@ -53,7 +53,7 @@ func newUniverse(network string) universe {
 	return u
 }
 
-// genNetworks draws networks that lie in the universe, contain it, or have nothing to do with it.
+// genNetworks draws networks that lie in the universe, contain it, or do not touch it.
 func genNetworks(u universe) *rapid.Generator[[]netip.Prefix] {
 	one := rapid.Custom(func(t *rapid.T) netip.Prefix {
 		if rapid.IntRange(0, 9).Draw(t, "elsewhere") == 0 {
@@ -69,8 +69,8 @@ func genNetworks(u universe) *rapid.Generator[[]netip.Prefix] {
 	return rapid.SliceOfN(one, 0, 12)
 }
 
-// smallest counts, address by address, how few networks can cover what is left: those all of whose
-// addresses are left, unless this is true of the network around them.
+// smallest counts, address by address, how few networks can cover the addresses that are left: each
+// network of which all addresses are left, unless this is true of the network around it.
 func smallest(u universe, left func(netip.Addr) bool) (n int) {
 	whole := func(p netip.Prefix) bool {
 		return !slices.ContainsFunc(u.addrs, func(a netip.Addr) bool { return p.Contains(a) && !left(a) })

@@ -15,17 +15,19 @@ type Want struct {
 
 // Diff returns the least operations that turn what VPP holds into what it should hold, in an order
 // that is safe at every step: ACLs are created before they are attached and detached before they
-// are deleted; ACLs that are attached are changed in place; the list of an interface changes in one
-// step, never to deny ACLs alone. At every step a packet is treated as before or as after, unless
-// the class of its interface changes. With sweep false nothing that VPP drops stops being dropped:
-// rules are only added, existing ones are attached to all interfaces of their class, and nothing is
-// detached or deleted except what would cut off an interface. Use sweep false until every service
-// has rendered, and before rows are changed; use sweep true after that. Equal arguments give equal
-// results; a state that is as wanted gives none.
+// are deleted; attached ACLs are changed in place; the list of an interface changes in one step,
+// never to deny ACLs alone. At every step a packet is treated as before or as after, unless the
+// class of its interface changes.
+//
+// With sweep false VPP goes on to drop everything that it drops: rules are only added, existing
+// ones are attached to all interfaces of their class, and nothing is detached or deleted, except
+// lists that would cut off an interface. Use sweep false until every service has rendered, and
+// before rows are changed; use sweep true after that. Equal arguments give equal results; a state
+// that is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op { return diff(have, want, sweep, fewRules) }
 
 // fewRules is how many rules are changed without regard to their number: for each interface, VPP
-// looks at all rules for any change.
+// reads all rules for any change.
 const fewRules = 512
 
 func diff(have *State, want *Want, sweep bool, few int) []Op {
@@ -60,7 +62,7 @@ func (d *differ) held(tag string) *ACL {
 	return nil
 }
 
-// spare are the rules of a class in ACLs that go.
+// spare are the rules of a class in ACLs that are to be deleted.
 func (d *differ) spare(class Class) (rules []Rule) {
 	for _, index := range slices.Sorted(maps.Keys(d.have.Spare)) {
 		if of, deny := classOfTag(d.have.Spare[index].Tag); deny && of == class {
@@ -70,8 +72,8 @@ func (d *differ) spare(class Class) (rules []Rule) {
 	return rules
 }
 
-// contents creates the ACLs that are used and missing, and replaces those that are used and differ.
-// An ACL that gains rules which another one loses is replaced before it.
+// contents creates the used ACLs that are missing, and replaces the used ones that differ. Where
+// rules move from one ACL to another, the ACL that gets them is replaced first.
 func (d *differ) contents() []Op {
 	var created, first, later []Op
 	for _, tag := range slices.SortedFunc(maps.Keys(d.used), compareTags) {
@@ -161,8 +163,8 @@ func refs(list []uint32) []Ref {
 	return named
 }
 
-// deletions removes our ACLs that are not used. One that another client has put into an output list
-// stays, because VPP refuses to delete it.
+// deletions removes our ACLs that are not used. An ACL that another client has put into an output
+// list stays, because VPP refuses to delete it.
 func (d *differ) deletions() []Op {
 	if !d.sweep {
 		return nil

@@ -4,11 +4,10 @@ import (
 	"testing"
 )
 
-// held makes the state of a VPP with the ACLs of ours: 1 for remote clients with one rule, 2 that
-// permits.
+// held makes the state of a VPP with our ACLs: 1 for remote clients with one rule, 2 that permits.
 func held(lists map[uint32]Lists) *State {
 	s := NewState()
-	s.ACLs[DenyTag(Remote)] = ACL{Index: 1, Tag: DenyTag(Remote), Rules: []Rule{rule(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}}
+	s.ACLs[DenyTag(Remote)] = ACL{Index: 1, Tag: DenyTag(Remote), Rules: []Rule{denying(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}}
 	s.ACLs[PermitTag] = ACL{Index: 2, Tag: PermitTag}
 	s.Lists = lists
 	return s
@@ -18,14 +17,14 @@ func held(lists map[uint32]Lists) *State {
 func input(indices ...uint32) Lists { return Lists{Input: indices, Output: []uint32{9}} }
 
 func TestDiff(t *testing.T) {
-	web := rule(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")
-	everywhere := rule(Any, "10.96.0.1:443/TCP", "10.0.0.0/8")
+	web := denying(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")
+	everywhere := denying(Any, "10.96.0.1:443/TCP", "10.0.0.0/8")
 	onUplink := map[uint32]Class{3: Remote, 4: Local}
 	settled := map[uint32]Lists{3: input(1, 2)}
 	damaged := held(settled)
 	damaged.ACLs[PermitTag] = ACL{Index: 2, Tag: PermitTag, odd: true}
 	spare := held(map[uint32]Lists{3: input(5, 2)})
-	spare.Spare[5] = ACL{Index: 5, Tag: DenyTag(Remote), Rules: []Rule{rule(Remote, "10.96.0.9:80/TCP", "0.0.0.0/0")}}
+	spare.Spare[5] = ACL{Index: 5, Tag: DenyTag(Remote), Rules: []Rule{denying(Remote, "10.96.0.9:80/TCP", "0.0.0.0/0")}}
 	spare.Spare[6] = ACL{Index: 6, Tag: "troupe/old"}
 	output := held(map[uint32]Lists{3: {Output: []uint32{1}}})
 

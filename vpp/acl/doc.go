@@ -1,11 +1,14 @@
 // Package acl drops packets in front of NAT that NAT44 cannot distinguish (VPP 25.10, plugin acl,
 // API 2.0.1): input ACLs run before NAT on the arc ip4-unicast and see the VIP.
 //
-// Two kinds of packets are dropped. Packets to a load-balancer address from outside its source
-// ranges (loadBalancerSourceRanges), from every interface. And packets to a frontend whose action
-// for a class of clients is to drop, on the interfaces through which these clients enter: so NAT44
-// can hold the row of the clients of this node while those from outside are dropped at the uplink
-// (externalTrafficPolicy Local without local endpoints).
+// Two kinds of packets are dropped:
+//
+//   - packets to a load-balancer address from outside its source ranges
+//     (loadBalancerSourceRanges), on every interface;
+//   - packets to a frontend whose action for a class of clients is to drop, on the interfaces
+//     through which these clients enter. So NAT44 can hold the row of the clients of this node
+//     while packets from outside are dropped at the uplink (externalTrafficPolicy Local without
+//     local endpoints).
 //
 // The planner is pure; only Read and Apply talk to VPP:
 //
@@ -20,18 +23,18 @@
 //	Read       VPP -> State        (needs a link.Caller)
 //	Apply      operations -> VPP   (needs a link.Caller)
 //
-// Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger.
-// A State belongs to one goroutine. There is nothing to shut down.
+// Everything except Read and Apply takes values and returns values: no clock, no goroutine, no
+// logger. A State belongs to one goroutine. There is nothing to shut down.
 //
 // # What is in VPP
 //
-// Nothing while no rule is wanted. Otherwise one deny ACL for every class of interfaces that has
-// rules, tagged "troupe/deny/remote", "troupe/deny/local" or "troupe/deny/any", and behind a large
-// one another for recent rules, "troupe/deny/remote/recent" and so on. They are the first in the
-// input list of their interfaces; the ACLs of other owners follow in their order. Our ACLs have
-// deny rules only, because in VPP the first match over the whole list decides: a permitting rule
-// would override the other ACLs, a deny rule cannot permit what they drop. The source ranges are
-// therefore turned into their complement.
+// VPP has no ACL of ours while no rule is wanted. Otherwise it has one deny ACL for every class of
+// interfaces with rules, tagged "troupe/deny/remote", "troupe/deny/local" or "troupe/deny/any".
+// Behind a large deny ACL there is another one for recent rules, tagged "troupe/deny/remote/recent"
+// and so on. Deny ACLs are the first in the input list of their interfaces; the ACLs of other
+// owners follow in their order. Our ACLs have deny rules only, because in VPP the first match over
+// the whole list decides: a permitting rule would override the other ACLs, while a deny rule
+// permits nothing that they drop. The source ranges are therefore turned into their complement.
 //
 // VPP drops what no rule of a list matches. Where the interface has no ACL of another owner, our
 // ACL that permits everything ("troupe/permit") ends the list; Diff removes it as soon as there is
@@ -66,10 +69,10 @@
 // # What is not exact
 //
 // The rules match every packet, not only the first one of a connection: a client that is not
-// allowed any more loses its connections. Fragments after the first one carry no ports; VPP
+// allowed any more loses its connections. Fragments after the first one carry no ports. VPP
 // compares address and protocol then, so a fragmented datagram to another port of the same address
 // is lost for the clients of a rule (VPP's default; the plan reports it for UDP). Therefore there
 // is no rule for UDP at addresses that others use: external IPs, node ports and addresses of hosts
-// (frontend.Ground.Droppable). Source ranges there close the frontend instead. ICMP is not dropped.
-// A client is remote or local by the interface through which it enters, not by its address.
+// (rule.Ground.Droppable). Source ranges there close the frontend instead. ICMP is not dropped. A
+// client is remote or local by the interface through which it enters, not by its address.
 package acl

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the
+// Errors of this package, for errors.Is. Apply's errors classify the return value of VPP for the
 // operation.
 var (
 	// ErrUnsafe means that an operation was not sent because it would cut off an interface, modify
@@ -27,8 +27,6 @@ var (
 	ErrInUse = errors.New("acl is in use")
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
 	ErrNoInterface = link.Classified("no such interface", link.ErrStale)
-	// ErrRejected means that VPP answered with a return value that has no special meaning here.
-	ErrRejected = errors.New("rejected by VPP")
 )
 
 // Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
@@ -57,7 +55,8 @@ type meaning struct {
 	unknown bool
 }
 
-// meaningOf classifies a return value other than 0. What is not in the table is ErrRejected.
+// meaningOf classifies a return value other than 0; link.ErrRejected where it has no special
+// meaning.
 func meaningOf(op Op, retval int32) meaning {
 	switch (cause{op.Verb, retval}) {
 	case cause{Delete, retNoSuchEntry}:
@@ -72,7 +71,7 @@ func meaningOf(op Op, retval int32) meaning {
 		}
 		return meaning{ErrNoInterface, true}
 	case cause{SetLists, retTrue}:
-		return meaning{ErrRejected, true}
+		return meaning{link.ErrRejected, true}
 	}
-	return meaning{ErrRejected, false}
+	return meaning{link.ErrRejected, false}
 }

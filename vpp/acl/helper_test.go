@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // check fails the test where values differ.
@@ -21,9 +21,9 @@ func check[T any](t testing.TB, what string, want, got T) {
 	}
 }
 
-// rule makes a rule from "ip:port/PROTO" and a network.
-func rule(class Class, at, from string) Rule {
-	key, err := frontend.ParseKey(at)
+// denying makes a rule from "ip:port/PROTO" and a network.
+func denying(class Class, at, from string) Rule {
+	key, err := rule.ParseKey(at)
 	if err != nil {
 		panic(err)
 	}

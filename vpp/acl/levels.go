@@ -4,14 +4,15 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// levels are the rules of the two deny ACLs of a class. To change an ACL costs VPP the rules of
-// that ACL and of all behind it, on every interface: many ACLs side by side cost as much as a
-// single one. So recent rules are in a small ACL of their own at the end, and the large one stays
-// as it is while rules are added; rules that are not wanted any more leave it, and it takes in the
-// recent ones once there are many. All rules drop, so it does not matter in which ACL one is.
+// levels are the rules of the two deny ACLs of a class. When an ACL changes VPP applies its rules
+// and the rules of all ACLs behind it again, on every interface: many ACLs side by side cost as
+// much as a single one. So recent rules are in a small ACL of their own at the end, and the large
+// one stays as it is while rules are added. Rules that are not wanted any more leave it, and it
+// takes in the recent ones once there are many. All rules drop, so it does not matter in which ACL
+// a rule is.
 type levels struct {
 	base, recent []Rule
 	// compact says that the rules of the recent ACL move into the other one, which has to be
@@ -78,7 +79,7 @@ func without(a, b []Rule) []Rule {
 	return left
 }
 
-// uncovered returns those rules that no rule of the lists contains; all are ordered.
+// uncovered returns the rules that no rule of the lists contains; all are ordered.
 func uncovered(rules []Rule, lists ...[]Rule) []Rule {
 	for _, list := range lists {
 		rules = without(rules, list)
@@ -87,10 +88,10 @@ func uncovered(rules []Rule, lists ...[]Rule) []Rule {
 		return nil
 	}
 	type source struct {
-		key  frontend.Key
+		key  rule.Key
 		from netip.Prefix
 	}
-	about, sources := map[frontend.Key]bool{}, map[source]bool{}
+	about, sources := map[rule.Key]bool{}, map[source]bool{}
 	for _, r := range rules {
 		about[r.Key()] = true
 	}

@@ -8,13 +8,13 @@ import (
 // numbered makes n rules, beginning with a port.
 func numbered(from, n int) (rules []Rule) {
 	for i := range n {
-		rules = append(rules, rule(Remote, fmt.Sprintf("10.96.0.1:%d/TCP", from+i), "0.0.0.0/0"))
+		rules = append(rules, denying(Remote, fmt.Sprintf("10.96.0.1:%d/TCP", from+i), "0.0.0.0/0"))
 	}
 	return rules
 }
 
-// TestLevels: with at most 3 rules that are changed without regard to their number, what an
-// operation costs is what it is about.
+// TestLevels: with at most 3 rules that are changed without regard to their number, an operation
+// costs only the rules that it changes.
 func TestLevels(t *testing.T) {
 	const few = 3
 	uplink := map[uint32]Class{5: Remote}

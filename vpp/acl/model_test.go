@@ -15,7 +15,7 @@ import (
 )
 
 // vpp is VPP's ACL plugin, reduced to what its messages mean: it returns VPP's return values and
-// says what becomes of a packet. It is a link.Caller.
+// decides which packets pass. It is a link.Caller.
 type vpp struct {
 	acls       map[uint32]*acl.ACLAddReplace
 	interfaces map[uint32]Lists
@@ -152,8 +152,8 @@ func (v *vpp) Dump(_ context.Context, req api.Message, each func(api.Message)) e
 	return nil
 }
 
-// passes says what becomes of a packet that enters through an interface: the first rule of the list
-// that matches decides.
+// passes reports whether a packet that enters through an interface passes: the first rule of the
+// list that matches decides.
 func (v *vpp) passes(index uint32, p packet) bool { return v.ask(v.interfaces[index].Input, p) }
 
 func (v *vpp) ask(list []uint32, p packet) bool {
@@ -180,7 +180,7 @@ func matches(r acl_types.ACLRule, p packet) bool {
 		r.SrcportOrIcmptypeFirst <= 40000 && 40000 <= r.SrcportOrIcmptypeLast && r.DstportOrIcmpcodeFirst <= port && port <= r.DstportOrIcmpcodeLast)
 }
 
-// others is the input list of an interface without what is tagged ours.
+// others is the input list of an interface without our ACLs.
 func (v *vpp) others(index uint32) []uint32 {
 	var list []uint32
 	for _, number := range v.interfaces[index].Input {

@@ -14,7 +14,8 @@ var (
 	theirs = Ref{Index: 7}
 )
 
-// TestCheck: what could cut off an interface, or is not ours, is never sent.
+// TestCheck: an operation that could cut off an interface, or change an ACL of another owner, is
+// never sent.
 func TestCheck(t *testing.T) {
 	was := Lists{Input: []uint32{7, 8}, Output: []uint32{9}}
 	many := make([]Ref, MaxLists)
@@ -23,7 +24,7 @@ func TestCheck(t *testing.T) {
 		many[i] = Ref{Index: uint32(i)}
 		full.Input[i] = uint32(i)
 	}
-	rules := []Rule{rule(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}
+	rules := []Rule{denying(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}
 	for _, c := range []struct {
 		name string
 		op   Op
@@ -71,7 +72,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestOpText(t *testing.T) {
-	rules := []Rule{rule(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}
+	rules := []Rule{denying(Remote, "10.96.0.1:80/TCP", "0.0.0.0/0")}
 	check(t, "texts", []string{
 		"create-acl troupe/deny/remote with 1 rules",
 		"create-acl troupe/permit",

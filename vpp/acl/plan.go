@@ -6,34 +6,34 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // ServicePlan is the result of Plan: the rules of one service.
 type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
-	// Ranges drop what comes from outside of source ranges, whichever service serves the frontend:
-	// kube-proxy looks up source ranges by address, port and protocol. Drops drop what a frontend
-	// drops; they count where the service owns the frontend. Both are minimal (see Minimal), and
-	// nil where the service needs more than MaxServiceRules.
+	// Ranges drop packets from outside of source ranges, whichever service serves the frontend:
+	// kube-proxy looks up source ranges by address, port and protocol. Drops drop the packets to
+	// frontends whose action is to drop; they count where the service owns the frontend. Both are
+	// minimal (see Minimal), and nil where the service needs more than MaxServiceRules.
 	Ranges, Drops []Rule
 	// Ranged are the frontends with source ranges that need rules, in the order of the view. None
 	// of them may be served without its rules.
-	Ranged []frontend.Key
+	Ranged []rule.Key
 	// Closed are the frontends with source ranges that no rule may enforce, because it would drop
 	// fragments to other ports of an address that others use. They are not served.
-	Closed []frontend.Key
+	Closed []rule.Key
 	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules
 	// it may need even more.
 	Needs int
 	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
 	Approximations []*messages.Approximation
-	// Unrendered is what no rule can express: SCTP, IPv6, unusable source ranges.
+	// Unrendered lists what no rule can express: SCTP, IPv6, unusable source ranges.
 	Unrendered []*messages.ObjectError
-	// Unserved are the approximations that hold instead while there can be no rules in VPP: the
-	// frontends of Ranged are not served. What then happens to packets that should be dropped
-	// depends on the rows, so their planner reports it (nat44.Config.Guarded).
+	// Unserved are the approximations that hold instead while VPP can have no rules: the frontends
+	// of Ranged are not served. The planner of the rows reports what happens to packets that should
+	// be dropped (nat44.Config.Guarded).
 	Unserved []*messages.Approximation
 }
 
@@ -64,15 +64,15 @@ type planner struct {
 	cfg  Config
 	view *messages.ServiceView
 	plan *ServicePlan
-	// name is the text of the current frontend, told the last one whose fragments were reported, so
-	// that each is reported once.
+	// name is the text of the current frontend. told is the last name whose fragments were
+	// reported, so that each is reported once.
 	name, told string
 	// outside are the networks that the source ranges allowed leave out: the frontends of a service
 	// mostly share one list.
 	allowed []string
 	outside []netip.Prefix
-	// dropping says of the addresses of the service whether every port of them drops; nil = not
-	// worked out.
+	// dropping says for each address of the service whether all of its ports drop; nil = not
+	// computed yet.
 	dropping map[string]bool
 }
 
@@ -113,7 +113,7 @@ func (p *planner) frontend(f *messages.Frontend) {
 }
 
 // close enters the current frontend as one that is not served.
-func (p *planner) close(k frontend.Key, f *messages.Frontend) {
+func (p *planner) close(k rule.Key, f *messages.Frontend) {
 	if slices.Contains(p.plan.Closed, k) {
 		return
 	}
@@ -121,8 +121,8 @@ func (p *planner) close(k frontend.Key, f *messages.Frontend) {
 	p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.name, whyClosed))
 }
 
-// ranges enters the rules of the current frontend's source ranges. What is more than any service
-// may have is not made.
+// ranges enters the rules of the current frontend's source ranges, and stops when there are more
+// than any service may have.
 func (p *planner) ranges(rule Rule, outside []netip.Prefix) {
 	const enough = 2 * MaxServiceRules // rules for both classes of clients may become one
 	for _, from := range outside[:min(len(outside), max(0, enough+1-len(p.plan.Ranges)))] {
@@ -131,8 +131,8 @@ func (p *planner) ranges(rule Rule, outside []netip.Prefix) {
 	}
 }
 
-// routed reports whether a route drops the packets of a frontend (vpp/routes): that of a cluster IP
-// of which every port drops.
+// routed reports whether a route drops the packets of a frontend (vpp/routes), because all ports of
+// its cluster IP drop.
 func (p *planner) routed(f *messages.Frontend) bool {
 	if !p.cfg.Routed || f.GetScope() != messages.Scope_SCOPE_CLUSTER {
 		return false
@@ -201,4 +201,4 @@ func classOf(from messages.ClientClass) Class {
 }
 
 // udp reports whether fragments are common for the protocol of the rule; TCP avoids them.
-func udp(r Rule) bool { return r.Proto == frontend.UDP }
+func udp(r Rule) bool { return r.Proto == rule.UDP }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 const (
@@ -44,28 +44,28 @@ func TestPlan(t *testing.T) {
 		{
 			"source ranges",
 			[]*messages.Frontend{serving(lb, 80, tcp, upper...)},
-			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{denying(Any, web, "0.0.0.0/1")},
 		},
 		{
 			"source ranges in front of a reject",
 			[]*messages.Frontend{rejecting(serving(lb, 80, tcp, upper...))},
-			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{denying(Any, web, "0.0.0.0/1")},
 		},
 		{"source ranges that hold all clients", []*messages.Frontend{serving(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil},
 		{
 			"source ranges of both families",
 			[]*messages.Frontend{serving(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
-			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{denying(Any, web, "0.0.0.0/1")},
 		},
 		{
 			"two rules with the same ranges are one",
 			[]*messages.Frontend{from(serving(lb, 80, tcp, upper...), local), from(serving(lb, 80, tcp, upper...), remote)},
-			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{denying(Any, web, "0.0.0.0/1")},
 		},
 		{
 			"policy Local without local endpoints",
 			[]*messages.Frontend{from(serving(lb, 80, tcp), local), dropping(lb, 80, tcp, remote)},
-			[]Rule{rule(Remote, web, "0.0.0.0/0")},
+			[]Rule{denying(Remote, web, "0.0.0.0/0")},
 		},
 		{
 			"policy Local without local endpoints, with ranges",
@@ -74,12 +74,12 @@ func TestPlan(t *testing.T) {
 				f.AllowSources = upper
 				return f
 			}()},
-			[]Rule{rule(Remote, web, "0.0.0.0/0"), rule(Any, web, "0.0.0.0/1")},
+			[]Rule{denying(Remote, web, "0.0.0.0/0"), denying(Any, web, "0.0.0.0/1")},
 		},
 		{
 			"internal policy Local without local endpoints",
 			[]*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyClient)},
-			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
+			[]Rule{denying(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 			check(t, "unrendered", nil, plan.Unrendered)
 			check(t, "service", "default/web", plan.Service)
 			if ranged := len(plan.Ranges) > 0; ranged != (len(plan.Unserved) > 0) || ranged != (len(plan.Ranged) > 0) {
-				// drops are for the rows to tell of
+				// the plan of the rows reports drops
 				t.Errorf("rules %v of %v, but without them %v", plan.Ranges, plan.Ranged, plan.Unserved)
 			}
 			check(t, "needs", max(len(forInterface(c.rules, Remote)), len(forInterface(c.rules, Local))), plan.Needs)
@@ -96,7 +96,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestUnrendered: what VPP cannot match is said.
+// TestUnrendered: frontends that VPP cannot match are reported.
 func TestUnrendered(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -116,7 +116,7 @@ func TestUnrendered(t *testing.T) {
 		{
 			"no network", serving("10.96.0.1", 80, tcp, "office"),
 			Config{},
-			[]Rule{rule(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
+			[]Rule{denying(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
 			"ports[http].allowSources", `"office" is not a network; it admits no client`,
 		},
 		{"nothing to guard", serving("fd00::1", 80, messages.Protocol_SCTP), Config{}, nil, "", ""},
@@ -139,15 +139,15 @@ func TestUnrendered(t *testing.T) {
 	}
 }
 
-// TestUDPAtAddressesOfOthers: no rule for UDP where it would drop fragments to other ports; what
-// has source ranges is closed then.
+// TestUDPAtAddressesOfOthers: there is no rule for UDP where it would drop fragments to other
+// ports; a frontend with source ranges is closed then.
 func TestUDPAtAddressesOfOthers(t *testing.T) {
 	of := func(kind messages.FrontendKind, f *messages.Frontend) *messages.Frontend {
 		f.Kind = kind
 		return f
 	}
 	host := netip.MustParseAddr("192.168.16.1")
-	cfg := Config{Ground: frontend.Ground{Hosts: map[netip.Addr]bool{host: true}}}
+	cfg := Config{Ground: rule.Ground{Hosts: map[netip.Addr]bool{host: true}}}
 	plan := Plan(view("default/dns",
 		of(messages.FrontendKind_KIND_EXTERNAL_IP, dropping("203.0.113.9", 53, udpIP, remote)),
 		of(messages.FrontendKind_KIND_NODE_PORT, dropping(host.String(), 30053, udpIP, remote)),
@@ -156,7 +156,7 @@ func TestUDPAtAddressesOfOthers(t *testing.T) {
 	), cfg)
 	check(t, "rules", nil, plan.Rules())
 	check(t, "approximations", nil, plan.Approximations)
-	check(t, "closed", []frontend.Key{{Addr: host, Port: 54, Proto: frontend.UDP}}, plan.Closed)
+	check(t, "closed", []rule.Key{{Addr: host, Port: 54, Proto: rule.UDP}}, plan.Closed)
 	if len(plan.Unrendered) != 1 || !strings.Contains(plan.Unrendered[0].GetMessage(), whyClosed) {
 		t.Errorf("unrendered %v", plan.Unrendered)
 	}
@@ -225,8 +225,8 @@ func manyRanged(ports uint32, sources []string) (all []*messages.Frontend) {
 	return all
 }
 
-// TestRoutedDrops: what a route drops needs no rule, unless another port of the address is served
-// or refused.
+// TestRoutedDrops: packets that a route drops need no rule, unless another port of the address is
+// served or refused.
 func TestRoutedDrops(t *testing.T) {
 	cluster := func(f *messages.Frontend) *messages.Frontend {
 		f.Scope = messages.Scope_SCOPE_CLUSTER

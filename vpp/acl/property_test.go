@@ -52,9 +52,9 @@ func genWant(t *rapid.T) *Want {
 // genFew draws how many rules are changed without regard to their number.
 func genFew(t *rapid.T) int { return rapid.SampledFrom([]int{1, 2, 3, fewRules}).Draw(t, "few") }
 
-// disturb lets others change their lists as VPP's messages allow it, with ours in them. It reports
-// whether they did it so that VPP is as we would leave it: nothing of theirs behind our permitting
-// ACL, ours not alone.
+// disturb lets other clients change their lists as VPP's messages allow it, with our ACLs in them.
+// It reports whether they left VPP as we would: nothing of theirs behind our permitting ACL, ours
+// not alone.
 func disturb(t *rapid.T, v *vpp) (sane bool) {
 	var theirs []uint32
 	for index, a := range v.acls {
@@ -86,7 +86,7 @@ func disturb(t *rapid.T, v *vpp) (sane bool) {
 	return v.sane()
 }
 
-// sane reports whether no list has deny ACLs of ours alone, or something behind our permitting one.
+// sane reports whether no list has our deny ACLs alone, or an ACL behind our permitting one.
 func (v *vpp) sane() bool {
 	for _, lists := range v.interfaces {
 		deny := false
@@ -112,8 +112,8 @@ func (v *vpp) fates() (passes []bool) {
 	return passes
 }
 
-// reference says the same from what is wanted: our rules drop, and what they do not drop is left to
-// the ACLs of others.
+// reference is fates computed from the wanted rules: our rules drop, and the ACLs of other owners
+// decide about the remaining packets.
 func (v *vpp) reference(want *Want) (passes []bool) {
 	for i := range uint32(ifaces) {
 		eachPacket(func(p packet) {
@@ -124,9 +124,9 @@ func (v *vpp) reference(want *Want) (passes []bool) {
 }
 
 // TestEveryPacket: whatever VPP holds, after Diff and Apply every packet on every interface has the
-// fate that Kubernetes and the ACLs of others give it. On the way there no interface is cut off, no
-// packet gets a fate that it has neither before nor after, and what is not ours stays as it is.
-// Then there is nothing left to do, by the record as by a new read.
+// fate that Kubernetes and the ACLs of other owners give it. In between no interface is cut off, no
+// packet gets a fate that it has neither before nor after, and the ACLs of other owners stay as
+// they are. Then nothing is left to do, by the record as by a new read.
 func TestEveryPacket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newVPP(ifaces)
@@ -151,7 +151,7 @@ func TestEveryPacket(t *testing.T) {
 	})
 }
 
-// run brings VPP to what is wanted, one operation after the other, and looks at every packet in
+// run carries out the operations for what is wanted one after the other, and checks every packet in
 // between.
 func run(t *rapid.T, v *vpp, want *Want, few int, sane bool) {
 	have := mustRead(t, v)
@@ -202,8 +202,8 @@ var packets = func() (n int) {
 	return n
 }()
 
-// movedInterfaces says for every interface whether a deny ACL stands on it and it is wanted for
-// another class of clients.
+// movedInterfaces reports for every interface whether it has a deny ACL and is wanted for another
+// class of clients.
 func movedInterfaces(v *vpp, want *Want) (moved []bool) {
 	for i := range uint32(ifaces) {
 		class := want.Interfaces[i+1]
@@ -269,8 +269,8 @@ func mustRead(t *rapid.T, v *vpp) *State {
 	return state
 }
 
-// outputs and foreign are what must not change: the output lists, and what is not ours of the input
-// lists.
+// outputs and foreign are what must not change: the output lists, and the ACLs of other owners in
+// the input lists.
 func (v *vpp) outputs() (all [][]uint32) {
 	for i := range uint32(ifaces) {
 		all = append(all, v.interfaces[i+1].Output)
@@ -287,8 +287,8 @@ func (v *vpp) foreign() (all [][]uint32) {
 
 func equalLists(a, b [][]uint32) bool { return slices.EqualFunc(a, b, slices.Equal[[]uint32]) }
 
-// TestSameInputTwice: the plan of a service is the same every time, and what Plan, Merge and Diff
-// made needs nothing more.
+// TestSameInputTwice: the plan of a service is the same every time, and after Plan, Merge and Diff
+// nothing more is needed.
 func TestSameInputTwice(t *testing.T) {
 	plans := []*ServicePlan{
 		Plan(view("a/web", serving("203.0.113.10", 80, tcp, ranges(40)...)), Config{}),
@@ -309,7 +309,7 @@ func TestSameInputTwice(t *testing.T) {
 	if len(v.sent) != sent {
 		t.Errorf("messages %v", v.sent[sent:])
 	}
-	if v.passes(1, packet{src: netip.MustParseAddr("192.0.2.1"), to: rule(0, "203.0.113.10:80/TCP", "0.0.0.0/0")}) {
+	if v.passes(1, packet{src: netip.MustParseAddr("192.0.2.1"), to: denying(0, "203.0.113.10:80/TCP", "0.0.0.0/0")}) {
 		t.Error("a client from outside the ranges gets through")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Reasons why VPP does not do exactly what Kubernetes asks for.
@@ -19,10 +19,10 @@ const (
 	whyUnserved  = "VPP can have no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
 
-// NoRow is how a frontend is rendered whose source ranges cannot be enforced.
+// NoRow is the rendering of a frontend whose source ranges cannot be enforced.
 const NoRow = "no row: not served"
 
-// unserved reports, once per frontend, what becomes of the current one without rules.
+// unserved reports, once per frontend, that the current frontend is not served without its rules.
 func (p *planner) unserved(sources []string) {
 	if n := len(p.plan.Unserved); n > 0 && p.plan.Unserved[n-1].GetFrontend() == p.name {
 		return
@@ -37,7 +37,7 @@ func (p *planner) unserved(sources []string) {
 	})
 }
 
-// reportClass reports that a rule for one class of clients misses those whose address is of the
+// reportClass reports that a rule for one class of clients misses clients whose address is of the
 // other class: pods of other nodes, which enter from outside, and where there is no cluster CIDR
 // the pods of this node.
 func (p *planner) reportClass(r Rule) {
@@ -74,7 +74,7 @@ func (p *planner) unrendered(f *messages.Frontend, field, message string) {
 // frontendText returns "ip:port/PROTO", IPv6 in brackets; an invalid address is returned as it is.
 func frontendText(f *messages.Frontend) string {
 	if addr, err := netip.ParseAddr(f.GetAddress()); err == nil {
-		return frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()
+		return rule.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()
 	}
 	return f.GetAddress() + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + strconv.Itoa(int(f.GetProtocol()))
 }

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Rule drops the packets of some clients to one address, port and protocol.
@@ -19,13 +19,13 @@ type Rule struct {
 	Port uint16
 	// Proto is the IANA protocol number, TCP or UDP: VPP compares the ports of no other protocol.
 	Proto uint8
-	// From are the source addresses; masked, of the family of VIP. All addresses where no client is
-	// allowed.
+	// From are the source addresses; masked, of the family of VIP. It holds all addresses where no
+	// client is allowed.
 	From netip.Prefix
 }
 
 // Key returns the frontend of the rule.
-func (r Rule) Key() frontend.Key { return frontend.Key{Addr: r.VIP, Port: r.Port, Proto: r.Proto} }
+func (r Rule) Key() rule.Key { return rule.Key{Addr: r.VIP, Port: r.Port, Proto: r.Proto} }
 
 // Compare orders rules by frontend, source address, length of the source prefix (a network comes
 // before its parts) and class.
@@ -39,11 +39,11 @@ func (r Rule) String() string { return fmt.Sprintf("drop %s from %s (%s)", r.Key
 
 // valid reports whether VPP accepts the rule and matches what it says.
 func (r Rule) valid() bool {
-	return r.VIP.IsValid() && r.VIP.Zone() == "" && r.Port != 0 && (r.Proto == frontend.TCP || r.Proto == frontend.UDP) &&
+	return r.VIP.IsValid() && r.VIP.Zone() == "" && r.Port != 0 && (r.Proto == rule.TCP || r.Proto == rule.UDP) &&
 		r.From.IsValid() && r.From == r.From.Masked() && r.From.Addr().Is4() == r.VIP.Is4()
 }
 
-// Minimal returns the rules in order, without duplicates and without those that another one
+// Minimal returns the rules in order, without duplicates and without rules that another one
 // includes: fewer rules cost VPP less time at each change. The same frontend and sources for two
 // classes of clients become one rule for both. The argument is not changed.
 func Minimal(rules []Rule) []Rule {

@@ -17,26 +17,26 @@ func TestMinimal(t *testing.T) {
 		{"nothing", nil, nil},
 		{
 			"order",
-			[]Rule{rule(Any, web, "10.0.0.0/8"), rule(Any, dns, "10.0.0.0/8"), rule(Any, web, "9.0.0.0/8")},
-			[]Rule{rule(Any, dns, "10.0.0.0/8"), rule(Any, web, "9.0.0.0/8"), rule(Any, web, "10.0.0.0/8")},
+			[]Rule{denying(Any, web, "10.0.0.0/8"), denying(Any, dns, "10.0.0.0/8"), denying(Any, web, "9.0.0.0/8")},
+			[]Rule{denying(Any, dns, "10.0.0.0/8"), denying(Any, web, "9.0.0.0/8"), denying(Any, web, "10.0.0.0/8")},
 		},
-		{"duplicates", []Rule{rule(Any, web, "10.0.0.0/8"), rule(Any, web, "10.0.0.0/8")}, []Rule{rule(Any, web, "10.0.0.0/8")}},
-		{"classes unite", []Rule{rule(Remote, web, "10.0.0.0/8"), rule(Local, web, "10.0.0.0/8")}, []Rule{rule(Any, web, "10.0.0.0/8")}},
-		{"a network covers its parts", []Rule{rule(Remote, web, "10.1.0.0/16"), rule(Any, web, "10.0.0.0/8")}, []Rule{rule(Any, web, "10.0.0.0/8")}},
+		{"duplicates", []Rule{denying(Any, web, "10.0.0.0/8"), denying(Any, web, "10.0.0.0/8")}, []Rule{denying(Any, web, "10.0.0.0/8")}},
+		{"classes unite", []Rule{denying(Remote, web, "10.0.0.0/8"), denying(Local, web, "10.0.0.0/8")}, []Rule{denying(Any, web, "10.0.0.0/8")}},
+		{"a network covers its parts", []Rule{denying(Remote, web, "10.1.0.0/16"), denying(Any, web, "10.0.0.0/8")}, []Rule{denying(Any, web, "10.0.0.0/8")}},
 		{
 			"not for other clients",
-			[]Rule{rule(Any, web, "10.1.0.0/16"), rule(Remote, web, "10.0.0.0/8")},
-			[]Rule{rule(Remote, web, "10.0.0.0/8"), rule(Any, web, "10.1.0.0/16")},
+			[]Rule{denying(Any, web, "10.1.0.0/16"), denying(Remote, web, "10.0.0.0/8")},
+			[]Rule{denying(Remote, web, "10.0.0.0/8"), denying(Any, web, "10.1.0.0/16")},
 		},
 		{
 			"the outer one of two counts",
-			[]Rule{rule(Any, web, "0.0.0.0/0"), rule(Remote, web, "10.0.0.0/8"), rule(Local, web, "10.1.0.0/16"), rule(Any, dns, "10.1.0.0/16")},
-			[]Rule{rule(Any, dns, "10.1.0.0/16"), rule(Any, web, "0.0.0.0/0")},
+			[]Rule{denying(Any, web, "0.0.0.0/0"), denying(Remote, web, "10.0.0.0/8"), denying(Local, web, "10.1.0.0/16"), denying(Any, dns, "10.1.0.0/16")},
+			[]Rule{denying(Any, dns, "10.1.0.0/16"), denying(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"after a part comes a neighbour",
-			[]Rule{rule(Remote, web, "10.0.0.0/8"), rule(Local, web, "10.0.0.0/9"), rule(Local, web, "11.0.0.0/8"), rule(Local, web, "11.1.0.0/16")},
-			[]Rule{rule(Remote, web, "10.0.0.0/8"), rule(Local, web, "10.0.0.0/9"), rule(Local, web, "11.0.0.0/8")},
+			[]Rule{denying(Remote, web, "10.0.0.0/8"), denying(Local, web, "10.0.0.0/9"), denying(Local, web, "11.0.0.0/8"), denying(Local, web, "11.1.0.0/16")},
+			[]Rule{denying(Remote, web, "10.0.0.0/8"), denying(Local, web, "10.0.0.0/9"), denying(Local, web, "11.0.0.0/8")},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -48,11 +48,11 @@ func TestMinimal(t *testing.T) {
 }
 
 func TestRuleText(t *testing.T) {
-	check(t, "text", "drop 10.96.0.1:80/TCP from 10.0.0.0/8 (remote)", rule(Remote, "10.96.0.1:80/TCP", "10.0.0.0/8").String())
+	check(t, "text", "drop 10.96.0.1:80/TCP from 10.0.0.0/8 (remote)", denying(Remote, "10.96.0.1:80/TCP", "10.0.0.0/8").String())
 }
 
 func TestValid(t *testing.T) {
-	good := rule(Any, "10.96.0.1:80/TCP", "10.0.0.0/8")
+	good := denying(Any, "10.96.0.1:80/TCP", "10.0.0.0/8")
 	for name, change := range map[string]func(*Rule){
 		"no port":         func(r *Rule) { r.Port = 0 },
 		"no address":      func(r *Rule) { r.VIP = netip.Addr{} },
@@ -68,19 +68,19 @@ func TestValid(t *testing.T) {
 			t.Errorf("%s: %s is valid", name, bad)
 		}
 	}
-	if six := rule(Any, "[fd00::1]:80/TCP", "fd00::/8"); !good.valid() || !six.valid() {
+	if six := denying(Any, "[fd00::1]:80/TCP", "fd00::/8"); !good.valid() || !six.valid() {
 		t.Error("a good rule is not valid")
 	}
 }
 
-// packet is what rules are about.
+// packet is a packet that rules may match.
 type packet struct {
 	src  netip.Addr
 	to   Rule // VIP, Port, Proto
 	icmp bool
 }
 
-// dropped is the meaning of rules: one that stands on the interface and matches is enough.
+// dropped is the meaning of rules: one that applies on the interface and matches is enough.
 func dropped(rules []Rule, at Class, p packet) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
 		return !p.icmp && r.Class.appliesTo(at) && r.Key() == p.to.Key() && r.From.Contains(p.src)
@@ -90,8 +90,8 @@ func dropped(rules []Rule, at Class, p packet) bool {
 // Few frontends and sources, so that rules meet.
 var (
 	frontends = []Rule{
-		rule(0, "10.96.0.1:80/TCP", "0.0.0.0/0"), rule(0, "10.96.0.1:80/UDP", "0.0.0.0/0"), rule(0, "10.96.0.1:443/TCP", "0.0.0.0/0"),
-		rule(0, "192.0.2.1:80/TCP", "0.0.0.0/0"),
+		denying(0, "10.96.0.1:80/TCP", "0.0.0.0/0"), denying(0, "10.96.0.1:80/UDP", "0.0.0.0/0"), denying(0, "10.96.0.1:443/TCP", "0.0.0.0/0"),
+		denying(0, "192.0.2.1:80/TCP", "0.0.0.0/0"),
 	}
 	clients = newUniverse("10.0.0.0/28").addrs
 )
@@ -117,7 +117,8 @@ func eachPacket(each func(packet)) {
 }
 
 // TestMinimalMeansTheSame: on interfaces of one class of clients the same packets are dropped;
-// where both enter, at least the same; and no rule is left that another one makes superfluous.
+// where both classes enter, at least the same; and no rule is left that another one makes
+// superfluous.
 func TestMinimalMeansTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := genRules(12).Draw(t, "rules")

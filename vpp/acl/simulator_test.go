@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -66,9 +66,8 @@ func connect(t *testing.T, opts simulator.Options) (*simulator.VPP, *link.Link) 
 	return v, l
 }
 
-// TestInFrontOfNAT: deny rules and rows together do what Kubernetes asks for: VPP drops before it
-// translates, each client gets its own answer, and an ACL of others goes on to decide what it
-// decided.
+// TestInFrontOfNAT: deny rules and rows together do what Kubernetes asks for. VPP drops before it
+// translates, each client gets its own answer, and an ACL of another owner decides as before.
 func TestInFrontOfNAT(t *testing.T) {
 	v, l := connect(t, simulator.Options{})
 	const lb, nodePort = "203.0.113.10:80", "192.168.50.1:30080"
@@ -80,7 +79,7 @@ func TestInFrontOfNAT(t *testing.T) {
 	plan := Plan(view("default/web", inside, dropping("192.168.50.1", 30080, tcp, remote), ranged), Config{})
 
 	index := v.Interfaces()
-	rows := &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{}}
+	rows := &nat44.Want{Rows: map[rule.Key]nat44.Row{}, Interfaces: map[uint32]bool{}}
 	want := &Want{Rules: Merge([]*ServicePlan{plan}, nil), Interfaces: map[uint32]Class{index["uplink"]: Remote}}
 	for _, name := range []string{"client", "backend"} {
 		want.Interfaces[index[name]] = Local
@@ -143,7 +142,7 @@ func TestInFrontOfNAT(t *testing.T) {
 	expect("uplink", "192.168.50.77", lb, simulator.Delivered)
 }
 
-// TestPluginNotLoaded: it is said so.
+// TestPluginNotLoaded: the error says so.
 func TestPluginNotLoaded(t *testing.T) {
 	_, l := connect(t, simulator.Options{WithoutPlugins: []string{"acl"}})
 	if _, err := Read(t.Context(), l); !errors.Is(err, link.ErrUnsupported) {

@@ -3,22 +3,22 @@ package acl
 import (
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Standing is the difference between what VPP drops and what it should drop, by frontend.
 type Standing struct {
 	// Missing are the frontends for which VPP does not drop enough on some interface. Their rows
 	// have to wait.
-	Missing map[frontend.Key]bool
+	Missing map[rule.Key]bool
 	// Surplus are the frontends for which VPP drops too much on some interface.
-	Surplus map[frontend.Key]bool
+	Surplus map[rule.Key]bool
 }
 
 // Compare returns the frontends whose rules differ. With have nil, the state of VPP is unknown and
 // everything wanted counts as missing.
 func Compare(have *State, want *Want) Standing {
-	s := Standing{Missing: map[frontend.Key]bool{}, Surplus: map[frontend.Key]bool{}}
+	s := Standing{Missing: map[rule.Key]bool{}, Surplus: map[rule.Key]bool{}}
 	if have == nil {
 		for _, r := range want.Rules {
 			s.Missing[r.Key()] = true
@@ -79,7 +79,7 @@ func (s *State) lacks(tag string, class Class, interfaces map[uint32]Class) bool
 }
 
 // enter enters the frontends of rules.
-func enter(rules []Rule, into map[frontend.Key]bool) {
+func enter(rules []Rule, into map[rule.Key]bool) {
 	for _, r := range rules {
 		into[r.Key()] = true
 	}

@@ -6,22 +6,22 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // keys turns texts into the frontends that they name.
-func keys(texts ...string) map[frontend.Key]bool {
-	all := map[frontend.Key]bool{}
+func keys(texts ...string) map[rule.Key]bool {
+	all := map[rule.Key]bool{}
 	for _, text := range texts {
-		all[rule(Any, text, "0.0.0.0/0").Key()] = true
+		all[denying(Any, text, "0.0.0.0/0").Key()] = true
 	}
 	return all
 }
 
 func TestCompare(t *testing.T) {
 	const web, dns, db = "10.96.0.1:80/TCP", "10.96.0.2:53/UDP", "10.96.0.3:5432/TCP"
-	remote := rule(Remote, web, "0.0.0.0/0")
-	any := rule(Any, dns, "10.0.0.0/8")
+	remote := denying(Remote, web, "0.0.0.0/0")
+	any := denying(Any, dns, "10.0.0.0/8")
 	both := map[uint32]Class{1: Remote, 2: Local}
 	held := func() *State {
 		s := NewState()
@@ -35,17 +35,17 @@ func TestCompare(t *testing.T) {
 		have             *State
 		rules            []Rule
 		interfaces       map[uint32]Class
-		missing, surplus map[frontend.Key]bool
+		missing, surplus map[rule.Key]bool
 	}{
 		{"nothing is known", nil, []Rule{remote, any}, both, keys(web, dns), nil},
 		{"nothing is there", NewState(), []Rule{remote, any}, both, keys(web, dns), nil},
 		{"nothing is wanted", held(), nil, both, nil, keys(web, dns)},
 		{"as wanted", held(), []Rule{remote, any}, both, nil, nil},
-		{"one more", held(), []Rule{remote, any, rule(Local, db, "0.0.0.0/0")}, both, keys(db), nil},
-		{"more of one", held(), []Rule{remote, rule(Any, dns, "8.0.0.0/6")}, both, keys(dns), nil},
-		{"less of one", held(), []Rule{remote, rule(Any, dns, "10.1.0.0/16")}, both, nil, keys(dns)},
-		{"for other clients", held(), []Rule{rule(Local, web, "0.0.0.0/0"), any}, both, keys(web), keys(web)},
-		{"no interface for it", held(), []Rule{remote, any, rule(Local, db, "0.0.0.0/0")}, map[uint32]Class{1: Remote}, nil, nil},
+		{"one more", held(), []Rule{remote, any, denying(Local, db, "0.0.0.0/0")}, both, keys(db), nil},
+		{"more of one", held(), []Rule{remote, denying(Any, dns, "8.0.0.0/6")}, both, keys(dns), nil},
+		{"less of one", held(), []Rule{remote, denying(Any, dns, "10.1.0.0/16")}, both, nil, keys(dns)},
+		{"for other clients", held(), []Rule{denying(Local, web, "0.0.0.0/0"), any}, both, keys(web), keys(web)},
+		{"no interface for it", held(), []Rule{remote, any, denying(Local, db, "0.0.0.0/0")}, map[uint32]Class{1: Remote}, nil, nil},
 		{"another interface", held(), []Rule{remote, any}, map[uint32]Class{1: Remote, 2: Local, 3: Remote}, keys(web, dns), nil},
 		{"on a wrong interface", held(), nil, map[uint32]Class{1: Local, 2: Local}, nil, keys(web, dns)},
 	} {
@@ -57,8 +57,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareAgreesWithDiff: after what Diff says has been done nothing is missing, and with sweep
-// nothing is too much.
+// TestCompareAgreesWithDiff: after the operations of Diff nothing is missing, and with sweep there
+// is no surplus.
 func TestCompareAgreesWithDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newVPP(ifaces)

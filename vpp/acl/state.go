@@ -14,7 +14,7 @@ type ACL struct {
 	Index uint32
 	// Tag is DenyTag of a class, or PermitTag.
 	Tag string
-	// Rules of a deny ACL, minimal, their class that of the tag; nil for the permitting one.
+	// Rules of a deny ACL, minimal, with the class of the tag; nil for the permitting ACL.
 	// Immutable once handed out.
 	Rules []Rule
 
@@ -46,7 +46,7 @@ func (l Lists) empty() bool { return len(l.Input)+len(l.Output) == 0 }
 type State struct {
 	// ACLs are ours, by tag. Of several with the same tag this is the one with the smallest index.
 	ACLs map[string]ACL
-	// Spare are our further ACLs by index: duplicates, and those of other versions of the agent.
+	// Spare are our further ACLs by index: duplicates, and ACLs of other versions of the agent.
 	Spare map[uint32]ACL
 	// Lists by sw_if_index; interfaces without ACLs are absent.
 	Lists map[uint32]Lists
@@ -91,7 +91,7 @@ func (s *State) Attached() (n int) {
 	return n
 }
 
-// others returns the ACLs of other owners in a list, in its order.
+// others returns the ACLs of a list that belong to other owners, in its order.
 func (s *State) others(list []uint32) []uint32 {
 	var others []uint32
 	for _, index := range list {

@@ -21,8 +21,8 @@ const (
 // DenyTag returns the tag of the deny ACL of a class, the first on its interfaces.
 func DenyTag(class Class) string { return denyPrefix + class.String() }
 
-// RecentTag returns the tag of the ACL behind it, with the rules that were added since it was
-// large.
+// RecentTag returns the tag of the second deny ACL of a class: the rules that were added since the
+// first one was large.
 func RecentTag(class Class) string { return DenyTag(class) + recentSuffix }
 
 // denyTags are the tags of the deny ACLs of a class, in their order in a list; nil for no class.
@@ -33,7 +33,7 @@ func denyTags(class Class) []string {
 	return []string{DenyTag(class), RecentTag(class)}
 }
 
-// compareTags orders tags; that of recent rules comes before the other one of its class.
+// compareTags orders tags; in a class the tag of recent rules comes first.
 func compareTags(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.TrimSuffix(a, recentSuffix), strings.TrimSuffix(b, recentSuffix)), cmp.Compare(len(b), len(a)))
 }

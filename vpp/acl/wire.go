@@ -65,7 +65,7 @@ func wireRule(r Rule) acl_types.ACLRule {
 	}
 }
 
-// ruleOf is the reverse of wireRule; false for what it never writes.
+// ruleOf is the reverse of wireRule; false for a rule that it never writes.
 func ruleOf(class Class, w acl_types.ACLRule) (Rule, bool) {
 	from, ok := prefixOf(w.SrcPrefix)
 	vip, ok2 := prefixOf(w.DstPrefix)

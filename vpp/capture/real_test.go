@@ -12,9 +12,9 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // TestPacketsOfARealVPP: a packet to a service is followed to the endpoint, one to another address
@@ -35,7 +35,7 @@ func TestPacketsOfARealVPP(t *testing.T) {
 	}
 	raw := realvpp.NewRaw(t, p.Socket())
 	if retval := raw.Retval(t, &nat44_ed.Nat44AddDelLbStaticMapping{
-		IsAdd: true, Flags: nat_types.NAT_IS_OUT2IN_ONLY, ExternalAddr: [4]byte{10, 96, 0, 10}, ExternalPort: 80, Protocol: frontend.TCP, LocalNum: 2,
+		IsAdd: true, Flags: nat_types.NAT_IS_OUT2IN_ONLY, ExternalAddr: [4]byte{10, 96, 0, 10}, ExternalPort: 80, Protocol: rule.TCP, LocalNum: 2,
 		Locals: []nat44_ed.Nat44LbAddrPort{{Addr: [4]byte{10, 1, 1, 3}, Port: 8080, Probability: 7}, {Addr: [4]byte{10, 1, 1, 4}, Port: 8080, Probability: 7}},
 	}); retval != 0 {
 		t.Fatalf("mapping: %d", retval)
@@ -60,8 +60,8 @@ func TestPacketsOfARealVPP(t *testing.T) {
 	client := netip.MustParseAddrPort("192.168.16.9:40000")
 	for sent := false; !sent; {
 		g.Exchange(t, []realvpp.Packet{
-			{Port: clients, ID: 2, Src: client, Dst: netip.MustParseAddrPort("10.96.0.99:80"), Proto: frontend.UDP},
-			{Port: clients, ID: 1, Src: client, Dst: web, Proto: frontend.TCP, Flags: 2},
+			{Port: clients, ID: 2, Src: client, Dst: netip.MustParseAddrPort("10.96.0.99:80"), Proto: rule.UDP},
+			{Port: clients, ID: 1, Src: client, Dst: web, Proto: rule.TCP, Flags: 2},
 		})
 		select {
 		case <-traced:
@@ -89,7 +89,7 @@ func TestPacketsOfARealVPP(t *testing.T) {
 	if _, err := command(ctx, vpp, "trace add pg-input 5"); err != nil {
 		t.Fatal(err)
 	}
-	g.Exchange(t, []realvpp.Packet{{Port: clients, ID: 3, Src: client, Dst: web, Proto: frontend.TCP, Flags: 2}})
+	g.Exchange(t, []realvpp.Packet{{Port: clients, ID: 3, Src: client, Dst: web, Proto: rule.TCP, Flags: 2}})
 	if _, _, err := Run(ctx, vpp, options); !errors.Is(err, ErrInUse) {
 		t.Errorf("another user: %v", err)
 	}

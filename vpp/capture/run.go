@@ -18,7 +18,7 @@ var ErrInUse = errors.New("VPP's trace buffer has packets of another user (show 
 
 // Options bound a capture.
 type Options struct {
-	// Inputs are the nodes where packets enter; empty = those of all drivers that VPP has.
+	// Inputs are the nodes where packets enter; empty = the nodes of all drivers that VPP has.
 	Inputs []string
 	// Scan is how many packets each input traces in each thread, 1 to 1000.
 	Scan int
@@ -28,7 +28,7 @@ type Options struct {
 	Match func(*Packet) bool
 	// Replace clears what another user has traced.
 	Replace bool
-	// Every is the time between two looks at the trace; each stops the workers for the time that it
+	// Every is the time between two reads of the trace; each stops the workers for the time that it
 	// takes. 0 = 1 s.
 	Every time.Duration
 }

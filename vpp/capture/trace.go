@@ -17,7 +17,7 @@ type Packet struct {
 	// dropped.
 	LeftSource      string `json:"leftSource"`
 	LeftDestination string `json:"leftDestination"`
-	// Verdict is what became of it: "leaves through NAME", "dropped: REASON", or "goes to VPP
+	// Verdict is the end of the packet: "leaves through NAME", "dropped: REASON", or "goes to VPP
 	// itself".
 	Verdict string `json:"verdict"`
 	Steps   []Step `json:"steps"`
@@ -92,7 +92,7 @@ func withPort(address, port string) string {
 	return address + ":" + port
 }
 
-// conclude works out what became of a packet.
+// conclude works out the verdict of a packet.
 func (p *Packet) conclude() {
 	if n := len(p.headers); n > 0 {
 		p.Protocol, p.Source, p.Destination = p.headers[0].protocol, p.headers[0].source, p.headers[0].destination

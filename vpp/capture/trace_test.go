@@ -35,7 +35,7 @@ Packet 2
 No packets in trace buffer
 `
 
-// TestParse: what became of a packet, and whom it was for.
+// TestParse: the verdict of a packet, and its frontend.
 func TestParse(t *testing.T) {
 	packets := Parse(dropped)
 	if len(packets) != 2 {

@@ -13,7 +13,7 @@ import (
 
 // OpResult is the outcome of one operation.
 type OpResult struct {
-	// Op is the operation; of PutRow with the id that VPP has given to the row.
+	// Op is the operation; PutRow has the id that VPP gave to the row.
 	Op Op
 	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
 	// this package, or of vpp/link where VPP has not answered.
@@ -26,8 +26,8 @@ type OpResult struct {
 }
 
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result
-// per operation. An operation that fails does not stop those that follow. Before that it asks which
-// nodes the interfaces have: VPP runs a node twice that is enabled twice.
+// per operation. A failed operation does not stop the later ones. Apply first asks which nodes the
+// interfaces have, because VPP runs a node twice when it is enabled twice.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	interfaces, nodes := []uint32(nil), []node(nil)
@@ -57,18 +57,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			msgs, owner = append(msgs, msg), append(owner, i)
 		}
 	}
-	if len(msgs) == 0 {
-		return results
-	}
-	answers, err := c.Do(ctx, msgs)
-	for n, i := range owner {
-		answer := link.Result{Err: err}
-		if err == nil {
-			answer = answers[n]
-		} else {
-			answer.Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
-		}
-		results[i].add(answer)
+	for n, answer := range link.Batch(ctx, c, msgs) {
+		results[owner[n]].add(answer)
 	}
 	return results
 }
@@ -76,17 +66,13 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 // setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another
 // policy VPP replaces every source.
 func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
-	answers, err := c.Do(ctx, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
-	if err != nil {
-		answers = []link.Result{{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}}
-	}
-	r.add(answers[0])
+	r.add(link.Batch(ctx, c, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})[0])
 	return r.Err == nil
 }
 
-// messages are those of an operation, in the order in which they have to be sent; missing are the
-// nodes that its interface does not have. One that has all of them is in its tables already: they
-// come first.
+// messages returns the messages of an operation, in the order in which they have to be sent;
+// missing are the nodes that its interface lacks. Tables are set before nodes: an interface with
+// all nodes has its tables already.
 func (op Op) messages(missing []node) (msgs []api.Message) {
 	switch op.Verb {
 	case SetSNAT:
@@ -132,7 +118,7 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 // add enters the answer to one message of the operation.
 func (r *OpResult) add(answer link.Result) {
 	err := answer.Err
-	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+	if link.Sent(err) {
 		r.Messages++
 	}
 	retval, answered := link.Retval(err)
@@ -147,7 +133,7 @@ func (r *OpResult) add(answer link.Result) {
 	case answered && retval == retNoInterface:
 		err, r.Unknown = fmt.Errorf("%w: %w", ErrNoInterface, err), true
 	case answered:
-		err = fmt.Errorf("%w: %w", ErrRejected, err)
+		err = fmt.Errorf("%w: %w", link.ErrRejected, err)
 	}
 	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown) || r.Messages > 1
 	if r.Err == nil {

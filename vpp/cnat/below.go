@@ -10,12 +10,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// below returns those of some addresses that Kubernetes has not allocated and with which VPP before
-// 26.06 would crash, each with the route that it is below and that answers with ICMP. A route of
-// the address alone protects it, unless that answers with ICMP as well: package routes takes its
-// own away.
+// below returns the addresses with which VPP before 26.06 would crash, each with the covering route
+// that answers with ICMP. Kubernetes has allocated none of the addresses. A route of the address
+// itself protects it, unless that route answers with ICMP as well: package routes deletes its own.
 func below(ctx context.Context, c link.Caller, addresses []netip.Addr) (map[netip.Addr]netip.Prefix, error) {
-	// of each address itself, and of what leads there without a route of its own
+	// each address itself, and the entry that covers it without a route of its own
 	var lookups []netip.Prefix
 	for _, addr := range addresses {
 		own := netip.PrefixFrom(addr, addr.BitLen())

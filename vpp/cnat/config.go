@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Config holds the settings of the planner. The zero value serves IPv6 only, without source NAT.
@@ -29,11 +29,12 @@ type Config struct {
 	// Others are the pod networks of the other nodes.
 	Others []netip.Prefix
 	// Ground are the addresses that no service may claim.
-	Ground frontend.Ground
+	Ground rule.Ground
 }
 
-// ForNode completes the configuration for a node: unset addresses of SNAT are the last ones of its
-// pod CIDRs. The agent and a dry run both use it, so that they plan the same rows.
+// ForNode completes the configuration for a node: an unset SNAT address is the last one of the
+// node's pod CIDR of its family. The agent and a dry run both use it, so that they plan the same
+// rows.
 func (c Config) ForNode(self *messages.Node) Config {
 	if len(c.SNAT) > 0 {
 		return c
@@ -52,7 +53,7 @@ func (c Config) ForNode(self *messages.Node) Config {
 	return c
 }
 
-// InCluster completes the configuration with what is known of the cluster.
+// InCluster completes the configuration with the state of the cluster.
 func (c Config) InCluster(begin *messages.Begin) Config {
 	for _, text := range begin.GetServiceCidrs() {
 		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(c.Services, p.Masked()) {

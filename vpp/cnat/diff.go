@@ -4,18 +4,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Diff returns the least operations that turn what VPP holds into what is wanted: settings and
-// interfaces, then rows ordered by key, then rows that are not wanted and interfaces. Rows that
-// nothing wants are deleted only with sweep, that is when every service has rendered; those of
-// others never, nor are they replaced. Equal arguments give equal results; a state that is as
-// wanted gives none.
+// interfaces, then rows ordered by key, then unwanted rows and interfaces. Unwanted rows are
+// deleted only with sweep, that is when every service has rendered. Rows of other owners are
+// neither deleted nor replaced. Equal arguments give equal results; a state that is as wanted gives
+// none.
 func Diff(have *State, want *Want, sweep bool) []Op {
 	settings, detach := DiffSettings(have, want)
 	var replaced, put, gone []Op
-	for _, key := range slices.SortedFunc(maps.Keys(want.Rows), frontend.Key.Compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(want.Rows), rule.Key.Compare) {
 		row := want.Rows[key]
 		if held := have.held(key); held != nil && !held.Ours {
 			continue
@@ -32,7 +32,7 @@ func Diff(have *State, want *Want, sweep bool) []Op {
 			}
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(have.Rows), frontend.Key.Compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(have.Rows), rule.Key.Compare) {
 		if row := want.Rows[key]; sweep && len(row.Backends) == 0 && have.Rows[key].Ours {
 			gone = append(gone, DiffRow(have.held(key), nil)...)
 		}
@@ -41,7 +41,7 @@ func Diff(have *State, want *Want, sweep bool) []Op {
 }
 
 // held is the row that VPP holds under a key; nil = none.
-func (s *State) held(key frontend.Key) *Held {
+func (s *State) held(key rule.Key) *Held {
 	if h, found := s.Rows[key]; found {
 		return &h
 	}
@@ -82,8 +82,7 @@ func Cost(ops []Op) (messages int) {
 	return messages
 }
 
-// DiffSettings returns the operations on settings and interfaces: those before the rows, and those
-// after.
+// DiffSettings returns the operations on settings and interfaces, before the rows and after them.
 func DiffSettings(have *State, want *Want) (before, after []Op) {
 	if have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT() {
 		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT, Newer: have.Newer, Held: have.SNAT != NoSNAT()})
@@ -96,8 +95,8 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 	if add, del := missingFrom(held, excluded), missingFrom(excluded, held); len(add)+len(del) > 0 && (!have.Newer || want.SNAT != NoSNAT()) {
 		targets := Op{Verb: SetTargets, Add: add, Del: del}
 		if before = append(before, targets); !have.Newer {
-			// before the address, without which nothing is replaced; in 26.06 there are none
-			// without it
+			// Without an address nothing is replaced, so the targets come before it; in 26.06 there
+			// are none without it.
 			before = append([]Op{targets}, before[:len(before)-1]...)
 		}
 	}

@@ -11,53 +11,56 @@
 //	Read       VPP -> State        (needs a link.Caller)
 //	Apply      operations -> VPP   (needs a link.Caller)
 //
-// Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger.
-// A value is owned by its caller; Rows share the memory of their Backends, so such a slice must not
-// be changed after it has been handed out. There is nothing to shut down.
+// Everything except Read and Apply takes values and returns values: no clock, no goroutine, no
+// logger. A value is owned by its caller; Rows share the memory of their Backends, so such a slice
+// must not be changed after it has been handed out. There is nothing to shut down.
 //
 // # Properties of VPP that determine the code
 //
-//   - A translation is added or changed by the same message, with all of its backends. What is
-//     taken from the request that adds it cannot be changed: the kind of load balancing, and
-//     whether its address is one of VPP (the first translation of the address decides). A
-//     translation of another shape is therefore deleted first.
+//   - A translation is added or changed by the same message, with all of its backends. Two
+//     properties come from the request that adds it and cannot be changed: the kind of load
+//     balancing, and whether its address is one of VPP (the first translation of the address
+//     decides). A translation of another shape is therefore deleted first.
 //   - A translation without backends crashes VPP; a row that loses its last backend is deleted. The
 //     link refuses such a message as well.
-//   - VPP stores no owner, but the flags of the backends, of which it ignores some: these carry the
-//     mark of this agent. A translation without it is that of another client of VPP, and is neither
-//     changed nor deleted.
-//   - VPP says of an interface that it has any node of an arc while its index is beyond those that
-//     ever had a feature there; it is asked about the last node of the arc as well, which is no
-//     feature. Nodes that are enabled twice run twice, and an interface inherits the tables of an
-//     earlier one with its index. So Apply asks first, and sets tables before nodes: an interface
-//     that has the nodes has its tables, and a new agent writes nothing.
+//   - VPP stores no owner. It stores the flags of backends and ignores some of them: these carry
+//     the mark of this agent. A translation without the mark belongs to another client of VPP, and
+//     is neither changed nor deleted.
+//   - VPP answers that an interface has every node of an arc while the arc has never had a feature
+//     on an index as high. So Apply asks about the last node of the arc as well, which is no
+//     feature of any interface. Nodes that are enabled twice run twice, and an interface inherits
+//     the tables of an earlier one with its index. So Apply asks first, and sets tables before
+//     nodes: an interface that has the nodes has its tables, and a new agent writes nothing.
 //   - With an address but without a policy VPP replaces the source of everything that leaves. So
 //     the policy is set before the address, and VPP has the policy where it has our address. In
 //     26.06 policy and tables belong to the address: the policy follows it in the same batch, and a
 //     new address loses the tables.
-//   - CNAT takes the address of a row with all its ports, unless the row says that it stays what it
-//     is. Only cluster IPs are taken: a service may name the address of any host. VPP 25.10 crashes
-//     when an address that stays what it is comes to be below a route that answers with ICMP,
-//     without another route of its own. Apply refuses such a row (ErrBelowICMP), Read finds such
-//     addresses. Nothing protects from a route that another owner adds later.
+//   - CNAT takes the address of a row with all its ports, unless the row has RealIP. Only cluster
+//     IPs are taken, because a service may name the address of any host. VPP 25.10 crashes when an
+//     address with RealIP has no route of its own and a covering route answers with ICMP. Apply
+//     refuses such a row (ErrBelowICMP), Read finds such addresses. Nothing protects from a route
+//     that another owner adds later.
 //   - Sessions outlive their backend and their translation: established TCP connections and every
-//     UDP flow that goes on stay with the backend that has gone, until 30 s (an hour for TCP)
-//     without a packet have passed. VPP has no message for them that leaves the translations in
-//     place; 26.06 ends them itself.
+//     UDP flow that goes on stay with the deleted backend until 30 s without a packet have passed
+//     (an hour for TCP). VPP has no message for them that leaves the translations in place; 26.06
+//     ends them itself.
 //   - VPP has no message that returns the networks excluded from source NAT; Read takes them from
-//     what the command "show cnat snat-policy" prints.
-//   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and what
-//     is sent to other ports of cluster IPs.
+//     the output of the command "show cnat snat-policy".
+//   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and
+//     packets to other ports of cluster IPs.
 //
 // # Which clients keep their address
 //
 // The policy of Kubernetes decides by the interfaces of a packet and its destination, whether the
-// packet belongs to a service or not; the first rule that applies counts. What leaves through an
-// interface of the host keeps its source. Of what comes from an interface to the outside the source
-// is replaced unless the destination is excluded: everything is, except targets, the endpoints on
-// other nodes. Between interfaces that are not those of pods it would be replaced always, therefore
-// every interface is in the table of pods. A pod that reaches itself has its source replaced.
+// packet belongs to a service or not. The first rule that applies counts:
+//
+//   - A packet that leaves through an interface of the host keeps its source.
+//   - A packet from an outside interface gets another source, unless its destination is excluded.
+//     Everything is excluded, except the targets: endpoints on other nodes.
+//   - Between interfaces outside of the table of pods the source would always be replaced, so every
+//     interface is in that table.
+//   - A pod that reaches itself gets another source.
 //
 // So the source is replaced where answers would go past this node, and where no answer would come.
-// Packets of no service keep theirs, except those from outside straight to a target.
+// Packets of no service keep their source, except packets from outside straight to a target.
 package cnat

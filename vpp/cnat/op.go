@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Verb is the kind of an operation.
@@ -15,10 +15,10 @@ const (
 	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone VPP
 	// replaces every source.
 	SetSNAT Verb = iota + 1
-	// SetTargets excludes the networks Op.Add from source NAT, and then no longer Op.Del.
+	// SetTargets excludes the networks Op.Add from source NAT, and then includes Op.Del again.
 	SetTargets
-	// Attach gives Op.Interface the nodes of CNAT, those that it does not have, and before that its
-	// Op.Tables, which an earlier interface of that index may have left to it.
+	// Attach puts Op.Interface into Op.Tables, because it may have inherited others from an earlier
+	// interface with its index, and then gives it the nodes of CNAT that it lacks.
 	Attach
 	// PutRow creates Op.Row, or replaces the backends of the row with its key. Sessions stay.
 	PutRow
@@ -42,28 +42,34 @@ func (v Verb) String() string {
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
+
+	// Of operations on rows; DiffRow sets them, and Apply Below and the ID of PutRow.
+
 	// Key of the row.
-	Key frontend.Key
+	Key rule.Key
 	// Row is what PutRow creates; shared, not to be changed.
 	Row *Row
-	// ID of the row for DelRow; Apply fills in that of PutRow.
+	// ID of the row for DelRow; for PutRow, Apply fills it in.
 	ID uint32
-	// SNAT are the addresses to be set.
-	SNAT SNAT
-	// Add and Del are networks on the way to which sources stay, and no longer stay; not to be
-	// changed.
-	Add, Del []netip.Prefix
-	// Interface is a sw_if_index, Tables those that it is to be in.
-	Interface uint32
-	Tables    Tables
-	// Moved says that the interface has the nodes, and other tables.
-	Moved bool
-	// IPv4 says whether the nodes of IPv4 are among those of Attach and Detach.
-	IPv4 bool
-	// Below is the route that answers with ICMP and for which Apply has refused PutRow with
+	// Below is the covering route that answers with ICMP, where Apply has refused PutRow with
 	// ErrBelowICMP.
 	Below netip.Prefix
-	// Newer is that of the State; Held says that VPP has an SNAT address, which SetSNAT replaces.
+
+	// Of operations on settings and interfaces; DiffSettings sets them.
+
+	// SNAT are the addresses to be set.
+	SNAT SNAT
+	// Add are networks to exclude from source NAT, Del are networks to include again; not to be
+	// changed.
+	Add, Del []netip.Prefix
+	// Interface is a sw_if_index, Tables are its wanted tables.
+	Interface uint32
+	Tables    Tables
+	// Moved says that the interface has the nodes already, with other tables.
+	Moved bool
+	// IPv4 says whether Attach and Detach include the nodes of IPv4.
+	IPv4 bool
+	// Newer is copied from the State. Held says that SetSNAT replaces an SNAT address.
 	Newer, Held bool
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -70,45 +69,45 @@ type planner struct {
 	cfg    Config
 	rows   []Row
 	remote []netip.Addr
-	known  map[netip.Addr]bool // those in remote
+	known  map[netip.Addr]bool // the addresses in remote
 	// candidates is reused by each call of backends.
 	candidates []candidate
-	// clusterIPs are those of the service.
+	// clusterIPs of the service.
 	clusterIPs map[netip.Addr]bool
 }
 
 // forward plans the row of a rule that forwards.
-func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
-	if p.ranged(key, rule) {
-		p.Unrender(rule, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.Frontend, whyRanges))
+func (p *planner) forward(key rule.Key, f *messages.Frontend) {
+	if p.ranged(key, f) {
+		p.Unrender(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.Frontend, whyRanges))
 		return
 	}
 	row := Row{
-		Key: key, Rank: frontend.RankOf(rule), Sticky: rule.GetAffinitySeconds() > 0,
-		Maglev: rule.GetMaglev() && rule.GetAffinitySeconds() == 0, Backends: p.backends(key, rule),
+		Key: key, Rank: rule.RankOf(f), Sticky: f.GetAffinitySeconds() > 0,
+		Maglev: f.GetMaglev() && f.GetAffinitySeconds() == 0, Backends: p.backends(key, f),
 		RealIP: !p.allocated(key.Addr),
 	}
 	if len(row.Backends) == 0 {
 		return
 	}
 	if p.rows = append(p.rows, row); row.Sticky {
-		p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", rule.GetAffinitySeconds()),
+		p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", f.GetAffinitySeconds()),
 			"a client stays with its endpoint per frontend, as long as that is there", whyAffinity)
 		p.Particular()
 	}
 	switch {
 	case p.cfg.snat(key.Addr.Is6()).IsUnspecified():
 		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyNoSNAT)
-	case slices.Contains(rule.GetMasqueradeFrom(), "pod"):
+	case slices.Contains(f.GetMasqueradeFrom(), "pod"):
 		p.Approximate("the source of every client replaced", whoseSource, whySource)
-	case len(rule.GetMasqueradeFrom()) > 0:
+	case len(f.GetMasqueradeFrom()) > 0:
 		p.Approximate("the source of clients outside the cluster replaced", whoseSource, whySource)
 	}
 }
 
-// allocated reports whether an address is one that Kubernetes has allocated: a cluster IP of the
-// service, or one in a network of cluster IPs. Nothing else has such an address, so its other ports
-// need not pass.
+// allocated reports whether Kubernetes has allocated an address: a cluster IP of the service, or an
+// address in a network of cluster IPs. Nothing else has such an address, so packets to its other
+// ports need not pass.
 func (p *planner) allocated(addr netip.Addr) bool {
 	if p.clusterIPs[addr] {
 		return true
@@ -117,15 +116,15 @@ func (p *planner) allocated(addr netip.Addr) bool {
 }
 
 // ranged reports whether a frontend has source ranges that leave out a client.
-func (p *planner) ranged(key frontend.Key, rule *messages.Frontend) bool {
+func (p *planner) ranged(key rule.Key, f *messages.Frontend) bool {
 	var allowed []netip.Prefix
-	for _, text := range rule.GetAllowSources() {
+	for _, text := range f.GetAllowSources() {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			allowed = append(allowed, prefix)
 		}
 	}
 	everything, _ := key.Addr.Prefix(0)
-	return len(rule.GetAllowSources()) > 0 && len(acl.Complement(everything, allowed)) > 0
+	return len(f.GetAllowSources()) > 0 && len(acl.Complement(everything, allowed)) > 0
 }
 
 // candidate is a usable backend of a rule.
@@ -135,12 +134,12 @@ type candidate struct {
 }
 
 // backends are the usable backends of a rule, no more than fit into a row; the others are reported.
-func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.AddrPort {
+func (p *planner) backends(key rule.Key, f *messages.Frontend) []netip.AddrPort {
 	all := p.candidates[:0]
-	for _, b := range rule.GetBackends() {
+	for _, b := range f.GetBackends() {
 		addr, err := netip.ParseAddr(b.GetAddress())
 		if why := unusable(addr, err, b.GetPort(), key.Addr.Is6()); why != "" {
-			p.Unrender(rule, "endpoints", fmt.Sprintf("endpoint %s port %d of %s: %s", b.GetAddress(), b.GetPort(), p.Frontend, why))
+			p.Unrender(f, "endpoints", fmt.Sprintf("endpoint %s port %d of %s: %s", b.GetAddress(), b.GetPort(), p.Frontend, why))
 			continue
 		}
 		all = append(all, candidate{netip.AddrPortFrom(addr, uint16(b.GetPort())), b.GetLocal()})
@@ -178,8 +177,8 @@ func localFirst(a, b candidate) int {
 	return 1
 }
 
-// place orders the backends that compete for a row, on each node in another way, and so that one
-// more or less changes one.
+// place orders the backends that compete for a row: differently on each node, and so that one added
+// or deleted backend changes one place.
 func (p *planner) place(b netip.AddrPort) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.cfg.Node)) // never fails

@@ -10,15 +10,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // onNode is the configuration of a node that serves IPv6.
 var onNode = Config{
 	Node: "n1", SNAT: []netip.Addr{netip.MustParseAddr("fd00:1::ffff:ffff:ffff:fffe")},
-	Ground: frontend.Ground{
+	Ground: rule.Ground{
 		Hosts: map[netip.Addr]bool{netip.MustParseAddr("2001:db8::1"): true}, Pods: []netip.Prefix{netip.MustParsePrefix("fd00:1::/64")},
-		Reserved: frontend.Ports{{Number: 22, Proto: frontend.TCP}: true},
+		Reserved: rule.Ports{{Number: 22, Proto: rule.TCP}: true},
 	},
 }
 
@@ -207,7 +207,7 @@ refuse [fd00:96::2]:80/TCP
 	}
 }
 
-// TestMoreBackendsThanFit: local ones first, and one more or less changes one.
+// TestMoreBackendsThanFit: local ones come first, and one added or deleted backend changes one.
 func TestMoreBackendsThanFit(t *testing.T) {
 	view := func(from, to int) *messages.ServiceView {
 		f := serving("fd00:96::1", 80, messages.Protocol_TCP)
@@ -267,8 +267,7 @@ func TestForNode(t *testing.T) {
 	}
 }
 
-// TestPlanProperties: every frontend ends in exactly one way, and no row is one that VPP could not
-// take.
+// TestPlanProperties: every frontend ends in exactly one way, and VPP could take every row.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		addr := rapid.SampledFrom([]string{"fd00:96::1", "fd00:96::2", "2001:db8::1", "10.96.0.1", "fe80::1%x", "::ffff:1.2.3.4", "", "fd00:1::5"})

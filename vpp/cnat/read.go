@@ -13,12 +13,12 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/vlib"
 
+	"github.com/troupe-vpp/troupe/vpp/features"
 	"github.com/troupe-vpp/troupe/vpp/link"
-	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
-// Read reads what VPP holds, of these interfaces whether they have the nodes, and of the addresses,
-// which Kubernetes has not allocated, whether they can be served. An error wraps what the link
+// Read reads what VPP holds, which of the interfaces have the nodes, and which of the addresses can
+// be served; Kubernetes has allocated none of these addresses. An error wraps what the link
 // reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The requests
 // are separate: a change that another client of VPP makes between them may be seen in part.
 func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addresses []netip.Addr) (*State, error) {
@@ -63,8 +63,8 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addres
 
 // readSNAT reads the addresses of source NAT. A VPP that has the dump has the CNAT of 26.06.
 func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
-	err := c.Dump(ctx, &newer.CnatSnatAddressesDump{}, func(msg api.Message) {
-		if d, ok := msg.(*newer.CnatSnatAddressesDetails); ok && d.FwdTableID4 == 0 && d.FwdTableID6 == 0 {
+	err := c.Dump(ctx, &features.CnatSnatAddressesDump{}, func(msg api.Message) {
+		if d, ok := msg.(*features.CnatSnatAddressesDetails); ok && d.FwdTableID4 == 0 && d.FwdTableID6 == 0 {
 			s.SNAT = SNAT{netip.AddrFrom4(d.SnatIP4), netip.AddrFrom16(d.SnatIP6)}
 		}
 	})
@@ -81,8 +81,8 @@ func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
 	return nil
 }
 
-// readExcluded reads the networks that are excluded from source NAT. VPP of 26.06 has none before
-// it has an address, and says that with an error.
+// readExcluded reads the networks that are excluded from source NAT. VPP 26.06 answers with an
+// error while it has no address, and then it has no such networks.
 func (s *State) readExcluded(ctx context.Context, c link.Caller) error {
 	answers, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show cnat snat-policy"}})
 	if err != nil {

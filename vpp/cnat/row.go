@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Renderer is the name of this renderer in messages and plans.
@@ -17,12 +17,12 @@ const MaxBackends = 4096
 
 // Row is one translation, as it should be or as VPP holds it.
 type Row struct {
-	frontend.Key
+	rule.Key
 	// Rank of the claim. VPP does not hold it.
-	Rank frontend.Rank
-	// RealIP says that Kubernetes has not allocated the address: packets to other ports of it
-	// follow the routes of VPP. VPP drops what is sent to other ports of any other address of a
-	// row. A dump does not return it.
+	Rank rule.Rank
+	// RealIP says that Kubernetes has not allocated the address: packets to its other ports follow
+	// the routes of VPP. Of an allocated address VPP drops packets to other ports. A dump does not
+	// return RealIP.
 	RealIP bool
 	// Sticky sends all connections of a client to the same backend as long as that is there: maglev
 	// by the source address, else the hash of the connection decides. VPP takes it from the request
@@ -32,8 +32,7 @@ type Row struct {
 	// connections would choose another one. VPP takes it from the request that adds the row.
 	Maglev bool
 	// Backends are ordered by address and port, without duplicates; immutable once the row is
-	// handed out. A row without backends is that of a frontend that is refused, and counts as
-	// absent.
+	// handed out. A row without backends stands for a refused frontend and counts as absent.
 	Backends []netip.AddrPort
 }
 
@@ -42,13 +41,13 @@ func (r Row) Equal(other Row) bool {
 	return r.sameShape(&other) && slices.Equal(r.Backends, other.Backends)
 }
 
-// sameShape reports whether everything but the backends is equal, so that one row can be made the
-// other by one message.
+// sameShape reports whether everything except the backends is equal, so that one message turns one
+// row into the other.
 func (r *Row) sameShape(other *Row) bool {
 	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky && r.Maglev == other.Maglev
 }
 
-// Within returns the row with at most n backends, those that are held first.
+// Within returns the row with at most n backends; held ones come first.
 func (r Row) Within(n int, held []netip.AddrPort) Row {
 	if len(r.Backends) <= n {
 		return r

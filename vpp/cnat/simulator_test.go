@@ -19,16 +19,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testNode is a simulated VPP with an uplink and two pods, what is wanted there, and what is
-// believed of it.
+// testNode is a simulated VPP with an uplink and two pods, with the wanted and the recorded state.
 type testNode struct {
 	testing.TB
 	vpp   *simulator.VPP
@@ -37,7 +36,7 @@ type testNode struct {
 	want  *Want
 }
 
-// newNode makes one that has nothing yet.
+// newNode makes a node without rows.
 func newNode(t testing.TB) *testNode {
 	t.Helper()
 	n := &testNode{TB: t, vpp: simulator.New(simulator.Options{}), want: onNode.Want()}
@@ -59,7 +58,7 @@ func newNode(t testing.TB) *testNode {
 	return n
 }
 
-// connect has the link of the test connect, and reads VPP.
+// connect connects the link of the test, and reads VPP.
 func (n *testNode) connect(socket string) {
 	n.Helper()
 	n.link = link.New(link.Config{Socket: socket}, slog.New(slog.DiscardHandler))
@@ -85,8 +84,8 @@ func (n *testNode) connect(socket string) {
 	n.read()
 }
 
-// row is what is wanted under a key; nil = nothing.
-func (n *testNode) row(key frontend.Key) *Row {
+// row returns the wanted row of a key; nil = none.
+func (n *testNode) row(key rule.Key) *Row {
 	if r, found := n.want.Rows[key]; found {
 		return &r
 	}
@@ -115,7 +114,7 @@ func (n *testNode) serve(frontends ...*messages.Frontend) {
 	n.want.Targets, _ = Targets(plan.Remote, nil)
 }
 
-// settle makes VPP hold what is wanted, and returns what was done and the number of messages.
+// settle makes VPP hold what is wanted, and returns the operations and the number of messages.
 func (n *testNode) settle() (done []string, sent int) {
 	n.Helper()
 	left := Diff(n.state, n.want, true)
@@ -135,13 +134,13 @@ func (n *testNode) settle() (done []string, sent int) {
 	return done, sent
 }
 
-// TestAfterAnEarlierVersion: it had other tables, excluded nothing, and took external addresses
-// with all their ports.
+// TestAfterAnEarlierVersion: the earlier version had other tables, excluded nothing, and took
+// external addresses with all their ports.
 func TestAfterAnEarlierVersion(t *testing.T) {
 	n := newNode(t)
 	n.serve(with(serving("2001:db8:9::1", 80, messages.Protocol_TCP, "fd00:2::1#8080"), externalIP))
 	n.settle()
-	key := frontend.Key{Addr: netip.MustParseAddr("2001:db8:9::1"), Port: 80, Proto: 6}
+	key := rule.Key{Addr: netip.MustParseAddr("2001:db8:9::1"), Port: 80, Proto: 6}
 	taken := n.want.Rows[key]
 	taken.RealIP = false
 	ops := []Op{{Verb: DelRow, Key: key, ID: n.state.Rows[key].ID}, {Verb: PutRow, Key: key, Row: &taken}, {Verb: SetTargets}}
@@ -210,7 +209,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestLeastMessages: what is done, and in how many messages.
+// TestLeastMessages: the operations of each change, and their number of messages.
 func TestLeastMessages(t *testing.T) {
 	t.Run("simulator", func(t *testing.T) { leastMessages(t, newNode(t)) })
 	t.Run("real VPP", func(t *testing.T) {
@@ -232,13 +231,13 @@ func TestLeastMessages(t *testing.T) {
 func leastMessages(t *testing.T, n *testNode) {
 	const tcp = messages.Protocol_TCP
 	backend := []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}
-	theirs := rowMessage(&Row{Key: frontend.Key{Addr: netip.MustParseAddr("fd00:96::66"), Port: 80, Proto: 6}, Backends: backend})
+	theirs := rowMessage(&Row{Key: rule.Key{Addr: netip.MustParseAddr("fd00:96::66"), Port: 80, Proto: 6}, Backends: backend})
 	theirs.Translation.Paths[0].Flags = 0
-	earlier := rowMessage(&Row{Key: frontend.Key{Addr: netip.MustParseAddr("2001:db8:7::1"), Port: 80, Proto: 6}, Backends: backend})
+	earlier := rowMessage(&Row{Key: rule.Key{Addr: netip.MustParseAddr("2001:db8:7::1"), Port: 80, Proto: 6}, Backends: backend})
 	if _, err := n.link.Do(t.Context(), []api.Message{theirs, earlier}); err != nil {
 		t.Fatal(err)
 	}
-	// of an interface; messages for another address, and what follows it
+	// nodes of an interface; messages for another address, with the operations that follow it
 	nodes, anew, tables := 2, 2, ""
 	address := "keep sources on the way to 1 networks more, 0 fewer, replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does"
 	if n.read(); n.state.Newer {
@@ -305,14 +304,14 @@ func leastMessages(t *testing.T, n *testNode) {
 	}
 }
 
-// TestEndsWhereWanted: from any state, with any other, and after any part of the operations.
+// TestEndsWhereWanted: any state becomes any other one, after any part of the operations.
 func TestEndsWhereWanted(t *testing.T) {
 	n := newNode(t)
 	rapid.Check(t, func(t *rapid.T) {
 		clear(n.want.Rows)
 		for _, vip := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"fd00:96::1", "fd00:96::2", "2001:db8::1"}), rapid.ID).Draw(t, "addresses") {
 			for port := range uint16(rapid.IntRange(0, 3).Draw(t, "ports")) {
-				r := Row{Key: frontend.Key{Addr: netip.MustParseAddr(vip), Port: 80 + port, Proto: 6}, RealIP: vip == "2001:db8::1", Sticky: rapid.Bool().Draw(t, "sticky")}
+				r := Row{Key: rule.Key{Addr: netip.MustParseAddr(vip), Port: 80 + port, Proto: 6}, RealIP: vip == "2001:db8::1", Sticky: rapid.Bool().Draw(t, "sticky")}
 				r.Maglev = !r.Sticky && rapid.Bool().Draw(t, "maglev")
 				for _, i := range rapid.SliceOfNDistinct(rapid.Uint16Range(1, 9), 0, 5, rapid.ID).Draw(t, "backends") {
 					r.Backends = append(r.Backends, netip.AddrPortFrom(netip.MustParseAddr("fd00:1::1"), i))
@@ -366,10 +365,10 @@ func TestNoAddressWithoutPolicy(t *testing.T) {
 	}
 }
 
-// TestRefused: what VPP refuses is the error of its operation, and nothing else is lost.
+// TestRefused: a refusal of VPP is the error of its operation, and nothing else is lost.
 func TestRefused(t *testing.T) {
 	n := newNode(t)
-	key := frontend.Key{Addr: netip.MustParseAddr("fd00:96::1"), Port: 80, Proto: 6}
+	key := rule.Key{Addr: netip.MustParseAddr("fd00:96::1"), Port: 80, Proto: 6}
 	good := &Row{Key: key, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}}
 	results := Apply(t.Context(), n.link, []Op{
 		{Verb: Attach, Interface: 99, Tables: Tables{}},

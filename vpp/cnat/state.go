@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Held is a translation that VPP holds.
@@ -18,8 +18,8 @@ type Held struct {
 	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of
 	// addresses. It equals no row.
 	Odd bool
-	// Unsure says that nothing tells yet whether RealIP is set: VPP does not show it, and no
-	// service wants the row yet.
+	// Unsure says that RealIP is not known yet: VPP does not show it, and no service wants the row
+	// yet.
 	Unsure bool
 }
 
@@ -31,13 +31,13 @@ func (h Held) Same(later Held) bool {
 	return h.ID == later.ID && h.Equal(later.Row)
 }
 
-// Tables are those of the policy of source NAT that an interface is in. Every interface is in that
-// of pods: otherwise VPP replaces the source of all packets between two that are not.
+// Tables are the tables of the source NAT policy that an interface is in. Every interface is in the
+// table of pods as well: VPP replaces the source of all packets between interfaces outside of it.
 type Tables struct {
-	// Host: what leaves here keeps its source. Outside: the source of what comes from here is
-	// replaced on the way to a target (Want.Targets).
+	// Host: packets that leave here keep their source. Outside: packets that enter here get another
+	// source on the way to a target (Want.Targets).
 	Host, Outside bool
-	// Lost says that VPP has no tables: that of 26.06 has them with an SNAT address only.
+	// Lost says that VPP has no tables: VPP 26.06 has them only with an SNAT address.
 	Lost bool
 }
 
@@ -50,57 +50,56 @@ func NoSNAT() SNAT { return SNAT{netip.IPv4Unspecified(), netip.IPv6Unspecified(
 // Want is the desired state of VPP.
 type Want struct {
 	// Rows by key, each of the service that owns the key. Rows without backends count as absent.
-	Rows map[frontend.Key]Row
+	Rows map[rule.Key]Row
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
 	// Targets are the networks with endpoints on other nodes, see Targets. Partial says that some
-	// may be missing: those of VPP stay.
+	// may be missing, so that VPP keeps the targets that it has.
 	Targets []netip.Prefix
 	Partial bool
-	// IPv4 says whether interfaces get the nodes of IPv4 besides those of IPv6.
+	// IPv4 says whether interfaces get the nodes of IPv4 as well as the nodes of IPv6.
 	IPv4 bool
-	// Interfaces by sw_if_index: those that get the nodes; nil = it had them, and loses them.
-	// Others are left alone.
+	// Interfaces that get the nodes, by sw_if_index; nil = the interface loses them. Other
+	// interfaces are left alone.
 	Interfaces map[uint32]*Tables
 }
 
 // Want returns the settings of a configuration, without rows and interfaces.
 func (c Config) Want() *Want {
-	return &Want{SNAT: SNAT{c.snat(false), c.snat(true)}, IPv4: c.IPv4, Interfaces: map[uint32]*Tables{}, Rows: map[frontend.Key]Row{}}
+	return &Want{SNAT: SNAT{c.snat(false), c.snat(true)}, IPv4: c.IPv4, Interfaces: map[uint32]*Tables{}, Rows: map[rule.Key]Row{}}
 }
 
 // State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
 // one goroutine.
 type State struct {
-	// Rows are all translations, those of others included.
-	Rows map[frontend.Key]Held
+	// Rows are all translations, also of other owners.
+	Rows map[rule.Key]Held
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
-	// Excluded are the networks on the way to which sources stay.
+	// Excluded are the networks excluded from source NAT.
 	Excluded map[netip.Prefix]bool
-	// Below are addresses of which no row may be added, because VPP would crash (ErrBelowICMP),
-	// with the route that answers with ICMP. Only addresses that were passed to Read, or that Apply
-	// has come upon, are in it.
+	// Below are addresses for which no row may be added, because VPP would crash (ErrBelowICMP),
+	// each with the covering route that answers with ICMP. It holds only addresses that were passed
+	// to Read or found by Apply.
 	Below map[netip.Addr]netip.Prefix
 	// Newer says that VPP has the CNAT of 26.06.
 	Newer bool
 	// NoPolicy says that VPP may lack the policy of Kubernetes although it has an address.
 	NoPolicy bool
-	// Attached are the interfaces that have the nodes of CNAT, as far as is known, with their
-	// tables; nil = not known, but those that they should be in, because Apply sets the tables
-	// first.
+	// Attached are the interfaces known to have the nodes of CNAT, with their tables. nil = the
+	// tables were not read; they are the wanted ones, because Apply sets the tables first.
 	Attached map[uint32]*Tables
 }
 
 // NewState returns the state of a VPP that has just started.
 func NewState() *State {
-	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}, Below: map[netip.Addr]netip.Prefix{}}
+	return &State{Rows: map[rule.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}, Below: map[netip.Addr]netip.Prefix{}}
 }
 
-// Interfaces are those that are known to have the nodes, ordered.
+// Interfaces returns the interfaces known to have the nodes, ordered.
 func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attached)) }
 
-// Lose forgets an interface that VPP has no more: the next one of its index has no node.
+// Lose forgets an interface that VPP has deleted: the next one with its index has no nodes.
 func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 
 // earlier reports whether an earlier version of the agent has configured VPP: it excluded no
@@ -108,10 +107,10 @@ func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 func (s *State) earlier() bool { return len(s.Excluded) == 0 && s.SNAT != NoSNAT() }
 
 // Inherit copies from the state before, of the same start of VPP, what a read does not return:
-// whether the address of a row stays one of VPP, the policy, and the tables of interfaces. After a
-// start of the agent the answer is that of what is wanted: an agent plans the same for the same
-// addresses, unless it is an earlier version. A nil State is ignored.
-func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
+// RealIP, the policy, and the tables of interfaces. After a start of the agent RealIP comes from
+// the wanted row: an agent plans the same for the same addresses, unless it is an earlier version.
+// A nil State is ignored.
+func (s *State) Inherit(before *State, want func(rule.Key) *Row) {
 	for key, held := range s.Rows {
 		old, known := Held{}, false
 		if before != nil {
@@ -134,16 +133,16 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	}
 }
 
-// Settle takes RealIP of the row under a key from the row that is wanted, if it is unsure. So the
-// first row that is wanted after a start of the agent decides.
-func (s *State) Settle(key frontend.Key, want *Row) {
+// Settle takes RealIP of an unsure row from the wanted one. So the first row that is wanted after a
+// start of the agent decides.
+func (s *State) Settle(key rule.Key, want *Row) {
 	if held, found := s.Rows[key]; found && held.Unsure && want != nil {
 		held.RealIP, held.Unsure = want.RealIP, false
 		s.Rows[key] = held
 	}
 }
 
-// Assume takes the tables that are wanted for those that are not known.
+// Assume enters the wanted tables of interfaces whose tables are not known.
 func (s *State) Assume(interfaces map[uint32]*Tables) {
 	for index, tables := range s.Attached {
 		if tables == nil {

@@ -4,13 +4,13 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // TestUnsure: VPP does not show whether an address is one of its own. After a start of the agent
 // the row stays as it is, also if its service renders after the reading.
 func TestUnsure(t *testing.T) {
-	key := frontend.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: frontend.UDP}
+	key := rule.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: rule.UDP}
 	wanted := Row{Key: key, RealIP: true, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:53")}}
 	shown := wanted
 	shown.RealIP = false
@@ -27,7 +27,7 @@ func TestUnsure(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewState()
 			s.SNAT, s.Rows[key] = tt.snat, Held{Row: shown, ID: 7, Ours: true}
-			s.Inherit(nil, func(frontend.Key) *Row {
+			s.Inherit(nil, func(rule.Key) *Row {
 				if tt.rendered {
 					return &wanted
 				}
@@ -48,9 +48,9 @@ func TestUnsure(t *testing.T) {
 }
 
 // TestUnsureRowHasNotDrifted: a service that tells whether an address is one of VPP's own changes
-// nothing in VPP; another backend does.
+// nothing in VPP; a service with another backend does.
 func TestUnsureRowHasNotDrifted(t *testing.T) {
-	key := frontend.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: frontend.UDP}
+	key := rule.Key{Addr: netip.MustParseAddr("2001:db8::53"), Port: 53, Proto: rule.UDP}
 	shown := Held{Row: Row{Key: key, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00::1]:53")}}, ID: 7, Ours: true, Unsure: true}
 	told := shown
 	told.RealIP, told.Unsure = true, false

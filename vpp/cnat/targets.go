@@ -7,15 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// maxTargets is how many networks of single addresses have their own entry: VPP is told which
-// networks are no targets, up to a hundred for each target, and looks for them with every packet
-// that has no session.
+// maxTargets is the largest number of single addresses that have an entry of their own. VPP gets
+// the networks that are no targets, up to a hundred for each target, and searches them with every
+// packet that has no session.
 const maxTargets = 32
 
 // Targets returns the networks of endpoints on other nodes, ordered: on the way to one of them the
-// source of clients outside is replaced. Each endpoint is a network of its own as long as there are
-// no more than maxTargets of a family; else pod networks stand for their endpoints. left are
-// endpoints for which there is no room, the last ones: their clients keep their addresses.
+// source of clients outside is replaced. Each endpoint is a network of its own as long as a family
+// has no more than maxTargets; otherwise pod networks stand for their endpoints. left are the last
+// endpoints, for which there is no room: their clients keep their addresses.
 func Targets(endpoints []netip.Addr, podNetworks []netip.Prefix) (targets []netip.Prefix, left int) {
 	for _, ip6 := range [...]bool{false, true} {
 		var single []netip.Prefix
@@ -41,8 +41,8 @@ func Targets(endpoints []netip.Addr, podNetworks []netip.Prefix) (targets []neti
 	return slices.Compact(targets), left
 }
 
-// excluded returns the networks that are no targets: all of the families that have an SNAT address.
-// Until every service has rendered some targets may be missing, so those of VPP stay.
+// excluded returns all networks that are no targets, in the families with an SNAT address. Until
+// every service has rendered some targets may be missing, so VPP keeps the targets that it has.
 func (w *Want) excluded(held map[netip.Prefix]bool) map[netip.Prefix]bool {
 	excluded := map[netip.Prefix]bool{}
 	for _, addr := range w.SNAT {
@@ -61,7 +61,7 @@ func (w *Want) excluded(held map[netip.Prefix]bool) map[netip.Prefix]bool {
 	return excluded
 }
 
-// ofFamily are the networks of the family of one of them.
+// ofFamily returns the networks of the same family as like.
 func ofFamily(networks map[netip.Prefix]bool, like netip.Prefix) (found []netip.Prefix) {
 	for p := range networks {
 		if p.Addr().Is4() == like.Addr().Is4() {
@@ -71,7 +71,7 @@ func ofFamily(networks map[netip.Prefix]bool, like netip.Prefix) (found []netip.
 	return found
 }
 
-// missingFrom are the networks of one set that the other does not have, ordered.
+// missingFrom returns the networks of one set that the other lacks, ordered.
 func missingFrom(other, one map[netip.Prefix]bool) (missing []netip.Prefix) {
 	for p := range one {
 		if !other[p] {

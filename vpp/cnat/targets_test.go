@@ -16,8 +16,8 @@ func addresses(network string, n int) (found []netip.Addr) {
 	return found
 }
 
-// TestTargets: endpoints are targets by themselves, or with the pod network that they are in; few
-// others have room.
+// TestTargets: endpoints are targets by themselves, or with their pod network; there is room for
+// few others.
 func TestTargets(t *testing.T) {
 	networks := []netip.Prefix{netip.MustParsePrefix("fd00:2::/64"), netip.MustParsePrefix("10.1.2.0/24")}
 	for _, c := range []struct {
@@ -41,8 +41,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestExcluded: every address is excluded unless it is in a target. While services are missing,
-// what VPP does not exclude stays that way.
+// TestExcluded: every address is excluded unless it is in a target. While services are missing, VPP
+// keeps the targets that it has.
 func TestExcluded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := rapid.SliceOfN(rapid.SampledFrom(append(addresses("fd00:2::/64", 9), addresses("2001:db8::/64", 9)...)), 0, 5)

@@ -12,9 +12,9 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/features"
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
-	"github.com/troupe-vpp/troupe/vpp/newer"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // noInterface is ~0, because 0 is the interface local0.
@@ -45,7 +45,7 @@ func nodesOf(ip4, newer bool) (nodes []node) {
 }
 
 // queries ask whether an interface has a node: the answers are yes and no. VPP answers both with
-// yes for an interface whose index is beyond those that ever had a feature on the arc.
+// yes for an index above all that ever had a feature on the arc.
 func (n node) queries(index uint32) []api.Message {
 	i := interface_types.InterfaceIndex(index)
 	return []api.Message{
@@ -53,7 +53,7 @@ func (n node) queries(index uint32) []api.Message {
 	}
 }
 
-// change gives an interface a node, or takes it.
+// change gives an interface a node, or takes it away.
 func (n node) change(index uint32, enable bool) api.Message {
 	return &feature.FeatureEnableDisable{SwIfIndex: interface_types.InterfaceIndex(index), Enable: enable, ArcName: n.arc, FeatureName: n.name}
 }
@@ -76,13 +76,13 @@ func tableMessages(index uint32, t *Tables) []api.Message {
 	return msgs
 }
 
-// excludeMessage excludes a network from source NAT, 1, or no longer, 0.
+// excludeMessage excludes a network from source NAT (add is 1), or includes it again (0).
 func excludeMessage(p netip.Prefix, add uint8) api.Message {
 	return &cnat.CnatSnatPolicyAddDelExcludePfx{Prefix: forwarding.Prefix(p), IsAdd: add}
 }
 
-// excludedIn finds the networks in what "show cnat snat-policy" prints, for which VPP has no
-// message: one on a line, behind the number of its place.
+// excludedIn finds the excluded networks in the output of "show cnat snat-policy", for which VPP
+// has no message: one on a line, behind the number of its place.
 func excludedIn(text string) map[netip.Prefix]bool {
 	found := map[netip.Prefix]bool{}
 	for line := range strings.Lines(text) {
@@ -97,14 +97,14 @@ func excludedIn(text string) map[netip.Prefix]bool {
 	return found
 }
 
-// snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them. It
-// does not take one of two addresses away, and crashes on a policy without an address.
+// snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them.
+// That VPP cannot delete one of two addresses, and crashes on a policy without an address.
 func snatMessages(op Op) (msgs []api.Message) {
 	if op.Held {
 		msgs = append(msgs, snatMessage(NoSNAT()))
 	}
 	if op.SNAT != NoSNAT() {
-		msgs = append(msgs, snatMessage(op.SNAT), &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
+		msgs = append(msgs, snatMessage(op.SNAT), &features.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
 	}
 	return msgs
 }
@@ -160,12 +160,11 @@ const (
 	ownFlags = 0x01 | 0x04 | 0x08
 )
 
-// readRow translates what a dump returns of a translation. Whether its address stays one of VPP is
-// not in it.
+// readRow translates a translation of a dump, which does not return RealIP.
 func readRow(t *cnat.CnatTranslation) Held {
 	vip, plain := readEndpoint(&t.Vip)
 	h := Held{ID: t.ID, Odd: !plain, Ours: len(t.Paths) > 0}
-	h.Key = frontend.Key{Addr: vip.Addr(), Port: vip.Port(), Proto: uint8(t.IPProto)}
+	h.Key = rule.Key{Addr: vip.Addr(), Port: vip.Port(), Proto: uint8(t.IPProto)}
 	hashes := t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
 	for i := range t.Paths {
 		p := &t.Paths[i]

@@ -15,7 +15,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Return values of the ACL plugin.
@@ -94,7 +94,7 @@ func checkLists(t testing.TB, v *rig, index interface_types.InterfaceIndex, inpu
 func drops(class acl.Class, ports ...uint16) []acl.Rule {
 	var rules []acl.Rule
 	for _, port := range ports {
-		rules = append(rules, acl.Rule{Class: class, VIP: netip.AddrFrom4(vip), Port: port, Proto: frontend.TCP, From: netip.MustParsePrefix("0.0.0.0/0")})
+		rules = append(rules, acl.Rule{Class: class, VIP: netip.AddrFrom4(vip), Port: port, Proto: rule.TCP, From: netip.MustParsePrefix("0.0.0.0/0")})
 	}
 	return rules
 }

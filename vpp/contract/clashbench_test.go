@@ -13,10 +13,10 @@ import (
 	"go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/interface_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -106,7 +106,7 @@ func newCrossing(b testing.TB, v *rig, r remedy) *crossing {
 	}
 	row.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/web"), Weight: nat44.Weight(2)}.String()
 	v.settle(b, &nat44.Want{
-		Rows: map[frontend.Key]nat44.Row{row.Key: row}, Interfaces: map[uint32]bool{uint32(c.clients): true, uint32(c.backends): true},
+		Rows: map[rule.Key]nat44.Row{row.Key: row}, Interfaces: map[uint32]bool{uint32(c.clients): true, uint32(c.backends): true},
 		Globals: nat44.Globals{
 			TwiceNAT: netip.MustParseAddr("10.255.255.254"), MasqueradeClashes: r.clashes, SessionLimit: 1 << 16,
 			Timeouts: nat44.Timeouts{TCPTransitory: r.transitory},
@@ -149,7 +149,7 @@ func (c *crossing) connect(from []netip.AddrPort, to netip.AddrPort, flags ...ui
 		at := map[uint64]int{}
 		for i, client := range from {
 			c.id++
-			p := packet{port: c.clients, id: c.id, src: client, dst: to, proto: frontend.TCP, flags: f}
+			p := packet{port: c.clients, id: c.id, src: client, dst: to, proto: rule.TCP, flags: f}
 			if back {
 				p.port, p.src, p.dst = c.backends, far[i].dst, far[i].src
 			}
@@ -214,7 +214,7 @@ func (c *crossing) measure(later int) {
 	lost := 0
 	for i, p := range half {
 		c.id++
-		answer := packet{port: c.backends, id: c.id, src: p.dst, dst: p.src, proto: frontend.TCP, flags: ack}
+		answer := packet{port: c.backends, id: c.id, src: p.dst, dst: p.src, proto: rule.TCP, flags: ack}
 		got, found := c.traffic.exchange(c.TB, []packet{answer})[answer.id]
 		if want := portsFrom("198.18.0.2", i, 1)[0]; !found || got.src != c.vip || got.dst != want {
 			lost++

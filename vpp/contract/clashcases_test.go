@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // clashVIP is a service whose only backend is backendOf.
@@ -60,7 +60,7 @@ func (e *egress) direct(proto uint8, client string) (seen netip.AddrPort) {
 // session has the addresses and ports, and otherwise untouched.
 func (e *egress) clashes(masquerade netip.Addr, port int) {
 	e.Helper()
-	for i, proto := range []uint8{frontend.TCP, frontend.UDP} {
+	for i, proto := range []uint8{rule.TCP, rule.UDP} {
 		client, free := fmt.Sprintf("10.1.0.5:%d", port+i), fmt.Sprintf("10.1.0.5:%d", port+10+i)
 		e.use(proto, client)
 		if seen := e.direct(proto, client); seen.Addr() != masquerade {
@@ -78,7 +78,7 @@ func (e *egress) clashes(masquerade netip.Addr, port int) {
 var clashCases = []contractCase{
 	{"clash/VPP drops a connection with the addresses and ports of a session", func(t *testing.T, v *rig) {
 		e := newClash(t, v, false)
-		for _, proto := range []uint8{frontend.TCP, frontend.UDP} {
+		for _, proto := range []uint8{rule.TCP, rule.UDP} {
 			e.use(proto, "10.1.0.5:40000")
 			lost := packet{
 				port: e.backends, id: 1, src: netip.MustParseAddrPort("10.1.0.5:40000"), dst: netip.MustParseAddrPort(backendOf), proto: proto,
@@ -94,24 +94,24 @@ var clashCases = []contractCase{
 		e := newClash(t, v, true)
 		e.plain()
 		sessions := len(e.sessions())
-		e.direct(frontend.TCP, "10.1.0.5:39000")
-		e.unchanged(e.backends, e.clients, frontend.TCP, syn, "10.1.0.5:39001", "198.18.0.9:443")
+		e.direct(rule.TCP, "10.1.0.5:39000")
+		e.unchanged(e.backends, e.clients, rule.TCP, syn, "10.1.0.5:39001", "198.18.0.9:443")
 		check(t, "sessions of packets past services", sessions, len(e.sessions()))
 		e.clashes(e.want.TwiceNAT, 40000)
 		e.plain()
 
 		// a pod that reaches itself
-		got := e.pass(e.backends, e.backends, frontend.TCP, syn, "10.1.0.9:42000", clashVIP)
+		got := e.pass(e.backends, e.backends, rule.TCP, syn, "10.1.0.9:42000", clashVIP)
 		if got.src.Addr() != e.want.TwiceNAT || got.dst.String() != backendOf {
 			t.Errorf("hairpin: %s", got)
 		}
-		if back := e.pass(e.backends, e.backends, frontend.TCP, syn|ack, backendOf, got.src.String()); back.src.String() != clashVIP || back.dst.String() != "10.1.0.9:42000" {
+		if back := e.pass(e.backends, e.backends, rule.TCP, syn|ack, backendOf, got.src.String()); back.src.String() != clashVIP || back.dst.String() != "10.1.0.9:42000" {
 			t.Errorf("answer of a hairpin: %s", back)
 		}
 	}},
 	{"clash/a connection through the service takes the answers of an open one past it", func(t *testing.T, v *rig) {
 		e := newClash(t, v, true)
-		for _, proto := range []uint8{frontend.TCP, frontend.UDP} {
+		for _, proto := range []uint8{rule.TCP, rule.UDP} {
 			e.direct(proto, "10.1.0.5:43000")
 			e.use(proto, "10.1.0.5:43000")
 			got := e.pass(e.backends, e.backends, proto, ack, backendOf, "10.1.0.5:43000")
@@ -120,7 +120,7 @@ var clashCases = []contractCase{
 	}},
 	{"clash/with dynamic SNAT its address does it, and afterwards ours again", func(t *testing.T, v *rig) {
 		e := newClash(t, v, true)
-		before := map[frontend.Key]nat44.Row{}
+		before := map[rule.Key]nat44.Row{}
 		for k, r := range e.want.Rows {
 			before[k] = r
 		}

@@ -8,8 +8,8 @@ import (
 	"go.fd.io/govpp/api"
 
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // BenchmarkTranslations programs 10,000 translations with five backends each into an empty VPP: by
@@ -19,12 +19,12 @@ func BenchmarkTranslations(b *testing.B) {
 	if why != "" {
 		b.Skip(why)
 	}
-	want := &cnat.Want{SNAT: cnat.NoSNAT(), Rows: map[frontend.Key]cnat.Row{}}
+	want := &cnat.Want{SNAT: cnat.NoSNAT(), Rows: map[rule.Key]cnat.Row{}}
 	var bare []api.Message
 	for i := range uint32(10000) {
 		vip := [16]byte{0: 0xfd, 3: 0x96}
 		binary.BigEndian.PutUint32(vip[12:], i)
-		row := cnat.Row{Key: frontend.Key{Addr: netip.AddrFrom16(vip), Port: 80, Proto: frontend.TCP}}
+		row := cnat.Row{Key: rule.Key{Addr: netip.AddrFrom16(vip), Port: 80, Proto: rule.TCP}}
 		texts := make([]string, 5)
 		for j := range uint32(5) {
 			pod := [16]byte{0: 0xfd, 3: 0x01}

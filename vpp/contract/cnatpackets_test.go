@@ -12,9 +12,9 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // family are the addresses of a node with CNAT, in one address family.
@@ -150,7 +150,7 @@ func (n *cnatNode) exchange(in interface_types.InterfaceIndex, proto uint8, src,
 func (n *cnatNode) moves(src, dst netip.AddrPort, out interface_types.InterfaceIndex) {
 	n.Helper()
 	waitFor(n, "the session to end", func() bool {
-		got, found := n.send(n.first, frontend.TCP, ack, src, dst)
+		got, found := n.send(n.first, rule.TCP, ack, src, dst)
 		return found == (out != 0) && got.port == out
 	})
 }
@@ -170,7 +170,7 @@ var cnatPackets = func() (cases []contractCase) {
 		run  func(n *cnatNode)
 	}{
 		{"from a pod to a pod and to another node", func(n *cnatNode) {
-			for _, proto := range []uint8{frontend.TCP, frontend.UDP} {
+			for _, proto := range []uint8{rule.TCP, rule.UDP} {
 				n.serve(proto, n.vip, 80, nil, n.second)
 				n.serve(proto, n.vip, 81, nil, n.far)
 				pod := netip.MustParseAddr(n.pod)
@@ -181,19 +181,19 @@ var cnatPackets = func() (cases []contractCase) {
 			}
 		}},
 		{"a pod reaches itself, from the SNAT address", func(n *cnatNode) {
-			n.serve(frontend.TCP, n.vip, 80, nil, n.pod)
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.first, netip.MustParseAddr(n.snat))
+			n.serve(rule.TCP, n.vip, 80, nil, n.pod)
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.first, netip.MustParseAddr(n.snat))
 		}},
 		{"a node port: the client keeps its address before a local pod only", func(n *cnatNode) {
 			real := func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }
-			n.serve(frontend.TCP, n.node, 30080, real, n.pod)
-			n.serve(frontend.TCP, n.node, 30081, real, n.far)
-			n.exchange(n.uplink, frontend.TCP, hostPort(n.outside, 40000), hostPort(n.node, 30080), n.first, netip.MustParseAddr(n.outside))
-			n.exchange(n.uplink, frontend.TCP, hostPort(n.outside, 40000), hostPort(n.node, 30081), n.uplink, netip.MustParseAddr(n.snat))
-			n.exchange(n.other, frontend.TCP, hostPort(n.second, 40000), hostPort(n.node, 30080), n.first, netip.MustParseAddr(n.second))
+			n.serve(rule.TCP, n.node, 30080, real, n.pod)
+			n.serve(rule.TCP, n.node, 30081, real, n.far)
+			n.exchange(n.uplink, rule.TCP, hostPort(n.outside, 40000), hostPort(n.node, 30080), n.first, netip.MustParseAddr(n.outside))
+			n.exchange(n.uplink, rule.TCP, hostPort(n.outside, 40000), hostPort(n.node, 30081), n.uplink, netip.MustParseAddr(n.snat))
+			n.exchange(n.other, rule.TCP, hostPort(n.second, 40000), hostPort(n.node, 30080), n.first, netip.MustParseAddr(n.second))
 		}},
 		{"a backend that goes keeps its connections and flows, others get the rest", func(n *cnatNode) {
-			for _, proto := range []uint8{frontend.TCP, frontend.UDP} {
+			for _, proto := range []uint8{rule.TCP, rule.UDP} {
 				n.serve(proto, n.vip, 80, nil, n.second)
 				src, dst := hostPort(n.pod, 40000), hostPort(n.vip, 80)
 				n.exchange(n.first, proto, src, dst, n.other, src.Addr())
@@ -225,23 +225,23 @@ var cnatPackets = func() (cases []contractCase) {
 			process.Restart(n)
 			n.waitUp(n)
 			again := newCNATNode(n.T, n.rig, n.family)
-			again.serve(frontend.TCP, n.vip, 80, nil, n.second)
+			again.serve(rule.TCP, n.vip, 80, nil, n.second)
 			src, dst := hostPort(n.pod, 40000), hostPort(n.vip, 80)
-			again.exchange(again.first, frontend.TCP, src, dst, again.other, src.Addr())
-			id := again.serve(frontend.TCP, n.vip, 80, nil, n.far)
+			again.exchange(again.first, rule.TCP, src, dst, again.other, src.Addr())
+			id := again.serve(rule.TCP, n.vip, 80, nil, n.far)
 			again.moves(src, dst, again.uplink)
 			again.expect(n.T, ok, &cnat.CnatTranslationDel{ID: id})
 			again.moves(src, dst, 0)
 		}},
 		{"backends share connections, and by maglev a client stays with one", func(n *cnatNode) {
-			n.serve(frontend.TCP, n.vip, 80, nil, n.second, n.far)
-			n.serve(frontend.TCP, n.vip, 81, func(t *cnat.CnatTranslation) {
+			n.serve(rule.TCP, n.vip, 80, nil, n.second, n.far)
+			n.serve(rule.TCP, n.vip, 81, func(t *cnat.CnatTranslation) {
 				t.LbType, t.FlowHashConfig = cnat.CNAT_LB_TYPE_MAGLEV, 1
 			}, n.second, n.far)
 			seen := map[uint16]map[netip.AddrPort]bool{80: {}, 81: {}}
 			for port, backends := range seen {
 				for i := range uint16(40) {
-					got, found := n.send(n.first, frontend.TCP, syn, hostPort(n.pod, 41000+i), hostPort(n.vip, port))
+					got, found := n.send(n.first, rule.TCP, syn, hostPort(n.pod, 41000+i), hostPort(n.vip, port))
 					if !found {
 						n.Errorf("connection %d to port %d got lost", i, port)
 					}
@@ -257,14 +257,14 @@ var cnatPackets = func() (cases []contractCase) {
 			if n.ip6 {
 				path.Proto, prefix = fib_types.FIB_API_PATH_NH_PROTO_IP6, "fd00:96::/112"
 			}
-			id := n.serve(frontend.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }, n.second)
+			id := n.serve(rule.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }, n.second)
 			n.expect(n.T, ok, route(n.T, prefix, path))
 			src, other := hostPort(n.pod, 40000), hostPort(n.vip, 81)
-			n.exchange(n.first, frontend.TCP, src, hostPort(n.vip, 80), n.other, src.Addr())
+			n.exchange(n.first, rule.TCP, src, hostPort(n.vip, 80), n.other, src.Addr())
 			unchanged := func(dst netip.AddrPort, port uint16) {
 				n.Helper()
 				from := hostPort(n.pod, port)
-				if got, found := n.send(n.first, frontend.TCP, syn, from, dst); !found || got.port != n.uplink || got.src != from || got.dst != dst {
+				if got, found := n.send(n.first, rule.TCP, syn, from, dst); !found || got.port != n.uplink || got.src != from || got.dst != dst {
 					n.Errorf("to %s: left %t through %d as %s > %s", dst, found, got.port, got.src, got.dst)
 				}
 			}
@@ -288,16 +288,16 @@ var cnatPackets = func() (cases []contractCase) {
 				n.WaitDead(n)
 				return
 			}
-			n.serve(frontend.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }, n.second)
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40004), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
-			n.lost(n.first, frontend.TCP, hostPort(n.pod, 40005), hostPort(n.vip, 81))
+			n.serve(rule.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }, n.second)
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40004), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+			n.lost(n.first, rule.TCP, hostPort(n.pod, 40005), hostPort(n.vip, 81))
 		}},
 		{"by maglev few connections would choose another backend when one comes", func(n *cnatNode) {
 			choices := func(n *cnatNode, backends ...string) map[uint16]netip.AddrPort {
-				n.serve(frontend.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.LbType = cnat.CNAT_LB_TYPE_MAGLEV }, backends...)
+				n.serve(rule.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.LbType = cnat.CNAT_LB_TYPE_MAGLEV }, backends...)
 				chosen := map[uint16]netip.AddrPort{}
 				for port := uint16(41000); port < 41060; port++ {
-					got, _ := n.send(n.first, frontend.TCP, syn, hostPort(n.pod, port), hostPort(n.vip, 80))
+					got, _ := n.send(n.first, rule.TCP, syn, hostPort(n.pod, port), hostPort(n.vip, 80))
 					chosen[port] = got.dst
 				}
 				return chosen
@@ -318,9 +318,9 @@ var cnatPackets = func() (cases []contractCase) {
 			}
 		}},
 		{"the sessions of a connection", func(n *cnatNode) {
-			n.serve(frontend.TCP, n.vip, 80, nil, n.second)
+			n.serve(rule.TCP, n.vip, 80, nil, n.second)
 			src, dst := hostPort(n.pod, 40000), hostPort(n.vip, 80)
-			backend := n.exchange(n.first, frontend.TCP, src, dst, n.other, src.Addr())
+			backend := n.exchange(n.first, rule.TCP, src, dst, n.other, src.Addr())
 			if !n.version(n).cnat.sessionDetails {
 				if err := n.link.Dump(n.Context(), &cnat.CnatSessionDump{}, nil); !errors.Is(err, link.ErrUnsupported) {
 					n.Errorf("sessions: %v", err)

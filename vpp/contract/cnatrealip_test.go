@@ -10,8 +10,8 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // unreachable is a route that answers with ICMP: of the network of the VIP, or of the VIP alone.
@@ -32,7 +32,7 @@ func (n *cnatNode) unreachable(alone bool) *ip.IPRouteAddDel {
 // realRow is a row of a VIP that Kubernetes has not allocated.
 func (n *cnatNode) realRow() *cnat.Row {
 	return &cnat.Row{
-		Key: frontend.Key{Addr: netip.MustParseAddr(n.vip), Port: 80, Proto: frontend.TCP}, RealIP: true, Backends: []netip.AddrPort{hostPort(n.second, 8080)},
+		Key: rule.Key{Addr: netip.MustParseAddr(n.vip), Port: 80, Proto: rule.TCP}, RealIP: true, Backends: []netip.AddrPort{hostPort(n.second, 8080)},
 	}
 }
 
@@ -44,7 +44,7 @@ func (n *cnatNode) put() error {
 		n.Fatal(err)
 	}
 	row := n.realRow()
-	for _, r := range cnat.Apply(n.Context(), n.link, cnat.Diff(state, &cnat.Want{SNAT: state.SNAT, Rows: map[frontend.Key]cnat.Row{row.Key: *row}, Partial: true}, false)) {
+	for _, r := range cnat.Apply(n.Context(), n.link, cnat.Diff(state, &cnat.Want{SNAT: state.SNAT, Rows: map[rule.Key]cnat.Row{row.Key: *row}, Partial: true}, false)) {
 		err = errors.Join(err, r.Err)
 	}
 	return err
@@ -63,7 +63,7 @@ var cnatRealIPs = func() (cases []contractCase) {
 				if err != nil {
 					n.Error(err)
 				}
-				n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+				n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
 				return
 			}
 			if !errors.Is(err, cnat.ErrBelowICMP) {
@@ -80,12 +80,12 @@ var cnatRealIPs = func() (cases []contractCase) {
 				n.Error(err)
 			}
 			n.expect(n.T, ok, n.unreachable(true))
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
-			n.lost(n.first, frontend.TCP, hostPort(n.pod, 40001), hostPort(n.vip, 81))
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+			n.lost(n.first, rule.TCP, hostPort(n.pod, 40001), hostPort(n.vip, 81))
 			gone := n.unreachable(true)
 			gone.IsAdd = false
 			n.expect(n.T, ok, gone)
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40002), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40002), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
 		}},
 		{"a route that answers with ICMP and comes later", func(n *cnatNode) {
 			if err := n.put(); err != nil {
@@ -97,7 +97,7 @@ var cnatRealIPs = func() (cases []contractCase) {
 				return
 			}
 			n.expect(n.T, ok, n.unreachable(false))
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
 		}},
 		{"its own route goes from below one that answers with ICMP", func(n *cnatNode) {
 			n.expect(n.T, ok, n.unreachable(true))
@@ -113,7 +113,7 @@ var cnatRealIPs = func() (cases []contractCase) {
 				return
 			}
 			n.expect(n.T, ok, gone)
-			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
 		}},
 	} {
 		for _, f := range families {

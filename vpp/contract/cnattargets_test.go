@@ -7,7 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/feature"
 
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // cnatTargets are cases of packets of no service between interfaces to the outside.
@@ -64,18 +64,18 @@ func (n *cnatNode) targets() {
 		if c.to == n.pod {
 			in, out = out, in
 		}
-		n.exchange(in, frontend.TCP, hostPort(c.from, uint16(40000+i)), hostPort(c.to, 443), out, netip.MustParseAddr(c.seen))
+		n.exchange(in, rule.TCP, hostPort(c.from, uint16(40000+i)), hostPort(c.to, 443), out, netip.MustParseAddr(c.seen))
 	}
 	// A connection that a target opens: its answers are packets straight to a target.
 	src, dst := hostPort(n.far, 40010), hostPort(n.pod, 443)
 	if n.version(n).cnat.tracksAll {
-		n.exchange(n.uplink, frontend.TCP, src, dst, n.first, netip.MustParseAddr(sameEnd))
+		n.exchange(n.uplink, rule.TCP, src, dst, n.first, netip.MustParseAddr(sameEnd))
 		return
 	}
-	if got, found := n.send(n.uplink, frontend.TCP, syn, src, dst); !found || got.src != src {
+	if got, found := n.send(n.uplink, rule.TCP, syn, src, dst); !found || got.src != src {
 		n.Errorf("from a target: left %t as %s", found, got)
 	}
-	got, found := n.send(n.first, frontend.TCP, syn|ack, dst, src)
+	got, found := n.send(n.first, rule.TCP, syn|ack, dst, src)
 	if !found || got.src.Addr() != netip.MustParseAddr(n.snat) {
 		n.Errorf("answer to a target: left %t as %s", found, got)
 	}

@@ -24,7 +24,7 @@ func summary(set *messages.InterfaceSet) []string {
 // discover runs the discovery of the agent for two pods, one of which is an endpoint.
 func discover(t testing.TB, v *rig) *messages.InterfaceSet {
 	t.Helper()
-	set, err := discovery.Discover(t.Context(), v.link, discovery.Input{
+	set, err := new(discovery.Reader).Discover(t.Context(), v.link, discovery.Input{
 		Boot: v.boot, LocalEndpoints: []string{"10.1.2.2"},
 		Pods: []*messages.Pod{
 			{Namespace: "default", Name: "a", Addresses: []string{"10.1.1.2"}},
@@ -104,7 +104,7 @@ var discoverCases = []contractCase{
 		v.expect(t, ok, route(t, "10.1.1.2/32", via(b, [4]byte{10, 1, 2, 7})))
 		round()
 		got := round()
-		want, err := discovery.Discover(t.Context(), v.link, in)
+		want, err := new(discovery.Reader).Discover(t.Context(), v.link, in)
 		if err != nil {
 			t.Fatal(err)
 		}

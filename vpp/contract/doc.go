@@ -10,8 +10,8 @@
 //	go test ./vpp/contract
 //	TROUPE_VPP_BIN=/path/to/vpp TROUPE_VPP_PLUGINS=/path/to/vpp_plugins go test ./vpp/contract
 //
-// The suite has been run on VPP 24.06, 25.10 and 26.06. versions_test.go has all in which they
-// differ; the simulator does what 25.10 does.
+// The suite has been run on VPP 24.06, 25.10 and 26.06. Their differences are listed in
+// versions_test.go; the simulator does what 25.10 does.
 //
 // Every case gets a VPP of its own that has just started. Cases reach it through vpp/link, as the
 // agent does, and through realvpp.Raw for messages that the link refuses.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // drainKey is the row of drainCases.
@@ -42,7 +42,7 @@ func (h *holder) spread(n int) map[int]int {
 	h.Helper()
 	got := map[int]int{}
 	for range n / 50 {
-		for _, f := range h.open(slices.Repeat([]frontend.Key{key(h.T, drainKey)}, 50)...) {
+		for _, f := range h.open(slices.Repeat([]rule.Key{key(h.T, drainKey)}, 50)...) {
 			got[int(f.backend.Addr().As4()[3])-1]++
 		}
 	}

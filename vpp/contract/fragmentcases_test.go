@@ -6,14 +6,14 @@ import (
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // datagram sends both fragments of a UDP datagram from the clients, and returns how many came
 // through.
 func (h *holder) datagram(t testing.TB, dst netip.AddrPort, id uint64) int {
 	t.Helper()
-	fragment := packet{port: h.clients, src: netip.MustParseAddrPort("198.18.0.7:40000"), dst: dst, proto: frontend.UDP}
+	fragment := packet{port: h.clients, src: netip.MustParseAddrPort("198.18.0.7:40000"), dst: dst, proto: rule.UDP}
 	first, second := fragment, fragment
 	first.id, first.fragment, second.id, second.fragment = id, 1, id+1, 2
 	return len(h.traffic.exchange(t, []packet{first, second}))
@@ -32,7 +32,7 @@ func undelivered(kind messages.FrontendKind, scope messages.Scope, address strin
 var fragmentCases = []contractCase{
 	{"fragments/a rule for UDP drops those to every port of the address", func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)
-		rule := acl.Rule{Class: acl.Remote, VIP: netip.MustParseAddr("198.18.0.53"), Port: 53, Proto: frontend.UDP, From: netip.MustParsePrefix("0.0.0.0/0")}
+		rule := acl.Rule{Class: acl.Remote, VIP: netip.MustParseAddr("198.18.0.53"), Port: 53, Proto: rule.UDP, From: netip.MustParsePrefix("0.0.0.0/0")}
 		v.settleACLs(t, &acl.Want{Rules: []acl.Rule{rule}, Interfaces: map[uint32]acl.Class{uint32(h.clients): acl.Remote}})
 		for i, c := range []struct {
 			to   string
@@ -44,7 +44,7 @@ var fragmentCases = []contractCase{
 	{"fragments/nothing is dropped at addresses that others use", func(t *testing.T, v *rig) {
 		h := newHolder(t, v, 1)
 		host := netip.MustParseAddr("198.18.0.55")
-		config := acl.Config{Ground: frontend.Ground{Hosts: map[netip.Addr]bool{host: true}}}
+		config := acl.Config{Ground: rule.Ground{Hosts: map[netip.Addr]bool{host: true}}}
 		var plans []*acl.ServicePlan
 		for _, view := range []*messages.ServiceView{
 			undelivered(messages.FrontendKind_KIND_EXTERNAL_IP, messages.Scope_SCOPE_EXTERNAL, "198.18.0.53"),
@@ -54,7 +54,7 @@ var fragmentCases = []contractCase{
 		} {
 			plans = append(plans, acl.Plan(view, config))
 		}
-		rules := acl.Merge(plans, func(frontend.Key) (string, bool) { return "default/dns", true })
+		rules := acl.Merge(plans, func(rule.Key) (string, bool) { return "default/dns", true })
 		v.settleACLs(t, &acl.Want{Rules: rules, Interfaces: map[uint32]acl.Class{uint32(h.clients): acl.Remote}})
 		for i, c := range []struct {
 			to   string

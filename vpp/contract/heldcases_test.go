@@ -11,13 +11,13 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // flow is an open TCP connection, or a UDP exchange, through a row.
 type flow struct {
-	row    frontend.Key
+	row    rule.Key
 	client netip.AddrPort
 	// backend is where it leads, and seen what the client looks like from there; both invalid until
 	// the first packet has arrived.
@@ -58,7 +58,7 @@ func newHolder(t *testing.T, v *rig, seed uint64) *holder {
 	t.Helper()
 	h := &holder{
 		rig: v, T: t, traffic: v.Traffic(t, v), random: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{},
-		want: &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{}},
+		want: &nat44.Want{Rows: map[rule.Key]nat44.Row{}, Interfaces: map[uint32]bool{}},
 	}
 	h.clients, h.backends = h.traffic.port(t, false), h.traffic.port(t, false)
 	for prefix, index := range map[string]interface_types.InterfaceIndex{"198.18.0.0/15": h.clients, "10.1.0.0/16": h.backends} {
@@ -117,7 +117,7 @@ func (h *holder) talk(flows []*flow, flags byte) {
 }
 
 // open opens flows through rows, each from a client of its own.
-func (h *holder) open(rows ...frontend.Key) []*flow {
+func (h *holder) open(rows ...rule.Key) []*flow {
 	h.Helper()
 	opened := make([]*flow, len(rows))
 	for i, k := range rows {
@@ -177,7 +177,7 @@ func endpoint(addr [4]byte, port uint16) netip.AddrPort {
 // place; no other session is left. It returns the flows that ended.
 func (h *holder) change(what string, change func(*nat44.Want)) (ended []*flow) {
 	h.Helper()
-	before := make(map[frontend.Key]nat44.Row, len(h.want.Rows))
+	before := make(map[rule.Key]nat44.Row, len(h.want.Rows))
 	for k, r := range h.want.Rows {
 		before[k] = r
 	}
@@ -254,7 +254,7 @@ func (h *holder) stale(ended []*flow) {
 	for i, f := range ended {
 		got, found := arrived[packets[i].id]
 		row, exists := h.want.Rows[f.row]
-		switch serves := exists && f.row.Proto == frontend.UDP; {
+		switch serves := exists && f.row.Proto == rule.UDP; {
 		case found != serves:
 			h.Errorf("stale packet %v arrived: %v, as %v", packets[i], found, got)
 		case serves && !has(row, got.dst):

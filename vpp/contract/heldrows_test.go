@@ -9,8 +9,8 @@ import (
 
 	"go.fd.io/govpp/binapi/interface_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // heldChanges is over how many changes sessions are held open.
@@ -110,17 +110,17 @@ func (h *holder) dialAll() {
 // topUp opens flows through rows that have few.
 func (h *holder) topUp() {
 	h.Helper()
-	open := map[frontend.Key]int{}
+	open := map[rule.Key]int{}
 	for _, f := range h.flows {
 		open[f.row]++
 	}
-	var rows []frontend.Key
+	var rows []rule.Key
 	for k := range h.want.Rows {
 		for range 5 - open[k] {
 			rows = append(rows, k)
 		}
 	}
-	slices.SortFunc(rows, frontend.Key.Compare)
+	slices.SortFunc(rows, rule.Key.Compare)
 	h.open(rows...)
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // leaving is the row, of port 80 of vip, that gets a backend which others have, and loses it. Its
@@ -62,7 +62,7 @@ func newSharers(t *testing.T, v *rig) *holder {
 // dialSharers opens flows until each row has one to each of its backends.
 func (h *holder) dialSharers() {
 	h.Helper()
-	missing := map[frontend.Key]map[netip.AddrPort]bool{key(h.T, simpleKey): {host(0, 8000): true}}
+	missing := map[rule.Key]map[netip.AddrPort]bool{key(h.T, simpleKey): {host(0, 8000): true}}
 	for k, r := range h.want.Rows {
 		missing[k] = map[netip.AddrPort]bool{}
 		for _, l := range r.Locals {
@@ -73,7 +73,7 @@ func (h *holder) dialSharers() {
 		if round > 100 {
 			h.Fatalf("no flow to %v", missing)
 		}
-		var left []frontend.Key
+		var left []rule.Key
 		for k := range missing {
 			left = append(left, k)
 		}

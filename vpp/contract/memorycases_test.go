@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // memoryRows is how many rows are added, enough to outweigh what VPP allocates ahead.
@@ -64,7 +64,7 @@ func nat44Memory(backends int) func(*testing.T, *rig) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &nat44.Want{Rows: map[frontend.Key]nat44.Row{}}
+		want := &nat44.Want{Rows: map[rule.Key]nat44.Row{}}
 		for _, r := range nat44.Apply(t.Context(), v.link, nat44.Diff(have, want, false)) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
@@ -73,7 +73,7 @@ func nat44Memory(backends int) func(*testing.T, *rig) {
 		}
 		for i := range uint32(memoryRows) {
 			row := nat44.Row{
-				Key:   frontend.Key{Addr: numbered(false, 96, i/4096), Port: uint16(1 + i%4096), Proto: frontend.TCP},
+				Key:   rule.Key{Addr: numbered(false, 96, i/4096), Port: uint16(1 + i%4096), Proto: rule.TCP},
 				Flags: nat44.Out2InOnly | nat44.SelfTwiceNAT, Pads: true, Tag: "troupe/memory",
 			}
 			for j := range uint32(backends) {
@@ -95,7 +95,7 @@ func cnatMemory(backends int, maglev, own bool) func(*testing.T, *rig) {
 	return func(t *testing.T, v *rig) {
 		var ops []cnat.Op
 		for i := range uint32(memoryRows) {
-			row := cnat.Row{Key: frontend.Key{Addr: numbered(true, 96, i/4096), Port: uint16(1 + i%4096), Proto: frontend.TCP}, Maglev: maglev}
+			row := cnat.Row{Key: rule.Key{Addr: numbered(true, 96, i/4096), Port: uint16(1 + i%4096), Proto: rule.TCP}, Maglev: maglev}
 			if own {
 				row.Addr = numbered(true, 96, i)
 			}

@@ -9,8 +9,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Return values of VPP 25.10 (vnet/error.h) that the agent relies on.
@@ -45,19 +45,19 @@ func local(host byte) nat44_ed.Nat44LbAddrPort {
 // row makes the message that adds a TCP row on port 80 of the VIP.
 func row(locals ...nat44_ed.Nat44LbAddrPort) *nat44_ed.Nat44AddDelLbStaticMapping {
 	return &nat44_ed.Nat44AddDelLbStaticMapping{
-		IsAdd: true, Flags: out2in, ExternalAddr: vip, ExternalPort: 80, Protocol: frontend.TCP, Tag: "other client",
+		IsAdd: true, Flags: out2in, ExternalAddr: vip, ExternalPort: 80, Protocol: rule.TCP, Tag: "other client",
 		LocalNum: uint32(len(locals)), Locals: locals,
 	}
 }
 
 // noRow makes the message that deletes the row.
 func noRow() *nat44_ed.Nat44AddDelLbStaticMapping {
-	return &nat44_ed.Nat44AddDelLbStaticMapping{Flags: out2in, ExternalAddr: vip, ExternalPort: 80, Protocol: frontend.TCP}
+	return &nat44_ed.Nat44AddDelLbStaticMapping{Flags: out2in, ExternalAddr: vip, ExternalPort: 80, Protocol: rule.TCP}
 }
 
 // addLocal and delLocal make the messages that change the row.
 func addLocal(l nat44_ed.Nat44LbAddrPort) *nat44_ed.Nat44LbStaticMappingAddDelLocal {
-	return &nat44_ed.Nat44LbStaticMappingAddDelLocal{IsAdd: true, ExternalAddr: vip, ExternalPort: 80, Protocol: frontend.TCP, Local: l}
+	return &nat44_ed.Nat44LbStaticMappingAddDelLocal{IsAdd: true, ExternalAddr: vip, ExternalPort: 80, Protocol: rule.TCP, Local: l}
 }
 
 func delLocal(l nat44_ed.Nat44LbAddrPort) *nat44_ed.Nat44LbStaticMappingAddDelLocal {
@@ -70,7 +70,7 @@ func delLocal(l nat44_ed.Nat44LbAddrPort) *nat44_ed.Nat44LbStaticMappingAddDelLo
 func static() *nat44_ed.Nat44AddDelStaticMappingV2 {
 	return &nat44_ed.Nat44AddDelStaticMappingV2{
 		IsAdd: true, Flags: out2in, LocalIPAddress: [4]byte{10, 1, 1, 1}, LocalPort: 8080, ExternalIPAddress: vip, ExternalPort: 80,
-		Protocol: frontend.TCP, ExternalSwIfIndex: none, Tag: "simple",
+		Protocol: rule.TCP, ExternalSwIfIndex: none, Tag: "simple",
 	}
 }
 
@@ -83,7 +83,7 @@ func noStatic() *nat44_ed.Nat44AddDelStaticMappingV2 {
 
 // identity makes the message that exempts port 80 of the VIP.
 func identity() *nat44_ed.Nat44AddDelIdentityMapping {
-	return &nat44_ed.Nat44AddDelIdentityMapping{IsAdd: true, IPAddress: vip, Port: 80, Protocol: frontend.TCP, SwIfIndex: none, Tag: "exempt"}
+	return &nat44_ed.Nat44AddDelIdentityMapping{IsAdd: true, IPAddress: vip, Port: 80, Protocol: rule.TCP, SwIfIndex: none, Tag: "exempt"}
 }
 
 // none is "no interface".
@@ -113,9 +113,9 @@ func output(isAdd bool, index interface_types.InterfaceIndex) *nat44_ed.Nat44EdA
 }
 
 // key parses a key.
-func key(t testing.TB, text string) frontend.Key {
+func key(t testing.TB, text string) rule.Key {
 	t.Helper()
-	k, err := frontend.ParseKey(text)
+	k, err := rule.ParseKey(text)
 	if err != nil {
 		t.Fatal(err)
 	}

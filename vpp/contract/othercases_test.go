@@ -7,8 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 var staticCases = []contractCase{
@@ -21,7 +21,7 @@ var staticCases = []contractCase{
 		v.expect(t, valueExist, other)
 		check(t, "mappings", []*nat44_ed.Nat44StaticMappingDetails{{
 			Flags: out2in, LocalIPAddress: [4]byte{10, 1, 1, 1}, LocalPort: 8080, ExternalIPAddress: vip, ExternalPort: 80,
-			Protocol: frontend.TCP, ExternalSwIfIndex: none, Tag: "simple",
+			Protocol: rule.TCP, ExternalSwIfIndex: none, Tag: "simple",
 		}}, dump[*nat44_ed.Nat44StaticMappingDetails](t, v, &nat44_ed.Nat44StaticMappingDump{}))
 		v.expect(t, ok, noStatic())
 		v.expect(t, noSuchEntry, noStatic())
@@ -48,7 +48,7 @@ var staticCases = []contractCase{
 		v.expect(t, ok, identity())
 		v.expect(t, valueExist, row(local(1), local(2)))
 		all := dump[*nat44_ed.Nat44IdentityMappingDetails](t, v, &nat44_ed.Nat44IdentityMappingDump{})
-		if len(all) != 1 || all[0].IPAddress != vip || all[0].Port != 80 || all[0].Protocol != frontend.TCP || all[0].Tag != "exempt" {
+		if len(all) != 1 || all[0].IPAddress != vip || all[0].Port != 80 || all[0].Protocol != rule.TCP || all[0].Tag != "exempt" {
 			t.Fatalf("mappings %+v", all)
 		}
 		remove := identity()
@@ -64,7 +64,7 @@ var staticCases = []contractCase{
 		v.expect(t, ok, whole)
 		v.expect(t, ok, row(local(1), local(2)))
 		state := v.read(t)
-		address := frontend.Key{Addr: key(t, "10.96.0.1:80/TCP").Addr}
+		address := rule.Key{Addr: key(t, "10.96.0.1:80/TCP").Addr}
 		if len(state.Foreign) != 2 || state.Foreign[key(t, "10.96.0.1:80/TCP")] == "" || state.Foreign[address] == "" {
 			t.Errorf("foreign %v", state.Foreign)
 		}
@@ -79,12 +79,12 @@ var staticCases = []contractCase{
 		foreign.ExternalPort = 90
 		v.expect(t, ok, foreign)
 		state := v.read(t)
-		check(t, "foreign", map[frontend.Key]string{
+		check(t, "foreign", map[rule.Key]string{
 			key(t, "10.96.0.1:80/TCP"):   `static mapping "simple"`,
 			key(t, "10.96.0.1:4789/TCP"): `identity mapping "exempt"`,
 			key(t, "10.96.0.1:90/TCP"):   `load-balancing mapping "other client"`,
 		}, state.Foreign)
-		check(t, "ours", map[frontend.Key]nat44.Row{}, state.Rows)
+		check(t, "ours", map[rule.Key]nat44.Row{}, state.Rows)
 	}},
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"go.fd.io/govpp/binapi/interface_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -82,7 +82,7 @@ func (w *simulatedTraffic) exchange(t testing.TB, packets []packet) map[uint64]p
 
 // protoFlags are the flags of a packet of an open flow.
 func protoFlags(proto, flags byte) byte {
-	if proto == frontend.TCP {
+	if proto == rule.TCP {
 		return flags
 	}
 	return 0

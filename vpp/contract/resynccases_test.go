@@ -10,9 +10,9 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // service makes a small complete want: two interfaces, a twice-NAT address and rows.
@@ -20,7 +20,7 @@ func service(t testing.TB, v *rig, rows ...nat44.Row) *nat44.Want {
 	t.Helper()
 	want := &nat44.Want{
 		Globals: nat44.Config{SessionLimit: 4096, TwiceNAT: netip.MustParseAddr("10.1.1.254")}.Globals(),
-		Rows:    map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{},
+		Rows:    map[rule.Key]nat44.Row{}, Interfaces: map[uint32]bool{},
 	}
 	for range 2 {
 		want.Interfaces[uint32(loopback(t, v))] = true

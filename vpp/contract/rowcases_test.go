@@ -7,9 +7,9 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 var rowCases = []contractCase{
@@ -27,7 +27,7 @@ var rowCases = []contractCase{
 		v.expect(t, ok, enable)
 		v.expect(t, ok, row(local(1), local(2)))
 		udp, port := row(local(1), local(2)), row(local(1), local(2))
-		udp.Protocol, port.ExternalPort = frontend.UDP, 81
+		udp.Protocol, port.ExternalPort = rule.UDP, 81
 		v.expect(t, ok, udp)
 		v.expect(t, ok, port)
 		if n := len(rows(t, v)); n != 3 {
@@ -74,7 +74,7 @@ var rowCases = []contractCase{
 		msg.Locals[1].Port, msg.Locals[1].Probability = 8081, 0
 		v.expect(t, ok, msg)
 		check(t, "row", &nat44_ed.Nat44LbStaticMappingDetails{
-			ExternalAddr: vip, ExternalPort: 80, Protocol: frontend.TCP, Flags: out2in | nat_types.NAT_IS_SELF_TWICE_NAT,
+			ExternalAddr: vip, ExternalPort: 80, Protocol: rule.TCP, Flags: out2in | nat_types.NAT_IS_SELF_TWICE_NAT,
 			Affinity: 0, Tag: strings.Repeat("t", 63), LocalNum: 2, Locals: msg.Locals,
 		}, onlyRow(t, v))
 	}},

@@ -3,10 +3,10 @@ package contract
 import (
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // BenchmarkRows programs 10,000 rows of five backends into a real VPP, gives each one more, and
@@ -18,10 +18,10 @@ func BenchmarkRows(b *testing.B) {
 	}
 	const rows = 10_000
 	want := func(backends int) *nat44.Want {
-		w := &nat44.Want{Rows: make(map[frontend.Key]nat44.Row, rows)}
+		w := &nat44.Want{Rows: make(map[rule.Key]nat44.Row, rows)}
 		for i := range uint32(rows) {
 			row := nat44.Row{
-				Key:   frontend.Key{Addr: numbered(false, 96, i), Port: 80, Proto: frontend.TCP},
+				Key:   rule.Key{Addr: numbered(false, 96, i), Port: 80, Proto: rule.TCP},
 				Flags: nat44.Out2InOnly | nat44.SelfTwiceNAT, Pads: true, Tag: "troupe/rows",
 			}
 			for j := range uint32(backends) {

@@ -8,8 +8,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -185,7 +185,7 @@ func crowded(t *testing.T, v *rig) *holder {
 	h.want.Rows[web.Key], h.want.Rows[dns.Key] = web, dns
 	h.settle(t, h.want)
 	for i := range crowd {
-		h.open([]frontend.Key{web.Key, dns.Key}[i%2])
+		h.open([]rule.Key{web.Key, dns.Key}[i%2])
 	}
 	return h
 }
@@ -212,7 +212,7 @@ func (h *holder) dial() bool {
 	h.next++
 	p := packet{
 		port: h.clients, id: h.next, src: netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 19, byte(h.next >> 8), byte(h.next)}), 30000),
-		dst: netip.MustParseAddrPort("10.96.0.1:80"), proto: frontend.TCP, flags: syn,
+		dst: netip.MustParseAddrPort("10.96.0.1:80"), proto: rule.TCP, flags: syn,
 	}
 	_, arrived := h.traffic.exchange(h.T, []packet{p})[p.id]
 	return arrived

@@ -6,19 +6,19 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // shares opens connections through a row and returns the smallest and the largest share of a
 // backend, in percent of an equal one.
-func (h *holder) shares(k frontend.Key) (least, most int) {
+func (h *holder) shares(k rule.Key) (least, most int) {
 	h.Helper()
 	backends := h.want.Rows[k].Locals
 	got := map[netip.AddrPort]int{}
 	perBackend := 40
 	for range perBackend {
-		for _, f := range h.open(slices.Repeat([]frontend.Key{k}, len(backends))...) {
+		for _, f := range h.open(slices.Repeat([]rule.Key{k}, len(backends))...) {
 			got[f.backend]++
 		}
 	}

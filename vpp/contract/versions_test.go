@@ -9,8 +9,8 @@ import (
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/vpe"
 
+	"github.com/troupe-vpp/troupe/vpp/features"
 	"github.com/troupe-vpp/troupe/vpp/link"
-	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
 // version is what one version of VPP does in its own way. All that is not here is the same in every
@@ -69,7 +69,7 @@ var cnat2510 = cnatVersion{
 var cnat2606 = cnatVersion{
 	active: 4, policies: []int32{ok, ok, ok, ok, ok, invalidValue}, noPrefix: ok, addressFirst: true, endsSessions: true, selfByLast32: true, tracksAll: true,
 	policy: func(p cnat.CnatSnatPolicies) api.Message {
-		return &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: p}}
+		return &features.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: p}}
 	},
 	nodes: append([][2]string{
 		{"ip6-unicast", "cnat-lookup-ip6"},

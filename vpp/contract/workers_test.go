@@ -10,9 +10,9 @@ import (
 
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -64,10 +64,10 @@ func spread(t *testing.T, v *rig, backends int) (*holder, nat44.Row) {
 }
 
 // distribute opens connections of as many clients and returns how many each backend gets.
-func (h *holder) distribute(k frontend.Key, n int) []int {
+func (h *holder) distribute(k rule.Key, n int) []int {
 	h.Helper()
 	got := map[netip.AddrPort]int{}
-	for _, f := range h.open(slices.Repeat([]frontend.Key{k}, n)...) {
+	for _, f := range h.open(slices.Repeat([]rule.Key{k}, n)...) {
 		got[f.backend]++
 	}
 	return slices.Sorted(maps.Values(got))
@@ -133,7 +133,7 @@ var workerCases = []contractCase{
 			for i := range dials {
 				client := netip.AddrFrom4([4]byte{198, 19, byte(i >> 8), byte(i)})
 				dials[i] = packet{
-					port: h.clients, id: uint64(i + 1), src: netip.AddrPortFrom(client, 30000), dst: netip.AddrPortFrom(row.Addr, row.Port), proto: frontend.TCP, flags: syn,
+					port: h.clients, id: uint64(i + 1), src: netip.AddrPortFrom(client, 30000), dst: netip.AddrPortFrom(row.Addr, row.Port), proto: rule.TCP, flags: syn,
 				}
 			}
 			opened := len(h.traffic.exchange(t, dials))
@@ -163,15 +163,15 @@ var workerCases = []contractCase{
 		h, row := spread(t, v, 8)
 		h.want.MasqueradeClashes = true
 		h.settle(t, h.want)
-		for _, f := range h.open(slices.Repeat([]frontend.Key{row.Key}, 20)...) {
+		for _, f := range h.open(slices.Repeat([]rule.Key{row.Key}, 20)...) {
 			for _, flags := range []uint8{syn, ack} {
 				h.next += 2
-				there := packet{port: h.clients, id: h.next, src: f.client, dst: f.backend, proto: frontend.TCP, flags: flags}
+				there := packet{port: h.clients, id: h.next, src: f.client, dst: f.backend, proto: rule.TCP, flags: flags}
 				got, found := h.traffic.exchange(t, []packet{there})[there.id]
 				if !found || got.src.Addr() != h.want.TwiceNAT || got.dst != f.backend {
 					t.Fatalf("%s arrived %v as %s", there, found, got)
 				}
-				back := packet{port: h.backends, id: h.next + 1, src: got.dst, dst: got.src, proto: frontend.TCP, flags: flags | ack}
+				back := packet{port: h.backends, id: h.next + 1, src: got.dst, dst: got.src, proto: rule.TCP, flags: flags | ack}
 				if got, found = h.traffic.exchange(t, []packet{back})[back.id]; !found || got.src != f.backend || got.dst != f.client {
 					t.Fatalf("%s arrived %v as %s", back, found, got)
 				}
@@ -191,7 +191,7 @@ func (h *holder) hairpins(row nat44.Row) {
 		for port := uint16(30000); port < 30060; port++ {
 			h.next++
 			p := packet{
-				port: h.backends, id: h.next, src: netip.AddrPortFrom(l.Addr, port), dst: netip.AddrPortFrom(row.Addr, row.Port), proto: frontend.TCP, flags: syn,
+				port: h.backends, id: h.next, src: netip.AddrPortFrom(l.Addr, port), dst: netip.AddrPortFrom(row.Addr, row.Port), proto: rule.TCP, flags: syn,
 			}
 			got, found := h.traffic.exchange(h.T, []packet{p})[p.id]
 			self := found && got.dst.Addr() == l.Addr
@@ -199,7 +199,7 @@ func (h *holder) hairpins(row nat44.Row) {
 				h.Errorf("%s arrived %v as %s", p, found, got)
 			}
 			h.next++
-			back := packet{port: h.backends, id: h.next, src: got.dst, dst: got.src, proto: frontend.TCP, flags: syn | ack}
+			back := packet{port: h.backends, id: h.next, src: got.dst, dst: got.src, proto: rule.TCP, flags: syn | ack}
 			if left, found := h.traffic.exchange(h.T, []packet{back})[back.id]; !found || left.src != p.dst || left.dst != p.src {
 				h.Errorf("answer %s arrived %v as %s", back, found, left)
 			}

@@ -4,26 +4,26 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // key parses the external side of a mapping: "203.0.113.9:443/TCP", or a whole address.
-func (c *checker) key(field, text string) (frontend.Key, bool) {
+func (c *checker) key(field, text string) (rule.Key, bool) {
 	if !strings.Contains(text, "/") {
 		a, ok := c.address(field, text)
-		return frontend.Key{Addr: a}, ok
+		return rule.Key{Addr: a}, ok
 	}
-	key, err := frontend.ParseKey(text)
+	key, err := rule.ParseKey(text)
 	switch {
-	case err != nil || !key.Addr.Is4() || key.Port == 0 || key.Proto != frontend.TCP && key.Proto != frontend.UDP:
+	case err != nil || !key.Addr.Is4() || key.Port == 0 || key.Proto != rule.TCP && key.Proto != rule.UDP:
 		c.fail(field, "%q is neither an IPv4 address nor one with port and protocol, for example 203.0.113.9:443/TCP", text)
 	case unusable(key.Addr) != "":
 		c.fail(field, "%s %s", text, unusable(key.Addr))
 	default:
 		return key, true
 	}
-	return frontend.Key{}, false
+	return rule.Key{}, false
 }
 
 // backend parses the backend of a mapping.
@@ -74,7 +74,7 @@ func unusable(a netip.Addr) string {
 }
 
 // text returns a key in the form of documents.
-func text(k frontend.Key) string {
+func text(k rule.Key) string {
 	if k.Port == 0 {
 		return k.Addr.String()
 	}
@@ -84,13 +84,13 @@ func text(k frontend.Key) string {
 // inside returns the source address that a mapping reserves: the backend of a whole address, which
 // VPP translates on the way out, or the address of an identity mapping. Two mappings with the same
 // one conflict.
-func (m *Mapping) inside() (frontend.Key, bool) {
+func (m *Mapping) inside() (rule.Key, bool) {
 	switch m.Kind {
 	case nat44.Static:
-		return frontend.Key{Addr: m.To[0].Addr()}, true
+		return rule.Key{Addr: m.To[0].Addr()}, true
 	case nat44.Identity:
 		return m.Key, true
 	default:
-		return frontend.Key{}, false
+		return rule.Key{}, false
 	}
 }

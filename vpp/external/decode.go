@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Limits of one layer.
@@ -42,7 +42,7 @@ func Decode(data []byte, source string) (*Layer, error) {
 	if err != nil {
 		return nil, Errors{formError(err)}
 	}
-	c := checker{layer: &Layer{Source: source, Priority: DefaultPriority(source)}, seen: map[frontend.Key]string{}, inner: map[frontend.Key]string{}}
+	c := checker{layer: &Layer{Source: source, Priority: DefaultPriority(source)}, seen: map[rule.Key]string{}, inner: map[rule.Key]string{}}
 	c.document(&doc)
 	if len(c.errs) > 0 {
 		return nil, c.errs
@@ -76,8 +76,8 @@ func typeName(kind string) string {
 type checker struct {
 	layer  *Layer
 	errs   Errors
-	seen   map[frontend.Key]string // mappings by key, with their objects
-	inner  map[frontend.Key]string // reserved source addresses with their objects, see inside
+	seen   map[rule.Key]string // mappings by key, with their objects
+	inner  map[rule.Key]string // reserved source addresses with their objects, see inside
 	object string
 }
 
@@ -187,7 +187,7 @@ func (c *checker) exclusion(text string) {
 		return
 	}
 	for a := network.Addr(); network.Contains(a); a = a.Next() {
-		c.add(Mapping{Key: frontend.Key{Addr: a}, Kind: nat44.Identity})
+		c.add(Mapping{Key: rule.Key{Addr: a}, Kind: nat44.Identity})
 	}
 }
 

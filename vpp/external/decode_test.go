@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // document puts a head before the rest of a document.
@@ -30,8 +30,8 @@ func mustDecode(t testing.TB, source, rest string) *Layer {
 	return l
 }
 
-func mustKey(text string) frontend.Key {
-	k, err := frontend.ParseKey(text)
+func mustKey(text string) rule.Key {
+	k, err := rule.ParseKey(text)
 	if err != nil {
 		panic(err)
 	}
@@ -47,7 +47,7 @@ func TestDecode(t *testing.T) {
 		"natAddresses": ["203.0.113.9", "203.0.113.8"],
 		"interfaces": [{"name": "uplink0", "role": "output"}, {"name": "mgmt0", "role": "none"}],
 		"snatExclusions": ["10.1.7.0/31", "10.1.8.1"]`)
-	whole := func(text string) frontend.Key { return frontend.Key{Addr: netip.MustParseAddr(text)} }
+	whole := func(text string) rule.Key { return rule.Key{Addr: netip.MustParseAddr(text)} }
 	backends := func(texts ...string) (out []netip.AddrPort) {
 		for _, text := range texts {
 			out = append(out, netip.MustParseAddrPort(text))
@@ -71,7 +71,7 @@ func TestDecode(t *testing.T) {
 		Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.8"), netip.MustParseAddr("203.0.113.9")},
 		Roles:     []InterfaceRole{{"mgmt0", RoleNone}, {"uplink0", RoleOutput}},
 	}
-	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, frontend.Key{})); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, rule.Key{})); d != "" {
 		t.Errorf("layer (-want +got):\n%s", d)
 	}
 }
@@ -85,7 +85,7 @@ func TestDecodeNothing(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors: everything that is wrong is said at once, with object and field.
+// TestDecodeErrors: all faults are reported at once, with object and field.
 func TestDecodeErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   string
@@ -149,8 +149,8 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no document makes Decode fail in another way than with Errors, and what it takes can
-// be merged and rendered.
+// FuzzDecode: Decode fails with Errors only, and every layer that it returns can be merged and
+// rendered.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte(document("")))

@@ -3,8 +3,8 @@ package external
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // APIVersion and Kind are the required values of these fields of a document.
@@ -19,8 +19,8 @@ type Document struct {
 	APIVersion string `json:"apiVersion"`
 	// Kind is always ExternalConfiguration.
 	Kind string `json:"kind"`
-	// Priority of the layer, 0 to 1000; the larger one wins. Unset = that of its kind of source,
-	// see DefaultPriority.
+	// Priority of the layer, 0 to 1000; the larger one wins. Unset = the default of its source, see
+	// DefaultPriority.
 	Priority *int `json:"priority,omitempty"`
 	// StaticMappings map an address, or a port of it, to backends.
 	StaticMappings []StaticMapping `json:"staticMappings,omitempty"`
@@ -74,7 +74,7 @@ const (
 // Mapping is a valid mapping.
 type Mapping struct {
 	// Key is the external side; port and protocol are 0 for a whole address.
-	Key frontend.Key
+	Key rule.Key
 	// Kind is the kind of mapping in VPP.
 	Kind nat44.Kind
 	// To are the backends, ordered; an identity mapping has none.

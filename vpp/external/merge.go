@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // prioritySNAT is below every priority that a document can have.
 const prioritySNAT = -1
 
-// Sources with a fixed name, and the prefix of those in etcd.
+// Sources with a fixed name, and the prefix of sources in etcd.
 const (
 	SourceFile       = "file"
 	SourceEtcdPrefix = "etcd:"
@@ -83,8 +83,8 @@ func (e *Entry) Kind() string {
 
 // Merged is the union of all layers. It is immutable.
 type Merged struct {
-	// Entries are all entries of all layers, ordered by name, and those of the same name by rank:
-	// the owner first.
+	// Entries are all entries of all layers, ordered by name. Entries of the same name are ordered
+	// by rank: the owner first.
 	Entries []Entry
 }
 
@@ -97,7 +97,7 @@ func Merge(layers []*Layer) *Merged {
 	slices.SortStableFunc(ranked, func(a, b *Layer) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), strings.Compare(a.Source, b.Source))
 	})
-	m := &merger{owners: map[string]string{}, inner: map[frontend.Key]*Entry{}, sources: map[string]bool{}}
+	m := &merger{owners: map[string]string{}, inner: map[rule.Key]*Entry{}, sources: map[string]bool{}}
 	for _, l := range ranked {
 		if !m.sources[l.Source] {
 			m.sources[l.Source] = true
@@ -118,8 +118,8 @@ func Merge(layers []*Layer) *Merged {
 type merger struct {
 	entries []*Entry
 	sources map[string]bool
-	owners  map[string]string       // by name of the entry
-	inner   map[frontend.Key]*Entry // see inside
+	owners  map[string]string   // by name of the entry
+	inner   map[rule.Key]*Entry // see inside
 }
 
 func (m *merger) layer(l *Layer) {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // owners shows a merge as text: every entry with its source and, where it does not have it, why.
@@ -85,8 +85,8 @@ func TestMergeEqualPriorities(t *testing.T) {
 	}
 }
 
-// TestMergeContradictions: two mappings that make VPP translate the same on the way out cannot both
-// be; the refused one lets a lower layer come up that contradicts no other.
+// TestMergeContradictions: two mappings that make VPP translate the same on the way out exclude
+// each other. The refused one makes room for a lower layer that contradicts no other.
 func TestMergeContradictions(t *testing.T) {
 	high := mustDecode(t, "high", `"priority": 900, "identityMappings": ["10.1.1.1"]`)
 	middle := mustDecode(t, "middle", `"priority": 800, "staticMappings": [{"external": "203.0.113.1", "to": ["10.1.1.1"]}]`)
@@ -118,7 +118,7 @@ func TestKindsOfEntries(t *testing.T) {
 func genLayer(t *rapid.T, source string) *Layer {
 	l := &Layer{Source: source, Priority: rapid.IntRange(0, 3).Draw(t, "priority")}
 	for i := range byte(4) {
-		at := frontend.Key{Addr: netip.AddrFrom4([4]byte{203, 0, 113, i})}
+		at := rule.Key{Addr: netip.AddrFrom4([4]byte{203, 0, 113, i})}
 		to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, rapid.Byte().Draw(t, "to") % 6}), 0)
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
@@ -126,16 +126,16 @@ func genLayer(t *rapid.T, source string) *Layer {
 		case 1:
 			l.Mappings = append(l.Mappings, Mapping{Key: at, Kind: nat44.Identity})
 		case 2:
-			at.Port, at.Proto = 80, frontend.TCP
+			at.Port, at.Proto = 80, rule.TCP
 			l.Mappings = append(l.Mappings, Mapping{Key: at, To: []netip.AddrPort{netip.AddrPortFrom(to.Addr(), 80)}})
 		}
 	}
 	return l
 }
 
-// TestMergeProperties: the order of the layers does not matter; every entry that has no owner of
-// another layer is the only one of its name; no inside is translated twice; a refused entry ranks
-// lower than the one it names; and with the layers reduced to what they own nothing changes.
+// TestMergeProperties: the order of the layers does not matter; an entry without another owner is
+// the only one of its name; no inside is translated twice; a refused entry ranks lower than its
+// owner; and layers reduced to the entries that they own give the same result.
 func TestMergeProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var layers []*Layer
@@ -154,7 +154,7 @@ func TestMergeProperties(t *testing.T) {
 		for _, l := range layers {
 			rank[l.Source] = -l.Priority
 		}
-		names, inner := map[string]bool{}, map[frontend.Key]bool{}
+		names, inner := map[string]bool{}, map[rule.Key]bool{}
 		for _, e := range m.Entries {
 			if e.Owner != "" {
 				if rank[e.Owner] > rank[e.Source] {

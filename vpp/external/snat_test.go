@@ -28,7 +28,7 @@ func place() *messages.InterfaceSet {
 	}
 }
 
-// snatDocument is what matters of a Document of SNAT.
+// snatDocument is the relevant part of a Document of SNAT.
 type snatDocument struct{ address, out, identities string }
 
 func TestSNATDocument(t *testing.T) {

@@ -3,6 +3,6 @@
 // them.
 //
 // A feature is something that the agent does with VPP, with all the requests that it takes. Check
-// is pure: the link calls it with the table of every new session (messages.LinkState), and the
-// actor of the link puts what is missing into readiness.
+// is pure: the link calls it with the table of every new connection (messages.LinkState), and the
+// actor of the link puts missing features into readiness.
 package features

@@ -23,7 +23,7 @@ type entry struct {
 	renderer string
 	// without says what the agent does not do without it.
 	without string
-	// optional marks what Kubernetes does not ask for: it is no matter of readiness.
+	// optional marks a feature that Kubernetes does not ask for; it does not count for readiness.
 	optional bool
 	// requests that it takes, all of them.
 	requests []api.Message
@@ -52,7 +52,7 @@ func Check(table Table) []*messages.VPPFeature {
 	return all
 }
 
-// messages returns the requests of a feature, each with what VPP answers it with.
+// messages returns the requests of a feature, each with its answers.
 func (e *entry) messages() (all []api.Message) {
 	for _, request := range e.requests {
 		all = append(all, request)
@@ -98,7 +98,7 @@ func Why(table Table, msg api.Message) string {
 // module is the API module of a message, which has the name of its plugin or of a part of VPP.
 func module(msg api.Message) string {
 	name := path.Base(reflect.TypeOf(msg).Elem().PkgPath())
-	if name == "newer" {
+	if name == "features" { // the messages of newer.go
 		return "cnat"
 	}
 	return name

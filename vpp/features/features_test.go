@@ -21,8 +21,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// recorded returns the message table of a VPP, as testdata has it: those messages of all that it
-// has whose modules the agent uses.
+// recorded returns the message table of a VPP from testdata: its messages of the modules that the
+// agent uses.
 func recorded(t *testing.T, version string) map[string]bool {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", version+".txt"))
@@ -54,7 +54,7 @@ func tableOf(names map[string]bool) Table {
 	}
 }
 
-// lacking returns the features that a VPP lacks, each with a summary of what is missing.
+// lacking returns the features that a VPP lacks, each with a summary of the missing messages.
 func lacking(names map[string]bool) map[string]string {
 	lacks := map[string]string{}
 	for _, f := range Check(tableOf(names)) {
@@ -65,7 +65,7 @@ func lacking(names map[string]bool) map[string]string {
 	return lacks
 }
 
-// TestVersions: what each VPP of docs/vpp-versions.md lacks.
+// TestVersions: the features that each VPP of docs/vpp-versions.md lacks.
 func TestVersions(t *testing.T) {
 	const of2606 = "CNAT of 26.06"
 	another := ": it has another version of the message, the agent is for VPP 24.06 to 26.06"
@@ -85,8 +85,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestDocument: the first table of docs/vpp-versions.md says of each feature what the recorded
-// tables of messages say.
+// TestDocument: the first table of docs/vpp-versions.md agrees with the recorded message tables
+// about each feature.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "vpp-versions.md"))
 	if err != nil {
@@ -157,7 +157,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestEveryRequestHasAFeature: the table has what the packages of vpp/ send, and nothing else.
+// TestEveryRequestHasAFeature: the table has exactly the requests that the packages of vpp/ send.
 func TestEveryRequestHasAFeature(t *testing.T) {
 	listed := map[string]bool{}
 	for _, f := range features {
@@ -179,8 +179,8 @@ func TestEveryRequestHasAFeature(t *testing.T) {
 	}
 }
 
-// requestsInCode returns the requests of which values are made in the packages of vpp/, each with a
-// file that does.
+// requestsInCode returns the requests of which the packages of vpp/ make values, each with one of
+// the files.
 func requestsInCode(t *testing.T) map[string]string {
 	t.Helper()
 	requests := map[string]bool{}

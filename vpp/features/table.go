@@ -13,8 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
 	"go.fd.io/govpp/binapi/vpe"
-
-	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
 // Names of renderers that a feature belongs to.
@@ -60,8 +58,8 @@ var features = []entry{
 		&cnat.CnatSetSnatAddresses{}, &cnat.CnatGetSnatAddresses{}, &cnat.CnatSetSnatPolicy{}, &cnat.CnatSnatPolicyAddDelIf{},
 		&cnat.CnatSnatPolicyAddDelExcludePfx{},
 		&feature.FeatureEnableDisable{}, &feature.FeatureIsEnabled{},
-	}, newer: []api.Message{&newer.CnatSetSnatPolicy{}}},
+	}, newer: []api.Message{&CnatSetSnatPolicy{}}},
 	{name: "CNAT of 26.06", optional: true, without: "CNAT is that of 24.06 to 25.10: sessions outlive their backend", requests: []api.Message{
-		&newer.CnatSetSnatPolicy{}, &newer.CnatSnatAddressesDump{},
+		&CnatSetSnatPolicy{}, &CnatSnatAddressesDump{},
 	}},
 }

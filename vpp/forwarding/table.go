@@ -32,9 +32,9 @@ func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 
 // Winner is the entry that VPP uses for a prefix.
 type Winner struct {
-	// Prefix is that of the entry, when Err is nil.
+	// Prefix of the entry; set when Err is nil.
 	Prefix netip.Prefix
-	// Source is the id of its source, when Err is nil.
+	// Source is the id of its source; set when Err is nil.
 	Source uint8
 	// ICMP says that it answers packets with an ICMP error.
 	ICMP bool
@@ -93,7 +93,7 @@ func FromPrefix(p ip_types.Prefix) netip.Prefix {
 	return netip.PrefixFrom(addr, int(p.Len)).Masked()
 }
 
-// Prefix translates a prefix into that of VPP's messages.
+// Prefix translates a prefix into the form of VPP's messages.
 func Prefix(p netip.Prefix) ip_types.Prefix {
 	out := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: uint8(p.Bits())}
 	if p.Addr().Is4() {

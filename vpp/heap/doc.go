@@ -1,5 +1,5 @@
-// Package heap keeps rows from using up VPP's main heap: VPP ends when an allocation fails, and
-// would be programmed into the same death by an agent that does not know why.
+// Package heap keeps rows from using up VPP's main heap. VPP ends when an allocation fails, and an
+// agent that does not know why programs the next VPP until it ends too.
 //
 //	Cost         how many bytes rows need, measured for each kind of row (contract suite, "memory")
 //	Statistics   how much of the heap was free at the last update of VPP's statistics

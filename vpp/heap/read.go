@@ -15,16 +15,16 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
-// Command shows the main heap. VPP looks at each of its pages for that, and does nothing else in
-// the meantime: 150 ms with a heap of 1 GiB in pages of 4 KiB.
+// Command shows the main heap. For that VPP reads each of its pages, and does nothing else in the
+// meantime: 150 ms with a heap of 1 GiB in pages of 4 KiB.
 const Command = "show memory main-heap"
 
 // State is the main heap of VPP.
 type State struct {
 	// Total and Free are bytes; a Total of 0 says that nothing is known.
 	Total, Free int
-	// Beat is the number of the update of VPP's statistics from which they come; 0 = they are of
-	// now.
+	// Beat is the number of the statistics update from which the figures come; 0 = they are
+	// current.
 	Beat int
 }
 

@@ -13,8 +13,8 @@ var ErrLow = errors.New("VPP's memory is nearly used up")
 const (
 	// trusted is how much may be added before the heap has to be read again, in bytes.
 	trusted = 4 << 20
-	// step is by how many percent the reserve rises after a VPP that has ended with little free
-	// memory, most is where it stops.
+	// step is the number of percent by which the reserve rises after a VPP ended with little free
+	// memory, most is its upper limit.
 	step, most = 10, 50
 )
 
@@ -31,8 +31,9 @@ const (
 	Critical
 )
 
-// Reserve is the part of VPP's heap that rows must leave free, and what is known of the heap. The
-// zero value reserves nothing. Each renderer has one; what they grant is counted together.
+// Reserve is the part of VPP's heap that rows must leave free, with the latest reading of the heap.
+// The zero value reserves nothing. Each renderer has one; the bytes that all of them grant are
+// counted together.
 //
 // A reading from the statistics may be older than the latest rows. An update is younger than the
 // last reading of the update before it, so it has the rows that were granted until that reading.
@@ -76,7 +77,7 @@ func (r *Reserve) State() State {
 // Grow enters bytes that VPP needs besides, for a row that it has.
 func (r *Reserve) Grow(bytes int) { r.granted().Add(int64(bytes)) }
 
-// Admit enters the bytes of a row that is to be added. An error wraps ErrLow: the row must not be.
+// Admit enters the bytes of a row that is to be added. An error wraps ErrLow: do not add the row.
 func (r *Reserve) Admit(bytes int) error {
 	if now, kept := r.State(), r.kept(); kept > 0 && now.Free-bytes < kept {
 		r.low = true
@@ -112,9 +113,9 @@ func (r *Reserve) granted() *atomic.Int64 {
 	return r.Granted
 }
 
-// Lost notes that VPP has ended; nothing is known of the heap of the next one. Where the memory of
-// the last one was nearly used up, it may have ended of that, and the reserve rises. It reports
-// whether it did.
+// Lost notes that VPP has ended, so that nothing is known of the heap of the next one. Where the
+// memory was nearly used up, VPP may have ended for that reason, and the reserve rises; raised
+// reports that.
 func (r *Reserve) Lost() (raised bool) {
 	now := r.State()
 	raised = r.Percent > 0 && r.Percent < most && now.Total > 0 && now.Free < now.Total/100*2*r.Percent

@@ -9,9 +9,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Derive computes the complete interface set from the state of VPP and that of Kubernetes. It is
-// pure: it neither changes nor keeps its arguments, and the order of interfaces, pods and endpoints
-// does not matter. The generation is left to the caller.
+// Derive computes the complete interface set from the states of VPP and Kubernetes. It is pure: it
+// neither changes nor keeps its arguments, and the order of interfaces, pods and endpoints does not
+// matter. The generation is left to the caller.
 func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: behindAny(&raw, in.LocalEndpoints), nodes: behindAny(&raw, in.NodeAddresses)}
 	d.attach(&in)
@@ -33,8 +33,8 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 // deriver holds the inputs for the description of each interface.
 type deriver struct {
 	raw *Raw
-	// pods, endpoints and nodes are keyed by sw_if_index: what leads to pods, local endpoints and
-	// addresses of this node.
+	// pods, endpoints and nodes are keyed by sw_if_index: the interfaces that lead to pods, local
+	// endpoints and addresses of this node.
 	pods      map[uint32][]string
 	endpoints map[uint32]bool
 	nodes     map[uint32]bool
@@ -138,7 +138,7 @@ func (d *deriver) findUplink() (uint32, bool) {
 }
 
 // nodeAddresses returns the addresses of the uplink, or of the interface whose addresses it uses,
-// without those that are only valid on one link.
+// without addresses that are only valid on one link.
 func (d *deriver) nodeAddresses() []string {
 	i := d.find(d.uplink)
 	// An unnumbered uplink sends with the addresses of another interface, often a loopback.

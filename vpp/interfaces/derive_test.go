@@ -119,7 +119,7 @@ func TestLoopbackWithPodIsNotInternal(t *testing.T) {
 	}
 }
 
-// world draws what VPP and Kubernetes may say.
+// world draws states of VPP and Kubernetes.
 func world(t *rapid.T) (Raw, Input) {
 	address := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("10.0.0.%d", rapid.IntRange(1, 8).Draw(t, "last byte")) })
 	target := rapid.Custom(func(t *rapid.T) Target {
@@ -212,7 +212,7 @@ func TestDeriveInvariants(t *testing.T) {
 }
 
 // TestDeriveBelievesWhoAttachesPods: reported pods count where VPP has no route to them, and do not
-// replace those that routes lead to.
+// replace pods that routes lead to.
 func TestDeriveBelievesWhoAttachesPods(t *testing.T) {
 	raw := Raw{Interfaces: []RawInterface{
 		{Index: 1, Name: "memif0", Device: "memif", AdminUp: true, LinkUp: true},

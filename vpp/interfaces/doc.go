@@ -1,17 +1,17 @@
 // Package interfaces derives the purpose of VPP's interfaces from the state of VPP, so that it
 // works with every CNI.
 //
-// Read and Derive keep no state: Read reads VPP (interfaces, addresses, bridge domains, and one
-// route lookup for every address of a pod or local endpoint and for the default routes), Derive
-// computes a complete messages.InterfaceSet from the answers and the node's pods. The same input
-// always gives the same set, in whatever order VPP or Kubernetes list things, so a caller may run
-// Discover at any time and compare.
+// A Reader reads VPP: interfaces, addresses, bridge domains, and one route lookup for every address
+// of a pod or local endpoint and for the default routes. Derive, which keeps no state, computes a
+// complete messages.InterfaceSet from the answers and the node's pods. The same input always gives
+// the same set, in whatever order VPP or Kubernetes list things, so a caller may run Discover at
+// any time and compare.
 //
 // # Roles
 //
 // A frontend is an interface through which a client may enter: every interface that is up, works on
 // layer 3 and is not VPP's own. It works on layer 3 when it has an address, borrows one
-// (unnumbered), is the virtual interface of a bridge domain, or is where a route leads that was
+// (unnumbered), is the virtual interface of a bridge domain, or is the exit of a route that was
 // looked up. A backend is a frontend that may lead to an endpoint: the uplink, tunnels and bridge
 // virtual interfaces, because endpoints of other nodes are reached through them, and every
 // interface that a local endpoint's address leads to. Pods that the CNI has reported behind an
@@ -19,15 +19,15 @@
 //
 // # Cost
 //
-// With n interfaces and a addresses to look up, Read sends 3 dumps of lists, 2n dumps of addresses
-// and a+2 route lookups, plus the next hops of recursive routes; each dump is followed by a
-// control_ping. VPP 25.10 has no dump of all addresses. A Reader repeats a discovery with a number
-// of requests that does not depend on n and a while nothing changes.
+// With n interfaces and a addresses to look up, a complete round sends 3 dumps of lists, 2n dumps
+// of addresses and a+2 route lookups, plus the next hops of recursive routes; each dump is followed
+// by a control_ping. VPP 25.10 has no dump of all addresses. While nothing changes, a Reader
+// repeats a discovery with a number of requests that does not depend on n and a.
 //
 // # Use
 //
 // Discover is called by the actor "interfaces" whenever the link comes up, VPP reports an interface
 // event, the pods or local endpoints change, and on a slow timer: VPP has no events for addresses,
 // routes and tags. It sends reads only and changes nothing in VPP. Derive and everything below it
-// are pure and may be called from anywhere. The goroutines of Read end before it returns.
+// are pure and may be called from anywhere. The goroutines of Discover end before it returns.
 package interfaces

@@ -30,7 +30,7 @@ type fakeVPP struct {
 	// broken fails every request of that name with an unknown outcome; missing makes it
 	// unsupported.
 	broken, missing string
-	// lookups counts route lookups, batches the calls of Do, dumps those of Dump.
+	// lookups counts route lookups, batches the calls of Do, dumps the calls of Dump.
 	lookups, batches, dumps int
 }
 

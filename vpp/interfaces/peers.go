@@ -16,8 +16,8 @@ type Peer struct {
 	Network netip.Prefix
 }
 
-// Peers are the IPv4 pod networks of all nodes but this one, ordered. A node without a pod network
-// is listed with an invalid one.
+// Peers returns the IPv4 pod networks of all other nodes, ordered. A node without a pod network is
+// listed with an invalid one.
 func Peers(self string, nodes map[string]*messages.Node) []Peer {
 	var all []Peer
 	for name, node := range nodes {
@@ -40,7 +40,7 @@ func Peers(self string, nodes map[string]*messages.Node) []Peer {
 	return all
 }
 
-// probe returns the address whose route represents the network: that of its first host.
+// probe returns the first host address of the network: its route stands for the whole network.
 func (p Peer) probe() netip.Addr {
 	if a := p.Network.Addr(); p.Network.Bits() >= a.BitLen()-1 {
 		return a

@@ -32,7 +32,7 @@ type Reader struct {
 	// Default 4.
 	Share int
 
-	known     bool // raw and addresses are those of the last round
+	known     bool // raw and addresses are of the last round
 	raw       Raw
 	addresses []netip.Addr
 	boot      string
@@ -41,12 +41,15 @@ type Reader struct {
 	turn int
 }
 
-// Forget makes the next round complete. Call it after an interface event, and after a new session
-// with VPP.
+// Forget makes the next round complete. Call it after an interface event, and after a new
+// connection to VPP.
 func (r *Reader) Forget() { r.known = false }
 
-// Discover returns the interface set, as the function Discover does. After an error the next round
-// is complete.
+// Discover reads VPP and derives the interface set. The answers of VPP are not a snapshot: an
+// interface that is added or deleted meanwhile is corrected by the next round, which its event
+// triggers. An error names what could not be read, and wraps link.ErrDown, link.ErrUnknown or the
+// error of ctx. No set is returned then, because an incomplete set would remove roles from
+// interfaces, and the next round is complete.
 func (r *Reader) Discover(ctx context.Context, c link.Caller, in Input) (*messages.InterfaceSet, error) {
 	raw, err := r.read(ctx, c, &in)
 	if err != nil {
@@ -127,8 +130,8 @@ func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet 
 	return quiet, nil
 }
 
-// interfacesInTurn returns the interfaces whose addresses this round reads: those of the default
-// routes, and a share of the others.
+// interfacesInTurn returns the interfaces whose addresses this round reads: the interfaces of the
+// default routes, and a share of the others.
 func (r *Reader) interfacesInTurn(raw *Raw) []*RawInterface {
 	var always, others []*RawInterface
 	for _, i := range addressable(raw.Interfaces) {
@@ -150,8 +153,8 @@ func (r *Reader) size() int {
 	return defaultShare
 }
 
-// share returns size elements, starting after those of the turn before, so that every element is
-// read in turn.
+// share returns size elements, starting after the share of the turn before, so that every element
+// is read in turn.
 func share[T any](elements []T, turn, size int) []T {
 	if len(elements) <= size {
 		return elements

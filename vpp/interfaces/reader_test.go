@@ -53,7 +53,7 @@ func discovered(t tester, r *Reader, vpp link.Caller, in Input) *messages.Interf
 // complete reads everything.
 func complete(t tester, vpp link.Caller, in Input) *messages.InterfaceSet {
 	t.Helper()
-	set, err := Discover(t.Context(), vpp, in)
+	set, err := new(Reader).Discover(t.Context(), vpp, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ func (v *fakeVPP) requests(round func()) (dumps, lookups int) {
 	return v.dumps, v.lookups
 }
 
-// TestQuietRoundsAreSmall: what a quiet round costs does not depend on the number of interfaces and
-// pods.
+// TestQuietRoundsAreSmall: the cost of a quiet round does not depend on the number of interfaces
+// and pods.
 func TestQuietRoundsAreSmall(t *testing.T) {
 	for _, pods := range []int{0, 10, 200} {
 		vpp, in := crowd(pods)
@@ -92,8 +92,9 @@ func TestQuietRoundsAreSmall(t *testing.T) {
 	}
 }
 
-// TestReaderSeesChanges: what VPP lists, the uplink and the default routes at once; the rest when
-// its turn comes. From then on, and while an interface is new, rounds are complete.
+// TestReaderSeesChanges: changes of VPP's lists, the uplink and the default routes are seen at
+// once, all others when their turn comes. From then on, and while an interface is new, rounds are
+// complete.
 func TestReaderSeesChanges(t *testing.T) {
 	const pods = 40
 	tests := []struct {
@@ -197,8 +198,8 @@ func TestReaderForgets(t *testing.T) {
 	}
 }
 
-// TestReaderConverges: whatever changes without an event, the reader ends with what a complete read
-// returns.
+// TestReaderConverges: whatever changes without an event, the reader ends with the result of a
+// complete read.
 func TestReaderConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := rapid.IntRange(0, 8).Draw(t, "pods")

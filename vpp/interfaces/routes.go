@@ -66,8 +66,8 @@ func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.
 }
 
 // readElsewhere looks up addresses without a route in table 0 in the other tables, because some
-// CNIs put pods into a VRF. The longest match over all tables is used, of equal ones that of the
-// smallest table.
+// CNIs put pods into a VRF. The longest match over all tables is used; of equal matches, the one in
+// the smallest table.
 func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
 	if len(missing) == 0 {
 		return nil
@@ -114,7 +114,7 @@ type lookups struct {
 	answers map[question]answer
 }
 
-// ask looks up the questions and those that follow from recursive paths. Each round is one
+// ask looks up the questions, and further ones that follow from recursive paths. Each round is one
 // pipelined batch.
 func (b *lookups) ask(ctx context.Context, questions []question) error {
 	for depth := 0; depth <= maxDepth && len(questions) > 0; depth++ {
@@ -232,8 +232,8 @@ func leads(p *fib_types.FibPath) bool {
 	}
 }
 
-// best returns the paths that VPP uses: those with the smallest preference. The others are backups
-// without traffic.
+// best returns the paths that VPP uses: the paths with the smallest preference. The others are
+// backups without traffic.
 func best(paths []fib_types.FibPath) []fib_types.FibPath {
 	if len(paths) == 0 {
 		return nil

@@ -82,7 +82,7 @@ func TestDiscoverSimulatedVPP(t *testing.T) {
 		},
 		LocalEndpoints: []string{"10.1.9.9", "10.1.1.99"},
 	}
-	set, err := interfaces.Discover(t.Context(), l, in)
+	set, err := new(interfaces.Reader).Discover(t.Context(), l, in)
 	must(t, err)
 	if set.GetUplink() != uplink || !cmp.Equal(set.GetNodeAddresses(), []string{"192.168.50.1/24", "fd00::1/64"}) || set.GetBoot() != "boot" {
 		t.Errorf("uplink %d with %v, want %d", set.GetUplink(), set.GetNodeAddresses(), uplink)
@@ -106,7 +106,7 @@ func TestDiscoverSimulatedVPP(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("roles (web is %d, db %d): %s", web, db, diff)
 	}
-	again, err := interfaces.Discover(t.Context(), l, in)
+	again, err := new(interfaces.Reader).Discover(t.Context(), l, in)
 	must(t, err)
 	if diff := cmp.Diff(set, again, protocmp.Transform()); diff != "" {
 		t.Errorf("nothing changed, and yet: %s", diff)
@@ -118,7 +118,7 @@ func TestDiscoverSimulatedVPP(t *testing.T) {
 
 func TestDiscoverEmptyVPP(t *testing.T) {
 	_, l := connected(t)
-	set, err := interfaces.Discover(t.Context(), l, interfaces.Input{LocalEndpoints: []string{"10.0.0.1"}})
+	set, err := new(interfaces.Reader).Discover(t.Context(), l, interfaces.Input{LocalEndpoints: []string{"10.0.0.1"}})
 	must(t, err)
 	if set.Uplink != nil || len(set.GetInterfaces()) != 1 {
 		t.Errorf("set = %v", set)
@@ -138,7 +138,7 @@ func BenchmarkDiscover(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := interfaces.Discover(context.Background(), l, in); err != nil {
+		if _, err := new(interfaces.Reader).Discover(context.Background(), l, in); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 )
 
 // maxConnections is how many connections this process may have with one VPP that answers none of
-// them, those that it has closed included. VPP 25.10 keeps a closed connection until the process of
-// its API runs. With 16 connections that are closed or wait for that process, VPP polls its sockets
-// for ever and nothing else runs. The other 13 are for other clients.
+// them, closed ones included. VPP 25.10 keeps a closed connection until the process of its API
+// runs. With 16 connections that are closed or wait for that process, VPP polls its sockets for
+// ever and nothing else runs. The other 13 are for other clients.
 const maxConnections = 3
 
 // Why Run gives up waiting for an attempt.
@@ -28,7 +28,7 @@ var (
 
 // attempt is a connection whose handshake is under way. It does not end with the Run that began it.
 type attempt struct {
-	session *session
+	connection *connection
 	// stamp is the VPP that it is with.
 	stamp  string
 	began  time.Time
@@ -52,7 +52,7 @@ type ration struct {
 	closed int
 	// since is when the first connection after the last proof was opened; zero = there is none.
 	since time.Time
-	// waiting is the connection that is not closed; nil = there is none, or it is a session.
+	// waiting is the connection that is not closed; nil = there is none, or VPP has answered on it.
 	waiting *attempt
 }
 
@@ -107,14 +107,14 @@ func (l *Link) begin() (*attempt, error) {
 		return nil, errSpent
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := newSession(&l.cfg, l.cfg.Adapter(), l.registry, l.log)
-	a := &attempt{session: s, stamp: stamp, began: time.Now(), cancel: cancel, outcome: make(chan outcome, 1)}
+	conn := newConnection(&l.cfg, l.cfg.Adapter(), l.registry, l.log)
+	a := &attempt{connection: conn, stamp: stamp, began: time.Now(), cancel: cancel, outcome: make(chan outcome, 1)}
 	if r.since.IsZero() {
 		r.since = a.began
 	}
 	r.waiting = a
 	go func() {
-		id, err := l.open(ctx, s, stamp)
+		id, err := l.open(ctx, conn, stamp)
 		a.outcome <- outcome{id, err}
 	}()
 	return a, nil
@@ -136,7 +136,7 @@ func (l *Link) abandon(a *attempt, why error) {
 	select {
 	case o := <-a.outcome:
 		if o.err == nil { // VPP answered at the last moment
-			a.session.close(why)
+			a.connection.close(why)
 		}
 	case <-patience.C:
 	}

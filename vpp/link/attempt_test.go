@@ -24,7 +24,7 @@ type counting struct {
 	stamp atomic.Pointer[string]
 }
 
-// config is that of a link over counted transports, with the stamp of VPP.
+// config is the configuration of a link over counted transports, with the stamp of VPP.
 func (c *counting) config() Config {
 	c.stamp.Store(new(string))
 	return Config{
@@ -37,8 +37,8 @@ func (c *counting) config() Config {
 }
 
 // TestConnectionsWithASilentVPP: over hours, whatever state the link was in, and however often Run
-// ends, a VPP that does not answer gets three connections, with those that were closed. An answer,
-// or another VPP, is the end of that.
+// ends, a VPP that does not answer gets three connections, closed ones included. An answer, or
+// another VPP, resets the count.
 func TestConnectionsWithASilentVPP(t *testing.T) {
 	tests := []struct {
 		name string
@@ -49,9 +49,9 @@ func TestConnectionsWithASilentVPP(t *testing.T) {
 		want int64
 	}{
 		{"from the start", false, 0, 3},
-		{"after a session", true, 0, 3},
+		{"after an answered connection", true, 0, 3},
 		{"run after run", false, 100, 3},
-		{"after a session, run after run", true, 100, 3},
+		{"after an answered connection, run after run", true, 100, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestConnectionsWithASilentVPP(t *testing.T) {
 	}
 }
 
-// TestOneConnectionWhileVPPIsBusy: minutes are no reason for another one, and its late answer is
-// used.
+// TestOneConnectionWhileVPPIsBusy: after minutes there is still one connection, and its late answer
+// is used.
 func TestOneConnectionWhileVPPIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vpp := newFakeVPP()

@@ -11,12 +11,12 @@ import (
 )
 
 // TestBusyVPPIsNotLost: a VPP whose main thread is busy for 40 times as long as a connection may
-// stay without an answer gets few connections, and holds the rows afterwards. With 16 that wait for
-// it or are closed, it would never answer again.
+// stay without an answer gets few connections, and holds the rows afterwards. With 16 connections
+// that wait or are closed, it would never answer again.
 func TestBusyVPPIsNotLost(t *testing.T) {
 	for name, tt := range map[string]struct {
 		replaceAfter time.Duration
-		most         int // connections beside the session
+		most         int // connections beside the answered one
 	}{
 		"minutes":                      {0, 1},
 		"so long that it gets another": {300 * time.Millisecond, 2},

@@ -2,9 +2,9 @@ package link
 
 import "go.fd.io/govpp/api"
 
-// call is the state of one Do, or of one page of a Dump, in the session. session.mu guards its
-// fields, except where noted; once gone is set, the session does not use it any more and everything
-// belongs to the caller.
+// call is the state of one Do, or of one page of a Dump, in the connection. connection.mu guards
+// its fields, except where noted; once gone is set, the connection does not use it any more and
+// everything belongs to the caller.
 type call struct {
 	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered right
 	// before the request is handed to the transport, and its final value when the reply comes.

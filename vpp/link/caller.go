@@ -2,6 +2,8 @@ package link
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"go.fd.io/govpp/api"
 )
@@ -13,7 +15,7 @@ type Caller interface {
 	// Do sends the requests in order, pipelined, and returns one Result per request, in order.
 	// Requests of concurrent calls may be sent between them. The error is not nil only if nothing
 	// was sent at all: ErrDown, or the error of ctx; the results say ErrNotSent then. When the
-	// session ends or ctx is done half way, the requests sent so far without an answer have
+	// connection ends or ctx is done half way, the requests sent so far without an answer have
 	// ErrUnknown and the remaining ones ErrNotSent; nothing more of them is sent after Do has
 	// returned.
 	Do(ctx context.Context, reqs []api.Message) ([]Result, error)
@@ -42,4 +44,25 @@ type Result struct {
 	// Err is nil when VPP replied with retval 0, or with a reply that has no retval. Otherwise it
 	// is a *RetvalError or wraps one of ErrUnknown, ErrNotSent, ErrRefused and ErrUnsupported.
 	Err error
+}
+
+// Batch is Do for callers that look at the results only: there is one per request even when Do
+// fails as a whole, and each says ErrNotSent then. Without requests it does nothing.
+func Batch(ctx context.Context, c Caller, reqs []api.Message) []Result {
+	if len(reqs) == 0 {
+		return nil
+	}
+	results, err := c.Do(ctx, reqs)
+	if err != nil {
+		results = make([]Result, len(reqs))
+		for i := range results {
+			results[i].Err = fmt.Errorf("%w: %w", ErrNotSent, err)
+		}
+	}
+	return results
+}
+
+// Sent reports whether a request with this result was handed to VPP; err may be nil.
+func Sent(err error) bool {
+	return !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrUnsupported)
 }

@@ -17,20 +17,20 @@ var (
 	errUnanswered = errors.New("unanswered")
 )
 
-// Do implements Caller on this session.
-func (s *session) Do(ctx context.Context, reqs []api.Message) ([]Result, error) {
+// Do implements Caller on this connection.
+func (conn *connection) Do(ctx context.Context, reqs []api.Message) ([]Result, error) {
 	c := newCall(len(reqs))
-	s.submitAll(ctx, c, reqs)
-	s.wait(ctx, c)
-	return s.finish(ctx, c, reqs)
+	conn.submitAll(ctx, c, reqs)
+	conn.wait(ctx, c)
+	return conn.finish(ctx, c, reqs)
 }
 
 // submitAll checks, encodes and submits the requests of a call, a job at a time, until all are
-// submitted, the session is over or the caller has stopped waiting.
-func (s *session) submitAll(ctx context.Context, c *call, reqs []api.Message) {
+// submitted, the connection is over or the caller has stopped waiting.
+func (conn *connection) submitAll(ctx context.Context, c *call, reqs []api.Message) {
 	items := make([]item, 0, min(len(reqs), jobSize))
 	for i, req := range reqs {
-		it, err := s.encode(req, i)
+		it, err := conn.encode(req, i)
 		if err != nil {
 			c.results[i].Err = err
 			continue
@@ -39,19 +39,19 @@ func (s *session) submitAll(ctx context.Context, c *call, reqs []api.Message) {
 		if len(items) < jobSize {
 			continue
 		}
-		if !s.submit(ctx, job{call: c, items: items}) {
+		if !conn.submit(ctx, job{call: c, items: items}) {
 			return
 		}
 		items = make([]item, 0, min(len(reqs)-i-1, jobSize))
 	}
 	if len(items) > 0 {
-		s.submit(ctx, job{call: c, items: items})
+		conn.submit(ctx, job{call: c, items: items})
 	}
 }
 
 // encode checks a single request and encodes it.
-func (s *session) encode(req api.Message, index int) (item, error) {
-	it, err := s.prepareItem(req, index)
+func (conn *connection) encode(req api.Message, index int) (item, error) {
+	it, err := conn.prepareItem(req, index)
 	if err == nil && it.route.kind != kindReply {
 		err = fmt.Errorf("%w: %s is answered by details, use Dump", ErrRefused, req.GetMessageName())
 	}
@@ -59,14 +59,14 @@ func (s *session) encode(req api.Message, index int) (item, error) {
 }
 
 // prepareItem checks and encodes a request of any kind.
-func (s *session) prepareItem(req api.Message, index int) (item, error) {
+func (conn *connection) prepareItem(req api.Message, index int) (item, error) {
 	if req == nil || reflect.ValueOf(req).IsNil() {
 		return item{}, fmt.Errorf("%w: nil message", ErrRefused)
 	}
 	if err := Check(req); err != nil {
 		return item{}, err
 	}
-	r, err := s.route(req)
+	r, err := conn.route(req)
 	if err != nil {
 		return item{}, err
 	}
@@ -74,43 +74,43 @@ func (s *session) prepareItem(req api.Message, index int) (item, error) {
 	if err != nil {
 		return item{}, fmt.Errorf("%w: encode %s: %w", ErrRefused, r.name, err)
 	}
-	return item{route: r, data: data, room: s.cfg.room(req, len(data)), index: index}, nil
+	return item{route: r, data: data, room: conn.cfg.room(req, len(data)), index: index}, nil
 }
 
-// submit hands a job to the sender; false means that the session is over or ctx is done.
-func (s *session) submit(ctx context.Context, j job) bool {
-	s.mu.Lock()
+// submit hands a job to the sender; false means that the connection is over or ctx is done.
+func (conn *connection) submit(ctx context.Context, j job) bool {
+	conn.mu.Lock()
 	j.call.left += len(j.items)
-	s.mu.Unlock()
+	conn.mu.Unlock()
 	select {
-	case s.jobs <- j:
+	case conn.jobs <- j:
 		return true
 	case <-ctx.Done():
-	case <-s.dead:
+	case <-conn.dead:
 	}
 	return false
 }
 
 // wait releases the caller's own count and waits until all requests are answered, ctx is done or
-// the session is over.
-func (s *session) wait(ctx context.Context, c *call) {
-	s.mu.Lock()
+// the connection is over.
+func (conn *connection) wait(ctx context.Context, c *call) {
+	conn.mu.Lock()
 	c.settle(1)
-	s.mu.Unlock()
+	conn.mu.Unlock()
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-	case <-s.dead:
+	case <-conn.dead:
 	}
 }
 
-// finish detaches the call from the session and completes the results of those requests that have
+// finish detaches the call from the connection and completes the results of requests that have
 // none.
-func (s *session) finish(ctx context.Context, c *call, reqs []api.Message) ([]Result, error) {
-	s.mu.Lock()
+func (conn *connection) finish(ctx context.Context, c *call, reqs []api.Message) ([]Result, error) {
+	conn.mu.Lock()
 	c.gone = true
-	cause := s.cause
-	s.mu.Unlock()
+	cause := conn.cause
+	conn.mu.Unlock()
 	if ctx.Err() != nil {
 		cause = context.Cause(ctx)
 	}

@@ -61,7 +61,7 @@ func TestDoWithoutRequests(t *testing.T) {
 	})
 }
 
-func TestDoWithoutSession(t *testing.T) {
+func TestDoWithoutConnection(t *testing.T) {
 	l := New(Config{Socket: "/nonexistent"}, quietLog())
 	results, err := l.Do(t.Context(), adds(3))
 	if !errors.Is(err, ErrDown) || len(results) != 3 {
@@ -123,8 +123,8 @@ func TestWindowIsRespected(t *testing.T) {
 	}
 }
 
-// TestDeletionsTakeMoreOfTheWindow: as much as the entries of their rows, because VPP walks through
-// its sessions for each.
+// TestDeletionsTakeMoreOfTheWindow: a deletion counts once for each entry of its row, because VPP
+// walks through its NAT sessions for each.
 func TestDeletionsTakeMoreOfTheWindow(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		reqs := adds(100)
@@ -205,8 +205,8 @@ func TestConcurrentCallers(t *testing.T) {
 	})
 }
 
-// TestSimultaneousFirstUse: callers that use a request for the first time in a session at the same
-// moment agree on its answer.
+// TestSimultaneousFirstUse: callers that use a request for the first time in a connection at the
+// same moment agree on its answer.
 func TestSimultaneousFirstUse(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		vpp.mu.Lock()
@@ -290,7 +290,7 @@ func TestCancelledCallSendsNothingMore(t *testing.T) {
 			t.Errorf("VPP has seen %d mappings, want 10 and 3", n)
 		}
 		if !l.last().GetUp() {
-			t.Errorf("session ended: %v", l.last())
+			t.Errorf("connection ended: %v", l.last())
 		}
 	})
 }

@@ -9,18 +9,18 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 )
 
-// Dump implements Caller on this session.
-func (s *session) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
-	it, err := s.prepareItem(req, 0)
+// Dump implements Caller on this connection.
+func (conn *connection) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
+	it, err := conn.prepareItem(req, 0)
 	if err != nil {
 		return err
 	}
 	var details []api.Message
 	switch it.route.kind {
 	case kindDump:
-		details, err = s.dump(ctx, req, it)
+		details, err = conn.dump(ctx, req, it)
 	case kindCursor:
-		details, err = s.pages(ctx, req)
+		details, err = conn.pages(ctx, req)
 	case kindReply:
 		err = fmt.Errorf("%w: %s is answered by one reply, use Do", ErrRefused, it.route.name)
 	}
@@ -35,12 +35,12 @@ func (s *session) Dump(ctx context.Context, req api.Message, each func(api.Messa
 
 // dump sends a dump request and the control_ping whose reply says that the details are complete:
 // VPP answers in order.
-func (s *session) dump(ctx context.Context, req api.Message, it item) ([]api.Message, error) {
-	ping := item{route: s.ping, data: append([]byte(nil), s.pingFrame...), room: s.cfg.room(nil, len(s.pingFrame)), index: 1, ends: true}
+func (conn *connection) dump(ctx context.Context, req api.Message, it item) ([]api.Message, error) {
+	ping := item{route: conn.ping, data: append([]byte(nil), conn.pingFrame...), room: conn.cfg.room(nil, len(conn.pingFrame)), index: 1, ends: true}
 	c := newCall(2)
-	s.submit(ctx, job{call: c, items: []item{it, ping}, together: true})
-	s.wait(ctx, c)
-	results, err := s.finish(ctx, c, []api.Message{req, &memclnt.ControlPing{}})
+	conn.submit(ctx, job{call: c, items: []item{it, ping}, together: true})
+	conn.wait(ctx, c)
+	results, err := conn.finish(ctx, c, []api.Message{req, &memclnt.ControlPing{}})
 	if err != nil {
 		return nil, fmt.Errorf("dump %s: %w", it.route.name, err)
 	}
@@ -58,20 +58,20 @@ const (
 
 // pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised
 // memory. What one dump may take holds for all pages together.
-func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, error) {
+func (conn *connection) pages(ctx context.Context, req api.Message) ([]api.Message, error) {
 	var all []api.Message
 	seen := map[uint32]bool{cursorOf(req): true}
 	bytes, began := 0, time.Now()
 	for first := true; ; first = false {
-		c, reply, err := s.page(ctx, req)
+		c, reply, err := conn.page(ctx, req)
 		code, known := Retval(err)
 		if !known {
 			return nil, err
 		}
 		all = append(all, c.details...)
 		bytes += c.bytes
-		if err := s.tooLarge(req.GetMessageName(), len(all), bytes); err != nil {
-			return nil, s.broken(req, err)
+		if err := conn.tooLarge(req.GetMessageName(), len(all), bytes); err != nil {
+			return nil, conn.broken(req, err)
 		}
 		switch {
 		case code == 0:
@@ -84,44 +84,44 @@ func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, er
 			return nil, err
 		}
 		next := cursorOf(reply)
-		if err := s.endless(req.GetMessageName(), began, seen, next); err != nil {
-			return nil, s.broken(req, err)
+		if err := conn.endless(req.GetMessageName(), began, seen, next); err != nil {
+			return nil, conn.broken(req, err)
 		}
 		seen[next] = true
 		req = withCursor(req, next)
 	}
 }
 
-// broken ends the session because of the answers to a dump, and returns the error of the dump.
-func (s *session) broken(req api.Message, cause error) error {
-	s.fail(cause)
+// broken ends the connection because of the answers to a dump, and returns the error of the dump.
+func (conn *connection) broken(req api.Message, cause error) error {
+	conn.fail(cause)
 	return fmt.Errorf("dump %s: %w: %w", req.GetMessageName(), ErrUnknown, cause)
 }
 
 // endless returns an error when the pages of a dump so far show that it is no use to read the next
 // one.
-func (s *session) endless(name string, began time.Time, seen map[uint32]bool, next uint32) error {
+func (conn *connection) endless(name string, began time.Time, seen map[uint32]bool, next uint32) error {
 	switch {
 	case seen[next]:
 		return fmt.Errorf("%w: %s: cursor %d repeats", ErrProtocol, name, next)
-	case time.Since(began) >= s.cfg.DumpTimeout:
-		return fmt.Errorf("%w: %s is not complete after %s", ErrTimeout, name, s.cfg.DumpTimeout)
-	case len(seen) >= s.cfg.MaxDumpDetails:
-		return fmt.Errorf("%w: %s: more than %d pages", ErrTooLarge, name, s.cfg.MaxDumpDetails)
+	case time.Since(began) >= conn.cfg.DumpTimeout:
+		return fmt.Errorf("%w: %s is not complete after %s", ErrTimeout, name, conn.cfg.DumpTimeout)
+	case len(seen) >= conn.cfg.MaxDumpDetails:
+		return fmt.Errorf("%w: %s: more than %d pages", ErrTooLarge, name, conn.cfg.MaxDumpDetails)
 	}
 	return nil
 }
 
 // page reads one page. The error may be a *RetvalError, with the details and the reply set.
-func (s *session) page(ctx context.Context, req api.Message) (*call, api.Message, error) {
-	it, err := s.prepareItem(req, 0)
+func (conn *connection) page(ctx context.Context, req api.Message) (*call, api.Message, error) {
+	it, err := conn.prepareItem(req, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	c := newCall(1)
-	s.submit(ctx, job{call: c, items: []item{it}})
-	s.wait(ctx, c)
-	results, err := s.finish(ctx, c, []api.Message{req})
+	conn.submit(ctx, job{call: c, items: []item{it}})
+	conn.wait(ctx, c)
+	results, err := conn.finish(ctx, c, []api.Message{req})
 	if err == nil {
 		err = results[0].Err
 	}

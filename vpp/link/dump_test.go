@@ -101,7 +101,7 @@ func TestDumpLimits(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 				if results, err := l.Do(t.Context(), []api.Message{add(6)}); err != nil || !errors.Is(results[0].Err, api.VALUE_EXIST) {
-					t.Errorf("the next session is not usable: %v, %v", results, err)
+					t.Errorf("the next connection is not usable: %v, %v", results, err)
 				}
 			})
 		})

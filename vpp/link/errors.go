@@ -13,11 +13,11 @@ import (
 var (
 	// ErrDown means that there is no connection to VPP, so nothing was sent.
 	ErrDown = errors.New("no connection to VPP")
-	// ErrUnknown means that a request was sent to VPP and its reply did not arrive: the session
+	// ErrUnknown means that a request was sent to VPP and its reply did not arrive: the connection
 	// ended, the reply could not be decoded or the caller stopped waiting. Whether VPP executed the
 	// request is not known; read back before writing again.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNotSent means that a request never left this process, because the session ended or the
+	// ErrNotSent means that a request never left this process, because the connection ended or the
 	// caller stopped waiting before it was sent.
 	ErrNotSent = errors.New("not sent")
 	// ErrRefused means that Check does not let the message reach VPP. It is ErrUnsafe too.
@@ -25,15 +25,18 @@ var (
 	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not
 	// loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
+	// ErrRejected is wrapped by the appliers of the other packages: VPP answered with a return
+	// value that has no special meaning for the operation.
+	ErrRejected = errors.New("rejected by VPP")
 	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or
-	// Config.MaxDumpBytes. Nothing of it was delivered. The session is closed when it happens,
+	// Config.MaxDumpBytes. Nothing of it was delivered. The connection is closed when it happens,
 	// because only its end makes VPP stop.
 	ErrTooLarge = errors.New("dump too large")
-	// ErrProtocol means that VPP sent an answer that the API does not allow. The session is closed
-	// when it happens.
+	// ErrProtocol means that VPP sent an answer that the API does not allow. The connection is
+	// closed when it happens.
 	ErrProtocol = errors.New("protocol violation")
 	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout, or did not complete a
-	// dump within Config.DumpTimeout. The session is closed when it happens.
+	// dump within Config.DumpTimeout. The connection is closed when it happens.
 	ErrTimeout = errors.New("no answer in time")
 	// ErrRunning is returned by a second Run of the same Link.
 	ErrRunning = errors.New("link is already running")

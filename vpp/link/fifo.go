@@ -16,8 +16,8 @@ type pending struct {
 	done bool
 }
 
-// fifo is the table context -> pending request of one session. Contexts are consecutive numbers, so
-// the table is a ring and the place of a context is its distance from the oldest one. The length
+// fifo is the table context -> pending request of one connection. Contexts are consecutive numbers,
+// so the table is a ring and the place of a context is its distance from the oldest one. The length
 // counts completed entries behind an incomplete one too: VPP answers in order, so anything else
 // would let a lost reply grow the table.
 type fifo struct {

@@ -21,12 +21,13 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// fuzzSession is a session that waits for answers to a mapping, a version, a dump with its ping, a
-// page, a text, and three dumps of messages with counted arrays, contexts 0 to 11. Nothing runs.
-func fuzzSession(t testing.TB, registry *registry) (*session, []*call, *fakeVPP) {
+// fuzzConnection is a connection that waits for answers to a mapping, a version, a dump with its
+// ping, a page, a text, and three dumps of messages with counted arrays, contexts 0 to 11. Nothing
+// runs.
+func fuzzConnection(t testing.TB, registry *registry) (*connection, []*call, *fakeVPP) {
 	vpp := newFakeVPP()
 	cfg := Config{MaxDumpDetails: 10}.withDefaults()
-	s := newSession(&cfg, vpp.adapter(), registry, quietLog())
+	s := newConnection(&cfg, vpp.adapter(), registry, quietLog())
 	if err := s.prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +55,8 @@ func fuzzSession(t testing.TB, registry *registry) (*session, []*call, *fakeVPP)
 	return s, calls, vpp
 }
 
-// fuzzFrames are an answer for every context of fuzzSession, and answers that count more than they
-// have.
+// fuzzFrames are an answer for every context of fuzzConnection, and answers that count more than
+// they have.
 func fuzzFrames(vpp *fakeVPP) (frames [][]byte) {
 	for _, answer := range []struct {
 		context uint32
@@ -96,7 +97,7 @@ func heap() uint64 {
 // stays consistent.
 func FuzzReceive(f *testing.F) {
 	registry := newRegistry()
-	_, _, vpp := fuzzSession(f, registry)
+	_, _, vpp := fuzzConnection(f, registry)
 	var all []byte
 	for _, frame := range fuzzFrames(vpp) {
 		frame = frame[:min(len(frame), 255)]
@@ -106,7 +107,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(all)
 	f.Add([]byte{0, 1, 0, 5, 1, 2, 3, 4, 5})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, calls, _ := fuzzSession(t, registry)
+		s, calls, _ := fuzzConnection(t, registry)
 		before, size := heap(), len(data)
 		for len(data) > 0 {
 			n := min(int(data[0]), len(data)-1)

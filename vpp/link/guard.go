@@ -153,9 +153,9 @@ func checkTranslation(t *cnat.CnatTranslation) string {
 }
 
 // checkCommand checks a command of the debug CLI: only commands that read are sent. All others are
-// refused, not only those known to be destructive ("clear nat44 ed sessions" and "set nat44 session
-// limit" make every mapping stop working), because VPP takes any unambiguous abbreviation of a
-// command, so that no list of forbidden ones is complete.
+// refused, and not only the known destructive ones ("clear nat44 ed sessions" and "set nat44
+// session limit" make every mapping stop working), because VPP takes any unambiguous abbreviation
+// of a command, so that no list of forbidden commands is complete.
 func checkCommand(cmd string) string {
 	words := strings.Fields(cmd)
 	for _, prefix := range [...][]string{{"show"}, {"trace", "add"}, {"clear", "trace"}, {"clear", "errors"}} {

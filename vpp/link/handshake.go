@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/features"
 )
 
-// identity identifies the VPP of a session.
+// identity identifies the VPP of a connection.
 type identity struct {
 	// boot changes with every start of VPP.
 	boot string
@@ -26,32 +26,32 @@ type identity struct {
 	features []*messages.VPPFeature
 }
 
-// open connects a session and reads the identity of VPP, which takes as long as VPP takes to
+// open connects and reads the identity of VPP, which takes as long as VPP takes to
 // answer. When ctx is done it closes the transport; one whose Connect cannot be interrupted is
 // closed as soon as it is connected. before is the stamp of VPP.
-func (l *Link) open(ctx context.Context, s *session, before string) (identity, error) {
-	if err := connect(ctx, s); err != nil {
+func (l *Link) open(ctx context.Context, conn *connection, before string) (identity, error) {
+	if err := connect(ctx, conn); err != nil {
 		return identity{}, err
 	}
-	id, err := s.handshake(ctx)
+	id, err := conn.handshake(ctx)
 	if err == nil {
 		id.boot, err = l.boot(id.boot, before)
 	}
 	if err != nil {
-		s.close(err)
+		conn.close(err)
 	}
 	return id, err
 }
 
 // connect opens the transport.
-func connect(ctx context.Context, s *session) error {
-	if transport, ok := s.api.(interface{ abort() }); ok {
+func connect(ctx context.Context, conn *connection) error {
+	if transport, ok := conn.api.(interface{ abort() }); ok {
 		stop := context.AfterFunc(ctx, transport.abort)
 		defer stop()
 	}
-	err := s.api.Connect()
+	err := conn.api.Connect()
 	if err == nil && ctx.Err() != nil {
-		_ = disconnect(s.api)
+		_ = disconnect(conn.api)
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -60,14 +60,14 @@ func connect(ctx context.Context, s *session) error {
 	return nil
 }
 
-// handshake makes the session usable and reads the process id and the version of VPP, which also
+// handshake makes the connection usable and reads the process id and the version of VPP, which also
 // proves that it answers. The field boot of the result holds the process id only.
-func (s *session) handshake(ctx context.Context) (identity, error) {
-	if err := s.prepare(); err != nil {
+func (conn *connection) handshake(ctx context.Context) (identity, error) {
+	if err := conn.prepare(); err != nil {
 		return identity{}, err
 	}
-	s.senders.Go(s.sendLoop)
-	results, err := s.Do(ctx, []api.Message{&memclnt.ControlPing{}, &vpe.ShowVersion{}})
+	conn.senders.Go(conn.sendLoop)
+	results, err := conn.Do(ctx, []api.Message{&memclnt.ControlPing{}, &vpe.ShowVersion{}})
 	if err != nil {
 		return identity{}, fmt.Errorf("handshake: %w", err)
 	}
@@ -75,45 +75,45 @@ func (s *session) handshake(ctx context.Context) (identity, error) {
 	if results[0].Err != nil || !ok {
 		return identity{}, fmt.Errorf("handshake: %w", results[0].Err)
 	}
-	id := identity{boot: fmt.Sprintf("pid%d", ping.VpePID), features: features.Check(s.table)}
+	id := identity{boot: fmt.Sprintf("pid%d", ping.VpePID), features: features.Check(conn.table)}
 	if results[1].Err != nil && !errors.Is(results[1].Err, ErrUnsupported) {
 		return identity{}, fmt.Errorf("handshake: %w", results[1].Err)
 	}
 	if version, ok := results[1].Reply.(*vpe.ShowVersionReply); ok {
 		id.version = version.Version
 	}
-	if s.cfg.OnEvent != nil {
-		s.subscribe(ctx)
+	if conn.cfg.OnEvent != nil {
+		conn.subscribe(ctx)
 	}
 	return id, nil
 }
 
-// subscribe subscribes to interface events. They are only hints, so the session works without them
-// if VPP refuses.
-func (s *session) subscribe(ctx context.Context) {
+// subscribe subscribes to interface events. They are only hints, so the connection works without
+// them if VPP refuses.
+func (conn *connection) subscribe(ctx context.Context) {
 	event := &interfaces.SwInterfaceEvent{}
-	id, err := s.lookup(event)
+	id, err := conn.lookup(event)
 	if err != nil {
-		s.log.Warn("cannot subscribe to interface events, polling only", "err", err)
+		conn.log.Warn("cannot subscribe to interface events, polling only", "err", err)
 		return
 	}
 	in := newIncoming(event, id)
 	in.event = true
-	s.mu.Lock()
-	s.incoming[id] = in
-	s.mu.Unlock()
-	results, err := s.Do(ctx, []api.Message{&interfaces.WantInterfaceEvents{EnableDisable: 1, PID: uint32(os.Getpid())}})
+	conn.mu.Lock()
+	conn.incoming[id] = in
+	conn.mu.Unlock()
+	results, err := conn.Do(ctx, []api.Message{&interfaces.WantInterfaceEvents{EnableDisable: 1, PID: uint32(os.Getpid())}})
 	if err == nil {
 		err = results[0].Err
 	}
 	// VPP returns INVALID_REGISTRATION when this client has subscribed already.
 	if err != nil && !errors.Is(err, api.INVALID_REGISTRATION) {
-		s.log.Warn("cannot subscribe to interface events, polling only", "err", err)
+		conn.log.Warn("cannot subscribe to interface events, polling only", "err", err)
 	}
 }
 
 // boot combines the identity that VPP reports with the stamp of its socket. A stamp that changed
-// while connecting means that VPP restarted in between, so that the session may be with either
+// while connecting means that VPP restarted in between, so that the connection may be with either
 // process.
 func (l *Link) boot(says, before string) (string, error) {
 	after, err := l.cfg.Stamp()

@@ -41,8 +41,7 @@ type garbageCount struct {
 	want string
 }
 
-// garbageCounts are the messages with counted arrays that the agent reads, and those of the
-// handshake.
+// garbageCounts are the messages with counted arrays that the agent reads, handshake included.
 func garbageCounts() []garbageCount {
 	return []garbageCount{
 		{"mapping", &nat44_ed.Nat44LbStaticMappingDetails{Locals: make([]nat44_ed.Nat44LbAddrPort, 2)}, 76, 4, "locals"},
@@ -98,7 +97,7 @@ func row() *nat44_ed.Nat44LbStaticMappingDetails {
 	return &nat44_ed.Nat44LbStaticMappingDetails{ExternalPort: 1, Tag: "troupe/test", Locals: make([]nat44_ed.Nat44LbAddrPort, 5)}
 }
 
-func TestGarbageCountEndsTheSession(t *testing.T) {
+func TestGarbageCountEndsTheConnection(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		if _, err := l.Do(t.Context(), adds(1)); err != nil {
 			t.Fatal(err)
@@ -118,13 +117,13 @@ func TestGarbageCountEndsTheSession(t *testing.T) {
 		vpp.setFault(nil)
 		time.Sleep(2 * time.Second)
 		if got, err := ports(t, l); err != nil || len(got) != 1 {
-			t.Errorf("dump of the next session = %v, %v", got, err)
+			t.Errorf("dump of the next connection = %v, %v", got, err)
 		}
 	})
 }
 
-// TestDumpWithoutEnd: details that never end, fast or slow, end the session, and what other callers
-// asked for meanwhile is known to be unknown.
+// TestDumpWithoutEnd: details that never end, fast or slow, end the connection, and the requests of
+// other callers have unknown outcomes.
 func TestDumpWithoutEnd(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -207,7 +206,7 @@ func TestHonestTablesAreWithinTheLimits(t *testing.T) {
 	})
 }
 
-// TestPagesWithoutEnd: pages that are empty and whose cursor never repeats end the session too.
+// TestPagesWithoutEnd: pages that are empty and whose cursor never repeats end the connection too.
 func TestPagesWithoutEnd(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -246,8 +245,8 @@ func TestPagesWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestGarbageLength: a frame header with a length that no message of VPP has ends the session with
-// the reason, before memory is allocated.
+// TestGarbageLength: a frame header with a length that no message of VPP has ends the connection
+// with the reason, before memory is allocated.
 func TestGarbageLength(t *testing.T) {
 	tests := []struct {
 		name      string

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// layout is the wire format of a message, reduced to what is needed to find where its fields end.
-// The generated code allocates as many elements as a message says that it has and only then reads
-// them, so a message is measured before it is decoded.
+// layout is the wire format of a message, reduced to the ends of its fields. The generated code
+// allocates as many elements as a message says that it has and only then reads them, so a message
+// is measured before it is decoded.
 type layout struct {
 	ops []layoutOp
 	// least is the size of the message with every array and text empty.
@@ -23,7 +23,7 @@ type layoutOp struct {
 	// size is the number of bytes of a fixed part, of a number of elements, or of the length of a
 	// text.
 	size int
-	// slot is the place of the number of elements among those of the layout.
+	// slot is the place of the number of elements among all numbers of the layout.
 	slot int
 	elem *layout
 	// field is the name of an array or a text, for errors.

@@ -74,7 +74,7 @@ func TestLayoutAgreesWithTheDecoder(t *testing.T) {
 	}
 }
 
-// BenchmarkDecode decodes 10,000 details, with the check of what they count and without.
+// BenchmarkDecode decodes 10,000 details, with and without the check of their counts.
 func BenchmarkDecode(b *testing.B) {
 	vpp := newFakeVPP()
 	for name, msg := range map[string]api.Message{

@@ -17,12 +17,12 @@ import (
 )
 
 // Link is the connection of this process to one VPP. Run maintains it; Do and Dump use it from any
-// goroutine, before, during and after Run: without a session they return ErrDown at once.
+// goroutine, before, during and after Run: without a connection they return ErrDown at once.
 type Link struct {
 	cfg      Config
 	log      *slog.Logger
 	registry *registry
-	current  atomic.Pointer[session]
+	current  atomic.Pointer[connection]
 	// running guards ration: it belongs to Run, or to Close.
 	running atomic.Bool
 	ration  ration
@@ -45,27 +45,27 @@ func New(cfg Config, log *slog.Logger) *Link {
 	return &Link{cfg: cfg, log: log, registry: newRegistry()}
 }
 
-// Do implements Caller on the current session. A call stays with the session it began with.
+// Do implements Caller on the current connection. A call stays with the connection it began with.
 func (l *Link) Do(ctx context.Context, reqs []api.Message) ([]Result, error) {
-	if s := l.current.Load(); s != nil {
-		return s.Do(ctx, reqs)
+	if conn := l.current.Load(); conn != nil {
+		return conn.Do(ctx, reqs)
 	}
 	results := newCall(len(reqs)).results
 	complete(results, reqs, ErrDown)
 	return results, ErrDown
 }
 
-// Dump implements Caller on the current session, every page of it.
+// Dump implements Caller on the current connection, every page of it.
 func (l *Link) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
-	if s := l.current.Load(); s != nil {
-		return s.Dump(ctx, req, each)
+	if conn := l.current.Load(); conn != nil {
+		return conn.Dump(ctx, req, each)
 	}
 	return fmt.Errorf("dump %s: %w", name(req), ErrDown)
 }
 
 // Run maintains the connection: it connects, reports, watches, and reconnects without limit. on is
 // called from Run's goroutine with every change of the state, the first time at once; the message
-// belongs to the receiver. When on reports a session that is up, Do and Dump use it; when on
+// belongs to the receiver. When on reports a connection that is up, Do and Dump use it; when on
 // reports that it is down, they have stopped using it and every call on it has been released or is
 // about to be. Run returns nil after ctx is done, within Config.CloseTimeout. It may be called
 // again: all runs of a link together have at most three connections that VPP does not answer, so
@@ -91,14 +91,14 @@ type runner struct {
 	link   *Link
 	report func(*messages.LinkState)
 	pause  wait.Backoff
-	// sessions counts the connections so far.
-	sessions uint64
-	// reason is what was reported last, "" for a session that is up and before the first report.
+	// connections counts the connections so far.
+	connections uint64
+	// reason is what was reported last, "" for a connection that is up and before the first report.
 	reason string
 }
 
-// once makes one attempt, or goes on with the one that waits, and serves its session to the end. It
-// returns how long to wait before the next.
+// once makes one attempt, or goes on with the one that waits, and serves its connection to the end.
+// It returns how long to wait before the next.
 func (r *runner) once(ctx context.Context) time.Duration {
 	a, err := r.link.begin()
 	var id identity
@@ -120,42 +120,42 @@ func (r *runner) once(ctx context.Context) time.Duration {
 		return r.pause.Step()
 	}
 	began := time.Now()
-	r.serve(ctx, a.session, id)
+	r.serve(ctx, a.connection, id)
 	if time.Since(began) > r.link.cfg.BackoffMax {
 		r.pause = newBackoff(r.link.cfg.BackoffMin, r.link.cfg.BackoffMax)
 	}
 	return r.pause.Step()
 }
 
-// serve lets a session be used until it is over.
-func (r *runner) serve(ctx context.Context, s *session, id identity) {
+// serve lets a connection be used until it is over.
+func (r *runner) serve(ctx context.Context, conn *connection, id identity) {
 	l := r.link
-	r.sessions++
-	l.current.Store(s)
-	l.log.Info("connected to VPP", "boot", id.boot, "version", id.version, "session", r.sessions)
-	r.tell(&messages.LinkState{Up: true, Boot: id.boot, Version: id.version, Session: r.sessions, Features: id.features})
+	r.connections++
+	l.current.Store(conn)
+	l.log.Info("connected to VPP", "boot", id.boot, "version", id.version, "session", r.connections)
+	r.tell(&messages.LinkState{Up: true, Boot: id.boot, Version: id.version, Session: r.connections, Features: id.features})
 	hint := func() {}
 	if l.cfg.OnEvent != nil {
 		hint = l.cfg.OnEvent
 		hint()
 	}
-	s.watch(ctx, hint)
+	conn.watch(ctx, hint)
 	l.current.Store(nil)
-	cause := s.reason()
+	cause := conn.reason()
 	level := slog.LevelWarn
 	if errors.Is(cause, errClosed) {
 		level = slog.LevelInfo
 	}
-	l.log.Log(ctx, level, "connection to VPP ended", "err", cause, "session", r.sessions)
+	l.log.Log(ctx, level, "connection to VPP ended", "err", cause, "session", r.connections)
 	r.down(cause.Error())
-	s.close(cause)
+	conn.close(cause)
 	l.ration.ended(cause)
 }
 
 // down reports that there is no connection, once per reason.
 func (r *runner) down(reason string) {
 	if r.reason != reason {
-		r.tell(&messages.LinkState{Reason: reason, Session: r.sessions})
+		r.tell(&messages.LinkState{Reason: reason, Session: r.connections})
 	}
 }
 

@@ -30,10 +30,10 @@ type Meter struct {
 // Usage is what a Meter has counted since its start.
 type Usage struct {
 	// Writes counts requests that change the configuration of VPP, successful or not. Freeing
-	// sessions is none.
+	// sessions does not count.
 	Writes uint64
-	// RowReads counts reads of the service rows that an event caused, RowChecks those of a timer
-	// (Routine).
+	// RowReads counts reads of the service rows that an event caused, RowChecks reads that a timer
+	// caused (Routine).
 	RowReads, RowChecks uint64
 	// Refused counts requests that change something and that VPP answered with a return code other
 	// than 0.
@@ -120,7 +120,7 @@ func changes(name string) bool {
 type routineKey struct{}
 
 // Routine marks the requests made with ctx as periodic: a timer caused them, and no event. A Meter
-// counts them apart from what events cost.
+// counts them apart from requests that events cause.
 func Routine(ctx context.Context) context.Context { return context.WithValue(ctx, routineKey{}, true) }
 
 // IsRoutine reports whether ctx has the mark of Routine.

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// TestMeter counts as VPP does: what changes something, what reads rows, what was refused; and
-// passes everything on.
+// TestMeter: changes, reads of rows and refusals are counted as VPP does, and everything is passed
+// on.
 func TestMeter(t *testing.T) {
 	vpp := simulated(t)
 	l, _ := connected(t, vpp, link.Config{})

@@ -15,7 +15,7 @@ import (
 
 // TestResultsTellTheTruth lets several callers program mappings, each mapping once, while VPP
 // crashes, loses replies, hangs and answers garbage, and callers lose patience. Afterwards it
-// compares what the results say with what VPP has seen: "done" means once, "not sent" never,
+// compares the results with the requests that VPP has seen: "done" means once, "not sent" never,
 // "unknown" at most once.
 func TestResultsTellTheTruth(t *testing.T) {
 	for seed := range uint64(60) {
@@ -97,8 +97,8 @@ func disturb(vpp *fakeVPP, random *rand.Rand, ended <-chan struct{}) {
 	}
 }
 
-// verify compares results with what VPP has seen so far. Requests with an unknown outcome may still
-// be executed later.
+// verify compares results with the requests that VPP has seen so far. Requests with an unknown
+// outcome may still be executed later.
 func verify(t *testing.T, vpp *fakeVPP, reqs []api.Message, results []Result, err error) {
 	vpp.mu.Lock()
 	defer vpp.mu.Unlock()

@@ -10,29 +10,29 @@ import (
 // receive is the callback of the transport: it finds the request a frame belongs to, decodes the
 // frame and hands the message over. It never waits for a consumer, so that one slow caller cannot
 // hold back the replies of the others. data is only valid until it returns.
-func (s *session) receive(id uint16, data []byte) {
-	m := s.match(id, data)
+func (conn *connection) receive(id uint16, data []byte) {
+	m := conn.match(id, data)
 	switch {
 	case m.err != nil:
-		s.fail(m.err)
+		conn.fail(m.err)
 	case m.stray != "":
-		s.log.Warn("ignoring an unexpected frame from VPP, counting further ones silently", "message", id, "why", m.stray)
+		conn.log.Warn("ignoring an unexpected frame from VPP, counting further ones silently", "message", id, "why", m.stray)
 	case m.in != nil:
-		s.accept(m, data)
+		conn.accept(m, data)
 	}
 }
 
 // accept decodes a matched frame outside the lock and delivers it.
-func (s *session) accept(m match, data []byte) {
+func (conn *connection) accept(m match, data []byte) {
 	var msg api.Message
 	if m.wanted {
 		var err error
 		if msg, err = m.in.decode(data); err != nil {
-			s.fail(fmt.Errorf("%w: %w", ErrProtocol, err))
+			conn.fail(fmt.Errorf("%w: %w", ErrProtocol, err))
 			return
 		}
 	}
-	s.deliver(m.context, m.in, msg, len(data))
+	conn.deliver(m.context, m.in, msg, len(data))
 }
 
 // match is the classification of a frame.
@@ -42,35 +42,35 @@ type match struct {
 	context uint32
 	// wanted says that a caller waits for the content.
 	wanted bool
-	// stray says, for the first frame of the session that belongs to nothing, why.
+	// stray says, for the first frame of the connection that belongs to nothing, why.
 	stray string
-	// err ends the session.
+	// err ends the connection.
 	err error
 }
 
 // match finds the request that a frame answers.
-func (s *session) match(id uint16, data []byte) match {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cause != nil {
+func (conn *connection) match(id uint16, data []byte) match {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.cause != nil {
 		return match{}
 	}
-	s.heard = time.Now()
-	in := s.incoming[id]
+	conn.heard = time.Now()
+	in := conn.incoming[id]
 	if in == nil {
-		return s.stray("message that was never asked for")
+		return conn.stray("message that was never asked for")
 	}
 	if in.event {
-		poke(s.event)
+		poke(conn.event)
 		return match{}
 	}
 	context, ok := in.context(data)
 	if !ok {
 		return match{err: fmt.Errorf("%w: frame of %d bytes for message %d", ErrProtocol, len(data), id)}
 	}
-	p := s.queue.get(context)
+	p := conn.queue.get(context)
 	if p == nil || p.done {
-		return s.stray("answer to no request")
+		return conn.stray("answer to no request")
 	}
 	if in != p.route.reply && in != p.route.details {
 		return match{err: fmt.Errorf("%w: message %d (%s) answers %s", ErrProtocol, id, in.typ.Name(), p.route.name)}
@@ -78,11 +78,11 @@ func (s *session) match(id uint16, data []byte) match {
 	return match{in: in, context: context, wanted: p.call != nil && !p.call.gone}
 }
 
-// stray counts a frame that belongs to nothing; only the first of a session is reported. s.mu is
-// held.
-func (s *session) stray(why string) match {
-	s.strays++
-	if s.strays > 1 {
+// stray counts a frame that belongs to nothing; only the first of a connection is reported. conn.mu
+// is held.
+func (conn *connection) stray(why string) match {
+	conn.strays++
+	if conn.strays > 1 {
 		why = ""
 	}
 	return match{stray: why}
@@ -90,29 +90,29 @@ func (s *session) stray(why string) match {
 
 // deliver enters a decoded message into the call that waits for it; msg is nil when the caller has
 // stopped waiting.
-func (s *session) deliver(context uint32, in *incoming, msg api.Message, size int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.queue.get(context)
-	if s.cause != nil || p == nil || p.done {
+func (conn *connection) deliver(context uint32, in *incoming, msg api.Message, size int) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	p := conn.queue.get(context)
+	if conn.cause != nil || p == nil || p.done {
 		return
 	}
 	if in == p.route.details {
-		s.detail(p, context, msg, size)
+		conn.detail(p, context, msg, size)
 		return
 	}
-	s.complete(p, context, in, msg)
-	if s.queue.pop() {
-		s.moved, s.turned = s.heard, s.heard
-		s.room()
+	conn.complete(p, context, in, msg)
+	if conn.queue.pop() {
+		conn.moved, conn.turned = conn.heard, conn.heard
+		conn.room()
 	}
 }
 
-// complete marks an entry as answered, with the dump that its reply ends. s.mu is held.
-func (s *session) complete(p *pending, context uint32, in *incoming, msg api.Message) {
+// complete marks an entry as answered, with the dump that its reply ends. conn.mu is held.
+func (conn *connection) complete(p *pending, context uint32, in *incoming, msg api.Message) {
 	p.done = true
 	settled := 1
-	if dump := s.queue.get(context - 1); p.ends && dump != nil {
+	if dump := conn.queue.get(context - 1); p.ends && dump != nil {
 		dump.done = true
 		settled++
 	}
@@ -125,18 +125,19 @@ func (s *session) complete(p *pending, context uint32, in *incoming, msg api.Mes
 	p.call.settle(settled)
 }
 
-// detail keeps one detail of a dump; one that exceeds the limits ends the session. s.mu is held.
-func (s *session) detail(p *pending, context uint32, msg api.Message, size int) {
-	if context == s.queue.base {
-		s.moved = s.heard
+// detail keeps one detail of a dump; one that exceeds the limits ends the connection. conn.mu is
+// held.
+func (conn *connection) detail(p *pending, context uint32, msg api.Message, size int) {
+	if context == conn.queue.base {
+		conn.moved = conn.heard
 	}
 	c := p.call
 	if c == nil || c.gone || msg == nil {
 		return
 	}
 	c.bytes += size
-	if err := s.tooLarge(p.route.name, len(c.details)+1, c.bytes); err != nil {
-		s.end(err)
+	if err := conn.tooLarge(p.route.name, len(c.details)+1, c.bytes); err != nil {
+		conn.end(err)
 		c.details = nil
 		return
 	}
@@ -144,12 +145,12 @@ func (s *session) detail(p *pending, context uint32, msg api.Message, size int) 
 }
 
 // tooLarge returns an error when a dump has more than it may.
-func (s *session) tooLarge(name string, details, bytes int) error {
+func (conn *connection) tooLarge(name string, details, bytes int) error {
 	switch {
-	case details > s.cfg.MaxDumpDetails:
-		return fmt.Errorf("%w: %s: more than %d details", ErrTooLarge, name, s.cfg.MaxDumpDetails)
-	case bytes > s.cfg.MaxDumpBytes:
-		return fmt.Errorf("%w: %s: more than %d bytes", ErrTooLarge, name, s.cfg.MaxDumpBytes)
+	case details > conn.cfg.MaxDumpDetails:
+		return fmt.Errorf("%w: %s: more than %d details", ErrTooLarge, name, conn.cfg.MaxDumpDetails)
+	case bytes > conn.cfg.MaxDumpBytes:
+		return fmt.Errorf("%w: %s: more than %d bytes", ErrTooLarge, name, conn.cfg.MaxDumpBytes)
 	}
 	return nil
 }

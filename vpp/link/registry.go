@@ -7,8 +7,8 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// registry finds the messages that belong to a request among those that the imported binding
-// packages have registered. It is built once per Link and only read afterwards.
+// registry finds the messages that belong to a request among all messages of the imported binding
+// packages. It is built once per Link and only read afterwards.
 type registry struct {
 	// byName holds the messages of every family of bindings (directory of the generated packages)
 	// by their name without CRC, so that two generations of bindings linked into one binary do not
@@ -28,7 +28,7 @@ const (
 	kindCursor
 )
 
-// shape is a request and what answers it, as the bindings know it; nothing of it depends on the
+// shape is a request and its answers, as the bindings know them; nothing of it depends on the
 // connected VPP.
 type shape struct {
 	kind    kind
@@ -36,8 +36,8 @@ type shape struct {
 	details api.Message
 }
 
-// newRegistry indexes what is registered at present. Binding packages register in their init
-// functions, so nothing is added later.
+// newRegistry indexes the registered messages. Binding packages register in their init functions,
+// so nothing is added later.
 func newRegistry() *registry {
 	r := &registry{byName: map[string]map[string]api.Message{}}
 	for family, registered := range api.GetRegisteredMessages() {

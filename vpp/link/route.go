@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/features"
 )
 
-// incoming is a message that VPP may send in one session: its number there and how to decode it.
+// incoming is a message that VPP may send in one connection: its number there and how to decode it.
 type incoming struct {
 	id    uint16
 	typ   reflect.Type
@@ -37,8 +37,8 @@ func newIncoming(msg api.Message, id uint16) *incoming {
 	return in
 }
 
-// bodyOf is where the fields of a message begin: behind its number, and what else messages of its
-// class have in front.
+// bodyOf is where the fields of a message begin: behind its number and the other parts in front of
+// messages of its class.
 func bodyOf(class api.MessageType) int {
 	switch class {
 	case api.RequestMessage:
@@ -85,7 +85,7 @@ func (in *incoming) status(request string, reply api.Message) error {
 	return nil
 }
 
-// route is a request in one session: its number there and what answers it.
+// route is a request in one connection: its number there and its answers.
 type route struct {
 	name    string
 	id      uint16
@@ -94,64 +94,64 @@ type route struct {
 	details *incoming
 }
 
-// route resolves a request; the answer is kept for the life of the session, because numbers never
-// change within one.
-func (s *session) route(req api.Message) (*route, error) {
+// route resolves a request; the answer is kept for the life of the connection, because numbers
+// never change within one.
+func (conn *connection) route(req api.Message) (*route, error) {
 	typ := reflect.TypeOf(req)
-	s.mu.Lock()
-	found := s.routes[typ]
-	s.mu.Unlock()
+	conn.mu.Lock()
+	found := conn.routes[typ]
+	conn.mu.Unlock()
 	if found != nil {
 		return found, nil
 	}
-	made, err := s.resolve(req)
+	made, err := conn.resolve(req)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found := s.routes[typ]; found != nil {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if found := conn.routes[typ]; found != nil {
 		// another caller was first: answers are distinguished by the identity of their incoming
 		return found, nil
 	}
-	s.routes[typ] = made
-	made.reply, made.details = s.known(made.reply), s.known(made.details)
+	conn.routes[typ] = made
+	made.reply, made.details = conn.known(made.reply), conn.known(made.details)
 	return made, nil
 }
 
-// known registers a message that VPP may send, once: two requests may have the same answer. s.mu is
-// held.
-func (s *session) known(in *incoming) *incoming {
+// known registers a message that VPP may send, once: two requests may have the same answer. conn.mu
+// is held.
+func (conn *connection) known(in *incoming) *incoming {
 	if in == nil {
 		return nil
 	}
-	if before := s.incoming[in.id]; before != nil {
+	if before := conn.incoming[in.id]; before != nil {
 		return before
 	}
-	s.incoming[in.id] = in
+	conn.incoming[in.id] = in
 	return in
 }
 
 // resolve looks up the numbers of a request and of its answers.
-func (s *session) resolve(req api.Message) (*route, error) {
-	shape, ok := s.registry.shapeOf(req)
+func (conn *connection) resolve(req api.Message) (*route, error) {
+	shape, ok := conn.registry.shapeOf(req)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s is not a request with a known reply", ErrRefused, req.GetMessageName())
 	}
 	r := &route{name: req.GetMessageName(), kind: shape.kind}
 	var err error
-	if r.id, err = s.lookup(req); err != nil {
+	if r.id, err = conn.lookup(req); err != nil {
 		return nil, err
 	}
 	if shape.kind != kindDump {
-		id, err := s.lookup(shape.reply)
+		id, err := conn.lookup(shape.reply)
 		if err != nil {
 			return nil, err
 		}
 		r.reply = newIncoming(shape.reply, id)
 	}
 	if shape.kind != kindReply {
-		id, err := s.lookup(shape.details)
+		id, err := conn.lookup(shape.details)
 		if err != nil {
 			return nil, err
 		}
@@ -161,32 +161,32 @@ func (s *session) resolve(req api.Message) (*route, error) {
 }
 
 // lookup returns the number that the connected VPP gave to a message.
-func (s *session) lookup(msg api.Message) (uint16, error) {
-	id, err := s.api.GetMsgID(msg.GetMessageName(), msg.GetCrcString())
+func (conn *connection) lookup(msg api.Message) (uint16, error) {
+	id, err := conn.api.GetMsgID(msg.GetMessageName(), msg.GetCrcString())
 	if err == nil {
 		return id, nil
 	}
 	var unknown *adapter.UnknownMsgError
 	if errors.As(err, &unknown) {
-		return 0, fmt.Errorf("%w: %s_%s: %s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString(), features.Why(s.table, msg))
+		return 0, fmt.Errorf("%w: %s_%s: %s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString(), features.Why(conn.table, msg))
 	}
 	return 0, fmt.Errorf("look up %s_%s: %w", msg.GetMessageName(), msg.GetCrcString(), err)
 }
 
 // table is the message table of the connected VPP. Behind a transport that cannot say so, a message
 // without its CRC is not found.
-func (s *session) table(name, crc string) bool {
+func (conn *connection) table(name, crc string) bool {
 	if crc == "" {
-		t, ok := s.api.(interface{ has(name string) bool })
+		t, ok := conn.api.(interface{ has(name string) bool })
 		return ok && t.has(name)
 	}
-	_, err := s.api.GetMsgID(name, crc)
+	_, err := conn.api.GetMsgID(name, crc)
 	return err == nil
 }
 
-// prepare resolves what every session needs: control_ping, which ends dumps and probes silence.
-func (s *session) prepare() error {
-	ping, err := s.route(&memclnt.ControlPing{})
+// prepare resolves what every connection needs: control_ping, which ends dumps and probes silence.
+func (conn *connection) prepare() error {
+	ping, err := conn.route(&memclnt.ControlPing{})
 	if err != nil {
 		return err
 	}
@@ -194,6 +194,6 @@ func (s *session) prepare() error {
 	if err != nil {
 		return fmt.Errorf("encode control_ping: %w", err)
 	}
-	s.ping, s.pingFrame = ping, frame
+	conn.ping, conn.pingFrame = ping, frame
 	return nil
 }

@@ -7,34 +7,34 @@ import (
 
 // sendLoop is the sender: the only goroutine that writes to the transport, so that the order of the
 // table is the order on the wire.
-func (s *session) sendLoop() {
+func (conn *connection) sendLoop() {
 	for {
 		select {
-		case j := <-s.jobs:
-			s.sendJob(j)
-		case <-s.probe:
-			s.sendProbe()
-		case <-s.dead:
+		case j := <-conn.jobs:
+			conn.sendJob(j)
+		case <-conn.probe:
+			conn.sendProbe()
+		case <-conn.dead:
 			return
 		}
 	}
 }
 
 // sendJob sends the items of a job as the window lets them through, until the job is done, its
-// caller has gone or the session ends.
-func (s *session) sendJob(j job) {
+// caller has gone or the connection ends.
+func (conn *connection) sendJob(j job) {
 	step := 1
 	if j.together {
 		step = len(j.items)
 	}
 	for i := 0; i < len(j.items); i += step {
 		group := j.items[i : i+step]
-		context, ok := s.admit(j.call, group)
+		context, ok := conn.admit(j.call, group)
 		if !ok {
 			return
 		}
 		for k, it := range group {
-			if !s.write(context+uint32(k), it.data, it.route.name) {
+			if !conn.write(context+uint32(k), it.data, it.route.name) {
 				return
 			}
 		}
@@ -43,13 +43,13 @@ func (s *session) sendJob(j job) {
 
 // admit waits until the window has room for a group and enters it into the table. It returns the
 // context of the first item, or false when the group must not be sent any more.
-func (s *session) admit(c *call, group []item) (context uint32, ok bool) {
+func (conn *connection) admit(c *call, group []item) (context uint32, ok bool) {
 	room := 0
 	for _, it := range group {
 		room += it.room
 	}
 	for {
-		context, state := s.tryAdmit(c, group, room)
+		context, state := conn.tryAdmit(c, group, room)
 		switch state {
 		case admitted:
 			return context, true
@@ -58,8 +58,8 @@ func (s *session) admit(c *call, group []item) (context uint32, ok bool) {
 		case full:
 		}
 		select {
-		case <-s.space:
-		case <-s.dead:
+		case <-conn.space:
+		case <-conn.dead:
 			return 0, false
 		}
 	}
@@ -75,19 +75,19 @@ const (
 )
 
 // tryAdmit enters a group into the table if there is room for it.
-func (s *session) tryAdmit(c *call, group []item, room int) (context uint32, state admission) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cause != nil || c.gone {
+func (conn *connection) tryAdmit(c *call, group []item, room int) (context uint32, state admission) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.cause != nil || c.gone {
 		return 0, refused
 	}
-	if s.queue.n > 0 && s.queue.room+room > s.cfg.WindowBytes {
-		s.starved = true
+	if conn.queue.n > 0 && conn.queue.room+room > conn.cfg.WindowBytes {
+		conn.starved = true
 		return 0, full
 	}
 	now := time.Now()
 	for i, it := range group {
-		entered := s.enter(pending{
+		entered := conn.enter(pending{
 			call: c, index: it.index, route: it.route, room: it.room, sent: now, ends: it.ends,
 		})
 		if i == 0 {
@@ -99,41 +99,41 @@ func (s *session) tryAdmit(c *call, group []item, room int) (context uint32, sta
 	return context, admitted
 }
 
-// enter appends to the table; s.mu is held.
-func (s *session) enter(p pending) uint32 {
-	if s.queue.n == 0 {
-		s.moved, s.turned = p.sent, p.sent
+// enter appends to the table; conn.mu is held.
+func (conn *connection) enter(p pending) uint32 {
+	if conn.queue.n == 0 {
+		conn.moved, conn.turned = p.sent, p.sent
 	}
-	return s.queue.push(p)
+	return conn.queue.push(p)
 }
 
 // sendProbe sends a control_ping.
-func (s *session) sendProbe() {
-	s.mu.Lock()
-	if s.cause != nil {
-		s.mu.Unlock()
+func (conn *connection) sendProbe() {
+	conn.mu.Lock()
+	if conn.cause != nil {
+		conn.mu.Unlock()
 		return
 	}
-	context := s.enter(pending{route: s.ping, room: s.cfg.room(nil, len(s.pingFrame)), sent: time.Now()})
-	s.mu.Unlock()
-	s.write(context, append([]byte(nil), s.pingFrame...), s.ping.name)
+	context := conn.enter(pending{route: conn.ping, room: conn.cfg.room(nil, len(conn.pingFrame)), sent: time.Now()})
+	conn.mu.Unlock()
+	conn.write(context, append([]byte(nil), conn.pingFrame...), conn.ping.name)
 }
 
-// write hands one message to the transport. A failed write ends the session: whether VPP got the
+// write hands one message to the transport. A failed write ends the connection: whether VPP got the
 // message is not known, and later replies could not be matched.
-func (s *session) write(context uint32, data []byte, what string) bool {
-	if err := s.api.SendMsg(context, data); err != nil {
-		s.fail(fmt.Errorf("send %s: %w", what, err))
+func (conn *connection) write(context uint32, data []byte, what string) bool {
+	if err := conn.api.SendMsg(context, data); err != nil {
+		conn.fail(fmt.Errorf("send %s: %w", what, err))
 		return false
 	}
 	return true
 }
 
 // room signals a waiting sender that the table has shrunk. It waits for half of the window, so that
-// sender and reader change over once per half window and not once per message. s.mu is held.
-func (s *session) room() {
-	if s.starved && s.queue.room <= s.cfg.WindowBytes/2 {
-		s.starved = false
-		poke(s.space)
+// sender and reader change over once per half window and not once per message. conn.mu is held.
+func (conn *connection) room() {
+	if conn.starved && conn.queue.room <= conn.cfg.WindowBytes/2 {
+		conn.starved = false
+		poke(conn.space)
 	}
 }

@@ -184,7 +184,7 @@ func TestLivesOfVPP(t *testing.T) {
 }
 
 // BenchmarkProgram programs 10,000 rows with 5 backends through a Link; BenchmarkBare does the same
-// with nothing but GoVPP's client and a window, which is the bar.
+// with GoVPP's client and a window only, which is the bar.
 func BenchmarkProgram(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -38,7 +38,7 @@ const (
 	farewell = 100 * time.Millisecond
 )
 
-// socket is the transport over VPP's API socket, for one session. Other than GoVPP's, it bounds
+// socket is the transport over VPP's API socket, for one connection. Other than GoVPP's, it bounds
 // what a frame may be, and reports the end of the stream.
 type socket struct {
 	path    string

@@ -36,8 +36,7 @@ type socketServer struct {
 	mangle atomic.Pointer[func(header []byte, handshake bool)]
 }
 
-// setLength puts a length into the headers of frames: those of the handshake, or those that follow
-// it.
+// setLength puts a length into the headers of frames: of the handshake, or after it.
 func (s *socketServer) setLength(length uint32, handshake bool) {
 	mangle := func(header []byte, now bool) {
 		if now == handshake {

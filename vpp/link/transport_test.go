@@ -18,7 +18,7 @@ func TestGarbageFrames(t *testing.T) {
 		name string
 		// bad makes the answer to a request bad.
 		bad func(vpp *fakeVPP, frames [][]byte) [][]byte
-		// ends says that the session ends.
+		// ends says that the connection ends.
 		ends bool
 	}{
 		{"only a number", short(2), true},

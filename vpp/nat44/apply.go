@@ -7,8 +7,8 @@ import (
 
 	"go.fd.io/govpp/api"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // OpResult is the outcome of one operation.
@@ -26,8 +26,8 @@ type OpResult struct {
 }
 
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result
-// per operation. An operation that fails does not stop those that follow: they concern other rows,
-// or are what Diff would ask for again. Where Apply refuses one operation of a row before sending
+// per operation. A failed operation does not stop the later ones: they concern other rows, or Diff
+// would return them again. Where Apply refuses one operation of a row before sending
 // anything, it does not send the others of this row either, because half of a change could cost the
 // row its last backend. Before it deletes rows, Apply reads what else VPP has at their addresses
 // (Op.Release); it sends nothing when that read fails.
@@ -46,23 +46,22 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 		return results
 	}
-	msgs, steps, owner := make([]api.Message, 0, len(ops)), make([]*Op, 0, len(ops)), make([]int, 0, len(ops))
-	add := func(i int, step *Op, more []api.Message) {
+	msgs, purposes, owner := make([]api.Message, 0, len(ops)), make([]*Op, 0, len(ops)), make([]int, 0, len(ops))
+	add := func(i int, purpose *Op, more []api.Message) {
 		for _, msg := range more {
-			msgs, steps, owner = append(msgs, msg), append(steps, step), append(owner, i)
+			msgs, purposes, owner = append(msgs, msg), append(purposes, purpose), append(owner, i)
 		}
 	}
 	for i := range ops {
 		if results[i].Err != nil {
 			continue
 		}
-		if step := found.before(ops[i]); step != nil {
-			add(i, step, Messages(*step))
+		if first := found.before(ops[i]); first != nil {
+			add(i, first, Messages(*first))
 		}
-		if ops[i].Verb == Withdraw { // now that the source is known
-			step := ops[i]
-			step.Source = found.nat
-			built[i] = Messages(step)
+		if op := ops[i]; op.Verb == Withdraw { // now that the source is known
+			op.Source = found.nat
+			built[i] = Messages(op)
 		}
 		add(i, &ops[i], built[i])
 	}
@@ -71,24 +70,17 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	}
 	// One batch keeps the round trips independent of the number of rows, and the order of the
 	// operations.
-	answers, err := c.Do(ctx, msgs)
-	if err != nil {
-		answers = make([]link.Result, len(msgs))
-		for i := range answers {
-			answers[i].Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
-		}
-	}
-	for i, answer := range answers {
-		results[owner[i]].add(*steps[i], answer.Err)
+	for i, answer := range link.Batch(ctx, c, msgs) {
+		results[owner[i]].add(*purposes[i], answer.Err)
 	}
 	doubt(results)
 	return results
 }
 
-// doubt makes the outcome of changes of slots unknown that follow one which failed: they were
-// worked out for the row as that one would have left it.
+// doubt makes the outcome of changes of slots unknown after a failed change of the same row: they
+// were computed for the row as the failed change would have left it.
 func doubt(results []OpResult) {
-	failed := map[frontend.Key]bool{}
+	failed := map[rule.Key]bool{}
 	for i := range results {
 		r := &results[i]
 		r.Unknown = r.Unknown || r.Op.change != nil && failed[r.Op.Key]
@@ -100,7 +92,7 @@ func doubt(results []OpResult) {
 // and returns the messages of the operations.
 func precheck(ops []Op, results []OpResult) [][]api.Message {
 	built := make([][]api.Message, len(ops))
-	refused := map[frontend.Key]bool{}
+	refused := map[rule.Key]bool{}
 	for i, op := range ops {
 		results[i].Op = op
 		if built[i], results[i].Err = compose(op); results[i].Err != nil {
@@ -118,8 +110,8 @@ func precheck(ops []Op, results []OpResult) [][]api.Message {
 	return built
 }
 
-// compose returns the messages of an operation, or why it must not be sent: its own check, and that
-// of the link for every message.
+// compose returns the messages of an operation, or why it must not be sent: the operation and each
+// of its messages are checked.
 func compose(op Op) ([]api.Message, error) {
 	if err := op.Check(); err != nil {
 		return nil, err
@@ -133,14 +125,14 @@ func compose(op Op) ([]api.Message, error) {
 	return msgs, nil
 }
 
-// add enters the answer to one message of the operation, or of the step of it that the message is
-// for.
-func (r *OpResult) add(step Op, err error) {
-	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+// add enters the answer to one message. Its purpose is the operation itself, or the withdrawal that
+// precedes a deletion.
+func (r *OpResult) add(purpose Op, err error) {
+	if link.Sent(err) {
 		r.Messages++
 	}
-	found, unknown := classify(step, err)
-	if _, answered := link.Retval(err); answered && step.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
+	found, unknown := classify(purpose, err)
+	if _, answered := link.Retval(err); answered && purpose.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
 		// The row is deleted nevertheless. The next read finds the address, and Diff withdraws it
 		// by itself.
 		r.Unknown = true
@@ -149,8 +141,7 @@ func (r *OpResult) add(step Op, err error) {
 	if r.Err == nil {
 		r.Err = found
 	}
-	// VPP has carried out a part of the operation and not another one, so that what it holds has to
-	// be read.
+	// VPP has carried out a part of the operation only, so the row has to be read.
 	partial := r.Messages > 0 && r.Err != nil && !errors.Is(r.Err, link.ErrUnknown) && len(Messages(r.Op)) > 1
 	r.Unknown = r.Unknown || unknown || partial
 }

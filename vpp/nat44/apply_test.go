@@ -47,8 +47,7 @@ func everyOp() []Op {
 	}
 }
 
-// TestMeanings is the table of everything VPP is known to answer, and of what it means for every
-// operation.
+// TestMeanings is the table of all known answers of VPP, and their meaning for every operation.
 func TestMeanings(t *testing.T) {
 	type outcome struct {
 		err     error
@@ -81,7 +80,7 @@ func TestMeanings(t *testing.T) {
 			case retval == -126:
 				want = outcome{ErrDisabled, true}
 			case !known:
-				want = outcome{ErrRejected, false}
+				want = outcome{link.ErrRejected, false}
 			}
 			if op.Roles == Both && want.err != nil {
 				want.unknown = true
@@ -127,7 +126,7 @@ func TestApplyWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestApplyInPart: half of an operation is done, so it is not known what VPP holds.
+// TestApplyInPart: after half of an operation the state of VPP is not known.
 func TestApplyInPart(t *testing.T) {
 	m := newModel()
 	m.enabled, m.sessions = true, 1000
@@ -144,8 +143,8 @@ func TestApplyInPart(t *testing.T) {
 	}
 }
 
-// TestApplySkips: where one step of a row must not be sent, none of this row is, and all others
-// are.
+// TestApplySkips: where one operation of a row must not be sent, no operation of this row is sent,
+// and all others are.
 func TestApplySkips(t *testing.T) {
 	web, dns := newRow("10.96.0.1:80/TCP", "10.1.1.1:80"), newRow("10.96.0.10:53/UDP", "10.1.1.2:53")
 	m := newModel()
@@ -167,7 +166,7 @@ func TestApplySkips(t *testing.T) {
 	}
 }
 
-// TestApplyRefusesWhatTheLinkRefuses: a row that passes our own check and not the link's is not
+// TestApplyRefusesWhatTheLinkRefuses: a row that passes our own check but not the link's is not
 // half applied either.
 func TestApplyRefusesWhatTheLinkRefuses(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")

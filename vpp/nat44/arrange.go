@@ -4,11 +4,11 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// arrange returns the operations that turn the slots that VPP holds into those of the wanted row.
-// It returns false where no order of them is safe; rows that the planner makes have one.
+// arrange returns the operations that turn the slots that VPP holds into the slots of the wanted
+// row. It returns false where no order of them is safe; rows that the planner makes have one.
 //
 // The order keeps new connections served at every message: the sum of the shares is never 0 and
 // never exceeds 255. Drained backends leave first, while there is room for what their pads take
@@ -70,14 +70,14 @@ func stageOf(from, to *slot) int {
 // arranger is the state of arrange. The sum of the shares is between least and most after the
 // operations that VPP has not answered, whichever of them it refuses.
 type arranger struct {
-	key         frontend.Key
+	key         rule.Key
 	slots       []slot
 	ops         []Op
 	least, most int
 }
 
-// goal returns the slots of the wanted row. Backends keep their slots, others get the first empty
-// ones; then the row grows, and where it cannot they take the place of backends that go.
+// goal returns the slots of the wanted row. Held backends keep their slots, new ones get the first
+// empty slots. Then the row grows; where it cannot, they take the slots of backends that leave.
 func (a *arranger) goal(want *Row) ([]slot, bool) {
 	shares := make(map[netip.AddrPort]uint8, len(want.Locals)+len(want.Draining))
 	for _, l := range want.Draining {
@@ -130,7 +130,7 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 	if len(have.astray) > 0 {
 		c := &change{}
 		for _, l := range have.astray {
-			c.steps = append(c.steps, step{l, false})
+			c.edits = append(c.edits, edit{l, false})
 		}
 		a.ops = append(a.ops, Op{Verb: Mend, Key: a.key, change: c, After: loadOf(a.slots)})
 	}
@@ -148,14 +148,14 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 		}
 		c := &change{}
 		if s.noBackend {
-			c.steps = append(c.steps, step{whole.entry(i), true})
+			c.edits = append(c.edits, edit{whole.entry(i), true})
 		}
 		if s.stray {
 			// VPP does not compare the probability
-			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), 0), false})
+			c.edits = append(c.edits, edit{newLocal(reservedAt(i, padPort), 0), false})
 		}
 		if s.noPad || s.stray {
-			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), whole.pad()), true})
+			c.edits = append(c.edits, edit{newLocal(reservedAt(i, padPort), whole.pad()), true})
 		}
 		if !a.do(Op{Verb: Mend}, c, i, whole) {
 			return false
@@ -168,10 +168,10 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 	c := &change{from: len(a.slots), to: make([]slot, size-len(a.slots))}
 	for i := len(a.slots); i < size; i++ {
 		a.slots = append(a.slots, slot{})
-		c.steps = append(c.steps, step{a.slots[i].entry(i), true}, step{newLocal(reservedAt(i, padPort), 0), true})
+		c.edits = append(c.edits, edit{a.slots[i].entry(i), true}, edit{newLocal(reservedAt(i, padPort), 0), true})
 	}
 	if size == maxSlots {
-		c.steps = append(c.steps, step{newLocal(reservedAt(maxSlots, emptyPort), 0), true})
+		c.edits = append(c.edits, edit{newLocal(reservedAt(maxSlots, emptyPort), 0), true})
 	}
 	a.ops = append(a.ops, Op{Verb: Grow, Key: a.key, change: c, After: loadOf(a.slots)})
 	return true
@@ -185,31 +185,31 @@ func (a *arranger) move(i int, to slot) bool {
 	repad := from.pad() != to.pad()
 	op := Op{Verb: SetShare, Local: newLocal(to.backend, to.share)}
 	if from.backend == to.backend {
-		c.steps = []step{{pad(&from), false}, {pad(&to), true}}
+		c.edits = []edit{{pad(&from), false}, {pad(&to), true}}
 		return a.do(op, c, i, to)
 	}
 	if op.Verb = AddLocal; to.empty() {
 		op = Op{Verb: DelLocal, Local: newLocal(from.backend, from.share)}
 	}
-	old, entry := step{from.entry(i), false}, step{to.entry(i), true}
+	old, entry := edit{from.entry(i), false}, edit{to.entry(i), true}
 	switch {
 	case !repad:
-		c.steps = []step{old, entry}
+		c.edits = []edit{old, entry}
 	case from.pad() != 0:
 		// the pad must not be there without its backend, whose weight it takes back
-		c.steps = []step{{pad(&from), false}, old, entry, {pad(&to), true}}
+		c.edits = []edit{{pad(&from), false}, old, entry, {pad(&to), true}}
 	default:
-		c.steps = []step{old, entry, {pad(&from), false}, {pad(&to), true}}
+		c.edits = []edit{old, entry, {pad(&from), false}, {pad(&to), true}}
 	}
 	return a.do(op, c, i, to)
 }
 
-// do takes a change of one slot if every step of it is safe.
+// do takes a change of one slot if the row is safe after each edit.
 func (a *arranger) do(op Op, c *change, i int, to slot) bool {
 	at, before := &a.slots[i], a.slots[i]
 	sum, _ := sumOf(a.slots)
 	least, most := sum, sum
-	for _, s := range c.steps {
+	for _, s := range c.edits {
 		if reservedIndex(s.local.Endpoint(), padPort) >= 0 {
 			at.stray = false
 			if at.noPad = !s.add; s.add {

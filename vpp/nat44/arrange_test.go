@@ -10,12 +10,12 @@ import (
 	"go.fd.io/govpp/api"
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// genGoal draws what a service wants next: some of the backends of a small or a large pool are
-// used, others drain.
-func genGoal(t *rapid.T, key frontend.Key, pool int) Row {
+// genGoal draws the next wanted row of a service: some of the backends of a small or a large pool
+// are used, others drain.
+func genGoal(t *rapid.T, key rule.Key, pool int) Row {
 	row := newRow(key.String())
 	most := rapid.SampledFrom([]int{1, 3, pool}).Draw(t, "most")
 	for i := range pool {
@@ -33,9 +33,9 @@ func genGoal(t *rapid.T, key frontend.Key, pool int) Row {
 }
 
 // TestAnySequenceOfChanges: whatever a service wants next, the row is never replaced, VPP survives
-// every message and sends packets to backends only that the row before or after has; no connection
-// of a backend ends that is wanted or drains; at the end each backend has its share. An agent that
-// is killed after any message, and reads VPP, goes on without a loss.
+// every message, and packets reach only backends of the row before or after. Connections end only
+// with backends that are neither wanted nor drain; at the end each backend has its share. An agent
+// that is killed after any message, and reads VPP, goes on without a loss.
 func TestAnySequenceOfChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := mustKey("10.96.0.1:80/TCP")
@@ -128,12 +128,12 @@ func sequence(t *rapid.T, ops []Op, keeps map[netip.AddrPort]bool) (msgs []api.M
 		if op.change == nil {
 			t.Fatalf("operation %v of %v", op, ops)
 		}
-		for _, s := range op.change.steps {
+		for _, s := range op.change.edits {
 			if keeps[s.local.Endpoint()] && !s.add {
 				t.Fatalf("%s ends connections to %s", op, s.local)
 			}
 		}
-		if n := len(op.change.steps); n > 4 && op.Verb != Grow {
+		if n := len(op.change.edits); n > 4 && op.Verb != Grow {
 			t.Fatalf("%s: %d messages", op, n)
 		}
 		msgs = append(msgs, Messages(op)...)
@@ -141,8 +141,8 @@ func sequence(t *rapid.T, ops []Op, keeps map[netip.AddrPort]bool) (msgs []api.M
 	return msgs
 }
 
-// deliver sends messages and looks after each of them where packets go.
-func deliver(t *rapid.T, m *model, msgs []api.Message, key frontend.Key, before []Local, target *Row) {
+// deliver sends messages and checks after each of them where packets go.
+func deliver(t *rapid.T, m *model, msgs []api.Message, key rule.Key, before []Local, target *Row) {
 	allowed := map[netip.AddrPort]bool{}
 	for _, l := range slices.Concat(before, target.Locals, target.Draining) {
 		allowed[l.Endpoint()] = true
@@ -192,7 +192,7 @@ func TestOneBackendCostsFourMessages(t *testing.T) {
 }
 
 // TestDrainedBackendLeavesWhileRowBecomesFull: 36 backends of weight 7 leave no room for the sum
-// while the pad of another one is deleted, so that one leaves first.
+// while the pad of another backend is deleted, so the drained backend leaves first.
 func TestDrainedBackendLeavesWhileRowBecomesFull(t *testing.T) {
 	key := mustKey("10.96.0.1:80/TCP")
 	have := newRow(key.String(), "10.1.0.0:8080", "10.1.0.1:8080")

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 func BenchmarkPlan(b *testing.B) {
@@ -22,8 +22,8 @@ func BenchmarkPlan(b *testing.B) {
 }
 
 // tenThousand returns rows of five backends.
-func tenThousand() map[frontend.Key]Row {
-	rows := make(map[frontend.Key]Row, 10000)
+func tenThousand() map[rule.Key]Row {
+	rows := make(map[rule.Key]Row, 10000)
 	for i := range 10000 {
 		row := newRow("10.96.0.1:80/TCP")
 		row.Addr, row.Locals = netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}), many(5)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Config holds the settings of the planner. The zero value plans for an unnamed node without
@@ -36,15 +36,15 @@ type Config struct {
 	SessionLimit uint32
 	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
-	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not
-	// accept: clients from outside its source ranges, and those of a class whose action is to drop.
+	// Guarded says that access lists in front of NAT (vpp/acl) drop packets that a frontend does
+	// not accept: from clients outside its source ranges, or of a class whose action is to drop.
 	// Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
 	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
 	// It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
-	Ground frontend.Ground
+	Ground rule.Ground
 	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 = until
 	// the last one ends. The planner does not use it.
 	DrainLimit time.Duration

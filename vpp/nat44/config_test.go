@@ -31,8 +31,8 @@ func TestHairpinAddressIsTheLastOfThePodCIDR(t *testing.T) {
 	}
 }
 
-// TestForNode: what is configured stays; otherwise the pod CIDR decides, and without one the node's
-// own address.
+// TestForNode: a configured address stays; otherwise the pod CIDR decides, and without one the
+// node's own address.
 func TestForNode(t *testing.T) {
 	configured := netip.MustParseAddr("192.0.2.1")
 	for name, tc := range map[string]struct {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Diff returns the least operations that turn what VPP holds into what it should hold, in an order
@@ -100,7 +100,7 @@ func dangerous(have *State, want *Want) []Op {
 	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
 }
 
-// addRoles completes the roles of wanted interfaces, and of those that have the inside role alone.
+// addRoles completes the roles of wanted interfaces, and of interfaces with the inside role alone.
 func addRoles(have *State, want *Want) []Op {
 	missing := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
@@ -159,7 +159,7 @@ func roleOps(verb Verb, roles map[uint32]Roles) []Op {
 // diffRows returns the changes of rows, ordered by key: additions and changes first, then, with
 // sweep, deletions.
 func diffRows(have *State, want *Want, sweep bool) []Op {
-	var changed, unwanted []frontend.Key
+	var changed, unwanted []rule.Key
 	for key, row := range want.Rows {
 		old, found := have.Rows[key]
 		if (len(row.Locals) > 0 || found && Target(&old, &row) != nil) && (!found || !old.Equal(row)) && !foreign(have, key) {
@@ -173,8 +173,8 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 			}
 		}
 	}
-	slices.SortFunc(changed, frontend.Key.Compare)
-	slices.SortFunc(unwanted, frontend.Key.Compare)
+	slices.SortFunc(changed, rule.Key.Compare)
+	slices.SortFunc(unwanted, rule.Key.Compare)
 
 	var ops []Op
 	for _, key := range changed {
@@ -187,13 +187,13 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 }
 
 // foreign reports whether a mapping without our tag holds the key.
-func foreign(have *State, key frontend.Key) bool {
+func foreign(have *State, key rule.Key) bool {
 	_, occupied := have.Foreign[key]
 	return occupied
 }
 
 // pointer returns a pointer to a copy of the row, or nil.
-func pointer(rows map[frontend.Key]Row, key frontend.Key) *Row {
+func pointer(rows map[rule.Key]Row, key rule.Key) *Row {
 	row, found := rows[key]
 	if !found {
 		return nil

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 var loopback = netip.MustParseAddr("10.1.1.254")
@@ -104,6 +104,6 @@ func TestDiff(t *testing.T) {
 
 func TestDiffGlobalsLeavesRows(t *testing.T) {
 	have, want := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
-	have.Rows, want.Interfaces[2] = map[frontend.Key]Row{}, false
+	have.Rows, want.Interfaces[2] = map[rule.Key]Row{}, false
 	check(t, "operations", []string{"delete roles inside+outside from interface 2"}, describe(DiffGlobals(have, want)))
 }

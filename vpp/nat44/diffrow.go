@@ -8,10 +8,10 @@ import "slices"
 // Where only backends differ they are changed one by one, see arrange. VPP cannot change anything
 // else in place (flags, affinity, tag), so the row is deleted and added in two operations that
 // follow each other directly, which ends its connections. A row therefore keeps its tag where it is
-// good enough, see Row.Beside. Rows without pads, and those of earlier versions, keep their weights
-// as well: see changeLocals. At every step between, the row keeps a backend, keeps all backends
-// that it has before and after, and keeps a load that VPP survives. A wanted row without backends
-// counts as nil, unless backends drain (Target).
+// good enough, see Row.Beside. Rows without pads, and rows of earlier versions, keep their weights
+// as well: see changeLocals. In between, the row keeps a backend, keeps all backends that it has
+// before and after, and keeps a load that VPP survives. A wanted row without backends counts as
+// nil, unless backends drain (Target).
 func DiffRow(have, want *Row) []Op {
 	target := Target(have, want)
 	switch {
@@ -33,10 +33,9 @@ func DiffRow(have, want *Row) []Op {
 	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}
 }
 
-// inSlots reports whether both rows have slots, and the one can be made the other in place. VPP
-// keeps the affinity entries of a deleted backend, and goes on to send its clients to the place
-// where it was: there, a new backend may follow an entry that led back to the frontend, nothing
-// else.
+// inSlots reports whether both rows have slots, and one can become the other in place. VPP keeps
+// the affinity entries of a deleted backend, and goes on to send its clients to its place. So with
+// affinity a new backend may only take a place whose entry led back to the frontend.
 func inSlots(have, want *Row) bool {
 	if !have.Pads || have.legacy || want.legacy {
 		return false
@@ -106,8 +105,7 @@ func compareLocals(have, want []Local) (added, deleted []Local, ok bool) {
 }
 
 // interleave orders the changes of a row: additions first, deletions as soon as there is no room
-// for the next addition. It returns false where some step would leave a row that VPP does not
-// survive.
+// for the next addition. It returns false where VPP would not survive a row in between.
 func interleave(have *Row, added, deleted []Local) ([]Op, bool) {
 	ops := make([]Op, 0, len(added)+len(deleted))
 	load := have.load()

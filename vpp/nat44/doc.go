@@ -12,9 +12,9 @@
 //	Read       VPP -> State        (needs a link.Caller)
 //	Apply      operations -> VPP   (needs a link.Caller)
 //
-// Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger.
-// A value is owned by its caller; Rows share the memory of their Locals, so a Locals slice must not
-// be changed after it has been handed out. There is nothing to shut down.
+// Everything except Read and Apply takes values and returns values: no clock, no goroutine, no
+// logger. A value is owned by its caller; Rows share the memory of their Locals, so a Locals slice
+// must not be changed after it has been handed out. There is nothing to shut down.
 //
 // # What a row is
 //
@@ -27,7 +27,7 @@
 //   - VPP cannot change a weight in place, and the deletion of a local ends its sessions. With no
 //     or one worker a row therefore consists of slots of backend and pad (see slot): the pad takes
 //     back as much of the backend's weight as is needed for its share, and is replaced without
-//     ending a session. A backend with the share 0 drains. A row of no share at all would make VPP
+//     ending a session. A backend with the share 0 drains. A row without any share would make VPP
 //     divide by zero, so the last backend is deleted only together with its row, or leads packets
 //     back to the VIP (Target). With several workers weight 0 is not safe: rows have no pads, and a
 //     lone backend is entered twice.
@@ -40,12 +40,12 @@
 //   - The deletion of a local ends every session to that address and port, of every row and of both
 //     protocols, because VPP finds them by backend. The renderer keeps the entry of a backend that
 //     other services use (actors/render/nat44).
-//   - More than 127 backends: a subset, see subset. Without pads 253 would fit, with weight 1, of
-//     which VPP's generator may leave half unused while it masquerades, and none of them could
-//     drain; the 128th backend would replace the row, and so end its connections. The price is the
-//     evenness of one service over few nodes. The standard deviation of the load of 150 backends,
-//     each node with the same clients, is 12 percent over 10 nodes and 6 over 50; of 250 backends
-//     it is 28 and 13 percent.
+//   - A row has at most 127 backends; of more it has a subset, see subset. Without pads 253 would
+//     fit, with weight 1. VPP's generator may then leave half of them unused while it masquerades,
+//     none could drain, and the 128th backend would replace the row and end its connections. The
+//     price is the evenness of one service over few nodes. The standard deviation of the load of
+//     150 backends, each node with the same clients, is 12 percent over 10 nodes and 6 over 50; of
+//     250 backends it is 28 and 13 percent.
 //   - Affinity together with an interface that has the inside role alone crashes VPP at the first
 //     packet. Roles are added outside first and removed inside first, and an interface found with
 //     the inside role alone is completed.
@@ -65,7 +65,7 @@
 //   - Entries that remain for another reason, such as an earlier agent or a row deleted by another
 //     client of VPP, are found by Read and withdrawn (Withdraw).
 //   - Entries that NAT44 needs stay: the address of any mapping, for which VPP may have to answer
-//     ARP requests, and those of the SNAT pool.
+//     ARP requests, and the addresses of the SNAT pool.
 //   - NAT44 does not notice the withdrawal: it enters the address again for new interfaces only.
 //     VPP therefore does not answer ARP requests on older interfaces for an address that was
 //     withdrawn and is put into the SNAT pool or into a static mapping later. An output interface,

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the
+// Errors of this package, for errors.Is. Apply's errors classify the return value of VPP for the
 // operation.
 var (
 	// ErrUnsafe means that an operation was not sent because it could harm VPP: fewer than two
@@ -16,7 +16,7 @@ var (
 	// refused; half of a change could leave the row without a backend.
 	ErrSkipped = link.Classified("skipped with its row", link.ErrSkipped)
 	// ErrExists means that VPP holds something under this key already (-81). It may be the wanted
-	// mapping or that of another owner: read back.
+	// mapping or a mapping of another owner: read back.
 	ErrExists = link.Classified("exists already", link.ErrStale)
 	// ErrVanished means that the row to be changed is not in VPP (-6): read back.
 	ErrVanished = link.Classified("row is not there", link.ErrStale)
@@ -34,8 +34,6 @@ var (
 	// ErrOutput means that the interface is an output interface of NAT and can have no other role
 	// (-81).
 	ErrOutput = errors.New("interface is an output interface")
-	// ErrRejected means that VPP answered with a return value that has no special meaning here.
-	ErrRejected = errors.New("rejected by VPP")
 )
 
 // Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
@@ -64,7 +62,8 @@ type meaning struct {
 	unknown bool
 }
 
-// meaningOf classifies a return value other than 0. What is not in the table is ErrRejected.
+// meaningOf classifies a return value other than 0; link.ErrRejected where it has no special
+// meaning.
 func meaningOf(verb Verb, retval int32) meaning {
 	if retval == retUnsupported {
 		return meaning{ErrDisabled, true}
@@ -95,5 +94,5 @@ func meaningOf(verb Verb, retval int32) meaning {
 	case cause{AddRoles, retValueExist}:
 		return meaning{ErrOutput, true}
 	}
-	return meaning{ErrRejected, false}
+	return meaning{link.ErrRejected, false}
 }

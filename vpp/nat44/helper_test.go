@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // mustKey parses a key that a test has written down.
-func mustKey(text string) frontend.Key {
-	key, err := frontend.ParseKey(text)
+func mustKey(text string) rule.Key {
+	key, err := rule.ParseKey(text)
 	if err != nil {
 		panic(err)
 	}
@@ -66,8 +66,8 @@ func many(n int) []Local {
 }
 
 // byKey makes the map that Want has.
-func byKey(rows ...Row) map[frontend.Key]Row {
-	all := map[frontend.Key]Row{}
+func byKey(rows ...Row) map[rule.Key]Row {
+	all := map[rule.Key]Row{}
 	for _, row := range rows {
 		all[row.Key] = row
 	}

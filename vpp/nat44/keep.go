@@ -30,7 +30,7 @@ func Target(held, want *Row) *Row {
 
 // Beside returns the row as it should be beside the one that VPP holds under its key, so that as
 // few connections as possible end: with the held tag, with shares that fit the held weights, and
-// draining those backends that VPP holds. Nothing is kept of a row of another service.
+// draining only backends that VPP holds. Nothing is kept of a row of another service.
 func (r Row) Beside(held *Row) Row {
 	fresh := r
 	fresh.Draining = nil
@@ -81,7 +81,8 @@ func (r Row) besideSlots(held *Row) Row {
 // has room for others.
 const MaxDraining = maxSlots / 2
 
-// Within returns the row with at most n backends, those that VPP holds in another row first.
+// Within returns the row with at most n backends; backends that VPP holds in another row come
+// first.
 func (r Row) Within(n int, held *Row) Row {
 	if len(r.Locals) > n {
 		r.Locals = roomFor(r.Locals, n, func(l Local) bool {
@@ -92,8 +93,8 @@ func (r Row) Within(n int, held *Row) Row {
 	return r
 }
 
-// roomFor returns n of the backends, those that VPP holds first. The others wait until one that
-// drains has gone.
+// roomFor returns n of the backends; the ones that VPP holds come first. The others wait until a
+// draining backend has gone.
 func roomFor(all []Local, n int, held func(Local) bool) []Local {
 	kept := slices.Clone(all)
 	slices.SortStableFunc(kept, func(a, b Local) int {
@@ -111,8 +112,8 @@ func roomFor(all []Local, n int, held func(Local) bool) []Local {
 }
 
 // share returns the share of each backend: the present one if it is fair and fits, so that nothing
-// is sent, otherwise the best one that does. A share cannot exceed the weight that a backend came
-// with.
+// is sent, otherwise the best one that is fair and fits. A share cannot exceed the weight that a
+// backend came with.
 func (r *Row) share(held *Row, at map[netip.AddrPort]*slot) uint8 {
 	candidates := []uint8{r.Locals[0].Weight, unpairedWeight, pairedWeight, 1}
 	if held.uniform() && held.Locals[0].Weight >= pairedWeight {

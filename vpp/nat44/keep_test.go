@@ -128,8 +128,8 @@ func TestSharesChangeInPlace(t *testing.T) {
 	}
 }
 
-// TestRowsKeepTheirTag: the tags of earlier versions, and of the same port under another name, will
-// do; those of other services do not.
+// TestRowsKeepTheirTag: the row keeps tags of earlier versions, and of the same port under another
+// name, but not tags of other services.
 func TestRowsKeepTheirTag(t *testing.T) {
 	want := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80")
 	want.FormerHash = portHash("default/web", "http")
@@ -163,8 +163,8 @@ func TestRowsKeepTheirTag(t *testing.T) {
 	}
 }
 
-// TestBesideLeavesOthersAlone: what cannot be kept leaves the row as it was planned, and never
-// changes the planned one.
+// TestBesideLeavesOthersAlone: where nothing can be kept the row stays as planned, and the planned
+// row is never changed.
 func TestBesideLeavesOthersAlone(t *testing.T) {
 	want := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80")
 	planned := want.clone()

@@ -8,16 +8,16 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// mappings are one row of each kind that balances nothing.
+// mappings returns one row of each kind that balances nothing.
 func mappings() (static, identity, port Row) {
 	tag := Tag{Hash: ExternalHash(), Weight: 1}.String()
 	at, pod := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.1.1.5")
-	static = Row{Key: frontend.Key{Addr: at}, Kind: Static, Tag: tag, Locals: []Local{{Addr: pod, Weight: 1}}}
-	identity = Row{Key: frontend.Key{Addr: at}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Weight: 1}}}
-	port = Row{Key: frontend.Key{Addr: at, Port: 4789, Proto: frontend.UDP}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Port: 4789, Weight: 1}}}
+	static = Row{Key: rule.Key{Addr: at}, Kind: Static, Tag: tag, Locals: []Local{{Addr: pod, Weight: 1}}}
+	identity = Row{Key: rule.Key{Addr: at}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Weight: 1}}}
+	port = Row{Key: rule.Key{Addr: at, Port: 4789, Proto: rule.UDP}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Port: 4789, Weight: 1}}}
 	return static, identity, port
 }
 
@@ -40,7 +40,7 @@ func TestKindsOnTheWire(t *testing.T) {
 		{AddRow, identity, &nat44_ed.Nat44AddDelIdentityMapping{
 			IsAdd: true, Flags: nat_types.NAT_IS_ADDR_ONLY, IPAddress: at, SwIfIndex: noInterface, Tag: static.Tag,
 		}, "add identity mapping 203.0.113.1"},
-		{DelRow, port, &nat44_ed.Nat44AddDelIdentityMapping{IPAddress: at, Port: 4789, Protocol: frontend.UDP, SwIfIndex: noInterface}, "delete identity mapping 203.0.113.1:4789/UDP"},
+		{DelRow, port, &nat44_ed.Nat44AddDelIdentityMapping{IPAddress: at, Port: 4789, Protocol: rule.UDP, SwIfIndex: noInterface}, "delete identity mapping 203.0.113.1:4789/UDP"},
 	} {
 		op := Op{Verb: c.verb, Key: c.row.Key, Row: &c.row}
 		check(t, c.text, []api.Message{c.want}, Messages(op))
@@ -51,8 +51,8 @@ func TestKindsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestKindsAreRead: mappings with our tag are rows, those of others keys that are taken; what none
-// of ours can be is never taken for one.
+// TestKindsAreRead: mappings with our tag are rows, mappings of others are occupied keys. A mapping
+// that we never make is not read as a row of ours.
 func TestKindsAreRead(t *testing.T) {
 	static, identity, port := mappings()
 	state := NewState()
@@ -61,8 +61,8 @@ func TestKindsAreRead(t *testing.T) {
 		Flags: nat_types.NAT_IS_ADDR_ONLY, LocalIPAddress: [4]byte{10, 1, 1, 5}, ExternalIPAddress: at, Protocol: 255, Tag: static.Tag,
 	}
 	addStatic(state, &details)
-	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: at, Port: 4789, Protocol: frontend.UDP, Tag: static.Tag})
-	check(t, "rows", map[frontend.Key]Row{static.Key: static, port.Key: port}, state.Rows)
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: at, Port: 4789, Protocol: rule.UDP, Tag: static.Tag})
+	check(t, "rows", map[rule.Key]Row{static.Key: static, port.Key: port}, state.Rows)
 	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{Flags: nat_types.NAT_IS_ADDR_ONLY, IPAddress: at, Tag: static.Tag})
 	if got := state.Rows[identity.Key]; !got.Equal(identity) || len(state.Foreign) != 0 {
 		t.Errorf("read %+v, foreign %v", got, state.Foreign)
@@ -70,7 +70,7 @@ func TestKindsAreRead(t *testing.T) {
 	for name, change := range map[string]func(*nat44_ed.Nat44StaticMappingDetails){
 		"another VRF": func(d *nat44_ed.Nat44StaticMappingDetails) { d.VrfID = 7 },
 		"a port": func(d *nat44_ed.Nat44StaticMappingDetails) {
-			d.Flags, d.ExternalPort, d.LocalPort, d.Protocol = 4, 80, 80, frontend.TCP
+			d.Flags, d.ExternalPort, d.LocalPort, d.Protocol = 4, 80, 80, rule.TCP
 		},
 	} {
 		odd, state := details, NewState()
@@ -87,8 +87,8 @@ func TestKindsAreRead(t *testing.T) {
 	}
 }
 
-// TestKindsAreReplaced: nothing of them can be changed in place, and what VPP holds is not touched
-// when it is as wanted.
+// TestKindsAreReplaced: they cannot be changed in place, and a mapping that is as wanted is not
+// touched.
 func TestKindsAreReplaced(t *testing.T) {
 	static, identity, port := mappings()
 	moved := static
@@ -120,8 +120,8 @@ func TestExternalTags(t *testing.T) {
 	}
 }
 
-// TestOutputs: an interface is an output interface or has roles, never both, and what others made
-// one is left alone.
+// TestOutputs: an interface is an output interface or has roles, never both; output interfaces of
+// others are left alone.
 func TestOutputs(t *testing.T) {
 	state := NewState()
 	state.Enabled, state.Forwarding, state.Timeouts = true, true, DefaultTimeouts()
@@ -151,7 +151,7 @@ func TestOutputs(t *testing.T) {
 }
 
 // TestMasqueradeClashes: the twice-NAT address is in the SNAT pool while the pool has no other one,
-// and goes from there with the address it replaces.
+// and leaves it when another address replaces it.
 func TestMasqueradeClashes(t *testing.T) {
 	ours, before, theirs := netip.MustParseAddr("10.1.1.254"), netip.MustParseAddr("10.1.1.253"), netip.MustParseAddr("203.0.113.7")
 	on := Globals{TwiceNAT: ours, MasqueradeClashes: true}
@@ -207,8 +207,8 @@ func TestOneWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		workers int
 		all     bool
-		rows    map[frontend.Key]Row
-		foreign map[frontend.Key]string
+		rows    map[rule.Key]Row
+		foreign map[rule.Key]string
 		spread  bool
 		ops     []string
 	}{
@@ -216,8 +216,8 @@ func TestOneWorker(t *testing.T) {
 		"one already":         {workers: 1},
 		"several":             {workers: 4, ops: []string{"leave NAT to the first worker"}},
 		"all wanted":          {workers: 4, all: true, spread: true},
-		"with rows":           {workers: 4, rows: map[frontend.Key]Row{row.Key: row}, spread: true},
-		"with rows of others": {workers: 4, foreign: map[frontend.Key]string{row.Key: "theirs"}, spread: true},
+		"with rows":           {workers: 4, rows: map[rule.Key]Row{row.Key: row}, spread: true},
+		"with rows of others": {workers: 4, foreign: map[rule.Key]string{row.Key: "theirs"}, spread: true},
 	} {
 		state := NewState()
 		state.Enabled, state.Forwarding, state.Timeouts, state.Workers, state.Rows, state.Foreign = true, true, DefaultTimeouts(), c.workers, c.rows, c.foreign

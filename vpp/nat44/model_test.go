@@ -17,14 +17,13 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// model is a small semantic model of the NAT44-ED plugin of VPP 25.10: what it stores, what it
-// answers, and what it dies of. It is a link.Caller. vpp/simulator is the full one; this one exists
-// so that the pure core is tested against rules that are written down beside it, message by
-// message.
+// model is a small semantic model of the NAT44-ED plugin of VPP 25.10: its state, its answers, and
+// its crashes. It is a link.Caller. vpp/simulator is the full one; this one exists so that the pure
+// core is tested against rules that are written down beside it, message by message.
 type model struct {
 	enabled    bool
 	sessions   uint32
@@ -34,16 +33,16 @@ type model struct {
 	twice      []netip.Addr
 	roles      map[uint32]Roles
 	output     map[uint32]bool
-	rows       map[frontend.Key]*modelRow
-	static     map[frontend.Key]string
+	rows       map[rule.Key]*modelRow
+	static     map[rule.Key]string
 	// received are the addresses that NAT44 has made VPP's own; above are the better routes of
-	// others, by the id of their source.
+	// other sources, by the id of the source.
 	received map[netip.Addr]bool
 	above    map[netip.Addr]uint8
 
 	// interfaces that exist; nil = all.
 	interfaces map[uint32]bool
-	// fault decides the fate of a message before it is looked at.
+	// fault decides the fate of a message before it is executed.
 	fault func(api.Message) error
 	// after is called after every message that was carried out.
 	after func(api.Message)
@@ -76,7 +75,7 @@ func (r *modelRow) live() []nat44_ed.Nat44LbAddrPort {
 
 func newModel() *model {
 	return &model{
-		roles: map[uint32]Roles{}, output: map[uint32]bool{}, rows: map[frontend.Key]*modelRow{}, static: map[frontend.Key]string{},
+		roles: map[uint32]Roles{}, output: map[uint32]bool{}, rows: map[rule.Key]*modelRow{}, static: map[rule.Key]string{},
 		received: map[netip.Addr]bool{}, above: map[netip.Addr]uint8{},
 	}
 }
@@ -143,8 +142,8 @@ func (m *model) lookup(r *ip.IPRouteLookupV2) link.Result {
 	return link.Result{Reply: &ip.IPRouteLookupV2Reply{Route: ip.IPRouteV2{Prefix: r.Prefix, Src: source}}}
 }
 
-// withdraw takes back what NAT44 says about an address; what another source says dies with the
-// operator's network.
+// withdraw removes NAT44's entry of an address; to remove the entry of another source would cut off
+// the operator's network.
 func (m *model) withdraw(r *ip.IPRouteAddDelV2) int32 {
 	if r.IsAdd || r.Route.Src != fromNAT || r.Route.Prefix.Len != hostBits {
 		m.died = fmt.Sprintf("a route of another client was changed: %+v", r.Route)
@@ -153,8 +152,8 @@ func (m *model) withdraw(r *ip.IPRouteAddDelV2) int32 {
 	return 0
 }
 
-// receive models that a new outside interface makes every external address one of VPP, and one that
-// goes takes them back.
+// receive models NAT44's entries in the FIB: a new outside interface makes every external address
+// one of VPP, the loss of one takes them back.
 func (m *model) receive(on bool) {
 	for key := range m.rows {
 		m.received[key.Addr] = on
@@ -254,7 +253,7 @@ func (m *model) role(r *nat44_ed.Nat44InterfaceAddDelFeature) int32 {
 }
 
 func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
-	key := frontend.Key{Addr: netip.AddrFrom4(r.ExternalAddr), Port: r.ExternalPort, Proto: r.Protocol}
+	key := rule.Key{Addr: netip.AddrFrom4(r.ExternalAddr), Port: r.ExternalPort, Proto: r.Protocol}
 	row, found := m.rows[key]
 	_, simple := m.static[key]
 	switch {
@@ -278,7 +277,7 @@ func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
 }
 
 func (m *model) local(r *nat44_ed.Nat44LbStaticMappingAddDelLocal) int32 {
-	key := frontend.Key{Addr: netip.AddrFrom4(r.ExternalAddr), Port: r.ExternalPort, Proto: r.Protocol}
+	key := rule.Key{Addr: netip.AddrFrom4(r.ExternalAddr), Port: r.ExternalPort, Proto: r.Protocol}
 	row, found := m.rows[key]
 	if _, simple := m.static[key]; simple {
 		return retInvalidValue
@@ -310,7 +309,7 @@ func (m *model) local(r *nat44_ed.Nat44LbStaticMappingAddDelLocal) int32 {
 	return 0
 }
 
-// checkAlive finds what VPP dies of when the next packet comes.
+// checkAlive finds states that crash VPP at the next packet.
 func (m *model) checkAlive() {
 	affinity := false
 	for key, row := range m.rows {
@@ -357,7 +356,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 			each(&nat44_ed.Nat44AddressDetails{IPAddress: addr.As4(), Flags: nat_types.NAT_IS_TWICE_NAT, VrfID: anyVRF})
 		}
 	case *nat44_ed.Nat44StaticMappingDump:
-		for _, key := range slices.SortedFunc(maps.Keys(m.static), frontend.Key.Compare) {
+		for _, key := range slices.SortedFunc(maps.Keys(m.static), rule.Key.Compare) {
 			each(&nat44_ed.Nat44StaticMappingDetails{
 				ExternalIPAddress: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Tag: m.static[key],
 			})
@@ -368,7 +367,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 			each(&nat44_ed.NatWorkerDetails{WorkerIndex: uint32(n)})
 		}
 	case *nat44_ed.Nat44LbStaticMappingDump:
-		for _, key := range slices.SortedFunc(maps.Keys(m.rows), frontend.Key.Compare) {
+		for _, key := range slices.SortedFunc(maps.Keys(m.rows), rule.Key.Compare) {
 			row := m.rows[key]
 			each(&nat44_ed.Nat44LbStaticMappingDetails{
 				ExternalAddr: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Flags: row.flags, Tag: row.tag,

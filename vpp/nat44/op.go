@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Verb is the kind of an operation.
@@ -43,7 +43,7 @@ const (
 	DelOutput
 	// Withdraw removes the FIB entry that NAT44 has left behind for Op.Addr.
 	Withdraw
-	// OneWorker has the first worker do all of NAT.
+	// OneWorker leaves all of NAT to the first worker.
 	OneWorker
 	// SetShare gives Op.Local in the row Op.Key its weight as share of new connections.
 	SetShare
@@ -108,27 +108,33 @@ func (r Row) load() Load {
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
+
+	// Of operations on rows and locals; DiffRow sets them, and Release the last one.
+
 	// Key of the row, for the operations on rows and locals.
-	Key frontend.Key
+	Key rule.Key
 	// Row is what AddRow creates and what DelRow deletes; shared, not to be changed.
 	Row *Row
-	// Local is what AddLocal and DelLocal are about.
+	// Local is the backend of AddLocal, DelLocal and SetShare.
 	Local Local
 	// After is the load of the row once AddLocal, DelLocal, SetShare, Grow or Mend is done. Apply
 	// refuses an operation that would leave a dangerous row.
 	After Load
 	// change is what the operation does to the slots of a row; nil where the row has none.
 	change *change
-	// waits says that the operation is safe only after VPP's answers to those before it: if VPP
+	// waits says that the operation is safe only when VPP has answered the earlier ones: if VPP
 	// refused them, the shares of the row could come to 0, which ends VPP at the next packet.
 	waits bool
+	// Release says of DelRow that no other mapping needs its address in the FIB: Apply withdraws
+	// the address as well where NAT44 may have entered it.
+	Release bool
+
+	// Of operations on the plugin; Diff sets them, except Source.
+
 	// Interface is a sw_if_index.
 	Interface uint32
 	// Roles to be given or taken.
 	Roles Roles
-	// Release says of DelRow that no other mapping needs its address in the FIB: Apply withdraws
-	// the address as well where NAT44 may have entered it.
-	Release bool
 	// Addr is an address of a pool, or the one that Withdraw is about.
 	Addr netip.Addr
 	// Source is the id of NAT44's source of routes, for Withdraw. Apply fills it in; without it

@@ -21,10 +21,9 @@ func Cost(ops []Op) (messages int) {
 	return messages
 }
 
-// Part returns the first operations of DiffRow, at most so many, where the rest can follow later:
-// the row is sound after each local that is added or deleted. It also ends before an operation that
-// is not safe unless VPP has carried out those before. The two operations that replace a row stay
-// together.
+// Part returns the first operations of DiffRow, at most so many. The rest can follow later, because
+// the row is sound after each local that is added or deleted. A part also ends before an operation
+// that has to wait for VPP's answers. The two operations that replace a row stay together.
 func Part(ops []Op, most int) []Op {
 	for i, op := range ops {
 		if op.Verb == DelRow {

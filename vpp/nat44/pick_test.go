@@ -82,8 +82,7 @@ func deadly(all []nat44_ed.Nat44LbAddrPort) string {
 	return ""
 }
 
-// checkShares checks slots against the oracle: exact shares where the number of entries is the
-// right one.
+// checkShares checks slots against the oracle: shares are exact for a right number of entries.
 func checkShares(t interface{ Fatalf(string, ...any) }, slots []slot) {
 	got := picked(entries(slots))
 	for i := range slots {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -16,7 +15,7 @@ type ServicePlan struct {
 	claims []Row
 }
 
-// Claims are the rows, and one without backends for new connections for each refused frontend;
+// Claims are the rows, and for each refused frontend a row without backends for new connections;
 // shared, not to be changed.
 func (p *ServicePlan) Claims() []Row { return p.claims }
 
@@ -64,28 +63,28 @@ type planner struct {
 }
 
 // forward plans the row of a rule that forwards.
-func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
-	locals := p.locals(rule)
+func (p *planner) forward(key rule.Key, f *messages.Frontend) {
+	locals := p.locals(f)
 	if len(locals) == 0 {
 		return
 	}
 	weight := locals[0].Weight
 	row := Row{
-		Key: key, Rank: frontend.RankOf(rule), Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
-		Draining: p.draining(rule),
+		Key: key, Rank: rule.RankOf(f), Flags: Out2InOnly | SelfTwiceNAT, Affinity: f.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
+		Draining: p.draining(f),
 	}
-	if masquerade(rule) {
+	if masquerade(f) {
 		row.Flags = Out2InOnly | TwiceNAT
 		p.reportTwiceNAT()
-	} else if slices.Contains(rule.GetMasqueradeFrom(), "remote") {
+	} else if slices.Contains(f.GetMasqueradeFrom(), "remote") {
 		p.reportKept()
 	}
 	if row.Affinity > 0 {
 		p.reportAffinity(row.Affinity)
-	} else if rule.GetMaglev() {
+	} else if f.GetMaglev() {
 		p.reportMaglev()
 	}
-	row.Tag, row.FormerHash = owner(p.Service, rule.GetPortName(), Tag{Affinity: row.Affinity, Weight: weight})
+	row.Tag, row.FormerHash = owner(p.Service, f.GetPortName(), Tag{Affinity: row.Affinity, Weight: weight})
 	p.rows = append(p.rows, row)
 }
 
@@ -103,7 +102,7 @@ func owner(service, port string, tag Tag) (text, former string) {
 // would each replace the row and end its connections. Where only clients outside the cluster have
 // to be masqueraded (a cluster IP), no client is: pods must keep their addresses, and few clients
 // outside use cluster IPs.
-func masquerade(rule *messages.Frontend) bool {
-	from := rule.GetMasqueradeFrom()
+func masquerade(f *messages.Frontend) bool {
+	from := f.GetMasqueradeFrom()
 	return slices.Contains(from, "pod") && slices.Contains(from, "remote")
 }

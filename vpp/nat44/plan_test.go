@@ -228,7 +228,7 @@ func TestPlan(t *testing.T) {
 func externalIP(f *messages.Frontend) { f.Kind = messages.FrontendKind_KIND_EXTERNAL_IP }
 
 // TestPlanGuarded: where packets are dropped in front of a row, the row is for all other clients,
-// and nothing has to be said.
+// and nothing is reported.
 func TestPlanGuarded(t *testing.T) {
 	cluster := func(backends ...string) *messages.Frontend { return serving("10.96.0.1", 80, tcp, backends...) }
 	dropped := action(messages.Action_ACTION_DROP)
@@ -300,7 +300,8 @@ func TestPlanWithoutTwiceNATAddress(t *testing.T) {
 		"~ 10.96.0.1:80/TCP: the source of every client replaced -> connections dropped\n", planText(plan))
 }
 
-// TestPlanTag checks that a row says whose it is and what a dump does not return.
+// TestPlanTag checks that the tag of a row has its service and the properties that a dump does not
+// return.
 func TestPlanTag(t *testing.T) {
 	f := as(serving("10.96.0.1", 80, tcp, "10.1.2.3:80"), func(f *messages.Frontend) { f.AffinitySeconds, f.PortName = 60, "https" })
 	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{f}}, testConfig)

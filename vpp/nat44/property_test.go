@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/api"
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // genLocals draws the backends of a row, all of the weight of their class, out of so few that two
@@ -27,7 +27,7 @@ func genLocals(t *rapid.T, largest int) []Local {
 }
 
 // genRow draws a row as Plan makes them.
-func genRow(t *rapid.T, key frontend.Key, pads bool) Row {
+func genRow(t *rapid.T, key rule.Key, pads bool) Row {
 	largest := rapid.SampledFrom([]int{1, 3, 3, 40, 130, MaxBackends}).Draw(t, "largest")
 	row := Row{
 		Key: key, Flags: Out2InOnly | rapid.SampledFrom([]Flags{SelfTwiceNAT, TwiceNAT}).Draw(t, "flags"), Pads: pads,
@@ -39,10 +39,10 @@ func genRow(t *rapid.T, key frontend.Key, pads bool) Row {
 }
 
 // genRows draws rows under few keys.
-func genRows(t *rapid.T, pads bool) map[frontend.Key]Row {
-	rows := map[frontend.Key]Row{}
+func genRows(t *rapid.T, pads bool) map[rule.Key]Row {
+	rows := map[rule.Key]Row{}
 	for i := range rapid.IntRange(0, 4).Draw(t, "rows") {
-		key := frontend.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), Port: 80, Proto: frontend.TCP}
+		key := rule.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), Port: 80, Proto: rule.TCP}
 		if rapid.Bool().Draw(t, "present") {
 			rows[key] = genRow(t, key, pads)
 		}
@@ -100,7 +100,7 @@ func genModel(t *rapid.T, pads bool) *model {
 		}
 	}
 	if rapid.Bool().Draw(t, "foreign") {
-		m.static[frontend.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, 77}), Port: 80, Proto: frontend.TCP}] = "other client"
+		m.static[rule.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, 77}), Port: 80, Proto: rule.TCP}] = "other client"
 	}
 	return m
 }
@@ -133,9 +133,9 @@ func (m *model) mustRead(t *rapid.T) *State {
 	return state
 }
 
-// TestDiffConverges: whatever VPP holds, the operations turn it into what it should hold, every one
-// of them succeeds, VPP survives every step, and a second round has nothing to do; Record foresees
-// what a read would find.
+// TestDiffConverges: whatever VPP holds, the operations turn it into what it should hold, every
+// operation succeeds, VPP survives each, and a second round has nothing to do. Record foresees the
+// result of a read.
 func TestDiffConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pads := rapid.Bool().Draw(t, "pads")
@@ -160,7 +160,7 @@ func TestDiffConverges(t *testing.T) {
 			t.Fatalf("rows (-want +got):\n%s", d)
 		}
 		for addr := range m.received {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(m.rows)), func(k frontend.Key) bool { return k.Addr == addr }) && addr != m.foreignAddr() {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(m.rows)), func(k rule.Key) bool { return k.Addr == addr }) && addr != m.foreignAddr() {
 				t.Fatalf("%s is left behind", addr)
 			}
 		}
@@ -176,10 +176,10 @@ func TestDiffConverges(t *testing.T) {
 	})
 }
 
-// beside returns the wanted rows as they are when they were made from these: what need not be
-// replaced keeps its weights and its tag.
-func (w *Want) beside(held map[frontend.Key]Row) map[frontend.Key]Row {
-	rows := map[frontend.Key]Row{}
+// beside returns the wanted rows beside the held ones: a row that need not be replaced keeps its
+// weights and its tag.
+func (w *Want) beside(held map[rule.Key]Row) map[rule.Key]Row {
+	rows := map[rule.Key]Row{}
 	for key, row := range w.Rows {
 		old, found := held[key]
 		if ops := DiffRow(&old, &row); found && (len(ops) == 0 || ops[0].Verb != DelRow) {
@@ -192,8 +192,8 @@ func (w *Want) beside(held map[frontend.Key]Row) map[frontend.Key]Row {
 
 func sameEndpoint(a, b Local) bool { return compareEndpoint(a, b) == 0 }
 
-// TestDiffWithoutSweep: without sweep nothing of ours is deleted that is not wanted, and what is
-// wanted is there.
+// TestDiffWithoutSweep: without sweep no unwanted row of ours is deleted, and every wanted row is
+// there.
 func TestDiffWithoutSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t, true), genWant(t, true)
@@ -213,8 +213,8 @@ func TestDiffWithoutSweep(t *testing.T) {
 	})
 }
 
-// TestRowKeepsBackends: while one row becomes another, no step loses a backend that both have, but
-// for the moment in which the row is replaced by two neighbouring operations; and VPP holds a real
+// TestRowKeepsBackends: while one row becomes another, no operation loses a backend that both have,
+// except the moment between two neighbouring operations that replace the row; and VPP holds a real
 // backend at any time.
 func TestRowKeepsBackends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -264,13 +264,13 @@ func TestRowKeepsBackends(t *testing.T) {
 	})
 }
 
-// TestDiffIsMinimal: a row that is as wanted is not touched by the changes of others, and every
+// TestDiffIsMinimal: a row that is as wanted is not touched by changes of other rows, and every
 // local that is only on one side is touched once.
 func TestDiffIsMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t, true), genWant(t, true)
 		have := m.mustRead(t)
-		touched := map[frontend.Key]int{}
+		touched := map[rule.Key]int{}
 		for _, op := range Diff(have, want, true) {
 			if op.OnRow() && op.Verb != Grow && op.Verb != SetShare {
 				touched[op.Key]++
@@ -299,7 +299,7 @@ func apart(a, b []Local) (n int) {
 	return n
 }
 
-// TestDiffOfEqualIsNothing: what was read from a VPP that holds what it should gives no operation.
+// TestDiffOfEqualIsNothing: the state of a VPP that holds what it should gives no operation.
 func TestDiffOfEqualIsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := newModel(), genWant(t, rapid.Bool().Draw(t, "pads"))

@@ -10,8 +10,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Read reads the state of the plugin from VPP. While the plugin is not enabled it requests only the
@@ -122,7 +122,7 @@ func addStatic(state *State, msg api.Message) {
 		return
 	}
 	state.keep(Row{
-		Key: frontend.Key{Addr: netip.AddrFrom4(d.ExternalIPAddress), Port: d.ExternalPort, Proto: d.Protocol}, Kind: Static, Tag: d.Tag,
+		Key: rule.Key{Addr: netip.AddrFrom4(d.ExternalIPAddress), Port: d.ExternalPort, Proto: d.Protocol}, Kind: Static, Tag: d.Tag,
 		Locals: []Local{{Addr: netip.AddrFrom4(d.LocalIPAddress), Port: d.LocalPort, Weight: 1}},
 		odd:    d.Flags != nat_types.NAT_IS_ADDR_ONLY || d.VrfID != 0,
 	})
@@ -142,7 +142,7 @@ func addIdentity(state *State, msg api.Message) {
 	}
 	at := netip.AddrFrom4(d.IPAddress)
 	state.keep(Row{
-		Key: frontend.Key{Addr: at, Port: d.Port, Proto: d.Protocol}, Kind: Identity, Tag: d.Tag, Locals: []Local{{Addr: at, Port: d.Port, Weight: 1}},
+		Key: rule.Key{Addr: at, Port: d.Port, Proto: d.Protocol}, Kind: Identity, Tag: d.Tag, Locals: []Local{{Addr: at, Port: d.Port, Weight: 1}},
 		odd: d.VrfID != 0,
 	})
 }
@@ -175,7 +175,7 @@ func (s *State) occupy(addr [4]byte, port uint16, proto uint8, kind, tag string)
 	if tag != "" {
 		kind = fmt.Sprintf("%s %q", kind, tag)
 	}
-	s.Foreign[frontend.Key{Addr: netip.AddrFrom4(addr), Port: port, Proto: proto}] = kind
+	s.Foreign[rule.Key{Addr: netip.AddrFrom4(addr), Port: port, Proto: proto}] = kind
 }
 
 // rowOf translates a row with our tag. A property that no planned row has makes it odd, so that
@@ -183,7 +183,7 @@ func (s *State) occupy(addr [4]byte, port uint16, proto uint8, kind, tag string)
 func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	tag, known := ParseTag(d.Tag)
 	row := Row{
-		Key:   frontend.Key{Addr: netip.AddrFrom4(d.ExternalAddr), Port: d.ExternalPort, Proto: d.Protocol},
+		Key:   rule.Key{Addr: netip.AddrFrom4(d.ExternalAddr), Port: d.ExternalPort, Proto: d.Protocol},
 		Flags: Flags(d.Flags) & knownFlags, Affinity: tag.Affinity, Tag: d.Tag,
 		odd: !known || Flags(d.Flags)&^knownFlags != 0,
 	}

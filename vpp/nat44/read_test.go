@@ -8,8 +8,8 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 func TestReadDisabled(t *testing.T) {
@@ -48,15 +48,15 @@ func TestRead(t *testing.T) {
 	want.Enabled, want.Sessions, want.Forwarding, want.Timeouts = true, 5000, true, Timeouts{1, 2, 3, 4}
 	want.TwiceNAT, want.Roles, want.Output = m.twice, m.roles, m.output
 	want.Rows = byKey(web, dns, lone)
-	want.Foreign = map[frontend.Key]string{
+	want.Foreign = map[rule.Key]string{
 		mustKey("10.96.0.9:80/TCP"):  `static mapping "cni"`,
 		mustKey("10.96.0.12:80/TCP"): `load-balancing mapping "other client"`,
 	}
 	check(t, "state", want, m.read(t))
 }
 
-// TestReadOddRows: rows with our tag that no agent of this version would make are ours, and equal
-// nothing.
+// TestReadOddRows: rows with our tag that this version of the agent never makes are ours, and equal
+// no row.
 func TestReadOddRows(t *testing.T) {
 	for name, change := range map[string]func(*modelRow){
 		"tag of another version": func(r *modelRow) { r.tag = TagPrefix + "v2/xyz" },
@@ -90,16 +90,16 @@ func TestReadOddRows(t *testing.T) {
 }
 
 // TestReadTemplates: mappings of a whole address occupy a key without a port, templates of
-// interface-bound ones none.
+// interface-bound mappings occupy none.
 func TestReadTemplates(t *testing.T) {
 	state := NewState()
 	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalIPAddress: [4]byte{10, 0, 0, 1}, Flags: 8})
-	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalPort: 80, Protocol: frontend.TCP})
-	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Flags: 8, Protocol: frontend.UDP})
-	whole := frontend.Key{Addr: netip.MustParseAddr("10.0.0.1")}
-	check(t, "foreign keys", map[frontend.Key]string{whole: "identity mapping"}, state.Foreign)
-	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Port: 4789, Protocol: frontend.UDP})
-	check(t, "foreign keys", map[frontend.Key]string{whole: "identity mapping", mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
+	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalPort: 80, Protocol: rule.TCP})
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Flags: 8, Protocol: rule.UDP})
+	whole := rule.Key{Addr: netip.MustParseAddr("10.0.0.1")}
+	check(t, "foreign keys", map[rule.Key]string{whole: "identity mapping"}, state.Foreign)
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Port: 4789, Protocol: rule.UDP})
+	check(t, "foreign keys", map[rule.Key]string{whole: "identity mapping", mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
 	addAddress(state, &nat44_ed.Nat44AddressDetails{IPAddress: [4]byte{10, 0, 0, 1}})
 	check(t, "pool", []netip.Addr{netip.MustParseAddr("10.0.0.1")}, state.Pool)
 }

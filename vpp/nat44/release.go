@@ -27,10 +27,10 @@ const (
 // hostBits is the length of the prefix of one IPv4 address.
 const hostBits = 32
 
-// Release sets Op.Release on those deletions of rows in a batch that may leave an unused FIB entry
-// of NAT44 behind. Fresh rows have none, and rows that are added again still need theirs. An
-// address that a foreign mapping or the SNAT pool uses is kept, because VPP may have to answer ARP
-// requests for it; other rows with our tag do not need that.
+// Release sets Op.Release on the deletions of rows in a batch that may leave an unused FIB entry of
+// NAT44 behind. Fresh rows have none, and rows that are added again still need theirs. An address
+// that a foreign mapping or the SNAT pool uses is kept, because VPP may have to answer ARP requests
+// for it; other rows with our tag do not need that.
 func Release(have *State, batch []Op) {
 	var needed map[netip.Addr]bool
 	walked := slices.ContainsFunc(batch, Op.walks)
@@ -83,7 +83,7 @@ func leftBehind(have *State) []Op {
 	return withdrawals(held)
 }
 
-// withdrawals are those of addresses, in their order.
+// withdrawals returns the withdrawal of each address, in order.
 func withdrawals(addrs map[netip.Addr]bool) (ops []Op) {
 	for _, addr := range slices.SortedFunc(maps.Keys(addrs), netip.Addr.Compare) {
 		ops = append(ops, Op{Verb: Withdraw, Addr: addr})
@@ -112,8 +112,9 @@ type left struct {
 	held map[netip.Addr]bool
 }
 
-// before returns what is sent before an operation; nil = nothing. An address is withdrawn before
-// its row is deleted, because the row is the only record of it should the agent stop in between.
+// before returns the operation that is sent before another one; nil = none. An address is withdrawn
+// before its row is deleted, because the row is the only record of it should the agent stop in
+// between.
 func (l left) before(op Op) *Op {
 	if op.Verb != DelRow || !op.Release || !l.held[op.Key.Addr] {
 		return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // sentTo returns the names of the messages that change the model while ops are applied, and the
-// addresses of those that withdraw one.
+// addresses of withdrawals.
 func sentTo(t *testing.T, m *model, ops []Op) (sent []string) {
 	t.Helper()
 	m.after = func(msg api.Message) {
@@ -118,8 +118,8 @@ func (s silentFIB) Do(ctx context.Context, reqs []api.Message) ([]link.Result, e
 	return s.model.Do(ctx, reqs)
 }
 
-// TestReleaseWithoutAnswer: who is not told what VPP has at an address deletes nothing, or the
-// address would be left behind. A VPP that cannot tell, or that has nothing there, loses the row
+// TestReleaseWithoutAnswer: where VPP does not say what it has at an address nothing is deleted, or
+// the address would be left behind. A VPP without the message, or with nothing there, loses the row
 // alone.
 func TestReleaseWithoutAnswer(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
@@ -147,7 +147,7 @@ func TestReleaseWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestReadWithoutSources: an old VPP, of which nothing can be known, is read like one that has left
+// TestReadWithoutSources: an old VPP, which cannot list its sources, is read like one that has left
 // nothing behind.
 func TestReadWithoutSources(t *testing.T) {
 	for _, name := range []string{"fib_source_dump", "ip_route_v2_dump"} {
@@ -169,8 +169,8 @@ func TestReadWithoutSources(t *testing.T) {
 	}
 }
 
-// TestReleaseRefused: where VPP keeps the address the row is gone nevertheless, and what is left is
-// found and taken back by itself.
+// TestReleaseRefused: where VPP keeps the address the row is gone nevertheless; the next read finds
+// the address, and it is withdrawn by itself.
 func TestReleaseRefused(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
 	m, want := newModel(), &Want{Rows: byKey(row), Interfaces: map[uint32]bool{1: true}}
@@ -196,8 +196,8 @@ func TestReleaseRefused(t *testing.T) {
 	check(t, "left behind", map[netip.Addr]bool{}, m.received)
 }
 
-// TestFreshRowsAreNotReleased: of a row that was added since the last interface came, VPP need not
-// be asked, nor told to forget.
+// TestFreshRowsAreNotReleased: for a row that was added after the last interface, VPP is neither
+// asked for its address nor told to withdraw it.
 func TestFreshRowsAreNotReleased(t *testing.T) {
 	row, late := newRow("10.96.0.1:80/TCP", "10.1.1.1:80"), newRow("10.96.0.2:80/TCP", "10.1.1.1:80")
 	deletion := Op{Verb: DelRow, Key: row.Key, Row: &row}

@@ -2,9 +2,8 @@ package nat44
 
 import "fmt"
 
-// Reasons why a row is not exactly what Kubernetes asks for. Source ranges are not among them:
-// package acl reports those that no access list enforces; what all renderers report is in package
-// rule.
+// Reasons why a row is not exactly what Kubernetes asks for. Package acl reports source ranges that
+// no access list enforces; package rule has the reasons of all renderers.
 const (
 	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
 	whyMaglev    = "NAT44 has no consistent hashing: choose a renderer that serves the family by CNAT"

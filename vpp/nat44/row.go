@@ -8,7 +8,7 @@ import (
 
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Flags are the flags of a row, with the bits of nat_config_flags.
@@ -20,7 +20,7 @@ const (
 	// SelfTwiceNAT replaces the source address where the chosen backend is the client itself.
 	SelfTwiceNAT = Flags(nat_types.NAT_IS_SELF_TWICE_NAT)
 	// Out2InOnly is set on every row with our tag: the mapping is for connections to the VIP only,
-	// not for those that the backend opens.
+	// not for connections that the backend opens.
 	Out2InOnly = Flags(nat_types.NAT_IS_OUT2IN_ONLY)
 
 	knownFlags = TwiceNAT | SelfTwiceNAT | Out2InOnly
@@ -89,9 +89,11 @@ func (k Kind) String() string {
 
 // Row is one mapping, as it should be or as VPP holds it.
 type Row struct {
-	frontend.Key
-	// Kind of mapping. VPP can change nothing in place in one that is not Balanced, and it has
-	// neither flags, nor affinity, nor pads.
+	// The planner and Read set these fields; a row that was handed out does not change.
+
+	rule.Key
+	// Kind of mapping. A row that is not Balanced cannot be changed in place, and has no flags,
+	// affinity or pads.
 	Kind Kind
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
 	Flags Flags
@@ -105,7 +107,7 @@ type Row struct {
 	// = the same as now. Only planned rows have one, and VPP does not hold it.
 	FormerHash string
 	// Rank of the claim. VPP does not hold it.
-	Rank frontend.Rank
+	Rank rule.Rank
 	// Pads says that the row has a pad behind each backend, so that VPP can change everything about
 	// its backends in place (see slot).
 	Pads bool
@@ -113,12 +115,13 @@ type Row struct {
 	// duplicates and pads. Immutable once the row is handed out.
 	Locals []Local
 	// Draining are the backends with weight 0, ordered like Locals; immutable as well. In a planned
-	// row they are those that keep their connections, should VPP hold them: VPP never gets a new
-	// one.
+	// row they keep their connections if VPP holds them: VPP never gets a new draining backend.
 	Draining []Local
 
-	// slots is the order in which VPP holds the backends of a row with pads; nil = that of a new
-	// row, or not known. Immutable.
+	// Only Read, Record and arrange set these fields: a planned row has none of them.
+
+	// slots is the order in which VPP holds the backends of a row with pads; nil = the order of a
+	// new row, or not known. Immutable.
 	slots []slot
 	// torn is set where VPP lacks an entry of a slot, because a change was interrupted. DiffRow
 	// completes such a row.
@@ -139,7 +142,7 @@ func (r Row) Equal(other Row) bool {
 	return r.sameShape(&other) && !r.torn && !other.torn && slices.Equal(r.Locals, other.Locals) && slices.Equal(r.Draining, other.Draining)
 }
 
-// sameShape reports whether everything but the backends is equal, so that one row can be made the
+// sameShape reports whether everything except the backends is equal, so that one row can become the
 // other by adding and deleting locals.
 func (r *Row) sameShape(other *Row) bool {
 	return !r.odd && !other.odd && r.Key == other.Key && r.Kind == other.Kind && r.Flags == other.Flags && r.Affinity == other.Affinity &&

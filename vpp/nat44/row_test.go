@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 func TestFlagsWords(t *testing.T) {
@@ -37,7 +37,7 @@ func TestEntries(t *testing.T) {
 	check(t, "alone", append(locals("10.1.1.1:80"), locals("10.1.1.1:80")...), row.Entries())
 }
 
-// TestLoad checks that a row knows what it would be in VPP.
+// TestLoad checks the load that a row has in VPP.
 func TestLoad(t *testing.T) {
 	for _, pads := range []bool{true, false} {
 		for _, n := range []int{1, 2, 36, 37, MaxBackends} {
@@ -62,7 +62,7 @@ func TestRowEqual(t *testing.T) {
 	for name, change := range map[string]func(*Row){
 		"address":  func(r *Row) { r.Addr = netip.MustParseAddr("10.96.0.2") },
 		"port":     func(r *Row) { r.Port++ },
-		"protocol": func(r *Row) { r.Proto = frontend.UDP },
+		"protocol": func(r *Row) { r.Proto = rule.UDP },
 		"flags":    func(r *Row) { r.Flags |= TwiceNAT },
 		"affinity": func(r *Row) { r.Affinity++ },
 		"tag":      func(r *Row) { r.Tag += "x" },

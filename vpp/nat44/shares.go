@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// Shares says what the entries of a row come to, in VPP's order: the backends that new connections
-// reach, with their shares, and those that drain. vip is the frontend of the row; an entry that
-// leads back to it reaches no backend. Tests and drills use it, who see VPP without State.
+// Shares returns the backends that new connections reach, with their shares, and the backends that
+// drain, from the entries of a row in VPP's order. vip is the frontend of the row; an entry that
+// leads back to it reaches no backend. Tests and drills use it, because they see VPP without a
+// State.
 func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
 	slots, _, _, ok := parseSlots(entries)
 	if !ok {
@@ -31,7 +32,7 @@ func (r Row) Idle() bool {
 	return r.Kind == Balanced && !slices.ContainsFunc(r.Locals, func(l Local) bool { return !r.LeadsBack(l) })
 }
 
-// AlsoDraining returns the row with these backends among those that drain.
+// AlsoDraining returns the row with these backends among its draining ones.
 func (r Row) AlsoDraining(others []Local) Row {
 	all := slices.Concat(r.Draining, others)
 	slices.SortFunc(all, compareEndpoint)

@@ -6,7 +6,7 @@ import (
 
 	"go.fd.io/govpp/api"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // slot is a place for one backend in a row with pads: two entries of VPP, the backend and its pad.
@@ -19,8 +19,7 @@ import (
 //     modulo 256, lower the sum or leave it, and so do placeholders of empty slots, whose
 //     probability is 0: VPP never picks one of them, whatever the number of entries.
 //   - With 2^k entries, or 255, bisection compares backends in its last step only. The sums behind
-//     the pads are those of the shares, which never fall, so that each backend gets exactly its
-//     share.
+//     the pads are sums of shares, which never fall, so that each backend gets exactly its share.
 //   - With another number of entries, while an entry is deleted and added again, VPP may pick a
 //     draining backend.
 //
@@ -29,8 +28,8 @@ import (
 type slot struct {
 	// backend is the endpoint; the zero value = the slot is empty.
 	backend netip.AddrPort
-	// weight is the probability of the backend's entry, the most that it can get, share what it
-	// gets.
+	// weight is the probability of the backend's entry and the upper limit of its share; share is
+	// its present share of new connections.
 	weight, share uint8
 	// noBackend and noPad say that VPP lacks this entry, stray that the pad belongs to another
 	// backend, because VPP has refused a part of a change.
@@ -51,7 +50,7 @@ func (s *slot) torn() bool { return s.noBackend || s.noPad || s.stray }
 const (
 	// legacyPort is the port of the two pads at the end of rows of earlier versions.
 	legacyPort = 1
-	// padPort is the port of pads, emptyPort that of the placeholders of empty slots.
+	// padPort is the port of pads, emptyPort the port of the placeholders of empty slots.
 	padPort   = 2
 	emptyPort = 3
 )
@@ -184,7 +183,7 @@ func (r *Row) LeadsBack(l Local) bool { return l.Endpoint() == r.back() }
 // back is the frontend of the row as a backend.
 func (r *Row) back() netip.AddrPort { return netip.AddrPortFrom(r.Addr, r.Port) }
 
-// entries returns the entries of slots in their order, those that VPP has.
+// entries returns the entries that VPP has of slots, in their order.
 func entries(slots []slot) []Local {
 	all := make([]Local, 0, entriesOf(len(slots)))
 	for i := range slots {
@@ -211,8 +210,8 @@ func (s *slot) entry(i int) Local {
 }
 
 // parseSlots returns the slots of a row whose entries VPP holds in this order; false where the
-// entries have another form. A slot may lack entries, as an interrupted change leaves it: then, or
-// where slots are missing at the end, whole is false. astray are placeholders that are not in their
+// entries have another form. whole is false where a slot lacks entries, as an interrupted change
+// leaves it, or where slots are missing at the end. astray are placeholders that are not in their
 // places.
 func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 	filled := false
@@ -274,16 +273,16 @@ func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 	return slots, astray, whole && len(astray) == 0, padded && holes <= 1
 }
 
-// step adds an entry to a row or deletes it.
-type step struct {
+// edit adds an entry to a row or deletes it: one message.
+type edit struct {
 	local Local
 	add   bool
 }
 
-// change is what one operation does to the slots of a row: its messages, and the slots from a place
-// on that are others when it is done.
+// change is the effect of one operation on the slots of a row: its edits, and the slots that it
+// replaces, from a place on.
 type change struct {
-	steps []step
+	edits []edit
 	from  int
 	to    []slot
 }
@@ -294,10 +293,10 @@ func (c *change) on(slots []slot) []slot {
 	return append(slots, c.to[n:]...)
 }
 
-// messages returns the messages of the steps.
-func (c *change) messages(key frontend.Key) []api.Message {
-	msgs := make([]api.Message, len(c.steps))
-	for i, s := range c.steps {
+// messages returns the message of every edit.
+func (c *change) messages(key rule.Key) []api.Message {
+	msgs := make([]api.Message, len(c.edits))
+	for i, s := range c.edits {
 		msgs[i] = localMessage(key, s.local, s.add)
 	}
 	return msgs

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestParseSlots reads layouts as VPP would return them, whole and after any step of a change.
+// TestParseSlots reads layouts as VPP would return them, whole and after any edit of a change.
 func TestParseSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := make([]slot, rapid.SampledFrom([]int{2, 4, 8, maxSlots}).Draw(t, "size"))
@@ -111,7 +111,7 @@ func TestMend(t *testing.T) {
 		for _, l := range all {
 			held.locals = append(held.locals, wireLocal(l))
 		}
-		// The place of what is missing is free in VPP.
+		// The place of the missing entry is free in VPP.
 		for i := range before {
 			if len(all) < len(before) && (i >= len(all) || held.locals[i].Addr != before[i].Addr || held.locals[i].Port != before[i].Port) {
 				held.locals = slices.Insert(held.locals, i, before[i])

@@ -7,7 +7,7 @@ import (
 
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Roles are the NAT roles of an interface, with the bits of nat_config_flags.
@@ -45,19 +45,19 @@ type Globals struct {
 	// plugin is enabled and never changed here afterwards: vpp/sessions owns the limit of a running
 	// VPP.
 	SessionLimit uint32
-	// AllWorkers leaves NAT to all workers of VPP. By default it is done by the first one, because
-	// a row can have pads only where all of its entries belong to one worker. See Spread.
+	// AllWorkers leaves NAT to all workers of VPP. By default the first worker does it, because a
+	// row can have pads only where all of its entries belong to one worker. See Spread.
 	AllWorkers bool
 	// Timeouts of sessions in seconds; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
 	// MasqueradeClashes puts TwiceNAT into the SNAT pool as well, as long as that has no other
-	// address. VPP needs one for a connection past a service whose addresses and ports are those of
-	// a session, and drops the connection without ("out of ports"). No other packet is translated
-	// to it, because forwarding is on.
+	// address. VPP needs one for a connection past a service that has the addresses and ports of a
+	// session, and drops the connection without ("out of ports"). No other packet is translated to
+	// it, because forwarding is on.
 	MasqueradeClashes bool
-	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that the agent
+	// Pool are the wanted addresses of the SNAT pool; RetiredPool are addresses that the agent
 	// added earlier and has to delete.
 	Pool, RetiredPool []netip.Addr
 	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the
@@ -69,13 +69,13 @@ type Globals struct {
 type Want struct {
 	Globals
 	// Rows by key, each of the service that owns the key. Rows without a backend count as absent.
-	Rows map[frontend.Key]Row
+	Rows map[rule.Key]Row
 	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone,
 	// except those with the inside role alone, which get both roles because they can crash VPP.
 	Interfaces map[uint32]bool
-	// Shared returns the addresses of rows that others may use besides: all but cluster IPs. NAT44
-	// must not keep them to itself. It walks over all rows and is called only where NAT44 may have
-	// received an address; nil = there are none.
+	// Shared returns the addresses of rows that others may use besides: all except cluster IPs.
+	// NAT44 must not keep them to itself. It walks over all rows and is called only where NAT44 may
+	// have received an address; nil = there are none.
 	Shared func() map[netip.Addr]bool
 	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of
 	// Interfaces; false = an output interface that the agent added and has to delete. Others are
@@ -86,6 +86,8 @@ type Want struct {
 // State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
 // one goroutine.
 type State struct {
+	// The plugin as a whole. Read and Record set these fields, and Lose removes interfaces.
+
 	// Enabled says whether the plugin is enabled; if not, everything else is empty.
 	Enabled bool
 	// Workers is the number of workers that do NAT; 0 = VPP has at most one. It is also known where
@@ -103,30 +105,33 @@ type State struct {
 	Roles map[uint32]Roles
 	// Output holds the interfaces that are output interfaces of NAT; they can have no role.
 	Output map[uint32]bool
+
+	// Mappings and their addresses. Read, Record, Inherit, Suspect and Share change these fields.
+
 	// Rows are the mappings with our tag, by key.
-	Rows map[frontend.Key]Row
+	Rows map[rule.Key]Row
 	// Foreign are the keys that LB, static and identity mappings without our tag occupy, with a
 	// description.
-	Foreign map[frontend.Key]string
-	// Received are the addresses that NAT44 has, or may have, made VPP's own: those whose route in
-	// the default table is NAT44's when VPP is read, which leaves out those hidden by a better
-	// route, and those of all rows when an interface has become an outside one since. See doc.go.
+	Foreign map[rule.Key]string
+	// Received are the addresses that NAT44 has, or may have, made VPP's own. Read finds the
+	// addresses whose route in the default table is NAT44's, unless a better route hides it. When
+	// an interface becomes an outside one, the addresses of all rows are added. See doc.go.
 	Received map[netip.Addr]bool
 	// Fresh are the rows that Record has added since an interface last became an outside one:
 	// unless Received has their address, NAT44 has not entered it into the FIB. False: it may have,
 	// for a row of this key that was deleted and kept its address. See Inherit.
-	Fresh map[frontend.Key]bool
+	Fresh map[rule.Key]bool
 }
 
 // NewState returns the state of a VPP whose plugin is not enabled.
 func NewState() *State {
 	return &State{
 		Roles: map[uint32]Roles{}, Output: map[uint32]bool{},
-		Rows: map[frontend.Key]Row{}, Foreign: map[frontend.Key]string{}, Received: map[netip.Addr]bool{}, Fresh: map[frontend.Key]bool{},
+		Rows: map[rule.Key]Row{}, Foreign: map[rule.Key]string{}, Received: map[netip.Addr]bool{}, Fresh: map[rule.Key]bool{},
 	}
 }
 
-// Clone returns a copy that shares nothing but the immutable backends of rows.
+// Clone returns a copy that shares only the immutable backends of rows.
 func (s *State) Clone() *State {
 	c := *s
 	c.TwiceNAT, c.Pool = slices.Clone(s.TwiceNAT), slices.Clone(s.Pool)
@@ -160,7 +165,7 @@ func (s *State) Suspect(op Op) {
 
 // walked notes that NAT44 may have entered the addresses of all rows into the FIB.
 func (s *State) walked() {
-	maps.DeleteFunc(s.Fresh, func(_ frontend.Key, fresh bool) bool { return fresh })
+	maps.DeleteFunc(s.Fresh, func(_ rule.Key, fresh bool) bool { return fresh })
 	for key := range s.Rows {
 		s.Received[key.Addr] = true
 	}
@@ -174,7 +179,7 @@ func (s *State) Spread(allWorkers bool) bool {
 	return s.Workers > 1 && (allWorkers || len(s.Rows)+len(s.Foreign) > 0)
 }
 
-// Interfaces are those that have roles or are output interfaces, in no order.
+// Interfaces returns the interfaces with roles and the output interfaces, in no order.
 func (s *State) Interfaces() []uint32 {
 	return slices.AppendSeq(slices.Collect(maps.Keys(s.Roles)), maps.Keys(s.Output))
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // TestRecord: the state after every single operation.
@@ -48,7 +48,7 @@ func TestClone(t *testing.T) {
 	s, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
 	c := s.Clone()
 	check(t, "clone", s, c)
-	c.Rows[mustKey("10.96.0.2:80/TCP")], c.Roles[7], c.Output[7], c.Foreign[frontend.Key{}] = Row{}, Both, true, "x"
+	c.Rows[mustKey("10.96.0.2:80/TCP")], c.Roles[7], c.Output[7], c.Foreign[rule.Key{}] = Row{}, Both, true, "x"
 	c.TwiceNAT[0] = netip.Addr{}
 	again, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
 	check(t, "original", again, s)
@@ -72,8 +72,8 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// TestLose: the interface that is gone has nothing any more, the others keep what they have, and it
-// has to get its roles again.
+// TestLose: a deleted interface has nothing any more, the others keep what they have, and it has to
+// get its roles again.
 func TestLose(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
 	for _, c := range []struct {

@@ -42,12 +42,12 @@ type unusable struct{ endpoint, why string }
 
 // locals returns the usable backends of a rule, no more than fit into a row, and reports the
 // others.
-func (p *planner) locals(rule *messages.Frontend) []Local {
-	if from := rule.GetBackends(); !sameList(from, p.chosen.from) {
+func (p *planner) locals(f *messages.Frontend) []Local {
+	if from := f.GetBackends(); !sameList(from, p.chosen.from) {
 		p.chosen = choose(p.cfg.Node, from)
 	}
 	for _, u := range p.chosen.unusable {
-		p.Unrender(rule, "endpoints", fmt.Sprintf("endpoint %s of %s: %s", u.endpoint, p.Frontend, u.why))
+		p.Unrender(f, "endpoints", fmt.Sprintf("endpoint %s of %s: %s", u.endpoint, p.Frontend, u.why))
 	}
 	if total := p.chosen.total; total > MaxBackends {
 		p.Approximate(fmt.Sprintf("%d endpoints", total), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
@@ -56,25 +56,25 @@ func (p *planner) locals(rule *messages.Frontend) []Local {
 	return p.chosen.locals
 }
 
-// draining returns the backends that keep their connections: those that the rule names, and those
-// for which a new row has no room.
-func (p *planner) draining(rule *messages.Frontend) []Local {
-	if from := rule.GetDraining(); p.chosen.drains == nil || len(from)+len(p.chosen.drained) > 0 && !sameList(from, p.chosen.drained) {
-		p.chosen.drained, p.chosen.drains = from, drainingOf(rule, p.chosen.left)
+// draining returns the backends that keep their connections: the ones that the rule names, and the
+// ones for which a new row has no room.
+func (p *planner) draining(f *messages.Frontend) []Local {
+	if from := f.GetDraining(); p.chosen.drains == nil || len(from)+len(p.chosen.drained) > 0 && !sameList(from, p.chosen.drained) {
+		p.chosen.drained, p.chosen.drains = from, drainingOf(f, p.chosen.left)
 	}
 	return p.chosen.drains
 }
 
 // draining returns the backends of a refused frontend that keep their connections.
-func (*ServicePlan) draining(rule *messages.Frontend) []Local { return drainingOf(rule, nil) }
+func (*ServicePlan) draining(f *messages.Frontend) []Local { return drainingOf(f, nil) }
 
 // drainingOf returns the backends that a rule names as draining, and others.
-func drainingOf(rule *messages.Frontend, others []backend) []Local {
-	if len(rule.GetDraining()) == 0 && len(others) == 0 || rule.GetProtocol() == messages.Protocol_SCTP {
+func drainingOf(f *messages.Frontend, others []backend) []Local {
+	if len(f.GetDraining()) == 0 && len(others) == 0 || f.GetProtocol() == messages.Protocol_SCTP {
 		return nil
 	}
 	backends := slices.Clone(others)
-	for _, b := range rule.GetDraining() {
+	for _, b := range f.GetDraining() {
 		if at, problem := parseBackend(b); problem == "" {
 			backends = append(backends, backend{at: at})
 		}
@@ -146,15 +146,15 @@ func (b backend) address() [4]byte {
 	return [4]byte{byte(b.at >> 40), byte(b.at >> 32), byte(b.at >> 24), byte(b.at >> 16)}
 }
 
-// unique orders backends and removes those with the same endpoint.
+// unique orders backends and removes repeated endpoints.
 func unique(backends []backend) []backend {
 	slices.SortFunc(backends, func(a, b backend) int { return cmp.Compare(a.at, b.at) })
 	return slices.CompactFunc(backends, func(a, b backend) bool { return a.at == b.at })
 }
 
-// subset chooses the backends that get a place in the row, out of ordered ones: local ones, then
-// those with the smallest hash of node and endpoint. So the subset changes by one when one backend
-// is added or deleted, and nodes choose differently. The order stays.
+// subset chooses the backends that get a place in the row, out of ordered ones: local ones first,
+// then the ones with the smallest hash of node and endpoint. So the subset changes by one when one
+// backend is added or deleted, and nodes choose differently. The order stays.
 func subset(node string, backends []backend) []backend {
 	here := 0
 	for _, b := range backends {

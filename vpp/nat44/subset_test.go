@@ -82,8 +82,7 @@ func TestSubsetPrefersLocal(t *testing.T) {
 	}
 }
 
-// obviousSubset chooses as the description says: sorted by place, hash and endpoint, the first
-// ones.
+// obviousSubset chooses by the description: sorted by place, hash and endpoint, the first ones.
 func obviousSubset(node string, from []*messages.Backend) []Local {
 	type candidate struct {
 		Local

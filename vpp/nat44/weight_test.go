@@ -35,7 +35,7 @@ func shares(n int, weight uint8, draws, connections int) []int {
 	return got
 }
 
-// spread returns the smallest and the largest share in percent of an equal one.
+// spread returns the smallest and the largest share in percent of an equal share.
 func spread(got []int, connections int) (least, most int) {
 	least = 1 << 30
 	for _, n := range got {
@@ -60,7 +60,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// TestUnfairWeight shows what the weight class is for: it is what was seen on VPP.
+// TestUnfairWeight shows the purpose of the weight class, as it was seen on VPP.
 func TestUnfairWeight(t *testing.T) {
 	if got := shares(2, 1, 2, 60); got[0] != 0 && got[1] != 0 {
 		t.Errorf("two backends of weight 1 share %v; the model of the generator is wrong", got)
@@ -72,8 +72,8 @@ func TestUnfairWeight(t *testing.T) {
 	}
 }
 
-// TestFairnessOfKeptWeights: a row that has shrunk keeps its weight only where every backend gets
-// its share nevertheless, but for weight 1, which waits until it pays to end the connections.
+// TestFairnessOfKeptWeights: a row that has shrunk keeps its weight only where every backend still
+// gets its share, except weight 1, which is kept until ending the connections pays.
 func TestFairnessOfKeptWeights(t *testing.T) {
 	for n := 1; n <= pairedBackends; n++ {
 		if !keepsWeight(pairedWeight, n) {
@@ -88,7 +88,7 @@ func TestFairnessOfKeptWeights(t *testing.T) {
 	}
 }
 
-// TestKeepsWeight walks up and down through all numbers of backends and looks where the row has to
+// TestKeepsWeight walks up and down through all numbers of backends and checks where the row has to
 // be replaced.
 func TestKeepsWeight(t *testing.T) {
 	var walk []int

@@ -10,15 +10,15 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // anyVRF is the VRF of pool addresses that serve clients of every VRF.
 const anyVRF = ^uint32(0)
 
 // Messages returns the binary API messages of an operation, in the order in which they have to be
-// sent. It is one message, except for roles, entries of slots and those of a large row that is
-// deleted, of which VPP takes one at a time, and for a withdrawal without a source, which has none.
+// sent. Most operations are one message. VPP takes roles, entries of slots, and the entries of a
+// large row that is deleted, one at a time. A withdrawal without a source has no message.
 func Messages(op Op) []api.Message {
 	if op.change != nil {
 		return op.change.messages(op.Key)
@@ -139,7 +139,7 @@ func mappingMessage(op Op) *nat44_ed.Nat44AddDelLbStaticMapping {
 }
 
 // localMessage returns the message that adds an entry to a row or deletes it.
-func localMessage(key frontend.Key, l Local, add bool) api.Message {
+func localMessage(key rule.Key, l Local, add bool) api.Message {
 	return &nat44_ed.Nat44LbStaticMappingAddDelLocal{
 		IsAdd: add, ExternalAddr: ip4(key.Addr), ExternalPort: key.Port, Protocol: key.Proto, Local: wireLocal(l),
 	}

@@ -13,7 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Generator sends packets through a real VPP by its own packet generator, which every VPP has: no
@@ -64,8 +64,8 @@ func (g *Generator) Port(t testing.TB, ip6 bool) uint32 {
 	return c.index
 }
 
-// Exchange sends packets into VPP and returns those that left it through any of the interfaces, by
-// their ids, when all are through. ICMP errors of VPP itself are not among them.
+// Exchange sends packets into VPP and returns the packets that left it through any of the
+// interfaces, by their ids, when all are through. ICMP errors of VPP itself are not among them.
 func (g *Generator) Exchange(t testing.TB, packets []Packet) map[uint64]Packet {
 	t.Helper()
 	for _, c := range g.ports {
@@ -95,15 +95,15 @@ func (g *Generator) collect(t testing.TB, out map[uint64]Packet) {
 	t.Helper()
 	for _, c := range g.ports {
 		for _, p := range c.take(t) {
-			if p.Proto == frontend.TCP || p.Proto == frontend.UDP {
+			if p.Proto == rule.TCP || p.Proto == rule.UDP {
 				out[p.ID] = p
 			}
 		}
 	}
 }
 
-// replay has a stream of packets come in through an interface, and waits until VPP has worked on
-// all of them.
+// replay feeds a stream of packets into an interface, and waits until VPP has worked on all of
+// them.
 func (g *Generator) replay(t testing.TB, c *capture, packets []Packet) {
 	t.Helper()
 	g.streams++

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Packet is an IP packet of TCP or UDP.
@@ -15,7 +15,7 @@ type Packet struct {
 	// ID is its payload, by which it is known again.
 	ID       uint64
 	Src, Dst netip.AddrPort
-	// Proto is frontend.TCP or frontend.UDP, Flags those of TCP as on the wire.
+	// Proto is rule.TCP or rule.UDP, Flags the flags of TCP as on the wire.
 	Proto, Flags uint8
 	// Fragment is 0 for a whole packet; of a UDP datagram of IPv4, 1 for the first fragment and 2
 	// for the second, which is its payload only.
@@ -70,7 +70,7 @@ const (
 // encode makes the bytes of a packet. The checksums of UDP and TCP are not checked.
 func (p Packet) encode() []byte {
 	transport := make([]byte, udpHeader+8)
-	if p.Proto == frontend.TCP {
+	if p.Proto == rule.TCP {
 		transport = make([]byte, tcpHeader+8)
 		transport[12], transport[13] = tcpHeader/4<<4, p.Flags
 	} else {
@@ -130,13 +130,13 @@ func decodePacket(b []byte) (Packet, error) {
 		return netip.AddrPortFrom(a, binary.BigEndian.Uint16(rest[port:]))
 	}
 	p.Src, p.Dst, p.ID = at(src, 0), at(dst, 2), binary.BigEndian.Uint64(rest[len(rest)-8:])
-	if p.Proto == frontend.TCP && len(rest) > 13 {
+	if p.Proto == rule.TCP && len(rest) > 13 {
 		p.Flags = rest[13]
 	}
 	return p, nil
 }
 
-// checksum is that of RFC 1071; over a header with its checksum it is 0.
+// checksum is the checksum of RFC 1071; over a header with its checksum it is 0.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for ; len(b) >= 2; b = b[2:] {

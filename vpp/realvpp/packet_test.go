@@ -6,15 +6,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 func TestCaptureFiles(t *testing.T) {
 	sent := []Packet{
-		{ID: 1, Src: netip.MustParseAddrPort("198.51.100.1:40000"), Dst: netip.MustParseAddrPort("10.96.0.1:80"), Proto: frontend.TCP, Flags: 2},
-		{ID: 1 << 40, Src: netip.MustParseAddrPort("10.1.0.1:53"), Dst: netip.MustParseAddrPort("198.51.100.1:40000"), Proto: frontend.UDP},
-		{ID: 7, Src: netip.MustParseAddrPort("[fd00::1]:53"), Dst: netip.MustParseAddrPort("[fd00:96::1]:40000"), Proto: frontend.UDP},
-		{ID: 1 << 50, Src: netip.MustParseAddrPort("[fd00::1]:53"), Dst: netip.MustParseAddrPort("[fd00:96::1]:40000"), Proto: frontend.TCP, Flags: 0x12},
+		{ID: 1, Src: netip.MustParseAddrPort("198.51.100.1:40000"), Dst: netip.MustParseAddrPort("10.96.0.1:80"), Proto: rule.TCP, Flags: 2},
+		{ID: 1 << 40, Src: netip.MustParseAddrPort("10.1.0.1:53"), Dst: netip.MustParseAddrPort("198.51.100.1:40000"), Proto: rule.UDP},
+		{ID: 7, Src: netip.MustParseAddrPort("[fd00::1]:53"), Dst: netip.MustParseAddrPort("[fd00:96::1]:40000"), Proto: rule.UDP},
+		{ID: 1 << 50, Src: netip.MustParseAddrPort("[fd00::1]:53"), Dst: netip.MustParseAddrPort("[fd00:96::1]:40000"), Proto: rule.TCP, Flags: 0x12},
 	}
 	file := encodeCapture(sent)
 	for cut := captureHeader; cut <= len(file); cut++ {

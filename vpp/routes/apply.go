@@ -29,10 +29,10 @@ type OpResult struct {
 }
 
 // Apply carries out the operations, the registrations first, then the others in their order in one
-// pipelined batch, and returns one result per operation. An operation that fails does not stop
-// those that follow. It reads the sources of VPP before it sends anything: it does not register an
-// existing source again, and sends no route whose source differs from that of the operation,
-// because a route with an unregistered id can crash VPP.
+// pipelined batch, and returns one result per operation. A failed operation does not stop the later
+// ones. Apply reads the sources of VPP before it sends anything: it does not register an existing
+// source again, and sends no route with another source than its operation, because a route with an
+// unregistered id can crash VPP.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	for i, op := range ops {
@@ -61,21 +61,13 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			msgs, owner = append(msgs, Message(r.Op)), append(owner, i)
 		}
 	}
-	if len(msgs) == 0 {
-		return results
-	}
-	answers, err := c.Do(ctx, msgs)
-	for i, at := range owner {
-		if err != nil {
-			results[at].add(fmt.Errorf("%w: %w", link.ErrNotSent, err))
-		} else {
-			results[at].add(answers[i].Err)
-		}
+	for i, answer := range link.Batch(ctx, c, msgs) {
+		results[owner[i]].add(answer.Err)
 	}
 	return results
 }
 
-// withhold fails those routes of external addresses to which something else leads.
+// withhold fails the routes of external addresses to which something else leads.
 func withhold(ctx context.Context, c link.Caller, found sources, results []OpResult) {
 	var at []int
 	var external []netip.Prefix
@@ -119,12 +111,7 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 		return found, nil
 	}
 	r := &results[at]
-	answers, err := c.Do(ctx, []api.Message{Message(r.Op)})
-	if err != nil {
-		r.add(fmt.Errorf("%w: %w", link.ErrNotSent, err))
-		return found, nil
-	}
-	if r.add(answers[0].Err); r.Messages == 0 {
+	if r.add(link.Batch(ctx, c, []api.Message{Message(r.Op)})[0].Err); r.Messages == 0 {
 		return found, nil
 	}
 	return readSources(ctx, c)
@@ -162,7 +149,7 @@ func (r *OpResult) fail(err error) {
 
 // add enters the answer to the message of the operation.
 func (r *OpResult) add(err error) {
-	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+	if link.Sent(err) {
 		r.Messages++
 	}
 	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown)

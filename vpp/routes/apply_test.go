@@ -21,7 +21,7 @@ var (
 	theNetwork = pfx("10.96.0.0/16")
 )
 
-// from returns the operation with the source that a state would know.
+// from returns the operation with the source as a state would have it.
 func (op Op) from(id uint8) Op {
 	op.Source = id
 	return op
@@ -61,7 +61,7 @@ func TestApplyNothing(t *testing.T) {
 	}
 }
 
-// TestApplyNeverTrustsAnId: where the source is not what the state says nothing is sent, because it
+// TestApplyNeverTrustsAnId: where the source differs from the state nothing is sent, because it
 // could crash VPP or hit another client's routes.
 func TestApplyNeverTrustsAnId(t *testing.T) {
 	del := Op{Verb: Delete, Source: 26, Prefix: theNetwork}
@@ -165,7 +165,7 @@ func TestApplyRegistersOnce(t *testing.T) {
 }
 
 // everyOp carries out one operation of every verb: the registration on a VPP that does not know us,
-// the others on one that does, by 26.
+// the other operations on a VPP that knows us as source 26.
 func everyOp(t *testing.T, through func(*model) link.Caller) []OpResult {
 	known := newModel()
 	known.register("troupe", 0xcf)
@@ -173,7 +173,7 @@ func everyOp(t *testing.T, through func(*model) link.Caller) []OpResult {
 	return append(Apply(t.Context(), through(newModel()), []Op{addSource}), Apply(t.Context(), through(known), routes)...)
 }
 
-// answering is a VPP that answers to everything but dumps with an error.
+// answering is a VPP that answers to everything except dumps with an error.
 func answering(fault func(api.Message) error) func(*model) link.Caller {
 	return func(m *model) link.Caller {
 		m.fault = func(msg api.Message) error {
@@ -186,7 +186,7 @@ func answering(fault func(api.Message) error) func(*model) link.Caller {
 	}
 }
 
-// TestErrorTable pins what every return value means for every operation.
+// TestErrorTable pins the meaning of every return value for every operation.
 func TestErrorTable(t *testing.T) {
 	type cause struct {
 		verb   Verb
@@ -208,7 +208,7 @@ func TestErrorTable(t *testing.T) {
 				}
 				continue
 			case !known:
-				want = ErrRejected
+				want = link.ErrRejected
 			}
 			got, _ := link.Retval(r.Err)
 			if !errors.Is(r.Err, want) || got != retval || r.Unknown || r.Messages != 1 {
@@ -250,7 +250,7 @@ func (n noConnection) Do(_ context.Context, reqs []api.Message) ([]link.Result, 
 
 func (n noConnection) Dump(context.Context, api.Message, func(api.Message)) error { return n.err }
 
-// halfway is a link that loses VPP after the look at the sources.
+// halfway is a link that loses VPP after the sources were read.
 type halfway struct{ *model }
 
 func (halfway) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) {
@@ -293,7 +293,7 @@ func TestApplyLosesTrackOfTheRegistration(t *testing.T) {
 	}
 }
 
-// TestApplyGoesOn: what fails does not stop what follows.
+// TestApplyGoesOn: a failed operation does not stop the later ones.
 func TestApplyGoesOn(t *testing.T) {
 	m := newModel()
 	m.register("troupe", 0xcf)
@@ -308,7 +308,7 @@ func TestApplyGoesOn(t *testing.T) {
 	other := addFirm.from(26)
 	other.Prefix = pfx("10.97.0.0/16")
 	results := Apply(t.Context(), m, []Op{addFirm.from(26), {Verb: Add}, other})
-	for i, want := range []error{ErrRejected, ErrUnsafe, nil} {
+	for i, want := range []error{link.ErrRejected, ErrUnsafe, nil} {
 		if !errors.Is(results[i].Err, want) || (results[i].Err == nil) != (want == nil) {
 			t.Errorf("%+v", results[i])
 		}
@@ -318,8 +318,8 @@ func TestApplyGoesOn(t *testing.T) {
 	}
 }
 
-// TestApplyWithholdsWhatIsCovered: an external address gets no route where one of another owner
-// leads, be it to a network around it.
+// TestApplyWithholdsWhatIsCovered: an external address gets no route where a route of another owner
+// leads to it, or to a network around it.
 func TestApplyWithholdsWhatIsCovered(t *testing.T) {
 	lb := pfx("203.0.113.7/32")
 	add := Op{Verb: Add, Source: 26, Prefix: lb, Route: externalReject}

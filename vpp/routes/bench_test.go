@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tenThousand returns what is wanted where 10,000 cluster IPs are refused, and the state of a VPP
+// tenThousand returns the wanted state where 10,000 cluster IPs are refused, and the state of a VPP
 // that does so.
 func tenThousand() (*State, Want) {
 	have, want := knows(nil), Want{pfx("10.96.0.0/12"): plainReject}

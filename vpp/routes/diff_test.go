@@ -59,8 +59,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffNamesItsSource: an operation carries the id that the state knows, so that Apply sees when
-// it is not true any more.
+// TestDiffNamesItsSource: an operation carries the id of the state, so that Apply notices when it
+// has changed.
 func TestDiffNamesItsSource(t *testing.T) {
 	vip := pfx("10.96.0.1/32")
 	check(t, "known", []Op{{Verb: Add, Source: 26, Prefix: vip, Route: externalReject}}, Diff(knows(nil), Want{vip: externalReject}, true))

@@ -12,9 +12,9 @@
 //	Read       VPP -> State        (needs a link.Caller)
 //	Apply      operations -> VPP   (needs a link.Caller)
 //
-// Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger.
-// A State belongs to one goroutine. There is nothing to shut down. IPv4 and IPv6 are alike; routes
-// are made in the default tables (id 0) only.
+// Everything except Read and Apply takes values and returns values: no clock, no goroutine, no
+// logger. A State belongs to one goroutine. There is nothing to shut down. IPv4 and IPv6 are alike;
+// routes are made in the default tables (id 0) only.
 //
 // # Ownership
 //
@@ -49,8 +49,8 @@
 // with every route that has it as its next hop. The priority does not help: the longest prefix wins
 // before the best source does, and until VPP has resolved a neighbour our route also prevents the
 // resolution. So Apply and Read look up what leads there without the address itself (the prefix
-// that is one bit shorter): anything but the default route, or a route of ours, and the address has
-// no route (Covered).
+// that is one bit shorter). The address gets a route only if that is the default route or a route
+// of ours; otherwise it is Covered.
 //
 // # What a client sees
 //

@@ -26,8 +26,6 @@ var (
 	ErrUnsafe = link.Classified("unsafe route", link.ErrUnsafe)
 	// ErrNoTable means that VPP does not have the routing table (-3).
 	ErrNoTable = errors.New("no such table")
-	// ErrRejected means that VPP answered with a return value that has no special meaning here.
-	ErrRejected = errors.New("rejected by VPP")
 )
 
 // Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
@@ -52,6 +50,6 @@ func meaningOf(verb Verb, retval int32) error {
 	case retval == retInvalidLength:
 		return ErrUnsafe
 	default:
-		return ErrRejected
+		return link.ErrRejected
 	}
 }

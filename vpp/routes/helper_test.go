@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// pfx and at parse what a test has written down.
+// pfx and at parse constants of tests.
 func pfx(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 func at(text string) netip.Addr    { return netip.MustParseAddr(text) }
 
@@ -52,8 +52,8 @@ func prefixes(all []netip.Prefix) []string {
 	return texts
 }
 
-// rule makes a frontend without backends on TCP port 80.
-func rule(addr string, scope messages.Scope, action messages.Action) *messages.Frontend {
+// idle makes a frontend without backends on TCP port 80.
+func idle(addr string, scope messages.Scope, action messages.Action) *messages.Frontend {
 	kind := map[messages.Scope]messages.FrontendKind{
 		cluster: messages.FrontendKind_KIND_CLUSTER_IP, external: messages.FrontendKind_KIND_LOAD_BALANCER_IP, nodePort: messages.FrontendKind_KIND_NODE_PORT,
 	}[scope]

@@ -26,7 +26,7 @@ type model struct {
 	entries    map[netip.Prefix]map[uint8]fib_types.FibPathType
 	died       string
 	sent       []string // names of the messages that change something
-	// fault decides the fate of a message before it is looked at.
+	// fault decides the fate of a message before it is executed.
 	fault func(api.Message) error
 	// before is called with every dump.
 	before func(api.Message)
@@ -70,7 +70,7 @@ func (m *model) register(name string, priority uint8) uint8 {
 	return id
 }
 
-// set enters what a source says about a prefix.
+// set adds the route of a source for a prefix.
 func (m *model) set(prefix netip.Prefix, id uint8, kind fib_types.FibPathType) {
 	if m.entries[prefix] == nil {
 		m.entries[prefix] = map[uint8]fib_types.FibPathType{}
@@ -85,8 +85,7 @@ func (m *model) unset(prefix netip.Prefix, id uint8) {
 	}
 }
 
-// best returns the source that wins a prefix; of two with one priority the one that was there
-// first.
+// best returns the source that wins a prefix; of two with one priority, the earlier one.
 func (m *model) best(prefix netip.Prefix) (uint8, bool) {
 	var ids []uint8
 	for id := range m.entries[prefix] {
@@ -100,7 +99,7 @@ func (m *model) best(prefix netip.Prefix) (uint8, bool) {
 	}), true
 }
 
-// wins returns the path that VPP uses for exactly this prefix, and whose it is.
+// wins returns the path that VPP uses for exactly this prefix, and its source.
 func (m *model) wins(prefix netip.Prefix) (uint8, fib_types.FibPathType) {
 	id, found := m.best(prefix)
 	if !found {
@@ -205,7 +204,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 	return nil
 }
 
-// read reads the state, asking about what is wanted and what was known before.
+// read reads the state, for the wanted and the formerly held prefixes.
 func (m *model) read(t fataler, before *State, want Want) *State {
 	t.Helper()
 	state, err := Read(context.Background(), m, before.Prefixes(want), nil)

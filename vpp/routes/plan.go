@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Stance is what a service wants for those packets to one of its addresses that have no row. Where
-// several apply, in a service or between services, the largest one counts.
+// Stance is what a service wants for packets without a row to one of its addresses. Where several
+// apply, in a service or between services, the largest one counts.
 type Stance uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	// Leave lets packets follow the routes of VPP: a port of the address is served, here or by
 	// another node.
 	Leave
-	// Network is no wish of a service: a service network is refused as a whole, also where it is
+	// Network is no stance of a service: a service network is refused as a whole, also where it is
 	// one address.
 	Network
 )
@@ -107,7 +107,7 @@ func stanceOf(f *messages.Frontend, cfg Config) Stance {
 		switch {
 		case action != messages.Action_ACTION_REJECT:
 			return Leave
-		case frontend.RankOf(f) == frontend.OfIdleLoadBalancer:
+		case rule.RankOf(f) == rule.OfIdleLoadBalancer:
 			return Refuse
 		}
 	}

@@ -24,49 +24,49 @@ func TestPlan(t *testing.T) {
 		want      []Claim
 	}{
 		{"nothing", Config{}, nil, nil},
-		{"cluster IP without endpoints", Config{}, []*messages.Frontend{rule(vip, cluster, reject)}, []Claim{{at(vip), Refuse, false}}},
-		{"cluster IP without local endpoints", Config{}, []*messages.Frontend{rule(vip, cluster, drop)}, []Claim{{at(vip), Ignore, false}}},
+		{"cluster IP without endpoints", Config{}, []*messages.Frontend{idle(vip, cluster, reject)}, []Claim{{at(vip), Refuse, false}}},
+		{"cluster IP without local endpoints", Config{}, []*messages.Frontend{idle(vip, cluster, drop)}, []Claim{{at(vip), Ignore, false}}},
 		{"cluster IP of both sorts", Config{}, []*messages.Frontend{
-			rule(vip, cluster, reject), rule(vip, cluster, drop),
+			idle(vip, cluster, reject), idle(vip, cluster, drop),
 		}, []Claim{{at(vip), Refuse, false}}},
-		{"cluster IP with endpoints", Config{}, []*messages.Frontend{rule(vip, cluster, forward)}, nil},
-		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{rule(vip, cluster, forward)}, []Claim{{at(vip), Spare, false}}},
+		{"cluster IP with endpoints", Config{}, []*messages.Frontend{idle(vip, cluster, forward)}, nil},
+		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{idle(vip, cluster, forward)}, []Claim{{at(vip), Spare, false}}},
 		{"cluster IP with a port to be dropped, other ports", Config{OtherPorts: true}, []*messages.Frontend{
-			rule(vip, cluster, forward), rule(vip, cluster, drop),
+			idle(vip, cluster, forward), idle(vip, cluster, drop),
 		}, []Claim{{at(vip), Ignore, false}}},
 		{"one port of two", Config{}, []*messages.Frontend{
-			rule(vip, cluster, forward), rule(vip, cluster, reject),
+			idle(vip, cluster, forward), idle(vip, cluster, reject),
 		}, []Claim{{at(vip), Refuse, false}}},
-		{"IPv6 cluster IP", Config{}, []*messages.Frontend{rule("fd96::1", cluster, reject)}, []Claim{{at("fd96::1"), Refuse, false}}},
-		{"external address without endpoints", Config{}, []*messages.Frontend{rule(lb, external, reject)}, []Claim{{at(lb), Refuse, true}}},
-		{"external address served elsewhere", Config{}, []*messages.Frontend{rule(lb, external, drop)}, []Claim{{at(lb), Leave, true}}},
+		{"IPv6 cluster IP", Config{}, []*messages.Frontend{idle("fd96::1", cluster, reject)}, []Claim{{at("fd96::1"), Refuse, false}}},
+		{"external address without endpoints", Config{}, []*messages.Frontend{idle(lb, external, reject)}, []Claim{{at(lb), Refuse, true}}},
+		{"external address served elsewhere", Config{}, []*messages.Frontend{idle(lb, external, drop)}, []Claim{{at(lb), Leave, true}}},
 		{"external address, local clients are served", Config{}, []*messages.Frontend{
-			on(rule(lb, external, forward), local), rule(lb, external, drop),
+			on(idle(lb, external, forward), local), idle(lb, external, drop),
 		}, []Claim{{at(lb), Leave, true}}},
 		{"external address, one port served elsewhere", Config{}, []*messages.Frontend{
-			rule(lb, external, drop), rule(lb, external, reject),
+			idle(lb, external, drop), idle(lb, external, reject),
 		}, []Claim{{at(lb), Leave, true}}},
-		{"external address with endpoints", Config{OtherPorts: true}, []*messages.Frontend{rule(lb, external, forward)}, []Claim{{at(lb), Leave, true}}},
-		{"external SCTP has no row", Config{}, []*messages.Frontend{on(rule(lb, external, forward), sctp)}, []Claim{{at(lb), Leave, true}}},
-		{"external SCTP without endpoints", Config{}, []*messages.Frontend{on(rule(lb, external, reject), sctp)}, []Claim{{at(lb), Refuse, true}}},
-		{"external IPv6 has no row", Config{}, []*messages.Frontend{rule("2001:db8::7", external, forward)}, []Claim{{at("2001:db8::7"), Leave, true}}},
-		{"external IP without endpoints", Config{}, []*messages.Frontend{on(rule(lb, external, reject), externalIP)}, nil},
-		{"external IP with endpoints", Config{}, []*messages.Frontend{on(rule(lb, external, forward), externalIP)}, []Claim{{at(lb), Leave, true}}},
+		{"external address with endpoints", Config{OtherPorts: true}, []*messages.Frontend{idle(lb, external, forward)}, []Claim{{at(lb), Leave, true}}},
+		{"external SCTP has no row", Config{}, []*messages.Frontend{on(idle(lb, external, forward), sctp)}, []Claim{{at(lb), Leave, true}}},
+		{"external SCTP without endpoints", Config{}, []*messages.Frontend{on(idle(lb, external, reject), sctp)}, []Claim{{at(lb), Refuse, true}}},
+		{"external IPv6 has no row", Config{}, []*messages.Frontend{idle("2001:db8::7", external, forward)}, []Claim{{at("2001:db8::7"), Leave, true}}},
+		{"external IP without endpoints", Config{}, []*messages.Frontend{on(idle(lb, external, reject), externalIP)}, nil},
+		{"external IP with endpoints", Config{}, []*messages.Frontend{on(idle(lb, external, forward), externalIP)}, []Claim{{at(lb), Leave, true}}},
 		{"load-balancer address with an external IP that is served", Config{}, []*messages.Frontend{
-			rule(lb, external, reject), on(rule(lb, external, forward), externalIP),
+			idle(lb, external, reject), on(idle(lb, external, forward), externalIP),
 		}, []Claim{{at(lb), Leave, true}}},
 		{"node port", Config{OtherPorts: true}, []*messages.Frontend{
-			rule("192.168.50.1", nodePort, reject), rule("192.168.50.1", nodePort, drop), rule("192.168.50.1", nodePort, forward),
+			idle("192.168.50.1", nodePort, reject), idle("192.168.50.1", nodePort, drop), idle("192.168.50.1", nodePort, forward),
 		}, nil},
 		{"external address that is a cluster IP", Config{}, []*messages.Frontend{
-			rule(vip, cluster, reject), rule(vip, external, reject),
+			idle(vip, cluster, reject), idle(vip, external, reject),
 		}, []Claim{{at(vip), Refuse, false}}},
 		{"what is no address", Config{}, []*messages.Frontend{
-			rule("", cluster, reject), rule("web", external, reject), rule("0.0.0.0", cluster, reject), rule("127.0.0.1", external, reject),
-			rule("::ffff:10.0.0.1", external, reject), rule("224.0.0.1", external, reject),
+			idle("", cluster, reject), idle("web", external, reject), idle("0.0.0.0", cluster, reject), idle("127.0.0.1", external, reject),
+			idle("::ffff:10.0.0.1", external, reject), idle("224.0.0.1", external, reject),
 		}, nil},
 		{"in order", Config{}, []*messages.Frontend{
-			rule("fd96::1", cluster, reject), rule(lb, external, reject), rule(vip, cluster, drop),
+			idle("fd96::1", cluster, reject), idle(lb, external, reject), idle(vip, cluster, drop),
 		}, []Claim{{at(vip), Ignore, false}, {at(lb), Refuse, true}, {at("fd96::1"), Refuse, false}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 	addresses := []string{"10.96.0.1", "10.96.0.2", "203.0.113.7", "192.168.50.9", "fd96::1", "2001:db8::7", "bad"}
 	var all []*messages.Frontend
 	for range rapid.IntRange(0, 6).Draw(t, "frontends") {
-		f := rule(rapid.SampledFrom(addresses).Draw(t, "address"), messages.Scope(rapid.IntRange(0, 2).Draw(t, "scope")),
+		f := idle(rapid.SampledFrom(addresses).Draw(t, "address"), messages.Scope(rapid.IntRange(0, 2).Draw(t, "scope")),
 			messages.Action(rapid.IntRange(0, 2).Draw(t, "action")))
 		f.Protocol = rapid.SampledFrom([]messages.Protocol{messages.Protocol_TCP, messages.Protocol_UDP, messages.Protocol_SCTP}).Draw(t, "protocol")
 		all = append(all, f)

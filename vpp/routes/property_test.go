@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// places are the prefixes that the properties are about: so few that all routes meet.
+// places are the prefixes of the properties: so few that all routes meet.
 var places = []netip.Prefix{
 	pfx("10.96.0.0/16"), pfx("10.96.0.1/32"), pfx("192.168.50.9/32"), pfx("203.0.113.7/32"), pfx("fd96::/108"), pfx("fd96::1/128"),
 }
@@ -25,10 +25,10 @@ func genWant(t *rapid.T) Want {
 	return want
 }
 
-// others are sources that are not ours, better and worse than ours.
+// others are sources of other owners, better and worse than ours.
 var others = []uint8{fromInterface, fromAPI, fromNeighbour, fromNAT, 16}
 
-// stir has another client add or delete a route.
+// stir adds or deletes a route of another client.
 func stir(t *rapid.T, m *model) {
 	prefix, id := rapid.SampledFrom(places).Draw(t, "their prefix"), rapid.SampledFrom(others).Draw(t, "their source")
 	if rapid.Bool().Draw(t, "theirs comes") {
@@ -38,7 +38,7 @@ func stir(t *rapid.T, m *model) {
 	}
 }
 
-// genModel draws a VPP that others use, and that earlier agents may have left something in.
+// genModel draws a VPP that others use, perhaps with leftovers of earlier agents.
 func genModel(t *rapid.T) *model {
 	m := newModel()
 	for range rapid.IntRange(0, 4).Draw(t, "routes of others") {
@@ -59,7 +59,7 @@ func genModel(t *rapid.T) *model {
 	return m
 }
 
-// theirs returns everything that is not ours.
+// theirs returns the routes of other owners.
 func (m *model) theirs() map[Place]fib_types.FibPathType {
 	all := map[Place]fib_types.FibPathType{}
 	for prefix, said := range m.entries {
@@ -72,7 +72,7 @@ func (m *model) theirs() map[Place]fib_types.FibPathType {
 	return all
 }
 
-// ours returns everything that is, whether it wins or not.
+// ours returns our routes, whether they win or not.
 func (m *model) ours() map[Place]Kind {
 	all, foreign := map[Place]Kind{}, m.theirs()
 	for prefix, said := range m.entries {
@@ -85,7 +85,7 @@ func (m *model) ours() map[Place]Kind {
 	return all
 }
 
-// wanted returns what ours should be.
+// wanted returns our routes as they should be.
 func wanted(have *State, want Want) map[Place]Kind {
 	all := map[Place]Kind{}
 	for prefix, route := range want {
@@ -94,8 +94,8 @@ func wanted(have *State, want Want) map[Place]Kind {
 	return all
 }
 
-// settle reads and compares until nothing is left to do, and returns what is known then. One round
-// is enough, but for what lies beneath another route of ours: that is found when the upper one has
+// settle reads and compares until nothing is left to do, and returns the state then. One round is
+// enough, except for a route beneath another route of ours: it is found when the upper one has
 // gone, so there are as many rounds as routes of ours for one prefix.
 func (m *model) settle(t *rapid.T, have *State, want Want) *State {
 	deepest := 1
@@ -118,9 +118,9 @@ func (m *model) settle(t *rapid.T, have *State, want Want) *State {
 	return have
 }
 
-// TestDiffConverges: whatever VPP holds, the operations bring it to what it should hold and
-// succeed; nothing of others is touched; then there is nothing left to do, after a read as well as
-// by the record; and a better route keeps its packets.
+// TestDiffConverges: whatever VPP holds, the operations turn it into what it should hold and
+// succeed; no route of another owner is touched; then nothing is left to do, after a read as well
+// as by the record; and a better route keeps its packets.
 func TestDiffConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t), genWant(t)
@@ -155,7 +155,7 @@ func TestDiffConverges(t *testing.T) {
 	})
 }
 
-// TestDiffWithoutSweep: what is not wanted stays as it is, what is wanted is there.
+// TestDiffWithoutSweep: unwanted routes stay as they are, wanted ones are there.
 func TestDiffWithoutSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t), genWant(t)
@@ -176,7 +176,7 @@ func TestDiffWithoutSweep(t *testing.T) {
 	})
 }
 
-// TestDiffIsMinimal: no place is touched twice, and none that is as it should be.
+// TestDiffIsMinimal: no place is touched twice, and no place that is as it should be.
 func TestDiffIsMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t), genWant(t)

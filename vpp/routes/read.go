@@ -14,12 +14,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads our sources, their routes, for those of the given prefixes (State.Prefixes) that are
-// not among them, whether another source has a better route, and for external addresses, whether a
-// route of another owner leads there. It looks up no prefixes while VPP has none of our sources. An
-// error wraps ErrUnsupported where this VPP has no API for sources, and what the link reports
-// otherwise. The dumps are separate requests: a change that another client makes between them may
-// be seen in part.
+// Read reads our sources and their routes. For given prefixes without such a route (State.Prefixes)
+// it reads whether another source has a better one, and for external addresses whether a route of
+// another owner leads there. It looks up no prefixes while VPP has none of our sources. An error
+// wraps ErrUnsupported where this VPP has no API for sources, and what the link reports otherwise.
+// The dumps are separate requests: a change that another client makes between them may be seen in
+// part.
 func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix) (*State, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {
@@ -46,8 +46,8 @@ func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix)
 	return state, readBeneath(ctx, c, state, found, prefixes)
 }
 
-// readCovered returns those of some addresses to which a route of another owner leads, other than
-// the default route, with its prefix.
+// readCovered returns the addresses to which a route of another owner leads, except the default
+// route, each with the prefix of that route.
 func readCovered(ctx context.Context, c link.Caller, found sources, addresses []netip.Prefix) (map[netip.Prefix]netip.Prefix, error) {
 	around := make([]netip.Prefix, len(addresses))
 	for i, p := range addresses {

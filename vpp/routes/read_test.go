@@ -21,7 +21,7 @@ const (
 	toUnreach = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH
 )
 
-// TestReadStranger: a VPP that does not know us is asked for nothing but its sources.
+// TestReadStranger: a VPP that does not know us is asked for its sources only.
 func TestReadStranger(t *testing.T) {
 	m := newModel()
 	m.fault = func(msg api.Message) error {

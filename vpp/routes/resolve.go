@@ -3,13 +3,13 @@ package routes
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Resolve says which route a prefix should have, and whether any, from what the services want for
-// it: of several claims the strongest counts (Stance), but on a cluster IP no other one than that
-// of its service. It is pure.
-func Resolve(prefix netip.Prefix, claims []Claim, ground frontend.Ground) (Route, bool) {
+// Resolve returns the route that a prefix should have, and whether it has any, from the claims of
+// the services: the strongest claim counts (Stance), and on a cluster IP only the claim of its
+// service. It is pure.
+func Resolve(prefix netip.Prefix, claims []Claim, ground rule.Ground) (Route, bool) {
 	all := Claim{External: true}
 	for _, claim := range claims {
 		all = all.merge(claim)

@@ -8,41 +8,41 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// TestResolve pins what counts where wishes meet, in any order, and what gives way.
+// TestResolve pins which claim counts, in any order, and which routes give way.
 func TestResolve(t *testing.T) {
 	vip, lb := at("10.96.0.1"), at("203.0.113.7")
-	connected := frontend.Ground{Connected: []netip.Prefix{pfx("203.0.113.0/24")}}
-	pods := frontend.Ground{Pods: []netip.Prefix{pfx("203.0.113.0/24")}}
-	taken := frontend.Ground{Hosts: map[netip.Addr]bool{vip: true, lb: true}}
+	connected := rule.Ground{Connected: []netip.Prefix{pfx("203.0.113.0/24")}}
+	pods := rule.Ground{Pods: []netip.Prefix{pfx("203.0.113.0/24")}}
+	taken := rule.Ground{Hosts: map[netip.Addr]bool{vip: true, lb: true}}
 	network := Claim{vip, Network, false}
 	for name, c := range map[string]struct {
 		prefix netip.Prefix
 		claims []Claim
-		ground frontend.Ground
+		ground rule.Ground
 		want   Route
 	}{
-		"no claim":                          {host(vip), nil, frontend.Ground{}, Route{}},
-		"every port has a row":              {host(vip), []Claim{{vip, Spare, false}, {vip, Spare, false}}, frontend.Ground{}, plainReject},
-		"one drops, one has rows":           {host(vip), []Claim{{vip, Spare, false}, {vip, Ignore, false}}, frontend.Ground{}, plainDrop},
-		"both drop":                         {host(vip), []Claim{{vip, Ignore, false}, {vip, Ignore, false}}, frontend.Ground{}, plainDrop},
-		"one drops, one rejects":            {host(vip), []Claim{{vip, Ignore, false}, {vip, Refuse, false}}, frontend.Ground{}, plainReject},
-		"both reject":                       {host(vip), []Claim{{vip, Refuse, false}, {vip, Refuse, false}}, frontend.Ground{}, plainReject},
-		"one is served elsewhere":           {host(lb), []Claim{{lb, Refuse, true}, {lb, Leave, true}}, frontend.Ground{}, Route{}},
-		"one drops, one is served":          {host(lb), []Claim{{lb, Ignore, true}, {lb, Leave, true}}, frontend.Ground{}, Route{}},
-		"external":                          {host(lb), []Claim{{lb, Refuse, true}}, frontend.Ground{}, externalReject},
+		"no claim":                          {host(vip), nil, rule.Ground{}, Route{}},
+		"every port has a row":              {host(vip), []Claim{{vip, Spare, false}, {vip, Spare, false}}, rule.Ground{}, plainReject},
+		"one drops, one has rows":           {host(vip), []Claim{{vip, Spare, false}, {vip, Ignore, false}}, rule.Ground{}, plainDrop},
+		"both drop":                         {host(vip), []Claim{{vip, Ignore, false}, {vip, Ignore, false}}, rule.Ground{}, plainDrop},
+		"one drops, one rejects":            {host(vip), []Claim{{vip, Ignore, false}, {vip, Refuse, false}}, rule.Ground{}, plainReject},
+		"both reject":                       {host(vip), []Claim{{vip, Refuse, false}, {vip, Refuse, false}}, rule.Ground{}, plainReject},
+		"one is served elsewhere":           {host(lb), []Claim{{lb, Refuse, true}, {lb, Leave, true}}, rule.Ground{}, Route{}},
+		"one drops, one is served":          {host(lb), []Claim{{lb, Ignore, true}, {lb, Leave, true}}, rule.Ground{}, Route{}},
+		"external":                          {host(lb), []Claim{{lb, Refuse, true}}, rule.Ground{}, externalReject},
 		"external in a connected network":   {host(lb), []Claim{{lb, Refuse, true}}, connected, Route{}},
 		"external in a pod network":         {host(lb), []Claim{{lb, Refuse, true}}, pods, Route{}},
-		"a cluster IP that others claim":    {host(vip), []Claim{{vip, Refuse, false}, {vip, Leave, true}}, frontend.Ground{}, plainReject},
+		"a cluster IP that others claim":    {host(vip), []Claim{{vip, Refuse, false}, {vip, Leave, true}}, rule.Ground{}, plainReject},
 		"a cluster IP in one":               {host(lb), []Claim{{lb, Refuse, true}, {lb, Ignore, false}}, connected, plainDrop},
 		"an address of a host":              {host(lb), []Claim{{lb, Refuse, true}}, taken, Route{}},
 		"a cluster IP of a host":            {host(vip), []Claim{{vip, Refuse, false}}, taken, Route{}},
-		"a network":                         {pfx("10.96.0.0/16"), []Claim{{at("10.96.0.0"), Network, false}}, frontend.Ground{}, plainReject},
-		"a network of one address":          {host(vip), []Claim{network}, frontend.Ground{}, plainReject},
-		"that a service wants left":         {host(vip), []Claim{network, {vip, Leave, true}}, frontend.Ground{}, plainReject},
-		"that a service wants dropped":      {host(vip), []Claim{network, {vip, Ignore, true}}, frontend.Ground{}, plainReject},
+		"a network":                         {pfx("10.96.0.0/16"), []Claim{{at("10.96.0.0"), Network, false}}, rule.Ground{}, plainReject},
+		"a network of one address":          {host(vip), []Claim{network}, rule.Ground{}, plainReject},
+		"that a service wants left":         {host(vip), []Claim{network, {vip, Leave, true}}, rule.Ground{}, plainReject},
+		"that a service wants dropped":      {host(vip), []Claim{network, {vip, Ignore, true}}, rule.Ground{}, plainReject},
 		"that is the address of a host too": {host(vip), []Claim{network}, taken, plainReject},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestResolveHasNoOrder(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(t, "claims") {
 			claims = append(claims, Claim{addr, Stance(rapid.IntRange(1, 5).Draw(t, "stance")), rapid.Bool().Draw(t, "external")})
 		}
-		ground := frontend.Ground{Hosts: map[netip.Addr]bool{addr: rapid.Bool().Draw(t, "taken")}}
+		ground := rule.Ground{Hosts: map[netip.Addr]bool{addr: rapid.Bool().Draw(t, "taken")}}
 		if rapid.Bool().Draw(t, "connected") {
 			ground.Connected = []netip.Prefix{pfx("203.0.113.0/24")}
 		}

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -84,7 +84,7 @@ func wanted(claims map[string]map[netip.Prefix]routes.Claim) routes.Want {
 			byPrefix[p] = append(byPrefix[p], c)
 		}
 	}
-	ground := frontend.Ground{Hosts: map[netip.Addr]bool{netip.MustParseAddr("192.168.50.1"): true}}
+	ground := rule.Ground{Hosts: map[netip.Addr]bool{netip.MustParseAddr("192.168.50.1"): true}}
 	for p, all := range byPrefix {
 		if route, found := routes.Resolve(p, all, ground); found {
 			want[p] = route
@@ -93,7 +93,7 @@ func wanted(claims map[string]map[netip.Prefix]routes.Claim) routes.Want {
 	return want
 }
 
-// TestPacketsAreRefused walks from views of services to what becomes of packets.
+// TestPacketsAreRefused goes from views of services to the fates of packets.
 func TestPacketsAreRefused(t *testing.T) {
 	vpp, l := connected(t, simulator.Options{})
 	claims := map[string]map[netip.Prefix]routes.Claim{"": routes.Networks([]netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")})}
@@ -142,7 +142,7 @@ func TestPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestOlderVPP: without the messages nothing is tried.
+// TestOlderVPP: without the messages nothing is sent.
 func TestOlderVPP(t *testing.T) {
 	vpp, l := connected(t, simulator.Options{WithoutPlugins: []string{"fib"}})
 	counters := vpp.Counters()

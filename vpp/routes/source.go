@@ -30,8 +30,8 @@ type sources struct {
 	names map[uint8]string
 }
 
-// newSources finds our sources among those of VPP: by name, and among several of one name the first
-// with the right priority.
+// newSources finds our sources among the sources of VPP: by name, and among several of one name the
+// first with the right priority.
 func newSources(all []fib.FibSource) sources {
 	s := sources{names: make(map[uint8]string, len(all))}
 	slices.SortFunc(all, func(a, b fib.FibSource) int { return cmp.Compare(a.ID, b.ID) })

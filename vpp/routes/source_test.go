@@ -6,7 +6,7 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 )
 
-// TestPriority pins what our routes give way to: the number is the agreement with all other clients
+// TestPriority pins the priority of our routes: the number is the agreement with all other clients
 // that make routes.
 func TestPriority(t *testing.T) {
 	const lastConfigured, neighbour = 0xc1, 0xd0

@@ -5,10 +5,9 @@ import (
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Plan is what the plans of all renderers have in common.
+// Plan is the part that the plans of all renderers have in common.
 type Plan struct {
 	// Service is its key, "namespace/name".
 	Service string
@@ -19,36 +18,36 @@ type Plan struct {
 	// address family, unusable values.
 	Unrendered []*messages.ObjectError
 	// Refused are frontends that Kubernetes has given to the service and whose packets are to be
-	// rejected, and all frontends whose packets are to be dropped: VPP gets no row, but no service
-	// of a lower rank may serve them, nor a younger one what this one drops. Renderers of rows do
-	// not refuse; these packets follow the routes of VPP.
+	// rejected, and all frontends whose packets are to be dropped: VPP gets no row. No service of a
+	// lower rank may serve them, and no younger service may serve a frontend that this one drops.
+	// Renderers of rows do not refuse; these packets follow the routes of VPP.
 	Refused []Refusal
 }
 
 // Refusal is a claim on a frontend without a row.
 type Refusal struct {
-	frontend.Key
-	Rank frontend.Rank
-	// Rule is what refuses; it lists the endpoints that keep their connections.
+	Key
+	Rank Rank
+	// Rule refuses the packets; it lists the endpoints that keep their connections.
 	Rule *messages.Frontend
 }
 
-// Config is what differs between renderers.
+// Config holds the differences between renderers.
 type Config struct {
-	// Renderer is its name in messages, Name that in texts: "NAT44".
+	// Renderer is its name in messages, Name its name in texts: "NAT44".
 	Renderer, Name string
 	// Family says why frontends of an address family are not served, "" where another renderer
 	// serves them, and whether this one does.
 	Family func(ip6 bool) (why string, served bool)
-	// Guarded says that access lists in front of the renderer (vpp/acl) drop what a frontend does
-	// not accept: clients from outside its source ranges, and those of a class whose action is to
-	// drop. Then a row serves the remaining clients as if they were the only ones.
+	// Guarded says that access lists in front of the renderer (vpp/acl) drop packets that a
+	// frontend does not accept: from clients outside its source ranges, or of a class whose action
+	// is to drop. Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
 	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
 	// It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
-	Ground frontend.Ground
+	Ground Ground
 }
 
 // Planner makes the plan of one service.
@@ -68,7 +67,7 @@ func New(view *messages.ServiceView, cfg Config) *Planner {
 
 // Each calls forward with every frontend that is to have a row, and the rule that the row follows.
 // All others are entered into the plan.
-func (p *Planner) Each(forward func(key frontend.Key, rule *messages.Frontend)) {
+func (p *Planner) Each(forward func(key Key, rule *messages.Frontend)) {
 	frontends := p.view.GetFrontends()
 	for len(frontends) > 0 {
 		n := 1
@@ -86,7 +85,7 @@ func sameKey(a, b *messages.Frontend) bool {
 }
 
 // frontend plans the rules of one address, port and protocol.
-func (p *Planner) frontend(rules []*messages.Frontend, forward func(frontend.Key, *messages.Frontend)) {
+func (p *Planner) frontend(rules []*messages.Frontend, forward func(Key, *messages.Frontend)) {
 	p.Frontend = frontendText(rules[0])
 	key, ok := p.key(rules[0])
 	if !ok {
@@ -127,8 +126,8 @@ func open(rules []*messages.Frontend, guarded bool) []*messages.Frontend {
 }
 
 // deciding returns the rule that the row follows, since there is one row for all clients: the rule
-// for clients outside, because that for clients of this node would expose endpoints that remote
-// clients must not reach.
+// for clients outside. The rule for clients of this node would expose endpoints that remote clients
+// must not reach.
 func deciding(rules []*messages.Frontend) *messages.Frontend {
 	for _, rule := range rules {
 		if rule.GetFrom() != messages.ClientClass_FROM_LOCAL {
@@ -140,26 +139,26 @@ func deciding(rules []*messages.Frontend) *messages.Frontend {
 
 // key translates address, port and protocol of a frontend, and reports as unrendered what the
 // renderer cannot do.
-func (p *Planner) key(f *messages.Frontend) (frontend.Key, bool) {
+func (p *Planner) key(f *messages.Frontend) (Key, bool) {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	if err != nil || addr.Zone() != "" || addr.Is4In6() || f.GetPort() == 0 || f.GetPort() > 65535 {
 		p.Unrender(f, "address", fmt.Sprintf("frontend %s is not an address and a port", p.Frontend))
-		return frontend.Key{}, false
+		return Key{}, false
 	}
 	if why, served := p.cfg.Family(addr.Is6()); !served {
 		if why != "" {
 			p.Unrender(f, "address", fmt.Sprintf("frontend %s is IPv%d and %s", p.Frontend, 4+2*addr.BitLen()/128, why))
 			p.Unrendered[len(p.Unrendered)-1].General = why
 		}
-		return frontend.Key{}, false
+		return Key{}, false
 	}
 	proto := f.GetProtocol()
 	if proto != messages.Protocol_TCP && proto != messages.Protocol_UDP {
 		p.Unrender(f, "protocol", fmt.Sprintf("frontend %s is not served: %s translates TCP and UDP only", p.Frontend, p.cfg.Name))
-		return frontend.Key{}, false
+		return Key{}, false
 	}
-	key := frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}
-	why := p.cfg.Ground.Refuses(key, frontend.RankOf(f))
+	key := Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}
+	why := p.cfg.Ground.Refuses(key, RankOf(f))
 	if why != "" {
 		p.Unrender(f, "address", fmt.Sprintf("frontend %s is not served: %s", p.Frontend, why))
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Reasons why an unreachable route is not exactly what Kubernetes asks for. A route covers all
@@ -23,11 +22,11 @@ const (
 
 // refused enters a frontend without a row, whose packets are to be rejected or dropped; guarded
 // says that an access list drops the latter.
-func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded bool) {
+func (p *Planner) refused(key Key, rule *messages.Frontend, guarded bool) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
-	// Of an external IP a service without endpoints has nothing to keep from others; one that drops
-	// has endpoints.
-	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP || !reject {
+	// A service without endpoints keeps no external IP from other services; one that drops has
+	// endpoints.
+	if rank := RankOf(rule); rank < OfExternalIP || !reject {
 		p.Refused = append(p.Refused, Refusal{key, rank, rule})
 	}
 	scope := rule.GetScope()
@@ -35,7 +34,7 @@ func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded boo
 	switch {
 	case reject && routed && scope == messages.Scope_SCOPE_CLUSTER:
 		p.Approximate("reject: connection refused", refusedByRoute, whyUnreachable)
-	case reject && frontend.RankOf(rule) == frontend.OfExternalIP:
+	case reject && RankOf(rule) == OfExternalIP:
 		p.Approximate("reject: connection refused", noRow, whyExternalIP)
 	case reject && routed && scope == messages.Scope_SCOPE_EXTERNAL && !p.leaving(rule.GetAddress()):
 		p.Approximate("reject: connection refused", refusedByRoute, whyOutside)

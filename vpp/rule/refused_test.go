@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// TestRefusalIsReportedAsItIs says what a client sees instead of what Kubernetes asks for.
+// TestRefusalIsReportedAsItIs: the approximation says what a client sees instead of what Kubernetes
+// asks for.
 func TestRefusalIsReportedAsItIs(t *testing.T) {
 	const cluster, external, nodePort = messages.Scope_SCOPE_CLUSTER, messages.Scope_SCOPE_EXTERNAL, messages.Scope_SCOPE_NODEPORT
 	const reject, drop, forward = messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP, messages.Action_ACTION_FORWARD
@@ -16,7 +16,7 @@ func TestRefusalIsReportedAsItIs(t *testing.T) {
 		action messages.Action
 		// other is the action of another port of the address.
 		other messages.Action
-		// routed is what is reported with unreachable routes, plain without them.
+		// routed is the report with unreachable routes, plain without them.
 		routed, plain string
 	}{
 		"reject of a cluster IP":                  {cluster, reject, forward, "reject: host unreachable", noRow},
@@ -44,7 +44,7 @@ func TestRefusalIsReportedAsItIs(t *testing.T) {
 					want = tc.routed
 				}
 				p := New(view, Config{Name: "X", Unreachable: routed, Family: func(bool) (string, bool) { return "", true }})
-				p.Each(func(frontend.Key, *messages.Frontend) {})
+				p.Each(func(Key, *messages.Frontend) {})
 				got := ""
 				for _, a := range p.Approximations {
 					if a.GetFrontend() == "10.96.0.10:80/TCP" {

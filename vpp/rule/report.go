@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Approximate reports that the current frontend is not rendered exactly.
@@ -16,7 +15,7 @@ func (p *Planner) Approximate(wanted, rendered, why string) {
 	})
 }
 
-// Particular marks the last approximation as one that the service has because of what it asks for.
+// Particular marks the last approximation as one that is caused by the spec of the service.
 func (p *Planner) Particular() { p.Approximations[len(p.Approximations)-1].Particular = true }
 
 // Unrender reports that the current frontend, or a part of it, has no row.
@@ -84,5 +83,5 @@ func frontendText(f *messages.Frontend) string {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]"
 	}
-	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + frontend.ProtocolName(uint8(f.GetProtocol()))
+	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + ProtocolName(uint8(f.GetProtocol()))
 }

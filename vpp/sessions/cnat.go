@@ -24,8 +24,8 @@ const (
 	cnatErrors   = "show errors"
 )
 
-// CNAT is how many sessions CNAT has, and what it refused since VPP started or its counters were
-// cleared.
+// CNAT is how many sessions CNAT has, and how many packets it refused since VPP started or its
+// counters were cleared.
 type CNAT struct {
 	// Sessions are the connections, of all protocols, with source NAT and without.
 	Sessions uint64
@@ -84,12 +84,11 @@ func parseCNAT(sessions, errors string) (CNAT, error) {
 	return found, nil
 }
 
-// CNATHistory is what DecideCNAT remembers. The zero value is that of a VPP that has not been
-// looked at.
+// CNATHistory is the memory of DecideCNAT. The zero value is for a VPP that was never read.
 type CNATHistory struct {
 	looked, alarmed bool
 	last            CNAT
-	// refused is when more packets had been dropped than at the look before, why is the reason.
+	// refused is the time of the last look that found more dropped packets, why is the reason.
 	refused time.Time
 	why     string
 }

@@ -33,7 +33,7 @@ func TestParseCNAT(t *testing.T) {
 	}
 }
 
-// TestLookCNAT: the simulated VPP shows what the real one does.
+// TestLookCNAT: the simulated VPP prints the same as the real one.
 func TestLookCNAT(t *testing.T) {
 	r := newRig(t, 0)
 	if got, err := LookCNAT(t.Context(), r.link); err != nil || got != (CNAT{}) {

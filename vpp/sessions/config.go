@@ -5,12 +5,17 @@ import "time"
 // Config holds the thresholds and intervals of Decide. A field that is zero means its default.
 // Percentages are of the limit of one worker and refer to the worker with the most sessions.
 type Config struct {
+	// The range of the limit.
+
 	// Min is the lowest limit. The limit of a plugin that was enabled with fewer is raised. 0 =
 	// none.
 	Min uint32
 	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is never
 	// raised above Min. Every session takes about 350 bytes of VPP's main heap.
 	Max uint32
+
+	// Intervals, and sizes of slices.
+
 	// Interval is the time between two reads of the usage. Default 5 s.
 	Interval time.Duration
 	// Soon is the time between two reads, and two actions, while action is needed. Default 1 s.
@@ -20,9 +25,12 @@ type Config struct {
 	SurveyEvery, SurveyFresh time.Duration
 	// Retry is the pause after an action that VPP refused or that had no effect. Default 30 s.
 	Retry time.Duration
-	// Batch is the largest number of deletions in one slice, Dumps that of dumps. Defaults 1000 and
-	// 8.
+	// Batch is the largest number of deletions in one slice, Dumps the largest number of dumps.
+	// Defaults 1000 and 8.
 	Batch, Dumps int
+
+	// Thresholds in percent.
+
 	// Freeing of expired sessions begins at FreeAt and ends at FreeTo. Defaults 80 and 60. Until
 	// the table is full VPP frees one expired session for every new one by itself, so nothing needs
 	// to be freed below that.

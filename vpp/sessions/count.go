@@ -24,9 +24,9 @@ type Served struct {
 }
 
 // CountLive counts the live sessions of backends with a few dumps, each of which costs VPP a pass
-// over its sessions. The first one finds the backends without any. Of the others it looks at those
-// whose turn is next: turn says which address goes first, and the returned one is the turn of the
-// next call. Backends that were not reached are not in the result.
+// over its sessions. The first dump finds the backends without sessions. Of the others CountLive
+// counts the ones whose turn is next: turn is the address that goes first, and the result has the
+// turn of the next call. Backends that were not reached are not in the result.
 func CountLive(ctx context.Context, c link.Caller, backends []netip.AddrPort, turn netip.Addr, dumps int) (map[netip.AddrPort]Live, netip.Addr, error) {
 	users, err := readUsers(ctx, c)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestCountLive counts the sessions of backends: the live ones, by what clients send to, with as
-// many dumps as are allowed.
+// TestCountLive counts the live sessions of backends by the address that clients use, with as many
+// dumps as are allowed.
 func TestCountLive(t *testing.T) {
 	r := newRig(t, 1000)
 	r.fill(simulator.ProtoUDP, 20)

@@ -30,23 +30,23 @@ type Slice struct {
 
 // Freed is the result of one slice.
 type Freed struct {
-	// Deleted counts sessions that VPP deleted, Gone those that VPP no longer had, Errors those
-	// that VPP refused to delete.
+	// Deleted counts sessions that VPP deleted, Gone sessions that VPP no longer had, Errors
+	// sessions that VPP refused to delete.
 	Deleted, Gone, Errors int
 	// Left are the users that this round has not reached; the next slice begins with them.
 	Left []User
-	// Complete says that every user of the round was looked at.
+	// Complete says that the round has reached every user.
 	Complete bool
 	// Err is why the slice ended early. The counts are valid nevertheless.
 	Err error
 }
 
 // Free finds expired sessions, user by user, and deletes them. left are the users that remain of
-// the slice before; without any it begins with those that have the most sessions. Between the dump
-// and the deletion a packet may replace an expired session by a new one of the same addresses and
-// ports, whose connection the deletion ends, so Free deletes dumped sessions at once or discards
-// them. VPP counts whole seconds here: a session that it reports as expired can have up to a second
-// left.
+// the slice before; without any it begins with the users that have the most sessions. Between the
+// dump and the deletion a packet may replace an expired session by a new one of the same addresses
+// and ports. The deletion would end that connection, so Free deletes dumped sessions at once or
+// discards them. VPP counts whole seconds here: a session that it reports as expired can have up to
+// a second left.
 func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 	f.Left = left
 	if len(f.Left) == 0 {
@@ -96,7 +96,7 @@ func (f *Freed) delete(ctx context.Context, c link.Caller, requests []api.Messag
 	}
 }
 
-// readUsers dumps the users, those with the most sessions first.
+// readUsers dumps the users, ordered by their number of sessions, the largest first.
 func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 	var users []User
 	err := c.Dump(ctx, &nat44_ed.Nat44UserDump{}, func(msg api.Message) {

@@ -40,7 +40,7 @@ func mixed(t testing.TB) *rig {
 
 func (r *rig) next() uint16 { r.ports++; return r.ports }
 
-// expiredIn counts what is left to free.
+// expiredIn counts the expired sessions that are left.
 func (r *rig) expiredIn() uint64 {
 	r.Helper()
 	s, err := Look(r.Context(), r.link)
@@ -103,7 +103,7 @@ func TestFreeReportsWhatVPPDoesNotWant(t *testing.T) {
 	if f.Errors != 3 || f.Gone != 2 || f.Deleted != 15 || f.Err != nil {
 		t.Errorf("freed %+v", f)
 	}
-	// What cannot be deleted does not stand in the way of the others.
+	// A session that cannot be deleted does not stop the deletion of the others.
 	r.ClearFaults()
 	r.Inject(simulator.Fault{Message: "nat44_del_session", Retval: -1})
 	if f := Free(t.Context(), r.link, nil, Slice{1, 8}); f.Errors != 1 || len(f.Left) != 1 {

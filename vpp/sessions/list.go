@@ -16,8 +16,8 @@ import (
 type Flow struct {
 	// Protocol is the number of IANA.
 	Protocol uint8
-	// Frontend, Backend and Client are the ends of the connection; As is the address that the
-	// backend sees, if it is not that of the client.
+	// Frontend, Backend and Client are the ends of the connection; As is the client's address as
+	// the backend sees it, if it differs.
 	Frontend, Backend, Client, As netip.AddrPort
 	// Idle is the time since its last packet, in whole seconds. Expired sessions only keep their
 	// place in the table.
@@ -27,8 +27,8 @@ type Flow struct {
 	Bytes   uint64
 }
 
-// List dumps the sessions of backends, at most so many of those that wanted chooses; more says that
-// there are others. Each backend costs VPP a pass over all sessions of a worker.
+// List dumps the sessions of backends that wanted chooses, at most so many; more says that there
+// are others. Each backend costs VPP a pass over all sessions of a worker.
 func List(ctx context.Context, c link.Caller, backends []netip.Addr, wanted func(*Flow) bool, most int) (flows []Flow, more bool, err error) {
 	for _, backend := range backends {
 		err := c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: backend.As4()}, func(msg api.Message) {

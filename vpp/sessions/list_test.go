@@ -9,8 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestList: the sessions of the backends that are asked for, those that are wanted, and not more
-// than the limit.
+// TestList: the wanted sessions of the given backends, and not more than the limit.
 func TestList(t *testing.T) {
 	r := newRig(t, 1000)
 	r.fill(simulator.ProtoTCP, 20)

@@ -21,7 +21,7 @@ func (m *table) usage() Usage {
 	return Usage{Enabled: true, Busiest: n, Total: n, Base: 1000}
 }
 
-// carryOut does what was decided.
+// carryOut carries out a decision.
 func (m *table) carryOut(t *rapid.T, now time.Time, d Decision, h History, cfg Config) History {
 	switch {
 	case d.Survey && !m.understood:
@@ -133,7 +133,7 @@ func TestPropertyPolicy(t *testing.T) {
 }
 
 // TestPropertyNoConnectionIsRefused: as long as all sessions fit below the cap and no more than a
-// tenth of the limit come between two looks, the table is never full.
+// tenth of the limit come between two reads, the table is never full.
 func TestPropertyNoConnectionIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &table{limit: 1000, understood: rapid.Bool().Draw(t, "understood"), raisable: true}

@@ -12,9 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// summary is the only message that returns the present limit: no API message returns it, and the
+// summary is the only command that shows the present limit: no API message returns it, and the
 // statistics have the limit with which the plugin was enabled. The command only reads; the link
-// refuses those that change sessions, because they destroy the mappings.
+// refuses commands that change sessions, because they destroy the mappings.
 const summary = "show nat44 summary"
 
 // Look makes a survey: limit, sessions by protocol, expired ones. It costs VPP one pass over its
@@ -114,8 +114,8 @@ func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 	return usage, Survey{}, nil
 }
 
-// WithLimit completes the sessions that a Reader returned with ErrNoLimit: VPP answers at once,
-// other than Ask.
+// WithLimit completes the sessions that a Reader returned with ErrNoLimit. Unlike Ask, it costs VPP
+// no pass over its sessions.
 func WithLimit(ctx context.Context, c link.Caller, usage Usage) (Usage, error) {
 	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {

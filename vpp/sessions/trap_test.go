@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestTheTrap: a table that is full of expired sessions refuses every new connection, for ever.
-// That is what this package is for.
+// TestTheTrap: a table that is full of expired sessions refuses every new connection for ever. This
+// package exists for that case.
 func TestTheTrap(t *testing.T) {
 	r := newRig(t, 100)
 	r.fill(simulator.ProtoUDP, 100)
@@ -24,7 +24,8 @@ func TestTheTrap(t *testing.T) {
 }
 
 // TestOutOfTheTrap: the table is filled again and again, to the last place. With housekeeping no
-// connection is refused, because what expired meanwhile was freed; the limit stays where it was.
+// connection is refused, because sessions that expired meanwhile were freed; the limit stays where
+// it was.
 func TestOutOfTheTrap(t *testing.T) {
 	r := newRig(t, 1000)
 	var h History

@@ -4,8 +4,9 @@ package sessions
 type Usage struct {
 	// Enabled says whether the plugin is enabled. If not, everything else is zero.
 	Enabled bool
-	// Busiest is the number of sessions of the worker that has the most, Total that of all. The
-	// limit applies to each worker. Where VPP does not report each worker, both are the same.
+	// Busiest is the number of sessions of the worker that has the most, Total the number of all
+	// workers. The limit applies to each worker. Where VPP does not report each worker, both are
+	// the same.
 	Busiest, Total uint64
 	// Base is the limit that the plugin was enabled with. A limit that was set later is only in the
 	// Survey.
@@ -41,7 +42,7 @@ func (p Protocol) String() string {
 type Count struct {
 	// Sessions that occupy a place.
 	Sessions uint64
-	// Expired are those among them whose timeout has passed.
+	// Expired are the sessions among them whose timeout has passed.
 	Expired uint64
 }
 

@@ -53,7 +53,7 @@ func (r *rig) apply(name string, input []uint32, output ...uint32) {
 	r.ok(&acl.ACLInterfaceSetACLList{SwIfIndex: r.index(name), NInput: uint8(len(input)), Acls: append(append([]uint32{}, input...), output...)})
 }
 
-// expectFate sends a packet and compares what becomes of it.
+// expectFate sends a packet and compares its fate.
 func (r *rig) expectFate(p Packet, want Action, reason string) Verdict {
 	r.t.Helper()
 	v := r.Send(p)
@@ -63,8 +63,8 @@ func (r *rig) expectFate(p Packet, want Action, reason string) Verdict {
 	return v
 }
 
-// TestInputACLBeforeNAT: it sees the VIP, what it drops makes no session, and another interface is
-// not concerned.
+// TestInputACLBeforeNAT: an input ACL sees the VIP, a dropped packet makes no session, and another
+// interface is not concerned.
 func TestInputACLBeforeNAT(t *testing.T) {
 	r := newRig(t)
 	r.ok(lb(at(vip, 80), nat_types.NAT_IS_SELF_TWICE_NAT, 7, at(backendA, 8080), at(backendB, 8080)))
@@ -89,7 +89,7 @@ func TestInputACLBeforeNAT(t *testing.T) {
 	r.expectFate(far, Dropped, "denied by input ACL")
 }
 
-// TestRoutesBehindACL: what an ACL lets through meets the routes.
+// TestRoutesBehindACL: packets that an ACL permits meet the routes.
 func TestRoutesBehindACL(t *testing.T) {
 	r := newRig(t)
 	for prefix, action := range map[string]RouteAction{"10.96.0.0/16": RouteReject, "10.97.0.0/16": RouteDrop} {

@@ -2,8 +2,8 @@ package simulator
 
 import "testing"
 
-// TestEveryRequestIsAnswered: no request of the table leaves a client waiting,
-// whatever it is, except those that kill VPP or that have no reply.
+// TestEveryRequestIsAnswered: no request of the table leaves a client waiting, whatever it is,
+// except those that kill VPP or that have no reply.
 func TestEveryRequestIsAnswered(t *testing.T) {
 	v := New(Options{})
 	t.Cleanup(func() { _ = v.Close() })

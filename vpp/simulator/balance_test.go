@@ -25,9 +25,8 @@ func spread(t *testing.T, r *rig, from netip.Addr, n int) map[string]int {
 	return count
 }
 
-// TestSkew reproduces what was seen on VPP: the generator's low bits make
-// small power-of-two weight sums useless with twice-nat, and large weights
-// cure it.
+// TestSkew reproduces a finding on VPP: the generator's low bits make small power-of-two weight
+// sums useless with twice-nat, and large weights cure it.
 func TestSkew(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -76,8 +75,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestOverflowingWeights: a sum above 255 wraps; backends beyond the wrap
-// get no sessions.
+// TestOverflowingWeights: a sum above 255 wraps; backends beyond the wrap get no sessions.
 func TestOverflowingWeights(t *testing.T) {
 	r := newRig(t)
 	r.ok(lb(at(vip, 80), selfTwice, 200, at(backendA, 8080), at(backendB, 8080)))
@@ -104,8 +102,8 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// TestAffinitySurvivesItsBackend: a removed backend keeps getting the clients
-// that stuck to it; a re-created row does not.
+// TestAffinitySurvivesItsBackend: a removed backend keeps getting the clients that stuck to it; a
+// re-created row does not.
 func TestAffinitySurvivesItsBackend(t *testing.T) {
 	r := newRig(t)
 	svc, a, b := at(vip, 80), at(backendA, 8080), at(backendB, 8080)
@@ -122,8 +120,7 @@ func TestAffinitySurvivesItsBackend(t *testing.T) {
 	if v := r.Send(tcp(clientPod, 2001, svc)); v.Dst != gone {
 		t.Errorf("client left the removed backend: %s", v)
 	}
-	// The index is what sticks: a backend that takes the place inherits the
-	// clients.
+	// The index is what sticks: a backend that takes the place inherits the clients.
 	r.ok(local(true, svc, at(outsider, 9), 1))
 	if v := r.Send(tcp(clientPod, 2002, svc)); v.Dst != at(outsider, 9) {
 		t.Errorf("client of a reused index: %s", v)
@@ -136,8 +133,7 @@ func TestAffinitySurvivesItsBackend(t *testing.T) {
 	}
 }
 
-// TestAffinityTime: the time runs from the end of the last session, and
-// sessions end late.
+// TestAffinityTime: the time runs from the end of the last session, and sessions end late.
 func TestAffinityTime(t *testing.T) {
 	r := newRig(t)
 	svc, a, b := at(vip, 80), at(backendA, 8080), at(backendB, 8080)

@@ -28,8 +28,8 @@ func benchRow(i int) *nat44_ed.Nat44AddDelLbStaticMapping {
 	return lb(vip, nat_types.NAT_IS_SELF_TWICE_NAT, 7, backends...)
 }
 
-// BenchmarkLBAddPipelined adds 10,000 rows with 5 backends each over the
-// socket, written as fast as the socket takes them.
+// BenchmarkLBAddPipelined adds 10,000 rows with 5 backends each over the socket, written as fast as
+// the socket takes them.
 func BenchmarkLBAddPipelined(b *testing.B) {
 	const rows = 10_000
 	v := listen(b, Options{})

@@ -18,8 +18,8 @@ import (
 	"go.fd.io/govpp/core"
 )
 
-// TestManyClients: several GoVPP clients change, dump and push packets at the
-// same time; each sees its own changes, and the sum is right.
+// TestManyClients: several GoVPP clients change, dump and push packets at the same time; each sees
+// its own changes, and the sum is right.
 func TestManyClients(t *testing.T) {
 	r := newRig(t)
 	const clients, rows = 4, 100
@@ -48,8 +48,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// TestCrashUnderLoad: whatever the clients do, a crash ends all their
-// connections and the next incarnation serves.
+// TestCrashUnderLoad: whatever the clients do, a crash ends all their connections and the next
+// incarnation serves.
 func TestCrashUnderLoad(t *testing.T) {
 	r := bareRig(t, Options{AutoRestart: true})
 	const crashes = 5
@@ -81,8 +81,8 @@ func TestCrashUnderLoad(t *testing.T) {
 	}
 }
 
-// pingUntilBroken pings over a connection of its own until it breaks or stop
-// is closed, and returns how many answers came.
+// pingUntilBroken pings over a connection of its own until it breaks or stop is closed, and returns
+// how many answers came.
 func pingUntilBroken(v *VPP, stop <-chan struct{}) (answers int) {
 	client := socketclient.NewVppClient(v.Socket())
 	replies := make(chan struct{}, 1000)
@@ -111,8 +111,8 @@ func pingUntilBroken(v *VPP, stop <-chan struct{}) (answers int) {
 	}
 }
 
-// TestAsyncConnectComesBack: GoVPP's own reconnection works across a crash,
-// with the new message ids.
+// TestAsyncConnectComesBack: GoVPP's own reconnection works across a crash, with the new message
+// ids.
 func TestAsyncConnectComesBack(t *testing.T) {
 	r := newRig(t)
 	conn, events, err := core.AsyncConnect(socketclient.NewVppClient(r.Socket()), 1000, 10*time.Millisecond)
@@ -145,7 +145,8 @@ func TestAsyncConnectComesBack(t *testing.T) {
 	}
 }
 
-// TestInvokeTimesOutOnLostReplies: what a client with a deadline sees.
+// TestInvokeTimesOutOnLostReplies: a client with a deadline gets an error, and its connection works
+// on.
 func TestInvokeTimesOutOnLostReplies(t *testing.T) {
 	r := newRig(t)
 	r.Inject(Fault{Message: "nat44_show_running_config", Swallow: true, Times: 1})

@@ -2,19 +2,18 @@ package simulator
 
 import "fmt"
 
-// Connection is a client's connection through the simulated VPP: a TCP
-// connection after its handshake, or an exchange of UDP packets. It holds the
-// endpoints on both sides and sends a packet and its answer whenever it is
-// asked, so that a test can keep it open over a change of the configuration.
+// Connection is a client's connection through the simulated VPP: a TCP connection after its
+// handshake, or an exchange of UDP packets. It holds the endpoints on both sides and sends a packet
+// and its answer whenever it is asked, so that a test can keep it open over a change of the
+// configuration.
 type Connection struct {
 	vpp    *VPP
 	packet Packet
 	opened Verdict
 }
 
-// Dial opens a connection with the given first packet: request, answer and,
-// for TCP, the final ACK of the handshake. It fails when any of them does not
-// arrive.
+// Dial opens a connection with the given first packet: request, answer and, for TCP, the final ACK
+// of the handshake. It fails when any of them does not arrive.
 func (v *VPP) Dial(first Packet) (*Connection, error) {
 	if first.Proto == ProtoTCP {
 		first.Flags = SYN
@@ -35,8 +34,8 @@ func (v *VPP) Dial(first Packet) (*Connection, error) {
 // Opened returns the verdict on the first packet: where the connection leads.
 func (c *Connection) Opened() Verdict { return c.opened }
 
-// Exchange sends one more packet and its answer over the connection. The error
-// says which of the two was lost or reached another endpoint.
+// Exchange sends one more packet and its answer over the connection. The error says which of the
+// two was lost or reached another endpoint.
 func (c *Connection) Exchange() error {
 	return c.ExchangeFlags(ACK)
 }
@@ -50,8 +49,7 @@ func (c *Connection) ExchangeFlags(flags TCPFlags) error {
 	return c.answered(c.vpp.Send(p))
 }
 
-// answered sends the answer to a packet and checks that both arrived where
-// they did before.
+// answered sends the answer to a packet and checks that both arrived where they did before.
 func (c *Connection) answered(v Verdict) error {
 	if v.Action != Delivered {
 		return fmt.Errorf("request: %s", v)

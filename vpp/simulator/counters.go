@@ -12,9 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// Counters counts the requests of the API clients of a simulated VPP.
-// Requests of the Go API (Exec, topology, foreign rows) do not count. The
-// counters survive a crash.
+// Counters counts the requests of the API clients of a simulated VPP. Requests of the Go API (Exec,
+// topology, foreign rows) do not count. The counters survive a crash.
 type Counters struct {
 	requests  map[string]uint64
 	failed    map[string]uint64
@@ -28,23 +27,19 @@ type Counters struct {
 // Of returns how many requests of the given message name were executed.
 func (c Counters) Of(name string) uint64 { return c.requests[name] }
 
-// Failed returns how many requests of the given message name were answered
-// with a return code other than 0.
+// Failed returns how many requests of the given message name were answered with a return code other
+// than 0.
 func (c Counters) Failed(name string) uint64 { return c.failed[name] }
 
-// Mutating returns how many requests were to change the configuration,
-// successful or not.
+// Mutating returns how many requests were to change the configuration, successful or not.
 func (c Counters) Mutating() uint64 { return c.mutating }
 
 // Dumps returns how many dumps were requested, cursor messages included.
 func (c Counters) Dumps() uint64 { return c.dumps }
 
-// Dropped returns how many frames were ignored without an answer: unknown
-// message id, too short, unknown client index.
+// Dropped returns how many frames were ignored without an answer: unknown message id, too short,
+// unknown client index.
 func (c Counters) Dropped() uint64 { return c.dropped }
-
-// Crashes returns the number of crashes of VPP, and the reason of the last one.
-func (c Counters) Crashes() (n uint64, reason string) { return c.crashes, c.lastCrash }
 
 // String lists the requests by name, one per line, sorted.
 func (c Counters) String() string {

@@ -15,6 +15,9 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 )
 
+// Crashes returns the number of crashes of VPP, and the reason of the last one.
+func (c Counters) Crashes() (n uint64, reason string) { return c.crashes, c.lastCrash }
+
 // fire sends a request that is not expected to be answered.
 func (r *rig) fire(req api.Message) {
 	r.t.Helper()

@@ -1,5 +1,4 @@
-// Package simulator is a simulated FD.io VPP 25.10 behind a real binary-API
-// unix socket.
+// Package simulator is a simulated FD.io VPP 25.10 behind a real binary-API unix socket.
 //
 // It is a semantic model, never a recorder of calls. A request changes the state that VPP would
 // change, is answered with the return code that VPP would give, has VPP's destructive side effects
@@ -18,13 +17,12 @@
 //
 // # Ordering
 //
-// One mutex guards the whole model, as one main thread serves all API clients
-// of a real VPP. The requests of one connection are executed in the order in
-// which they were written, each request is answered before the next one is
-// looked at, and requests of different connections interleave in arrival
-// order. Packets of the oracle are executed between requests. Nothing is sent
-// or received while the mutex is held: replies go to a per-connection output
-// queue which a writer goroutine drains.
+// One mutex guards the whole model, as one main thread serves all API clients of a real VPP. The
+// requests of one connection are executed in the order in which they were written, each request is
+// answered before the next one is looked at, and requests of different connections interleave in
+// arrival order. Packets of the oracle are executed between requests. Nothing is sent or received
+// while the mutex is held: replies go to a per-connection output queue which a writer goroutine
+// drains.
 //
 // # Layout
 //
@@ -40,11 +38,10 @@
 //	wire        frames, message table, encoding; stats: the statistics segment
 //	packet      packets and verdicts; pool: VPP's allocator
 //
-// Of CNAT there is the configuration, but not the data path: packets ignore its translations.
+// CNAT translates the packets of interfaces that have its feature nodes.
 //
 // # Shutdown
 //
-// Close stops the listener, closes every connection, waits for every
-// goroutine and removes the socket file. Crash leaves the socket file behind,
-// as a crashed VPP does.
+// Close stops the listener, closes every connection, waits for every goroutine and removes the
+// socket file. Crash leaves the socket file behind, as a crashed VPP does.
 package simulator

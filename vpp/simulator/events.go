@@ -11,9 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 )
 
-// publish sends the interface events that the last request caused. Several
-// changes of one interface are one event, whose flags show only what went up.
-// mu is held.
+// publish sends the interface events that the last request caused. Several changes of one interface
+// are one event, whose flags show only what went up. mu is held.
 func (v *VPP) publish(m *model.Model) {
 	if len(m.Pending) == 0 {
 		return

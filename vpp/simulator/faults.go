@@ -2,11 +2,10 @@ package simulator
 
 import "time"
 
-// Fault is a disturbance of the API: it applies to requests of one message
-// name, or of every name.
+// Fault is a disturbance of the API: it applies to requests of one message name, or of every name.
 type Fault struct {
-	// Message is the VPP name of the request ("nat44_add_del_address_range");
-	// empty means every request, including the handshake and pings.
+	// Message is the VPP name of the request ("nat44_add_del_address_range"); empty means every
+	// request, including the handshake and pings.
 	Message string
 
 	// Skip lets that many matching requests pass before the fault strikes.
@@ -15,12 +14,12 @@ type Fault struct {
 	// Times is how often the fault strikes; 0 means until it is removed.
 	Times int
 
-	// Delay holds the request back before it is executed. Requests of other
-	// connections overtake it.
+	// Delay holds the request back before it is executed. Requests of other connections overtake
+	// it.
 	Delay time.Duration
 
-	// Retval answers with this return code instead of executing the request.
-	// It has no effect on requests whose reply carries none.
+	// Retval answers with this return code instead of executing the request. It has no effect on
+	// requests whose reply carries none.
 	Retval int32
 
 	// Swallow executes the request and loses the reply.
@@ -29,8 +28,7 @@ type Fault struct {
 	// Lose neither executes nor answers the request.
 	Lose bool
 
-	// CloseMidFrame executes the request, sends half of the reply and closes
-	// the connection.
+	// CloseMidFrame executes the request, sends half of the reply and closes the connection.
 	CloseMidFrame bool
 
 	// Disconnect closes the connection instead of executing the request.
@@ -40,13 +38,13 @@ type Fault struct {
 	Crash bool
 }
 
-// armedFault is a fault with what is left of its counters.
+// armedFault is a fault with its remaining counts.
 type armedFault struct {
 	Fault
 }
 
-// Inject arms a fault. Faults are tried in the order in which they were
-// injected; the first one that strikes wins. The returned function disarms it.
+// Inject arms a fault. Faults are tried in the order in which they were injected; the first one
+// that strikes wins. The returned function disarms it.
 func (v *VPP) Inject(f Fault) (remove func()) {
 	armed := &armedFault{Fault: f}
 	v.mu.Lock()
@@ -66,8 +64,7 @@ func (v *VPP) ClearFaults() {
 	v.faults = nil
 }
 
-// takeFault returns the fault that strikes a request of the given name. mu is
-// held.
+// takeFault returns the fault that strikes a request of the given name. mu is held.
 func (v *VPP) takeFault(name string) Fault {
 	for _, f := range v.faults {
 		if f.Message != "" && f.Message != name {
@@ -98,8 +95,7 @@ func (v *VPP) disarm(f *armedFault) {
 	}
 }
 
-// before strikes ahead of the execution and reports whether that was all.
-// The model is locked.
+// before strikes ahead of the execution and reports whether that was all. The model is locked.
 func (f Fault) before(v *VPP, c *client) bool {
 	switch {
 	case f.Crash:

@@ -13,8 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// sourcedRoute makes the message that adds a route of a source with one path
-// of the given type.
+// sourcedRoute makes the message that adds a route of a source with one path of the given type.
 func sourcedRoute(t testing.TB, source uint8, text string, kind fib_types.FibPathType) *ip.IPRouteAddDelV2 {
 	t.Helper()
 	prefix, err := ip_types.ParsePrefix(text)
@@ -64,8 +63,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestBestSourceForwards: of all that is said about a prefix the best counts,
-// in look-ups, in dumps by source and for packets.
+// TestBestSourceForwards: of all routes for a prefix the best one counts, in look-ups, in dumps by
+// source and for packets.
 func TestBestSourceForwards(t *testing.T) {
 	r := bareRig(t, Options{})
 	low, high := r.source("low", 0xd1), r.source("high", 0x70)
@@ -107,8 +106,7 @@ func TestBestSourceForwards(t *testing.T) {
 	send(Delivered)
 }
 
-// TestRouteOfNoSource: VPP reads beyond its table, so the simulated one
-// always dies.
+// TestRouteOfNoSource: VPP reads beyond its table, so the simulated one always dies.
 func TestRouteOfNoSource(t *testing.T) {
 	r := bareRig(t, Options{})
 	remove := sourcedRoute(t, 99, "10.96.0.0/16", fib_types.FIB_API_PATH_TYPE_DROP)

@@ -15,16 +15,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// Exec executes a request as if another client had sent it and returns what
-// it was answered. It does not count and is not subject to faults: the way to
-// change VPP behind the client under test.
+// Exec executes a request as if another client had sent it and returns the replies. It does not
+// count and is not subject to faults: the way to change VPP behind the client under test.
 func (v *VPP) Exec(req api.Message) ([]api.Message, error) {
 	m := v.catalog.Named(req.GetMessageName())
 	if m == nil || !m.Request {
 		return nil, fmt.Errorf("exec %s: %w", req.GetMessageName(), ErrUnknownMessage)
 	}
-	// The round trip over the wire format gives the handler what it would get
-	// from a socket, and the caller keeps its message.
+	// The round trip over the wire format gives the handler the same as a socket would, and the
+	// caller keeps its message.
 	encoded, err := codec.EncodeMsg(req, 0)
 	if err != nil {
 		return nil, fmt.Errorf("exec %s: %w", m.Name, err)
@@ -49,16 +48,14 @@ type Backend struct {
 	Weight uint8
 }
 
-// ForeignRow is a load-balancing mapping that another client than the one
-// under test adds to VPP.
+// ForeignRow is a load-balancing mapping that another client than the one under test adds to VPP.
 type ForeignRow struct {
 	// VIP and Proto are the key of the row.
 	VIP   netip.AddrPort
 	Proto uint8
 	// Tag marks the owner; empty for an owner without tags.
 	Tag string
-	// TwiceNAT and SelfTwiceNAT are the flags of the row; OUT2IN_ONLY is
-	// always set.
+	// TwiceNAT and SelfTwiceNAT are the flags of the row; OUT2IN_ONLY is always set.
 	TwiceNAT, SelfTwiceNAT bool
 	// Affinity is the stickiness in seconds.
 	Affinity uint32
@@ -87,8 +84,7 @@ func (v *VPP) ForeignAdd(row ForeignRow) (retval int32, err error) {
 	return retval, err
 }
 
-// ForeignRemove deletes a row of any type and owner, and returns VPP's
-// return code.
+// ForeignRemove deletes a row of any type and owner, and returns VPP's return code.
 func (v *VPP) ForeignRemove(vip netip.AddrPort, proto uint8) (retval int32, err error) {
 	err = v.with(func(m *model.Model) error {
 		mp, _ := m.NAT.External(vip, proto)
@@ -111,8 +107,8 @@ func (v *VPP) ForeignRemove(vip netip.AddrPort, proto uint8) (retval int32, err 
 	return retval, err
 }
 
-// FreezeMappings makes VPP's mapping table full (true) or normal again: a new
-// mapping is refused with UNSPECIFIED while it is full.
+// FreezeMappings makes VPP's mapping table full (true) or normal again: a new mapping is refused
+// with UNSPECIFIED while it is full.
 func (v *VPP) FreezeMappings(full bool) error {
 	return v.with(func(m *model.Model) error {
 		m.NAT.Frozen = full
@@ -120,8 +116,8 @@ func (v *VPP) FreezeMappings(full bool) error {
 	})
 }
 
-// FillSessions puts n idle UDP sessions of a foreign service into the session
-// table, up to its limit, and returns how many there was room for.
+// FillSessions puts n idle UDP sessions of a foreign service into the session table, up to its
+// limit, and returns how many there was room for.
 func (v *VPP) FillSessions(n int) (added int, err error) {
 	err = v.with(func(m *model.Model) error {
 		added = m.NAT.FillSessions(n)

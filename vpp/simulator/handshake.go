@@ -17,8 +17,8 @@ func (v *VPP) registerMemclnt(r handlers.Registry) {
 	handlers.Read(r, apiVersions)
 }
 
-// sockclntCreate answers the handshake with the client's index and the
-// message table of this incarnation. It may be repeated.
+// sockclntCreate answers the handshake with the client's index and the message table of this
+// incarnation. It may be repeated.
 func (v *VPP) sockclntCreate(c *handlers.Call, _ *memclnt.SockclntCreate) {
 	reply := &memclnt.SockclntCreateReply{
 		MessageTable: v.inc.ids.Entries,
@@ -30,8 +30,8 @@ func (v *VPP) sockclntCreate(c *handlers.Call, _ *memclnt.SockclntCreate) {
 	c.Reply(reply)
 }
 
-// sockclntDelete answers 1 for a live registration, -1 otherwise, and closes
-// the connection that it names.
+// sockclntDelete answers 1 for a live registration, -1 otherwise, and closes the connection that it
+// names.
 func (v *VPP) sockclntDelete(c *handlers.Call, req *memclnt.SockclntDelete) {
 	target := v.clients[req.Index]
 	if target == nil {

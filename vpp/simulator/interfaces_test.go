@@ -205,8 +205,8 @@ func TestAddressesTablesNeighbors(t *testing.T) {
 	}
 }
 
-// collect subscribes to interface events over GoVPP and returns a function
-// that waits for n of them.
+// collect subscribes to interface events over GoVPP and returns a function that waits for n of
+// them.
 func collect(t *testing.T, conn api.Connection) func(n int) []interfaces.SwInterfaceEvent {
 	t.Helper()
 	watcher, err := conn.WatchEvent(timeout(t), &interfaces.SwInterfaceEvent{})

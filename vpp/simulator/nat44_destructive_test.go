@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// broken asserts that a connection does not work any more because its session
-// is gone.
+// broken asserts that a connection does not work any more because its session is gone.
 func broken(t *testing.T, c *Connection, what string) {
 	t.Helper()
 	if err := c.Exchange(); err == nil || !strings.Contains(err.Error(), "non-SYN") {
@@ -29,8 +28,8 @@ func works(t *testing.T, c *Connection, what string) {
 	}
 }
 
-// sharedBackends is a rig with two services on the same backends, one
-// connection of each to backend A and one to backend B.
+// sharedBackends is a rig with two services on the same backends, one connection of each to backend
+// A and one to backend B.
 func sharedBackends(t *testing.T) (r *rig, first, second map[string]*Connection) {
 	r = newRig(t)
 	a, b := at(backendA, 8080), at(backendB, 8080)
@@ -331,8 +330,8 @@ func TestRemovingTheLastRolesExpiresSessions(t *testing.T) {
 	}
 }
 
-// TestReceiveEntries: what puts external addresses into the FIB, and what does
-// not take them back.
+// TestReceiveEntries: which changes enter external addresses into the FIB, and which do not take
+// them back.
 func TestReceiveEntries(t *testing.T) {
 	r := newRig(t)
 	has := func(addr string) bool { return strings.Contains(r.State(), "table 0 "+addr+"/32 local, (nat)") }

@@ -63,8 +63,7 @@ func TestStaticAndIdentityDumps(t *testing.T) {
 	}
 }
 
-// TestInterfaceBound: mappings and pool addresses follow the interface's
-// address.
+// TestInterfaceBound: mappings and pool addresses follow the interface's address.
 func TestInterfaceBound(t *testing.T) {
 	r := newRig(t)
 	up := r.index("host-up")
@@ -312,8 +311,8 @@ func TestSmallMessages(t *testing.T) {
 	}
 }
 
-// TestLimitBeforeEnable: a limit that is set while the plugin is off wins over
-// the one of the enable call.
+// TestLimitBeforeEnable: a limit that is set while the plugin is off wins over the one of the
+// enable call.
 func TestLimitBeforeEnable(t *testing.T) {
 	r := bareRig(t, Options{})
 	r.ok(&nat44_ed.Nat44SetSessionLimit{SessionLimit: 1})

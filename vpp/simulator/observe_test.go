@@ -12,8 +12,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
-// TestObserve: what clients have asked for is seen in its order, with what it changes, and without
-// what was lost on the way.
+// TestObserve: requests of clients are observed in their order, with their class, and without
+// requests that were lost on the way.
 func TestObserve(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string

@@ -44,10 +44,9 @@ const (
 	Died      = packet.Died
 )
 
-// Send passes a packet through VPP and returns its fate. Sessions that
-// it creates stay until they are ended or time out. Neighbours count as
-// resolved, and the TTL is large. A crashed VPP drops everything, and so does
-// a lost one without workers.
+// Send passes a packet through VPP and returns its fate. Sessions that it creates stay until they
+// are ended or time out. Neighbours count as resolved, and the TTL is large. A crashed VPP drops
+// everything, and so does a lost one without workers.
 func (v *VPP) Send(p Packet) Verdict {
 	if p.Proto == ProtoTCP && p.Flags == 0 {
 		p.Flags = SYN
@@ -66,10 +65,9 @@ func (v *VPP) Send(p Packet) Verdict {
 	return verdict
 }
 
-// Reply sends the answer to a delivered packet: it enters where the packet
-// left, with the endpoints swapped, and shows how the translation is undone.
-// The answer to a SYN is SYN+ACK, to any other TCP packet ACK, to an echo
-// request an echo reply.
+// Reply sends the answer to a delivered packet: it enters where the packet left, with the endpoints
+// swapped, and shows how the translation is undone. The answer to a SYN is SYN+ACK, to any other
+// TCP packet ACK, to an echo request an echo reply.
 func (v *VPP) Reply(to Verdict) Verdict {
 	p := Packet{
 		InIndex: to.OutIndex,

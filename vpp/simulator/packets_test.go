@@ -84,8 +84,8 @@ func TestWhereItGoes(t *testing.T) {
 			"delivered on host-up as 10.1.1.2:4000 > 8.8.8.8:53",
 		},
 		{
-			// The first use of the role order "outside" walked no rows, so the
-			// VIP follows the default route.
+			// The first use of the role order "outside" walked no rows, so the VIP follows the
+			// default route.
 			"other port of the VIP follows the routes", rows, tcp(clientPod, 4000, at(vip, 81)),
 			"delivered on host-up as 10.1.1.2:4000 > 10.96.0.1:81",
 		},
@@ -154,8 +154,8 @@ func route(prefix string, typ fib_types.FibPathType) *ip.IPRouteAddDel {
 	}}
 }
 
-// TestRejectBelowRows: an unreachable route for the service CIDR answers what
-// has no mapping and does not disturb what has one.
+// TestRejectBelowRows: an unreachable route for the service CIDR answers packets without a mapping
+// and does not disturb the others.
 func TestRejectBelowRows(t *testing.T) {
 	r := newRig(t)
 	svc, a := at(vip, 80), at(backendA, 8080)
@@ -174,7 +174,7 @@ func TestRejectBelowRows(t *testing.T) {
 	}
 }
 
-// TestRolesOfInterfaces: what single roles do to service traffic.
+// TestRolesOfInterfaces: the effect of single roles on service traffic.
 func TestRolesOfInterfaces(t *testing.T) {
 	svc, a := at(vip, 80), at(backendA, 8080)
 	setup := func(t *testing.T, roles map[string]nat_types.NatConfigFlags) *rig {
@@ -257,8 +257,8 @@ func TestHairpinWithoutTwiceNAT(t *testing.T) {
 	}
 }
 
-// TestOutputInterface is the checked combination of section 2.4: uplink as
-// output interface with the node's address in the pool.
+// TestOutputInterface is the checked combination of section 2.4: uplink as output interface with
+// the node's address in the pool.
 func TestOutputInterface(t *testing.T) {
 	r := bareRig(t, Options{})
 	r.enableNAT()
@@ -303,8 +303,8 @@ func TestOutputInterface(t *testing.T) {
 	}
 }
 
-// TestSamePortToVIPAndBackend: a client that uses one port for a service and
-// for its backend is taken for traffic that needs translation.
+// TestSamePortToVIPAndBackend: a client that uses one port for a service and for its backend is
+// taken for traffic that needs translation.
 func TestSamePortToVIPAndBackend(t *testing.T) {
 	r := newRig(t)
 	svc, a := at(vip, 80), at(backendA, 8080)

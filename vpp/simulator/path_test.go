@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// natless returns a rig with NAT enabled, forwarding off, p1 inside and the
-// uplink outside: classic SNAT.
+// natless returns a rig with NAT enabled, forwarding off, p1 inside and the uplink outside: classic
+// SNAT.
 func natless(t *testing.T) *rig {
 	r := bareRig(t, Options{})
 	r.ok(enable(true, 0))
@@ -64,8 +64,8 @@ func TestClassicSNAT(t *testing.T) {
 	}
 }
 
-// TestStaticMappingFromInside: the local side of a mapping keeps its external
-// endpoint, and reaches other mappings through their local side.
+// TestStaticMappingFromInside: the local side of a mapping keeps its external endpoint, and reaches
+// other mappings through their local side.
 func TestStaticMappingFromInside(t *testing.T) {
 	r := natless(t)
 	r.role("p2", nat_types.NAT_IS_INSIDE)
@@ -99,7 +99,7 @@ func TestStaticMappingFromInside(t *testing.T) {
 	}
 }
 
-// TestOtherProtocols: what has no ports is translated per pair of addresses.
+// TestOtherProtocols: protocols without ports are translated per pair of addresses.
 func TestOtherProtocols(t *testing.T) {
 	r := natless(t)
 	gre := Packet{In: "p1", Src: at(clientPod, 0), Dst: at(outsider, 0), Proto: 47}
@@ -169,8 +169,8 @@ func TestVRFRoutes(t *testing.T) {
 	}
 }
 
-// TestPoolAddressOfTheRightInterface: an output interface prefers the pool
-// address that it has itself.
+// TestPoolAddressOfTheRightInterface: an output interface prefers the pool address that it has
+// itself.
 func TestPoolAddressOfTheRightInterface(t *testing.T) {
 	r := bareRig(t, Options{})
 	r.enableNAT()

@@ -17,8 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// Addresses of the rig: a client pod, two backend pods, a host outside, and
-// the addresses that VPP serves.
+// Addresses of the rig: a client pod, two backend pods, a host outside, and the addresses that VPP
+// serves.
 var (
 	clientPod = netip.MustParseAddr("10.1.1.2")
 	backendA  = netip.MustParseAddr("10.1.2.2")
@@ -84,8 +84,8 @@ func buildTopology(t testing.TB) func(*VPP) {
 	}
 }
 
-// newRig returns the topology with NAT as an agent sets it up: forwarding on,
-// a twice-nat address, both roles on every interface.
+// newRig returns the topology with NAT as an agent sets it up: forwarding on, a twice-nat address,
+// both roles on every interface.
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := bareRig(t, Options{})

@@ -6,10 +6,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 )
 
-// State returns the configuration and the sessions of the running VPP as text,
-// one object per line, sorted within each section, so that two states can be
-// compared line by line. Counters, times and pool indexes are not in it. It is
-// empty while VPP is down.
+// State returns the configuration and the sessions of the running VPP as text, one object per line,
+// sorted within each section, so that two states can be compared line by line. Counters, times and
+// pool indexes are not in it. It is empty while VPP is down.
 func (v *VPP) State() string {
 	var text string
 	_ = v.with(func(m *model.Model) error {
@@ -19,8 +18,8 @@ func (v *VPP) State() string {
 	return text
 }
 
-// Rows returns the mappings of the NAT plugin as text, one per line, sorted:
-// the part of State that a renderer is responsible for.
+// Rows returns the mappings of the NAT plugin as text, one per line, sorted: the part of State that
+// a renderer is responsible for.
 func (v *VPP) Rows() []string {
 	var rows []string
 	_ = v.with(func(m *model.Model) error {
@@ -40,8 +39,8 @@ func (v *VPP) Translations() int {
 	return count
 }
 
-// HiddenRoutes returns how many routes of the sources of a name do not count, because those of
-// another source do. No request of VPP shows them.
+// HiddenRoutes returns how many routes of the sources with a name are hidden by routes of other
+// sources. No request of VPP shows them.
 func (v *VPP) HiddenRoutes(source string) int {
 	count := 0
 	_ = v.with(func(m *model.Model) error {
@@ -59,8 +58,7 @@ func (v *VPP) HiddenRoutes(source string) int {
 	return count
 }
 
-// SessionCount returns how many sessions occupy the session table, expired ones
-// included.
+// SessionCount returns how many sessions occupy the session table, expired ones included.
 func (v *VPP) SessionCount() int {
 	count := 0
 	_ = v.with(func(m *model.Model) error {

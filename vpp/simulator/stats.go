@@ -23,8 +23,8 @@ const (
 	statHeap        = "/mem/main heap"
 )
 
-// heartbeatInterval is how often VPP collects statistics, in seconds
-// (update-interval in the section statseg of startup.conf).
+// heartbeatInterval is how often VPP collects statistics, in seconds (update-interval in the
+// section statseg of startup.conf).
 const heartbeatInterval = 10
 
 // statServer hands the statistics of one incarnation to its clients.
@@ -36,12 +36,11 @@ type statServer struct {
 	beat     uint64        // number of the last update
 }
 
-// ListenStats opens the statistics socket at path and serves it until Close.
-// A client is handed the shared memory with the statistics of the running VPP
-// and reads it without asking again: heartbeat, boot time, the names of the
-// interfaces, the sessions of NAT44-ED and the number of them that the plugin
-// was enabled with. A restart opens the same path again, with memory of its
-// own; that of a crashed VPP stays readable and does not change any more.
+// ListenStats opens the statistics socket at path and serves it until Close. A client is handed the
+// shared memory with the statistics of the running VPP and reads it without asking again:
+// heartbeat, boot time, the names of the interfaces, the sessions of NAT44-ED and the number of
+// them that the plugin was enabled with. A restart opens the same path again, with memory of its
+// own; the memory of a crashed VPP stays readable and does not change any more.
 func (v *VPP) ListenStats(path string) error {
 	v.lifecycle.Lock()
 	defer v.lifecycle.Unlock()
@@ -71,8 +70,7 @@ func (v *VPP) StatsSocket() string {
 	return v.statsPath
 }
 
-// bindStats opens the statistics socket of the present incarnation. The
-// lifecycle lock is held.
+// bindStats opens the statistics socket of the present incarnation. The lifecycle lock is held.
 func (v *VPP) bindStats(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("listen on %s: %w", path, err)
@@ -101,8 +99,8 @@ func (v *VPP) bindStats(path string) error {
 	return nil
 }
 
-// acceptStats hands out the segment until the listener is closed. As VPP it
-// serves one client at a time, and none while it hangs.
+// acceptStats hands out the segment until the listener is closed. As VPP it serves one client at a
+// time, and none while it hangs.
 func (v *VPP) acceptStats(s *statServer) {
 	for {
 		conn, err := s.listener.AcceptUnix()
@@ -135,8 +133,8 @@ func (v *VPP) awake(s *statServer) bool {
 	}
 }
 
-// handOut passes the file of the segment to a client. The incarnation may end
-// meanwhile; then the file is closed already and the client gets nothing.
+// handOut passes the file of the segment to a client. The incarnation may end meanwhile; then the
+// file is closed already and the client gets nothing.
 func (v *VPP) handOut(conn *net.UnixConn, s *statServer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -192,9 +190,8 @@ func (v *VPP) publishStats(m *model.Model) {
 	v.storeStats(m)
 }
 
-// storeStats writes the present values, and those of the heap at each update
-// only, as VPP does. The sessions are those of the first worker where there are
-// workers. mu is held.
+// storeStats writes the present values; values of the heap at each update only, as VPP does. Where
+// there are workers, the first one has all sessions. mu is held.
 func (v *VPP) storeStats(m *model.Model) {
 	segment := v.stats.segment
 	if beat := 1 + uint64(m.Now()/heartbeatInterval); beat != v.stats.beat {

@@ -99,8 +99,8 @@ func TestStatsFollowTheSessions(t *testing.T) {
 	}
 }
 
-// TestStatsDirectoryChangesWithInterfaces: a client that has read entries before
-// learns that they are stale, and reads them anew.
+// TestStatsDirectoryChangesWithInterfaces: a client that has read entries before learns that they
+// are stale, and reads them anew.
 func TestStatsDirectoryChangesWithInterfaces(t *testing.T) {
 	r := newRig(t)
 	client := statsOf(t, listenStats(t, r.VPP))
@@ -141,7 +141,7 @@ func TestStatsDirectoryChangesWithInterfaces(t *testing.T) {
 	}
 }
 
-// TestStatsOfADeadVPP stay as they were; the next one has its own.
+// TestStatsOfADeadVPP: they stay as they were; the next VPP has its own.
 func TestStatsOfADeadVPP(t *testing.T) {
 	r := newRig(t)
 	path := listenStats(t, r.VPP)

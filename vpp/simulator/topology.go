@@ -44,8 +44,7 @@ type InterfaceSpec struct {
 	TableID uint32
 }
 
-// AddInterface creates an interface with addresses and returns its
-// sw_if_index.
+// AddInterface creates an interface with addresses and returns its sw_if_index.
 func (v *VPP) AddInterface(name string, addrs []netip.Prefix, up bool) (uint32, error) {
 	return v.AddInterfaceSpec(InterfaceSpec{Name: name, Addresses: addrs, Up: up, HostName: name})
 }
@@ -80,8 +79,8 @@ func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
 	return index, nil
 }
 
-// DeleteInterface removes an interface of any kind, as a CNI does with the
-// interface of a pod that is gone.
+// DeleteInterface removes an interface of any kind, as a CNI does with the interface of a pod that
+// is gone.
 func (v *VPP) DeleteInterface(name string) error {
 	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
 		for _, fam := range m.Tables {
@@ -158,11 +157,11 @@ type Route struct {
 	TableID uint32
 	// Action is what the route does.
 	Action RouteAction
-	// Interface is the name of the outgoing interface of a forwarding route;
-	// empty means that the next hop is looked up again.
+	// Interface is the name of the outgoing interface of a forwarding route; empty means that the
+	// next hop is looked up again.
 	Interface string
-	// NextHop is the neighbour of a forwarding route; invalid means that the
-	// destination itself is on the link.
+	// NextHop is the neighbour of a forwarding route; invalid means that the destination itself is
+	// on the link.
 	NextHop netip.Addr
 }
 
@@ -224,9 +223,8 @@ func (v *VPP) DefaultRoute(uplink string, nextHop netip.Addr) error {
 	return v.AddRoute(Route{Prefix: prefix, Interface: uplink, NextHop: nextHop})
 }
 
-// AddPod creates the interface of a pod as a CNI would: a tap without
-// addresses, a host route and a static neighbour for the pod's address. It
-// returns the sw_if_index.
+// AddPod creates the interface of a pod as a CNI would: a tap without addresses, a host route and a
+// static neighbour for the pod's address. It returns the sw_if_index.
 func (v *VPP) AddPod(name string, addr netip.Addr) (uint32, error) {
 	index, err := v.AddInterfaceSpec(InterfaceSpec{Name: name, Kind: KindTap, Up: true, HostName: "eth0", HostNamespace: name})
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// maxUnread bounds the replies that a client leaves unread, in bytes. VPP
-// queues without limit; a test that runs into this one has lost its reader.
+// maxUnread bounds the replies that a client leaves unread, in bytes. VPP queues without limit; a
+// test that runs into this one has lost its reader.
 const maxUnread = 512 << 20
 
-// drainTime is how long a closing connection may take to hand over the
-// replies that were given before it was closed.
+// drainTime is how long a closing connection may take to hand over the replies that were given
+// before it was closed.
 const drainTime = time.Second
 
 // client is one connection to the API socket.
@@ -31,7 +31,7 @@ type client struct {
 	gone  chan struct{}
 
 	// ready says that the socket is readable although VPP is busy: a frame waits in it, or the
-	// client has closed it. dead says the latter. Both are guarded by vpp.mu.
+	// client has closed it (dead). Both are guarded by vpp.mu.
 	ready, dead bool
 
 	mu      sync.Mutex
@@ -60,8 +60,8 @@ func (v *VPP) accept(ln *net.UnixListener) {
 	}
 }
 
-// admit starts the goroutines of a new connection, unless the incarnation
-// that it connected to is gone.
+// admit starts the goroutines of a new connection, unless the incarnation that it connected to is
+// gone.
 func (v *VPP) admit(conn *net.UnixConn, ln *net.UnixListener) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -101,8 +101,7 @@ func (c *client) readLoop() {
 	c.vpp.forget(c)
 }
 
-// forget removes a client and everything VPP holds for it, as soon as its main
-// thread is not busy.
+// forget removes a client and everything VPP holds for it, as soon as its main thread is not busy.
 func (v *VPP) forget(c *client) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -126,8 +125,8 @@ func (v *VPP) forgetLocked(c *client) {
 	c.shut()
 }
 
-// shut makes the connection close as soon as its queued replies are written.
-// It does not block and may be called more than once.
+// shut makes the connection close as soon as its queued replies are written. It does not block and
+// may be called more than once.
 func (c *client) shut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,8 +176,7 @@ func (c *client) send(msg api.Message, context uint32) bool {
 	return true
 }
 
-// sendHalf queues the first half of a message and closes the connection
-// behind it.
+// sendHalf queues the first half of a message and closes the connection behind it.
 func (c *client) sendHalf(msg api.Message, context uint32) {
 	if m := c.vpp.catalog.Named(msg.GetMessageName()); m != nil {
 		c.mu.Lock()
@@ -213,8 +211,7 @@ func (c *client) writeLoop() {
 	}
 }
 
-// serve executes one frame. It reports false when the connection is to be
-// closed.
+// serve executes one frame. It reports false when the connection is to be closed.
 func (v *VPP) serve(c *client, payload []byte) bool {
 	m := v.requestOf(c, payload)
 	if !v.enter(c) {
@@ -241,9 +238,8 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 	return v.execute(c, m, req, payload, fault)
 }
 
-// requestOf finds the request that a payload claims to be, nil for garbage.
-// VPP looks at nothing but the id; a client that closes with the id of the
-// reply instead of the request is understood too.
+// requestOf finds the request that a payload claims to be, nil for garbage. VPP looks at the id
+// only; a client that closes with the id of the reply instead of the request is understood too.
 func (v *VPP) requestOf(c *client, payload []byte) *wire.Message {
 	if len(payload) < 2 {
 		return nil
@@ -258,8 +254,8 @@ func (v *VPP) requestOf(c *client, payload []byte) *wire.Message {
 	return m
 }
 
-// enter locks the model for a request of c. It waits while VPP hangs and
-// reports false, unlocked, when the connection is gone.
+// enter locks the model for a request of c. It waits while VPP hangs and reports false, unlocked,
+// when the connection is gone.
 func (v *VPP) enter(c *client) bool {
 	for {
 		v.mu.Lock()
@@ -294,8 +290,8 @@ func (c *client) pause(d time.Duration) bool {
 	}
 }
 
-// execute runs one decoded request with the model locked and reports whether
-// the connection stays open.
+// execute runs one decoded request with the model locked and reports whether the connection stays
+// open.
 func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byte, fault Fault) bool {
 	target := c
 	if m.Body == 10 {

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// VPP is a simulated VPP process together with its supervisor. It survives its
-// own crashes: an incarnation is one run of the process.
+// VPP is a simulated VPP process together with its supervisor. It survives its own crashes: an
+// incarnation is one run of the process.
 type VPP struct {
 	opts     Options
 	log      *slog.Logger
@@ -76,8 +76,7 @@ func New(opts Options) *VPP {
 	return v
 }
 
-// boot begins a new incarnation and lets OnBoot build its topology. The
-// lifecycle lock is held.
+// boot begins a new incarnation and lets OnBoot build its topology. The lifecycle lock is held.
 func (v *VPP) boot() {
 	v.mu.Lock()
 	if v.closed {
@@ -107,8 +106,8 @@ func (v *VPP) SetWorkers(n int) {
 	v.opts.NATWorkers = n
 }
 
-// Listen opens the binary-API socket at path and serves it until Close. Like
-// VPP it replaces whatever file is there. A restart opens the same path again.
+// Listen opens the binary-API socket at path and serves it until Close. Like VPP it replaces
+// whatever file is there. A restart opens the same path again.
 func (v *VPP) Listen(path string) error {
 	v.lifecycle.Lock()
 	defer v.lifecycle.Unlock()
@@ -160,8 +159,8 @@ func (v *VPP) Socket() string {
 	return v.path
 }
 
-// Close ends the simulation: all connections are closed, all goroutines have
-// ended and the socket file is gone when it returns. It is idempotent.
+// Close ends the simulation: all connections are closed, all goroutines have ended and the socket
+// file is gone when it returns. It is idempotent.
 func (v *VPP) Close() error {
 	v.lifecycle.Lock()
 	v.mu.Lock()
@@ -243,15 +242,14 @@ func (v *VPP) restartLater() {
 	}
 }
 
-// Restart brings a crashed VPP back as a new incarnation: empty state, other
-// message ids, another pid, the same socket path. A running VPP is killed
-// first.
+// Restart brings a crashed VPP back as a new incarnation: empty state, other message ids, another
+// pid, the same socket path. A running VPP is killed first.
 func (v *VPP) Restart() error {
 	return v.start(true)
 }
 
-// start boots the next incarnation and reopens the socket. A running VPP is
-// killed first if force is set and left alone otherwise.
+// start boots the next incarnation and reopens the socket. A running VPP is killed first if force
+// is set and left alone otherwise.
 func (v *VPP) start(force bool) error {
 	v.lifecycle.Lock()
 	defer v.lifecycle.Unlock()
@@ -286,8 +284,8 @@ func (v *VPP) Alive() bool {
 	return v.inc != nil
 }
 
-// Incarnation returns the number of the current incarnation of VPP, counted from 1,
-// or 0 while it is down.
+// Incarnation returns the number of the current incarnation of VPP, counted from 1, or 0 while it
+// is down.
 func (v *VPP) Incarnation() uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -297,8 +295,8 @@ func (v *VPP) Incarnation() uint64 {
 	return v.inc.number
 }
 
-// PID returns the process id that control_ping reports, or 0 while VPP is
-// down. It changes with every incarnation.
+// PID returns the process id that control_ping reports, or 0 while VPP is down. It changes with
+// every incarnation.
 func (v *VPP) PID() uint32 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -308,8 +306,8 @@ func (v *VPP) PID() uint32 {
 	return v.inc.pid
 }
 
-// with runs fn on the model of the running VPP. If fn killed VPP, the crash
-// happens before with returns.
+// with runs fn on the model of the running VPP. If fn killed VPP, the crash happens before with
+// returns.
 func (v *VPP) with(fn func(*model.Model) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -325,8 +323,8 @@ func (v *VPP) with(fn func(*model.Model) error) error {
 	return err
 }
 
-// afterwards follows every change of the model: it publishes the events, or
-// ends the incarnation if the change killed VPP. mu is held.
+// afterwards follows every change of the model: it publishes the events, or ends the incarnation if
+// the change killed VPP. mu is held.
 func (v *VPP) afterwards(m *model.Model) {
 	if m.Cause != "" {
 		v.crash(m.Cause)

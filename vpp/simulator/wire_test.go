@@ -66,8 +66,7 @@ func dialWire(t *testing.T, v *VPP) *rawClient {
 	return w
 }
 
-// frame encodes a request with garbage in the parts of the header that no receiver
-// reads.
+// frame encodes a request with garbage in the parts of the header that no receiver reads.
 func (w *rawClient) frame(msg api.Message, context uint32) []byte {
 	w.t.Helper()
 	payload, err := codec.EncodeMsg(msg, w.ids[msg.GetMessageName()])
@@ -335,7 +334,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// sameAgain writes and reads a message: nothing of what was understood gets lost.
+// sameAgain writes and reads a message: no part that was understood gets lost.
 func sameAgain(t *testing.T, m *wire.Message, req api.Message) {
 	t.Helper()
 	first, err := codec.EncodeMsg(req, 1)

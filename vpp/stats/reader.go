@@ -17,7 +17,7 @@ import (
 // Errors of this package, for errors.Is.
 var (
 	// ErrNone means that the statistics are not available: there is no socket, no server behind it,
-	// or the segment has not the entries.
+	// or the segment lacks the entries.
 	ErrNone = errors.New("no statistics of VPP")
 	// ErrSilent means that VPP accepted a client of its statistics and did not answer, as it does
 	// while its main thread is busy.
@@ -101,8 +101,7 @@ func (r *Reader[T]) readSegment() (none T, err error) {
 // whenever an interface is added or deleted.
 const busyRetries = 5
 
-// readEntries reads the entries. Damaged memory becomes an error: GoVPP follows the pointers in
-// it.
+// readEntries reads the entries. Damaged memory becomes an error: GoVPP follows the pointers in it.
 func (r *Reader[T]) readEntries(client adapter.StatsAPI) (value T, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -15,16 +15,16 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Index is that of an interface, MAC the address of a neighbour.
+// Index is the index of an interface, MAC the address of a neighbour.
 type (
 	Index = interface_types.InterfaceIndex
 	MAC   = ethernet_types.MacAddress
 )
 
-// Marker is the address of the neighbour that is a setting, MarkerMAC what it has.
+// Marker is the address of the neighbour that is a setting, MarkerMAC its MAC address.
 var Marker, MarkerMAC = netip.MustParseAddr("192.168.16.250"), MAC{2, 't', 'o', 'y', 255, 255}
 
-// Ours reports whether the MAC address is that of a neighbour of ours.
+// Ours reports whether a MAC address belongs to a neighbour of ours.
 func Ours(m MAC) bool { return m[1] == 't' && m[2] == 'o' && m[3] == 'y' }
 
 // Read returns all neighbours on the uplink.
@@ -57,7 +57,7 @@ func (op Op) Request() *ip_neighbor.IPNeighborAddDel {
 	return &ip_neighbor.IPNeighborAddDel{IsAdd: op.Add, Neighbor: n}
 }
 
-// OpResult is what became of an operation.
+// OpResult is the outcome of an operation.
 type OpResult struct {
 	Op  Op
 	Err error

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Reader reads VPP without the connection: it needs no session, costs no time and is not counted.
-// It is for the checks of a simulation, not for actors.
+// Reader reads VPP beside the connection: it costs no time and is not counted. It is for the checks
+// of a simulation, not for actors.
 type Reader struct{ vpp *simulator.VPP }
 
 // NewReader returns a Reader of a VPP.

@@ -18,7 +18,7 @@ type Row struct {
 	At netip.AddrPort
 	// Tag marks the owner.
 	Tag string
-	// Backends are those that new connections reach, ordered; Draining those that only keep theirs.
+	// Backends are reached by new connections, Draining only keep theirs; both are ordered.
 	Backends, Draining []netip.AddrPort
 }
 
@@ -82,7 +82,7 @@ func (d *Stream) Rows() ([]Row, error) {
 	return rows, nil
 }
 
-// endpoints are those of locals, ordered.
+// endpoints returns the endpoints of locals, ordered.
 func endpoints(locals []nat44.Local) (all []netip.AddrPort) {
 	for _, l := range locals {
 		all = append(all, l.Endpoint())

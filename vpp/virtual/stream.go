@@ -22,7 +22,7 @@ var errInjected = errors.New("injected: broken")
 // Properties of the simulated connection.
 const (
 	windowSize   = 16              // requests that are on their way at a time
-	replyTimeout = 5 * time.Second // a request without an answer ends the session
+	replyTimeout = 5 * time.Second // a request without an answer ends the connection
 )
 
 // RoundTrip is how long VPP takes to answer: VPP 25.10 takes 15 to 30 µs.
@@ -42,14 +42,16 @@ type Time interface {
 // were sent, in virtual time. It has the semantics of link.Caller, also about the outcome of
 // requests when a connection ends. It belongs to the goroutine of the simulation.
 type Stream struct {
+	// The simulation sets these fields at any time.
+
 	// VPP is the simulated VPP.
 	VPP *simulator.VPP
 	// Cut breaks the connection after this number of requests, in the middle of a batch; 0 = never.
 	Cut int
-	// Lose is the number of answers to changes to lose; each ends the session.
+	// Lose is the number of answers to changes to lose; each ends the connection.
 	Lose int
-	// Refuse is the number of changes to refuse with an error. Those of rows for which Spared says
-	// true are not among them; nil = none is spared.
+	// Refuse is the number of changes to refuse with an error. Changes of rows for which Spared
+	// returns true are not refused; nil = none is spared.
 	Refuse int
 	Spared func(RowChange) bool
 	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer,
@@ -57,18 +59,20 @@ type Stream struct {
 	Veto func(api.Message) error
 	// After sees every change that VPP has executed; nil = it is not called.
 	After func(api.Message)
-	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were
-	// routine (link.Routine).
+	// Counters, for the simulation. Writes counts changes of VPP, Reads dumps of the rows, Checks
+	// the routine ones among these (link.Routine).
 	Writes, Reads, Checks int
 
-	time    Time
-	session uint64
-	up      bool
-	since   time.Time // of the last Connect that began a session
-	reason  string
-	boots   int
-	version int // of the state that Run reports
+	// The state of the connection.
+	time       Time
+	connection uint64
+	up         bool
+	since      time.Time // of the last Connect that began a connection
+	reason     string
+	boots      int
+	version    int // of the state that Run reports
 
+	// The stream of requests.
 	next, serving uint64 // tickets of the stream
 	hung          bool
 	late          []api.Message // sent while VPP hangs; VPP executes them when it goes on
@@ -104,10 +108,10 @@ func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 
 // State is the state of the connection, as Run reports it.
 func (d *Stream) State() *messages.LinkState {
-	return &messages.LinkState{Up: d.up, Boot: d.Boot(), Session: d.session, Reason: d.reason}
+	return &messages.LinkState{Up: d.up, Boot: d.Boot(), Session: d.connection, Reason: d.reason}
 }
 
-// Since is when the last session began.
+// Since is when the last connection began.
 func (d *Stream) Since() time.Time { return d.since }
 
 // Boots is how often VPP has crashed.
@@ -121,18 +125,18 @@ func (d *Stream) Boot() string {
 	return fmt.Sprint("boot-", d.boots)
 }
 
-// Connect begins a session, if there is none and VPP answers. Faults end sessions, and the
+// Connect begins a connection, if there is none and VPP answers. Faults end connections, and the
 // simulation decides when the link reconnects.
 func (d *Stream) Connect() {
 	if d.up || d.hung {
 		return
 	}
 	d.up, d.reason, d.since = true, "", d.time.Now()
-	d.session++
+	d.connection++
 	d.version++
 }
 
-// Disconnect ends the session; VPP keeps its state, as after a broken connection.
+// Disconnect ends the connection; VPP keeps its state, as after a broken connection.
 func (d *Stream) Disconnect(reason string) {
 	if d.up {
 		d.up, d.reason = false, reason
@@ -140,7 +144,7 @@ func (d *Stream) Disconnect(reason string) {
 	}
 }
 
-// Crash ends VPP and starts it again without any state. The session ends, and the next one has
+// Crash ends VPP and starts it again without any state. The connection ends, and the next one has
 // another boot identity.
 func (d *Stream) Crash() error {
 	d.Disconnect("injected: VPP crashed")
@@ -170,14 +174,14 @@ func (d *Stream) Do(ctx context.Context, reqs []api.Message) ([]link.Result, err
 		fill(results, link.ErrNotSent)
 		return results, link.ErrDown
 	}
-	session := d.session
+	connection := d.connection
 	for i := 0; i < len(reqs); i += windowSize {
 		end := min(i+windowSize, len(reqs))
-		if ctx.Err() != nil || session != d.session || !d.up {
+		if ctx.Err() != nil || connection != d.connection || !d.up {
 			fill(results[i:], link.ErrNotSent)
 			break
 		}
-		d.send(session, reqs[i:end], results[i:end])
+		d.send(connection, reqs[i:end], results[i:end])
 	}
 	return results, nil
 }
@@ -189,12 +193,12 @@ func fill(results []link.Result, err error) {
 }
 
 // send sends requests in the order of the stream and waits for their answers.
-func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result) {
+func (d *Stream) send(connection uint64, reqs []api.Message, results []link.Result) {
 	leave := d.enter()
 	defer leave()
-	d.answer(session)
+	d.answer(connection)
 	for i, req := range reqs {
-		if session != d.session || !d.up { // the session ended after they were sent
+		if connection != d.connection || !d.up { // the connection ended after they were sent
 			// A hung VPP has the requests in its socket and executes them later, although the
 			// caller gets no answer.
 			if d.hung {
@@ -215,14 +219,14 @@ func (d *Stream) enter() (leave func()) {
 	return func() { d.serving++ }
 }
 
-// answer waits for one round trip, or, while VPP hangs, until the session ends.
-func (d *Stream) answer(session uint64) {
+// answer waits for one round trip, or, while VPP hangs, until the connection ends.
+func (d *Stream) answer(connection uint64) {
 	d.time.Sleep(RoundTrip, nil)
 	if !d.hung {
 		return
 	}
-	d.time.Sleep(replyTimeout, func() bool { return !d.hung || session != d.session || !d.up })
-	if d.hung && session == d.session && d.up {
+	d.time.Sleep(replyTimeout, func() bool { return !d.hung || connection != d.connection || !d.up })
+	if d.hung && connection == d.connection && d.up {
 		d.Disconnect("injected: no answer in time")
 	}
 }
@@ -312,11 +316,11 @@ func (d *Stream) Dump(ctx context.Context, req api.Message, each func(api.Messag
 	if !d.up {
 		return link.ErrDown
 	}
-	session := d.session
+	connection := d.connection
 	leave := d.enter()
 	defer leave()
-	d.answer(session)
-	if session != d.session || !d.up {
+	d.answer(connection)
+	if connection != d.connection || !d.up {
 		return fmt.Errorf("%w: %s: %s", link.ErrUnknown, req.GetMessageName(), d.reason)
 	}
 	if req.GetMessageName() == rowsDump {

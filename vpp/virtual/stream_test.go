@@ -59,7 +59,7 @@ func veto(m api.Message) error {
 	return nil
 }
 
-// TestVetoOfADump: the caller gets the error, past the connection VPP is read.
+// TestVetoOfADump: the caller gets the error; a Reader still reads VPP.
 func TestVetoOfADump(t *testing.T) {
 	s := enabled(t, nil)
 	s.Veto = veto

@@ -13,9 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Name of the renderer.
@@ -25,8 +25,8 @@ const Name = "cnat"
 type adapter struct {
 	// Set by New and Bind, read-only; the claims are the driver's.
 	config   cnat.Config // as configured
-	progress render.Progress[frontend.Key]
-	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
+	progress render.Progress[rule.Key]
+	claims   *render.Claims[rule.Key, cnat.Row, cnat.Row]
 
 	// Desired state: changed by Plan, Surroundings and Settle.
 	planned cnat.Config // completed for the node
@@ -47,24 +47,24 @@ type adapter struct {
 }
 
 // New returns the renderer. Unset addresses of SNAT are derived from the node.
-func New(config cnat.Config) render.Renderer[frontend.Key] {
+func New(config cnat.Config) render.Renderer[rule.Key] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: map[netip.Addr]int{},
 	}
-	a.claims = render.NewClaims(render.Rules[frontend.Key, cnat.Row, cnat.Row]{
-		Order: frontend.Key.Compare, Rank: func(r cnat.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: cnat.Row.Equal, Taken: a.taken,
+	a.claims = render.NewClaims(render.Rules[rule.Key, cnat.Row, cnat.Row]{
+		Order: rule.Key.Compare, Rank: func(r cnat.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: cnat.Row.Equal, Taken: a.taken,
 	})
-	return render.Renderer[frontend.Key]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
+	return render.Renderer[rule.Key]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
 }
 
 // resolve says whose row is installed: none where VPP would crash, else the first one.
-func (a *adapter) resolve(k frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
+func (a *adapter) resolve(k rule.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
 	_, unsafe := a.below(k)
 	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !unsafe
 }
 
 // below returns the route because of which VPP would crash with a row.
-func (a *adapter) below(k frontend.Key) (netip.Prefix, bool) {
+func (a *adapter) below(k rule.Key) (netip.Prefix, bool) {
 	if a.have == nil {
 		return netip.Prefix{}, false
 	}
@@ -84,7 +84,7 @@ func (a *adapter) addresses() []netip.Addr {
 }
 
 // taken says that VPP holds a translation of another client under a key.
-func (a *adapter) taken(k frontend.Key) string {
+func (a *adapter) taken(k rule.Key) string {
 	if a.have == nil {
 		return ""
 	}
@@ -95,7 +95,7 @@ func (a *adapter) taken(k frontend.Key) string {
 }
 
 // Bind satisfies render.Bound.
-func (a *adapter) Bind(progress render.Progress[frontend.Key]) { a.progress = progress }
+func (a *adapter) Bind(progress render.Progress[rule.Key]) { a.progress = progress }
 
 // Plan satisfies render.Plan.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
@@ -123,7 +123,7 @@ func (a *adapter) plan(service string) {
 	plan := cnat.Plan(view, a.planned)
 	a.plans[service] = plan
 	a.count(plan, 1)
-	wishes := make(map[frontend.Key]cnat.Row, len(plan.Rows))
+	wishes := make(map[rule.Key]cnat.Row, len(plan.Rows))
 	for _, r := range plan.Claims() {
 		wishes[r.Key] = r
 	}
@@ -159,7 +159,7 @@ func (a *adapter) retarget() {
 func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode()).InCluster(s.Begin)
-		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
+		planned.Ground = rule.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
 		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
@@ -194,7 +194,7 @@ func (a *adapter) Settle(phase render.Phase) {
 // wanted is the row that VPP should hold under a key; nil = none. VPP does not give back the memory
 // of a row that is deleted: where memory is low, a row is not replaced for another spread, and
 // where it is critical, a row gets no further backends.
-func (a *adapter) wanted(k frontend.Key) *cnat.Row {
+func (a *adapter) wanted(k rule.Key) *cnat.Row {
 	r, found := a.claims.Desired(k)
 	if !found {
 		return nil
@@ -226,7 +226,7 @@ func (a *adapter) lacks(r *cnat.Row) error {
 }
 
 // held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
-func (a *adapter) held(k frontend.Key) *cnat.Held {
+func (a *adapter) held(k rule.Key) *cnat.Held {
 	if a.have == nil {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 }
 
 // Adopt satisfies render.Actual.
-func (a *adapter) Adopt(read any, known bool) (drifted []frontend.Key, settings int) {
+func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int) {
 	state, before := read.(*cnat.State), cmp.Or(a.have, a.last) //nolint:forcetypeassert // Reader made it
 	state.Inherit(before, a.wanted)
 	a.last, a.settings = nil, false
@@ -294,7 +294,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []frontend.Key, settings 
 			settings++
 		}
 	}
-	drifted = slices.DeleteFunc(render.Drifted(before.Rows, state.Rows, cnat.Held.Same), func(k frontend.Key) bool {
+	drifted = slices.DeleteFunc(render.Drifted(before.Rows, state.Rows, cnat.Held.Same), func(k rule.Key) bool {
 		return !before.Rows[k].Ours && !state.Rows[k].Ours
 	})
 	return drifted, settings
@@ -302,7 +302,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []frontend.Key, settings 
 
 // contended lists the keys under which another client has a translation, or had one, and those that
 // can be served now, or cannot any more.
-func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
+func (a *adapter) contended(now *cnat.State) (keys []rule.Key) {
 	for k := range a.claims.Keys() {
 		_, was := a.below(k)
 		_, is := now.Below[k.Addr]
@@ -314,11 +314,11 @@ func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
 }
 
 // Cost satisfies render.Actual.
-func (a *adapter) Cost(k frontend.Key) int { return cnat.Cost(cnat.DiffRow(a.held(k), a.wanted(k))) }
+func (a *adapter) Cost(k rule.Key) int { return cnat.Cost(cnat.DiffRow(a.held(k), a.wanted(k))) }
 
 // Held satisfies render.Actual.
-func (a *adapter) Held() iter.Seq[frontend.Key] {
-	return func(yield func(frontend.Key) bool) {
+func (a *adapter) Held() iter.Seq[rule.Key] {
+	return func(yield func(rule.Key) bool) {
 		for k, held := range a.have.Rows {
 			if held.Ours && !yield(k) {
 				return
@@ -329,12 +329,12 @@ func (a *adapter) Held() iter.Seq[frontend.Key] {
 
 // Gate satisfies render.Gated: of an address that several services may claim, and not all have
 // rendered, nothing is changed before the barrier. VPP does not say whose row it holds.
-func (a *adapter) Gate(k frontend.Key, phase render.Phase) render.Gate {
+func (a *adapter) Gate(k rule.Key, phase render.Phase) render.Gate {
 	want := a.wanted(k)
 	switch {
 	case phase == render.Passed:
 		return render.Open
-	case want == nil, want.Rank >= frontend.OfLoadBalancer && (phase == render.Rendering || a.held(k) != nil):
+	case want == nil, want.Rank >= rule.OfLoadBalancer && (phase == render.Rendering || a.held(k) != nil):
 		return render.Closed
 	}
 	return render.Open
@@ -352,7 +352,7 @@ func (a *adapter) Summary() string {
 }
 
 // Bytes satisfies render.Sizer. Whether its address has other rows is left out of account.
-func (a *adapter) Bytes(k frontend.Key) (wanted, held int) {
+func (a *adapter) Bytes(k rule.Key) (wanted, held int) {
 	of := func(r *cnat.Row) int {
 		return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	cnatvpp "github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
@@ -52,7 +52,7 @@ func (s scene) holds() string {
 // put adds a row as an earlier run would.
 func (s scene) put(vip, backend string) {
 	s.Helper()
-	row := cnatvpp.Row{Key: frontend.Key{Addr: netip.MustParseAddr(vip), Port: 80, Proto: 6}, Backends: []netip.AddrPort{netip.MustParseAddrPort(backend)}}
+	row := cnatvpp.Row{Key: rule.Key{Addr: netip.MustParseAddr(vip), Port: 80, Proto: 6}, Backends: []netip.AddrPort{netip.MustParseAddrPort(backend)}}
 	for _, r := range cnatvpp.Apply(s.Context(), virtual.NewReader(s.VPP.VPP), []cnatvpp.Op{{Verb: cnatvpp.PutRow, Key: row.Key, Row: &row}}) {
 		if r.Err != nil {
 			s.Fatal(r.Err)

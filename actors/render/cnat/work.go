@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Settings satisfies render.Configured.
@@ -48,7 +48,7 @@ func (a *adapter) settingOps() []cnat.Op {
 
 // Work satisfies render.Apply: settings and interfaces first, then rows; those that have to be
 // deleted before they can be added before all others.
-func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
+func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
 	if !a.settings {
 		want := a.settingsWanted()
@@ -75,15 +75,15 @@ func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 	return render.Batch(slices.Concat(settings, replaced, put, gone, detach), cnat.Apply, result)
 }
 
-func result(d *cnat.OpResult) render.Result[frontend.Key] {
-	return render.Result[frontend.Key]{
+func result(d *cnat.OpResult) render.Result[rule.Key] {
+	return render.Result[rule.Key]{
 		Text: d.Op.Describe(), Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
 		Idle: d.Messages == 0 && d.Err == nil,
 	}
 }
 
 // Record satisfies render.Apply.
-func (a *adapter) Record(results []render.Result[frontend.Key]) {
+func (a *adapter) Record(results []render.Result[rule.Key]) {
 	for i := range results {
 		r := &results[i]
 		op, _ := r.Op.(cnat.Op)

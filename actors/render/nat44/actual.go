@@ -11,10 +11,10 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // reading is what was read of VPP.
@@ -225,7 +225,7 @@ func (a *adapter) rowsPending() int {
 func (a *adapter) anothers(k object, want *nat44.Row, phase render.Phase) bool {
 	held := a.held(k)
 	if held == nil {
-		return phase == render.Rendering && want.Rank >= frontend.OfLoadBalancer
+		return phase == render.Rendering && want.Rank >= rule.OfLoadBalancer
 	}
 	return !want.SameService(held)
 }
@@ -238,7 +238,7 @@ func (a *adapter) Summary() string {
 // Diff satisfies render.Actual.
 func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	m, want := read.(*reading), a.settingsWanted() //nolint:forcetypeassert // Reader made it
-	want.Rows = map[frontend.Key]nat44.Row{}
+	want.Rows = map[rule.Key]nat44.Row{}
 	for k := range a.claims.Keys() {
 		if r := a.wanted(k); r != nil {
 			want.Rows[k.Key] = *r

@@ -10,9 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Name of the renderer.
@@ -140,7 +140,7 @@ func (a *adapter) configure(planned nat44.Config) {
 	services, groundChanged := slices.Sorted(maps.Keys(a.views)), !before.Ground.Equal(planned.Ground)
 	if before.Ground = planned.Ground; planned.Equal(before) {
 		services = slices.DeleteFunc(services, func(name string) bool {
-			return !slices.ContainsFunc(a.views[name].GetFrontends(), func(f *messages.Frontend) bool { return frontend.RankOf(f) >= frontend.OfLoadBalancer })
+			return !slices.ContainsFunc(a.views[name].GetFrontends(), func(f *messages.Frontend) bool { return rule.RankOf(f) >= rule.OfLoadBalancer })
 		})
 	}
 	if a.ranges.SetGround(planned.Ground); groundChanged {
@@ -159,7 +159,7 @@ func (a *adapter) configure(planned nat44.Config) {
 func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
-		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
+		planned.Ground = rule.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
 		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
@@ -228,12 +228,12 @@ func (a *adapter) Settle(phase render.Phase) {
 }
 
 // rowDirty reports whether a row may not be as wanted.
-func (a *adapter) rowDirty(k frontend.Key) bool { return a.progress.Dirty(rowOf(k)) }
+func (a *adapter) rowDirty(k rule.Key) bool { return a.progress.Dirty(rowOf(k)) }
 
 // dropsOf is the service whose drops count at a frontend. As long as VPP holds the row of another
 // one there that may still render and own it, there is none: its clients would be dropped by rules
 // that are not its own.
-func (a *adapter) dropsOf(k frontend.Key) (service string, claimed bool) {
+func (a *adapter) dropsOf(k rule.Key) (service string, claimed bool) {
 	if a.have != nil && a.phase < render.Passed {
 		want := a.wanted(rowOf(k))
 		if want != nil && a.anothers(rowOf(k), want, a.phase) || want == nil && a.held(rowOf(k)) != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // drains are the backends that VPP holds with the share 0, by row. They follow from what VPP holds,
@@ -149,7 +149,7 @@ func (d *drains) count(m *messages.DrainingSessions) {
 			one.counted, one.sessions, one.own, one.through = m.GetGeneration(), 0, sessions[k.Key.String()], nil
 			for text, n := range sessions {
 				one.sessions += n
-				if o, err := frontend.ParseKey(text); err == nil && o != k.Key {
+				if o, err := rule.ParseKey(text); err == nil && o != k.Key {
 					one.through = append(one.through, rowOf(o))
 				}
 			}
@@ -254,7 +254,7 @@ func (a *adapter) waits(o object) bool { return a.claims.Claimed(o) && waitsForE
 // waitsForEnd reports whether a backend leaves a row when its connections have ended. In other rows
 // it stays for the sake of these only: two of them would keep it for each other.
 func waitsForEnd(k object, held *nat44.Row) bool {
-	return held != nil && k.Proto == frontend.TCP && held.Affinity == 0
+	return held != nil && k.Proto == rule.TCP && held.Affinity == 0
 }
 
 // wanted is the row that VPP should hold under a key; nil = none. Beyond what the services want, it

@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // errClosed is what a row shows for which there is no room in the access lists.
@@ -96,7 +96,7 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 			}
 			wishes := make(map[object]nat44.Row, len(of))
 			for _, r := range of {
-				r.Rank = frontend.OfExternalConfiguration
+				r.Rank = rule.OfExternalConfiguration
 				wishes[rowOf(r.Key)] = r
 				for _, l := range r.Locals {
 					o.names[ipv4(l.Endpoint())] = true
@@ -224,7 +224,7 @@ func (a *adapter) status(known bool) *external.Status {
 }
 
 // mappingState is what became of one mapping.
-func (a *adapter) mappingState(source string, key frontend.Key, known bool) external.State {
+func (a *adapter) mappingState(source string, key rule.Key, known bool) external.State {
 	k := rowOf(key)
 	tries, refused := a.progress.Refusal(k)
 	switch owner := a.claims.Owner(k); {

@@ -3,7 +3,7 @@ package nat44
 import (
 	"cmp"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // part says which kind of object a key names, in the order in which they are brought to VPP.
@@ -18,7 +18,7 @@ const (
 // object names what the renderer keeps in VPP: the rows by their frontends, and the access lists in
 // front of all rows as two objects.
 type object struct {
-	frontend.Key
+	rule.Key
 	part part
 }
 
@@ -38,7 +38,7 @@ func (o object) String() string {
 func compare(a, b object) int { return cmp.Or(cmp.Compare(a.part, b.part), a.Key.Compare(b.Key)) }
 
 // rowOf is the object of a row.
-func rowOf(k frontend.Key) object { return object{k, row} }
+func rowOf(k rule.Key) object { return object{k, row} }
 
 // Objects of the access lists.
 var (

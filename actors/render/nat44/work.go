@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Settings satisfies render.Configured.
@@ -40,7 +40,7 @@ func (a *adapter) shared() map[netip.Addr]bool {
 	shared := map[netip.Addr]bool{}
 	for k := range a.claims.Keys() {
 		first, _ := a.claims.First(k)
-		others := first.Value.Rank != frontend.OfClusterIP && first.Value.Rank != frontend.OfExternalConfiguration
+		others := first.Value.Rank != rule.OfClusterIP && first.Value.Rank != rule.OfExternalConfiguration
 		before, seen := shared[k.Addr]
 		shared[k.Addr] = others && (before || !seen)
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Name of the renderer.
@@ -27,7 +27,7 @@ type adapter struct {
 	config      routes.Config
 	fixed       bool // the service networks are those of the configuration
 	claims      *render.Claims[netip.Prefix, routes.Claim, routes.Route]
-	ground      frontend.Ground
+	ground      rule.Ground
 	have        *routes.State // last known; never nil
 	unsupported bool          // this VPP cannot have routes of ours
 	provisional bool          // the services are those of the local mirror
@@ -99,7 +99,7 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 		return
 	}
 	a.serviceNetworks(s.Begin.GetServiceCidrs())
-	if ground := frontend.NewGround(s.Begin, s.Set, nil); !ground.Equal(a.ground) {
+	if ground := rule.NewGround(s.Begin, s.Set, nil); !ground.Equal(a.ground) {
 		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // asking makes plans of services that need so many rules.
@@ -66,7 +66,7 @@ func TestFit(t *testing.T) {
 // TestRefusalsSayWhy: of source ranges by their field.
 func TestRefusalsSayWhy(t *testing.T) {
 	plans := asking("a/1", acl.MaxServiceRules+1, "a/2", acl.MaxServiceRules, "b/1", acl.MaxServiceRules, "a/3", acl.MaxServiceRules, "b/2", acl.MaxServiceRules, "a/4", 7)
-	plans[0].Ranged = append(plans[0].Ranged, frontend.Key{Port: 80})
+	plans[0].Ranged = append(plans[0].Ranged, rule.Key{Port: 80})
 	_, refused := fit(plans, false)
 	var texts []string
 	for _, e := range refused {

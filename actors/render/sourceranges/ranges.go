@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Ranges knows which service wants which rules, what they come to together, and what VPP drops of
@@ -20,11 +20,11 @@ type Ranges struct {
 	// those that drop something, or have something to say about it
 	plans map[string]*plan
 	// frontends with rules, and the services that these are of
-	keys    map[frontend.Key]map[string]bool
+	keys    map[rule.Key]map[string]bool
 	changed map[string]bool // services whose rules changed since the last merge
 	stale   bool            // the rules have to be put together anew
 	// services with frontends of which rules may be in VPP that no service wants any more
-	leaving map[string]map[frontend.Key]bool
+	leaving map[string]map[rule.Key]bool
 
 	// Desired access lists: changed by Fit, Close and Merge.
 	want acl.Want
@@ -32,8 +32,8 @@ type Ranges struct {
 	news    bool
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
 	// not served, because their source ranges cannot be enforced
-	closed  map[frontend.Key]bool
-	closing map[frontend.Key]bool // keys whose rows Close adopts
+	closed  map[rule.Key]bool
+	closing map[rule.Key]bool // keys whose rows Close adopts
 
 	// Actual state: changed by Adopt, Forget, Record and Compare.
 	have     *acl.State   // nil = unknown
@@ -46,7 +46,7 @@ type Ranges struct {
 	// Results of Additions and Removals, as long as they hold.
 	added   []acl.Op
 	removed []acl.Op                      // with the rules of these rows left in VPP:
-	kept    []frontend.Key                //
+	kept    []rule.Key                    //
 	looked  struct{ added, removed bool } // whether they need not
 }
 
@@ -54,13 +54,13 @@ type Ranges struct {
 type plan struct {
 	*acl.ServicePlan
 	created   int64
-	frontends map[frontend.Key]bool
+	frontends map[rule.Key]bool
 }
 
 // New returns an empty value; what VPP holds is unknown.
 func New(config acl.Config) *Ranges {
 	return &Ranges{
-		config: config, plans: map[string]*plan{}, keys: map[frontend.Key]map[string]bool{}, leaving: map[string]map[frontend.Key]bool{},
+		config: config, plans: map[string]*plan{}, keys: map[rule.Key]map[string]bool{}, leaving: map[string]map[rule.Key]bool{},
 		changed: map[string]bool{},
 	}
 }
@@ -74,14 +74,14 @@ func (r *Ranges) Absent() bool { return r.absent }
 
 // Closed reports whether a frontend must not be served, by any service, because source ranges for
 // it cannot be enforced.
-func (r *Ranges) Closed(k frontend.Key) bool { return r.closed[k] }
+func (r *Ranges) Closed(k rule.Key) bool { return r.closed[k] }
 
 // AnyClosed reports whether there is such a frontend.
 func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
 
 // SetGround takes other addresses of hosts. The services that they concern have to be planned
 // again.
-func (r *Ranges) SetGround(ground frontend.Ground) { r.config.Ground = ground }
+func (r *Ranges) SetGround(ground rule.Ground) { r.config.Ground = ground }
 
 // Plan takes what a service wants to be dropped; nil = nothing any more.
 func (r *Ranges) Plan(service string, view *messages.ServiceView) {
@@ -106,7 +106,7 @@ func (r *Ranges) Plan(service string, view *messages.ServiceView) {
 			delete(r.keys, k)
 		}
 		if r.leaving[service] == nil {
-			r.leaving[service] = map[frontend.Key]bool{}
+			r.leaving[service] = map[rule.Key]bool{}
 		}
 		r.leaving[service][k] = true
 	}
@@ -119,7 +119,7 @@ func (r *Ranges) Plan(service string, view *messages.ServiceView) {
 }
 
 func newPlan(view *messages.ServiceView, config acl.Config) *plan {
-	p := &plan{acl.Plan(view, config), view.GetCreated(), map[frontend.Key]bool{}}
+	p := &plan{acl.Plan(view, config), view.GetCreated(), map[rule.Key]bool{}}
 	for _, rule := range p.Drops {
 		p.frontends[rule.Key()] = true
 	}
@@ -139,7 +139,7 @@ func (p *plan) equal(other *plan) bool {
 }
 
 // OwnerChanged notes that a frontend may have another owner.
-func (r *Ranges) OwnerChanged(k frontend.Key) { r.stale = r.stale || r.keys[k] != nil }
+func (r *Ranges) OwnerChanged(k rule.Key) { r.stale = r.stale || r.keys[k] != nil }
 
 // OwnersChanged notes that any frontend may have another owner.
 func (r *Ranges) OwnersChanged() { r.stale = r.stale || len(r.keys) > 0 }
@@ -149,7 +149,7 @@ func (r *Ranges) Stale() bool { return r.stale }
 
 // Fit finds out for which services there is room, and returns their plans, the services that have
 // gained or lost it, and the frontends that Close closes or opens.
-func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []frontend.Key) {
+func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []rule.Key) {
 	names := slices.SortedFunc(maps.Keys(r.plans), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.plans[a].created, r.plans[b].created), cmp.Compare(a, b))
 	})
@@ -157,7 +157,7 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []front
 		plans = append(plans, r.plans[name].ServicePlan)
 	}
 	before := r.refused
-	r.refused, r.closing = map[string]*messages.ObjectError{}, map[frontend.Key]bool{}
+	r.refused, r.closing = map[string]*messages.ObjectError{}, map[rule.Key]bool{}
 	for _, plan := range plans {
 		for _, k := range plan.Closed {
 			r.closing[k] = true
@@ -175,7 +175,7 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []front
 			moved = append(moved, name)
 		}
 	}
-	for _, pair := range [][2]map[frontend.Key]bool{{r.closed, r.closing}, {r.closing, r.closed}} {
+	for _, pair := range [][2]map[rule.Key]bool{{r.closed, r.closing}, {r.closing, r.closed}} {
 		for k := range pair[0] {
 			if !pair[1][k] {
 				turned = append(turned, k)
@@ -190,7 +190,7 @@ func (r *Ranges) Close() { r.closed = r.closing }
 
 // Merge puts the rules of the services together; what a service drops is left out at the frontends
 // of other owners. It returns the services whose acknowledgement may have changed.
-func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(frontend.Key) (string, bool)) []string {
+func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(rule.Key) (string, bool)) []string {
 	rules := acl.Merge(plans, owner)
 	r.stale = false
 	if !slices.Equal(rules, r.want.Rules) {
@@ -275,17 +275,17 @@ func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
 
 // Removals are the operations for what is superfluous, but for rules of rows that are dirty and
 // rely on them. What VPP holds must be known. again is as for Additions.
-func (r *Ranges) Removals(dirty func(frontend.Key) bool, again bool) []acl.Op {
+func (r *Ranges) Removals(dirty func(rule.Key) bool, again bool) []acl.Op {
 	if !r.Needed() || !r.extra {
 		return nil
 	}
-	var kept []frontend.Key
+	var kept []rule.Key
 	for k := range r.standing.Surplus {
 		if dirty(k) {
 			kept = append(kept, k)
 		}
 	}
-	slices.SortFunc(kept, frontend.Key.Compare)
+	slices.SortFunc(kept, rule.Key.Compare)
 	if !r.looked.removed || !slices.Equal(kept, r.kept) {
 		r.kept, r.looked.removed = kept, true
 		r.removed = acl.Diff(r.have, &acl.Want{Rules: r.with(kept), Interfaces: r.want.Interfaces}, true)
@@ -295,15 +295,15 @@ func (r *Ranges) Removals(dirty func(frontend.Key) bool, again bool) []acl.Op {
 }
 
 // with are the wanted rules and those in VPP of some frontends.
-func (r *Ranges) with(frontends []frontend.Key) []acl.Rule {
+func (r *Ranges) with(frontends []rule.Key) []acl.Rule {
 	if len(frontends) == 0 {
 		return r.want.Rules
 	}
 	rules := slices.Clone(r.want.Rules)
 	for _, list := range r.have.ACLs {
-		for _, rule := range list.Rules {
-			if _, kept := slices.BinarySearchFunc(frontends, rule.Key(), frontend.Key.Compare); kept {
-				rules = append(rules, rule)
+		for _, r := range list.Rules {
+			if _, kept := slices.BinarySearchFunc(frontends, r.Key(), rule.Key.Compare); kept {
+				rules = append(rules, r)
 			}
 		}
 	}
@@ -311,7 +311,7 @@ func (r *Ranges) with(frontends []frontend.Key) []acl.Rule {
 }
 
 // Waiting reports whether superfluous rules were kept for rows of which none is dirty any more.
-func (r *Ranges) Waiting(dirty func(frontend.Key) bool) bool {
+func (r *Ranges) Waiting(dirty func(rule.Key) bool) bool {
 	return r.extra && len(r.kept) > 0 && !slices.ContainsFunc(r.kept, dirty)
 }
 
@@ -362,7 +362,7 @@ func (r *Ranges) Compare() []string {
 	}
 	now := r.standing
 	services := map[string]bool{}
-	for _, change := range []struct{ a, b map[frontend.Key]bool }{
+	for _, change := range []struct{ a, b map[rule.Key]bool }{
 		{before.Missing, now.Missing}, {now.Missing, before.Missing}, {before.Surplus, now.Surplus}, {now.Surplus, before.Surplus},
 	} {
 		for k := range change.a {
@@ -379,7 +379,7 @@ func (r *Ranges) Compare() []string {
 
 // Missing reports whether something that should be dropped in front of a row is not, so that the
 // row has to wait.
-func (r *Ranges) Missing(k frontend.Key) bool { return r.standing.Missing[k] }
+func (r *Ranges) Missing(k rule.Key) bool { return r.standing.Missing[k] }
 
 // Left forgets the frontends of a service of which VPP drops no more than it should, and reports
 // whether there is none left.
@@ -393,7 +393,7 @@ func (r *Ranges) Left(service string) bool {
 	if r.stale || r.have == nil {
 		return false
 	}
-	maps.DeleteFunc(r.leaving[service], func(k frontend.Key, _ bool) bool { return !r.standing.Surplus[k] })
+	maps.DeleteFunc(r.leaving[service], func(k rule.Key, _ bool) bool { return !r.standing.Surplus[k] })
 	if len(r.leaving[service]) == 0 {
 		delete(r.leaving, service)
 		return true

@@ -10,7 +10,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // ranged is a service that lets in clients from some networks only.
@@ -26,9 +26,9 @@ func ranged(key string, created int64, sources []string, addresses ...string) *m
 }
 
 // at is the frontend at port 80 of an address.
-func at(t *testing.T, address string) frontend.Key {
+func at(t *testing.T, address string) rule.Key {
 	t.Helper()
-	k, err := frontend.ParseKey(address + ":80/TCP")
+	k, err := rule.ParseKey(address + ":80/TCP")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +37,10 @@ func at(t *testing.T, address string) frontend.Key {
 
 // settle puts the rules together; all frontends belong to the service that is given for them, or to
 // the service that wants them.
-func (r *Ranges) settle(owners map[frontend.Key]string) []string {
+func (r *Ranges) settle(owners map[rule.Key]string) []string {
 	plans, moved, _ := r.Fit()
 	r.Close()
-	return append(moved, r.Merge(plans, func(k frontend.Key) (string, bool) {
+	return append(moved, r.Merge(plans, func(k rule.Key) (string, bool) {
 		owner, claimed := owners[k]
 		return owner, claimed
 	})...)
@@ -62,7 +62,7 @@ func interfaces(generation uint64) *messages.InterfaceSet {
 
 // TestRangesLife goes from nothing to a service with ranges and back.
 func TestRangesLife(t *testing.T) {
-	r, k, clean := New(acl.Config{}), at(t, "10.0.0.1"), func(frontend.Key) bool { return false }
+	r, k, clean := New(acl.Config{}), at(t, "10.0.0.1"), func(rule.Key) bool { return false }
 	if r.Stale() || r.Known() || !r.Needed() || !r.Guarded("a/a") || !r.Left("a/a") {
 		t.Error("at the start")
 	}
@@ -104,7 +104,7 @@ func TestRangesLife(t *testing.T) {
 	if !slices.Equal(r.Concerned(), []string{"a/a"}) || r.Left("a/a") {
 		t.Errorf("left although VPP still drops, concerned %q", r.Concerned())
 	}
-	if kept := r.Removals(func(frontend.Key) bool { return true }, false); len(kept) != 0 || r.Waiting(func(frontend.Key) bool { return true }) || !r.Waiting(clean) {
+	if kept := r.Removals(func(rule.Key) bool { return true }, false); len(kept) != 0 || r.Waiting(func(rule.Key) bool { return true }) || !r.Waiting(clean) {
 		t.Errorf("rules that a dirty row relies on go: %v", kept)
 	}
 	r.carryOut(r.Removals(clean, false))
@@ -122,7 +122,7 @@ func TestDropsOfTheOwnerCount(t *testing.T) {
 	drops := ranged("a/a", 1, nil, "10.0.0.1")
 	drops.Frontends[0].Action = messages.Action_ACTION_DROP
 	r.Plan("a/a", drops)
-	if r.settle(map[frontend.Key]string{k: "b/b"}); r.Missing(k) {
+	if r.settle(map[rule.Key]string{k: "b/b"}); r.Missing(k) {
 		t.Error("drops count although another service owns the frontend")
 	}
 	r.OwnerChanged(at(t, "10.0.0.2"))
@@ -132,11 +132,11 @@ func TestDropsOfTheOwnerCount(t *testing.T) {
 	if r.OwnerChanged(k); !r.Stale() {
 		t.Error("another owner does not matter")
 	}
-	if r.settle(map[frontend.Key]string{k: "a/a"}); !r.Missing(k) {
+	if r.settle(map[rule.Key]string{k: "a/a"}); !r.Missing(k) {
 		t.Error("the drops of the owner do not count")
 	}
 	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
-	if r.settle(map[frontend.Key]string{k: "b/b"}); !r.Missing(k) {
+	if r.settle(map[rule.Key]string{k: "b/b"}); !r.Missing(k) {
 		t.Error("source ranges do not count because another service owns the frontend")
 	}
 }
@@ -247,9 +247,9 @@ func TestClosedByFragments(t *testing.T) {
 	view := ranged("default/dns", 1, []string{"10.0.0.0/8"}, "192.168.16.1")
 	view.Frontends[0].Protocol, view.Frontends[0].Kind = messages.Protocol_UDP, messages.FrontendKind_KIND_LOAD_BALANCER_IP
 	k := at(t, "192.168.16.1")
-	k.Proto = frontend.UDP
+	k.Proto = rule.UDP
 	for _, hosts := range []map[netip.Addr]bool{nil, {k.Addr: true}, nil} {
-		r.SetGround(frontend.Ground{Hosts: hosts})
+		r.SetGround(rule.Ground{Hosts: hosts})
 		r.Plan("default/dns", view)
 		r.settle(nil)
 		if closed := len(hosts) > 0; r.Closed(k) != closed || (len(r.want.Rules) == 0) != closed {

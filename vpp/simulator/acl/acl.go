@@ -39,16 +39,16 @@ type Lists struct {
 	In, Out []uint32
 }
 
-// flow is a flow that a reflecting rule let pass through an interface, in
-// either direction: low is the smaller endpoint.
+// flow is a flow that a reflecting rule let pass through an interface, in either direction: low is
+// the smaller endpoint.
 type flow struct {
 	swIf      uint32
 	low, high netip.AddrPort
 	proto     uint8
 }
 
-// Plugin is the state of the ACL plugin. Flows have no lifetime: they end with a
-// change of the lists of their interface.
+// Plugin is the state of the ACL plugin. Flows have no lifetime: they end with a change of the
+// lists of their interface.
 type Plugin struct {
 	All   pool.Pool[*List]
 	lists map[uint32]*Lists
@@ -100,8 +100,8 @@ func (a *Plugin) Del(index uint32) int32 {
 	return vnet.RetOK
 }
 
-// set replaces the input or the output list of an interface. It forgets the
-// flows of the interface if the lists have other members afterwards.
+// set replaces the input or the output list of an interface. It forgets the flows of the interface
+// if the lists have other members afterwards.
 func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 	for i, index := range list {
 		if _, ok := a.All.Get(index); !ok {
@@ -127,8 +127,8 @@ func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 	return vnet.RetOK
 }
 
-// SetBoth is acl_interface_set_acl_list: the output list first. What the input
-// list is refused for is lost on the way, VPP answers 1.
+// SetBoth is acl_interface_set_acl_list: the output list first. VPP answers 1 for a refused input
+// list, whatever the reason.
 func (a *Plugin) SetBoth(swIf uint32, in, out []uint32) int32 {
 	for _, index := range slices.Concat(in, out) {
 		if _, ok := a.All.Get(index); !ok {
@@ -180,8 +180,8 @@ func sameMembers(a, b []uint32) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// Permits matches a packet against the ACLs of a list. The first rule that
-// matches decides, and none is a denial; an empty list permits everything.
+// Permits matches a packet against the ACLs of a list. The first rule that matches decides, and no
+// match is a denial; an empty list permits everything.
 func (a *Plugin) Permits(swIf uint32, list []uint32, p *packet.Packet) bool {
 	if len(list) == 0 {
 		return true
@@ -204,8 +204,8 @@ func (a *Plugin) Permits(swIf uint32, list []uint32, p *packet.Packet) bool {
 	return false
 }
 
-// matches reports whether a rule is about the packet. Ports count only with a
-// protocol, and are 0 for protocols whose ports VPP does not read.
+// matches reports whether a rule is about the packet. Ports count only with a protocol, and are 0
+// for protocols whose ports VPP does not read.
 func (r *Rule) matches(p *packet.Packet) bool {
 	if !r.Src.Contains(p.Src.Addr()) || !r.Dst.Contains(p.Dst.Addr()) {
 		return false

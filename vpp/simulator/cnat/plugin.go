@@ -21,7 +21,7 @@ type Path struct {
 	Flags    uint8
 }
 
-// FlagActive is in the flags of every path that VPP can resolve, beside those that the client sent.
+// FlagActive is in the flags of every path that VPP can resolve, beside the flags of the client.
 const FlagActive = 1
 
 // Key is what identifies a translation to VPP.
@@ -30,8 +30,8 @@ type Key struct {
 	Proto uint8
 }
 
-// Translation is what VPP does with the packets to a VIP and port. Of these fields a dump returns
-// all but RealIP, Flags and Hash.
+// Translation is what VPP does with the packets to a VIP and port. A dump returns all fields except
+// RealIP, Flags and Hash.
 type Translation struct {
 	Key
 	RealIP uint8  // of the request that added it
@@ -103,7 +103,7 @@ func (p *Plugin) BelowICMP(addr netip.Addr) bool {
 	return e.Prefix.Bits() < addr.BitLen() && (kind == fib.Unreach || kind == fib.Prohibit)
 }
 
-// RealBelowICMP reports whether that is so for a VIP that stays an address of its own.
+// RealBelowICMP reports whether BelowICMP is true for a VIP that stays an address of its own.
 func (p *Plugin) RealBelowICMP() bool {
 	for vip, is := range p.real {
 		if is && p.BelowICMP(vip) {
@@ -114,8 +114,7 @@ func (p *Plugin) RealBelowICMP() bool {
 }
 
 // hold counts one more user of a VIP. The first one makes its entry in the default table, by which
-// packets that were not translated are dropped; where it says that the address stays one of VPP
-// there is none.
+// packets that were not translated are dropped; with realIP there is no entry.
 func (p *Plugin) hold(vip netip.Addr, realIP bool) {
 	if p.users[vip]++; p.users[vip] > 1 {
 		return

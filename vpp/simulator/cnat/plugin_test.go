@@ -18,7 +18,7 @@ func row(vip string, hash uint32, backend string) *Translation {
 	}
 }
 
-// TestUpdateKeepsWhatOnlyAddingSets: no dump shows these fields, so the contract cannot.
+// TestUpdateKeepsWhatOnlyAddingSets: no dump shows these fields, so the contract cannot test them.
 func TestUpdateKeepsWhatOnlyAddingSets(t *testing.T) {
 	p := NewPlugin(vnet.NewNetwork(time.Now))
 	id := p.Update(row("fd00:96::1", 1, "fd00:1::1"))

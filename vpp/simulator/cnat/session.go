@@ -27,15 +27,14 @@ const (
 // flow are the endpoints of a packet.
 type flow struct{ src, dst netip.AddrPort }
 
-// sessionKey is what identifies a session: the endpoints of the packets that it is for, and where
-// they are.
+// sessionKey identifies a session: the endpoints of its packets, and where VPP looks it up.
 type sessionKey struct {
 	flow
 	proto uint8
 	at    location
 }
 
-// session is what becomes of the packets of one direction.
+// session is the translation of the packets of one direction.
 type session struct {
 	to     flow
 	age    *age
@@ -70,8 +69,8 @@ func (p *Plugin) translate(t *packet.Packet, s *session) {
 	}
 }
 
-// open makes the sessions of a connection and translates its first packet. Where there is a session
-// for the answers already, that of another connection, it stays.
+// open makes the sessions of a connection and translates its first packet. A session of another
+// connection for the same answers stays.
 func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Addr, src source) {
 	from, age := flow{t.Src, t.Dst}, &age{used: p.net.Now(), life: ageNew}
 	s := &session{to: to, age: age, vip: vip, source: src}

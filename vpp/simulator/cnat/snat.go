@@ -32,7 +32,7 @@ type InterfaceTable struct {
 	Table uint8
 }
 
-// SNAT is what decides about source NAT. No message reads it but the one for the addresses.
+// SNAT is the configuration of source NAT. A message can read its addresses only.
 type SNAT struct {
 	IP4, IP6 netip.Addr
 	SwIf     uint32
@@ -86,7 +86,7 @@ func (s *SNAT) Exclude(prefix netip.Prefix, on bool) int32 {
 	return vnet.RetOK
 }
 
-// address is the one that replaces sources of the family.
+// address returns the address that replaces sources of the family.
 func (s *SNAT) address(like netip.Addr) netip.Addr {
 	if like.Is4() {
 		return s.IP4

@@ -10,8 +10,8 @@ type Registration struct {
 	slot  uint8 // how many sources of this class were there before
 }
 
-// Sources are the sources of routes: those of VPP, of its plugins, and
-// those that clients have registered. Nothing ever unregisters one.
+// Sources are the sources of routes of VPP, its plugins and its clients. No source is ever
+// unregistered.
 type Sources struct {
 	All []Registration // by id
 }
@@ -19,8 +19,7 @@ type Sources struct {
 // lastSource is the last id that VPP gives away.
 const lastSource = 254
 
-// NewSources returns the sources of a VPP that has just started with the
-// plugins of NAT44 and CNAT.
+// NewSources returns the sources of a VPP that has just started with the plugins of NAT44 and CNAT.
 func NewSources() *Sources {
 	s := &Sources{All: make([]Registration, 0, 32)}
 	for _, reg := range [...]struct {
@@ -59,8 +58,8 @@ func NewSources() *Sources {
 	return s
 }
 
-// Add registers a source. The same name twice makes two sources. It returns 0,
-// which is no source, when VPP has no id left; VPP calls that a success.
+// Add registers a source. The same name twice makes two sources. It returns 0, which is no source,
+// when VPP has no id left; VPP calls that a success.
 func (s *Sources) Add(name string, class uint8) Source {
 	if len(s.All) > lastSource {
 		return 0
@@ -89,7 +88,7 @@ func (s *Sources) rank(id Source) int {
 	return int(reg.Class)<<8 | int(reg.slot)
 }
 
-// sort orders what the sources say about a prefix.
+// sort orders the routes of a prefix by their sources.
 func (s *Sources) sort(routes []Route) {
 	slices.SortStableFunc(routes, func(a, b Route) int { return s.compare(a.Source, b.Source) })
 }

@@ -18,8 +18,8 @@ func TestSourcesRunOut(t *testing.T) {
 	}
 }
 
-// TestSourcesAreOrdered: priorities decide, then the order of registration; no two
-// sources are alike.
+// TestSourcesAreOrdered: priorities decide, then the order of registration; no two sources are
+// alike.
 func TestSourcesAreOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := NewSources()

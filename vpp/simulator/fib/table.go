@@ -53,7 +53,7 @@ type Route struct {
 	Paths  []Path
 }
 
-// Entry is a prefix with everything its sources say; the first one counts.
+// Entry is a prefix with the routes of all its sources; the first one counts.
 type Entry struct {
 	Prefix netip.Prefix // with the host bits of the first request for it
 	routes []Route
@@ -128,7 +128,7 @@ func (t *Table) Paths(prefix netip.Prefix, source Source) []Path {
 	return nil
 }
 
-// Remove takes back what source said about prefix.
+// Remove deletes the route of source for prefix.
 func (t *Table) Remove(prefix netip.Prefix, source Source) {
 	key := prefix.Masked()
 	e := t.entries[key]
@@ -147,8 +147,8 @@ func (t *Table) Exact(prefix netip.Prefix) *Entry {
 	return t.entries[prefix.Masked()]
 }
 
-// Lookup returns the entry of the longest prefix that covers the given one.
-// There is always one: the default route is built in.
+// Lookup returns the entry of the longest prefix that covers the given one. There is always one:
+// the default route is built in.
 func (t *Table) Lookup(prefix netip.Prefix) *Entry {
 	for bits := prefix.Bits(); bits >= 0; bits-- {
 		if t.lengths[bits] == 0 {
@@ -161,7 +161,7 @@ func (t *Table) Lookup(prefix netip.Prefix) *Entry {
 	return nil
 }
 
-// Hidden returns how many routes of a source do not count, because those of another source do.
+// Hidden returns how many routes of a source are hidden by a route of another source.
 func (t *Table) Hidden(source Source) (n int) {
 	for _, e := range t.entries {
 		if slices.ContainsFunc(e.routes[1:], func(r Route) bool { return r.Source == source }) {

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// registerACL registers the messages of the acl plugin about ip lists; those
-// about MAC addresses answer "unimplemented".
+// registerACL registers the messages of the acl plugin about ip lists; messages about MAC addresses
+// answer "unimplemented".
 func registerACL(r Registry) {
 	write(r, aclAddReplace)
 	write(r, aclDel)
@@ -31,8 +31,8 @@ func registerACL(r Registry) {
 // maxACLTag is the longest tag: VPP refuses one that has no NUL in its field.
 const maxACLTag = 63
 
-// aclAddReplace adds an ACL under a new index, or replaces the rules of one in
-// place, which keeps its interfaces and the flows of reflecting rules.
+// aclAddReplace adds an ACL under a new index, or replaces the rules of one in place, which keeps
+// its interfaces and the flows of reflecting rules.
 func aclAddReplace(c *Call, req *acl.ACLAddReplace) {
 	index := req.ACLIndex
 	list, retval := decodeACL(req)
@@ -82,14 +82,14 @@ func aclPrefix(w ip_types.Prefix) (netip.Prefix, bool) {
 	return p, ok && p == p.Masked()
 }
 
-// aclDel refuses an ACL that an interface uses, with different return codes
-// for input and output lists.
+// aclDel refuses an ACL that an interface uses, with different return codes for input and output
+// lists.
 func aclDel(c *Call, req *acl.ACLDel) {
 	c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
 }
 
-// aclInterfaceAddDel changes one entry of the list of an interface. The
-// position of a new entry is the end of the list.
+// aclInterfaceAddDel changes one entry of the list of an interface. The position of a new entry is
+// the end of the list.
 func aclInterfaceAddDel(c *Call, req *acl.ACLInterfaceAddDel) {
 	retval := vnet.RetInvalidSwIfIndex
 	if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
@@ -98,8 +98,8 @@ func aclInterfaceAddDel(c *Call, req *acl.ACLInterfaceAddDel) {
 	c.Reply(&acl.ACLInterfaceAddDelReply{Retval: retval})
 }
 
-// aclInterfaceSetList sets both lists of an interface: the first n_input
-// indices are the input list, the others the output list.
+// aclInterfaceSetList sets both lists of an interface: the first n_input indices are the input
+// list, the others the output list.
 func aclInterfaceSetList(c *Call, req *acl.ACLInterfaceSetACLList) {
 	retval := vnet.RetInvalidSwIfIndex
 	if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
@@ -132,8 +132,8 @@ func encodeACL(rules []aclmodel.Rule) []acl_types.ACLRule {
 	return encoded
 }
 
-// aclInterfaceListDump lists the ACLs of one interface, or of all interfaces
-// for ~0; those without ACLs too.
+// aclInterfaceListDump lists the ACLs of one interface, or of all interfaces for ~0, also of
+// interfaces without ACLs.
 func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 	for index := range c.Interfaces.All {
 		if uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != index {

@@ -28,9 +28,9 @@ func registerCNAT(r Registry) {
 	write(r, cnatSnatPolicyAddDelExcludePfx)
 }
 
-// cnatTranslationUpdate crashes VPP with a translation without paths: VPP allocates
-// for 2^32 of them. It crashes too when an address that stays one of VPP is below a
-// route that answers with ICMP.
+// cnatTranslationUpdate crashes VPP with a translation without paths: VPP allocates for 2^32 of
+// them. It crashes too when an address that stays one of VPP is below a route that answers with
+// ICMP.
 func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	t := &req.Translation
 	if len(t.Paths) == 0 {

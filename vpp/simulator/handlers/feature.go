@@ -15,8 +15,8 @@ func registerFeature(r Registry) {
 	Read(r, featureIsEnabled)
 }
 
-// featureEnableDisable puts a node on an arc. It is not idempotent: enabling
-// twice puts the node there twice.
+// featureEnableDisable puts a node on an arc. It is not idempotent: enabling twice puts the node
+// there twice.
 func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
 	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
 	retval := vnet.RetOK
@@ -31,8 +31,7 @@ func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
 	c.Reply(&feature.FeatureEnableDisableReply{Retval: retval})
 }
 
-// featureIsEnabled answers false for a node that is not on the arc, known or
-// not.
+// featureIsEnabled answers false for a node that is not on the arc, known or not.
 func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
 	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
 	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room for

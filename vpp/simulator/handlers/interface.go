@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// registerInterface registers the messages of the interface, tapv2 and
-// af_packet APIs.
+// registerInterface registers the messages of the interface, tapv2 and af_packet APIs.
 func registerInterface(r Registry) {
 	write(r, createLoopback)
 	write(r, createLoopbackInstance)
@@ -37,8 +36,7 @@ func createLoopback(c *Call, req *interfaces.CreateLoopback) {
 	c.Reply(&interfaces.CreateLoopbackReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
 }
 
-// createLoopbackInstance makes a loopback with the given instance number,
-// which must be free.
+// createLoopbackInstance makes a loopback with the given instance number, which must be free.
 func createLoopbackInstance(c *Call, req *interfaces.CreateLoopbackInstance) {
 	index, retval := c.CreateLoopback(req.MacAddress, req.IsSpecified, req.UserInstance)
 	c.Reply(&interfaces.CreateLoopbackInstanceReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
@@ -64,8 +62,8 @@ func swInterfaceSetFlags(c *Call, req *interfaces.SwInterfaceSetFlags) {
 	c.Reply(&interfaces.SwInterfaceSetFlagsReply{Retval: retval})
 }
 
-// swInterfaceAddDelAddress changes the addresses of an interface, and with
-// them the routes of its subnets.
+// swInterfaceAddDelAddress changes the addresses of an interface, and with them the routes of its
+// subnets.
 func swInterfaceAddDelAddress(c *Call, req *interfaces.SwInterfaceAddDelAddress) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -92,8 +90,7 @@ func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDe
 	return c.DelAddress(i, prefix)
 }
 
-// swInterfaceSetTable binds an interface to the table of a VRF, which must
-// exist.
+// swInterfaceSetTable binds an interface to the table of a VRF, which must exist.
 func swInterfaceSetTable(c *Call, req *interfaces.SwInterfaceSetTable) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -102,9 +99,8 @@ func swInterfaceSetTable(c *Call, req *interfaces.SwInterfaceSetTable) {
 	c.Reply(&interfaces.SwInterfaceSetTableReply{Retval: retval})
 }
 
-// swInterfaceSetUnnumbered binds an interface to the addresses of another
-// one; the message names the lender sw_if_index and the borrower
-// unnumbered_sw_if_index.
+// swInterfaceSetUnnumbered binds an interface to the addresses of another one; the message names
+// the lender sw_if_index and the borrower unnumbered_sw_if_index.
 func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered) {
 	borrower := c.Interface(uint32(req.UnnumberedSwIfIndex))
 	retval := vnet.RetOK
@@ -121,8 +117,7 @@ func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered)
 	c.Reply(&interfaces.SwInterfaceSetUnnumberedReply{Retval: retval})
 }
 
-// swInterfaceTagAddDel sets the tag of an interface. VPP refuses an empty one
-// and cuts a long one.
+// swInterfaceTagAddDel sets the tag of an interface. VPP refuses an empty one and cuts a long one.
 func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
 	i := c.Interface(uint32(req.SwIfIndex))
 	retval := vnet.RetOK
@@ -139,9 +134,8 @@ func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
 	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
 }
 
-// swInterfaceDump lists one interface, or all of them for index 0 and ~0, or
-// those whose name contains the filter regardless of case. The filter makes
-// VPP ignore the index.
+// swInterfaceDump lists one interface, or all of them for index 0 and ~0, or the interfaces whose
+// name contains the filter regardless of case. The filter makes VPP ignore the index.
 func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
 	index := uint32(req.SwIfIndex)
 	if !req.NameFilterValid && index != pool.None && index != 0 {
@@ -173,8 +167,7 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 	}
 }
 
-// swInterfaceGetTable returns the id of the table of an interface, for one
-// address family.
+// swInterfaceGetTable returns the id of the table of an interface, for one address family.
 func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
 	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -193,8 +186,8 @@ func swInterfaceGetMacAddress(c *Call, req *interfaces.SwInterfaceGetMacAddress)
 	c.Reply(reply)
 }
 
-// swInterfaceTapV2Dump lists the tap interfaces with the name and the network
-// namespace of the host side.
+// swInterfaceTapV2Dump lists the tap interfaces with the name and the network namespace of the host
+// side.
 func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
 	for _, i := range c.Interfaces.All {
 		if i.DevType != vnet.DevTap || (uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != i.Index) {

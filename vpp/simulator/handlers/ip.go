@@ -31,9 +31,8 @@ func registerIP(r Registry) {
 	write(r, ipRouteAddDelV2)
 }
 
-// ipAddressDump lists the addresses of one interface and one family. There is
-// no message for the addresses of all interfaces, and an unknown interface is
-// an empty list.
+// ipAddressDump lists the addresses of one interface and one family. There is no message for the
+// addresses of all interfaces, and an unknown interface is an empty list.
 func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	i := c.Interface(uint32(req.SwIfIndex))
 	if i == nil {
@@ -46,8 +45,7 @@ func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	}
 }
 
-// ipUnnumberedDump lists the interfaces that borrow addresses, with their
-// lender.
+// ipUnnumberedDump lists the interfaces that borrow addresses, with their lender.
 func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
 	for _, i := range c.Interfaces.All {
 		if i.Borrows != pool.None && (uint32(req.SwIfIndex) == pool.None || uint32(req.SwIfIndex) == i.Index) {
@@ -82,8 +80,8 @@ func ipTableAddDelV2(c *Call, req *ip.IPTableAddDelV2) {
 	c.Reply(&ip.IPTableAddDelV2Reply{})
 }
 
-// changeTable creates a table or takes back its creation; a table that
-// interfaces or NAT still use stays.
+// changeTable creates a table or takes back its creation; a table that interfaces or NAT still use
+// stays.
 func (c *Call) changeTable(req ip.IPTable, add bool) {
 	fam := wire.FamilyBit(req.IsIP6)
 	if add {
@@ -131,10 +129,9 @@ func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 	c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
 }
 
-// changeRoute executes an ip_route_add_del and returns the index of
-// the route's counters. A route of a source that does not exist makes VPP read
-// behind the end of its table: it crashes, or adds a drop that beats every other
-// source. The simulated one always crashes.
+// changeRoute executes an ip_route_add_del and returns the index of the route's counters. A route
+// of a source that does not exist makes VPP read behind the end of its table: it crashes, or adds a
+// drop that beats every other source. The simulated one always crashes.
 func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
 	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := c.FIBIndex(fam, route.TableID)
@@ -193,8 +190,7 @@ func mergePaths(have, change []fib.Path, add bool) []fib.Path {
 	return out
 }
 
-// decodePath decodes a path as VPP does: its interface and next hop decide
-// what kind of path it is.
+// decodePath decodes a path as VPP does: its interface and next hop decide what kind of path it is.
 func (c *Call) decodePath(fam int, p fib_types.FibPath) (fib.Path, int32) {
 	path := fib.Path{SwIf: p.SwIfIndex, Weight: max(p.Weight, 1), Preference: p.Preference, Flags: uint32(p.Flags)}
 	switch p.Type {
@@ -331,20 +327,19 @@ func ipRouteLookupV2(c *Call, req *ip.IPRouteLookupV2) {
 	c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
 }
 
-// ipRouteDump lists the routes of one table: for each prefix that of the best
-// source.
+// ipRouteDump lists the routes of one table: for each prefix the route of the best source.
 func ipRouteDump(c *Call, req *ip.IPRouteDump) {
 	c.eachRoute(req.Table, 0, func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteDetails{Route: withoutSource(r)}) })
 }
 
-// ipRouteV2Dump lists the routes of one table, of all sources (0) or of those
-// that one source wins.
+// ipRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
+// wins.
 func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
 	c.eachRoute(req.Table, fib.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
 }
 
-// eachRoute visits the routes of a table; unless source is 0, those that are
-// used because this source says so: what a better one hides is not visited.
+// eachRoute visits the routes of a table; unless source is 0, only routes of this source that no
+// better one hides.
 func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRouteV2)) {
 	fam := wire.FamilyBit(table.IsIP6)
 	index, ok := c.FIBIndex(fam, table.TableID)

@@ -14,8 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// registerNAT44Config registers the messages about the plugin as a whole, its
-// interfaces and its addresses.
+// registerNAT44Config registers the messages about the plugin as a whole, its interfaces and its
+// addresses.
 func registerNAT44Config(r Registry) {
 	write(r, natEnableDisable)
 	write(r, natForwarding)
@@ -39,8 +39,8 @@ func registerNAT44Config(r Registry) {
 	Read(r, natInterfaceAddrDump)
 }
 
-// natEnableDisable turns the plugin on or off. VPP 25.10 has no modes besides
-// the endpoint-dependent one.
+// natEnableDisable turns the plugin on or off. VPP 25.10 has no modes besides the
+// endpoint-dependent one.
 func natEnableDisable(c *Call, req *nat44_ed.Nat44EdPluginEnableDisable) {
 	const unsupported = nat44_ed.NAT44_IS_STATIC_MAPPING_ONLY | nat44_ed.NAT44_IS_CONNECTION_TRACKING
 	var retval int32
@@ -55,8 +55,7 @@ func natEnableDisable(c *Call, req *nat44_ed.Nat44EdPluginEnableDisable) {
 	c.Reply(&nat44_ed.Nat44EdPluginEnableDisableReply{Retval: retval})
 }
 
-// natForwarding is accepted while the plugin is disabled too; enabling it
-// resets the setting.
+// natForwarding is accepted while the plugin is disabled too; enabling it resets the setting.
 func natForwarding(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
 	c.NAT.SetForwarding(req.Enable)
 	c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
@@ -70,8 +69,8 @@ func natSetTimeouts(c *Call, req *nat44_ed.NatSetTimeouts) {
 	c.Reply(&nat44_ed.NatSetTimeoutsReply{})
 }
 
-// natSetSessionLimit changes the limit without touching sessions or mappings,
-// in contrast to the CLI command.
+// natSetSessionLimit changes the limit without touching sessions or mappings, in contrast to the
+// CLI command.
 func natSetSessionLimit(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
 	c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
 }
@@ -90,8 +89,7 @@ func natGetMssClamping(c *Call, _ *nat44_ed.NatGetMssClamping) {
 	c.Reply(&nat44_ed.NatGetMssClampingReply{MssValue: c.NAT.MSS, Enable: c.NAT.MSS != 0})
 }
 
-// natSetWorkers is refused with fewer than two workers, before the mask is
-// checked.
+// natSetWorkers is refused with fewer than two workers, before the mask is checked.
 func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
 	retval := vnet.RetOK
 	switch {
@@ -105,8 +103,7 @@ func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
 	c.Reply(&nat44_ed.NatSetWorkersReply{Retval: retval})
 }
 
-// natWorkerDump lists the NAT workers; VPP has a list of them only from two
-// workers on.
+// natWorkerDump lists the NAT workers; VPP has a list of them only from two workers on.
 func natWorkerDump(c *Call, _ *nat44_ed.NatWorkerDump) {
 	if c.Workers < 2 {
 		return
@@ -122,8 +119,8 @@ func natWorkerDump(c *Call, _ *nat44_ed.NatWorkerDump) {
 // workerName returns the thread name of a worker.
 func workerName(n int) string { return "vpp_wk_" + strconv.Itoa(n) }
 
-// natSetFqOptions is accepted only before the plugin is enabled, and with
-// workers only before it was ever enabled.
+// natSetFqOptions is accepted only before the plugin is enabled, and with workers only before it
+// was ever enabled.
 func natSetFqOptions(c *Call, req *nat44_ed.Nat44EdSetFqOptions) {
 	retval := vnet.RetOK
 	switch {
@@ -147,8 +144,7 @@ func natIpfix(c *Call, _ *nat44_ed.NatIpfixEnableDisable) {
 	c.Reply(&nat44_ed.NatIpfixEnableDisableReply{})
 }
 
-// natRunningConfig returns the configuration; sessions is 0 while the plugin is
-// disabled.
+// natRunningConfig returns the configuration; sessions is 0 while the plugin is disabled.
 func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
 	n := c.NAT
 	c.Reply(&nat44_ed.Nat44ShowRunningConfigReply{
@@ -167,8 +163,8 @@ func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
 	})
 }
 
-// buckets returns the size of the flow hash for a number of sessions: the
-// power of two nearest to 2/5 of it.
+// buckets returns the size of the flow hash for a number of sessions: the power of two nearest to
+// 2/5 of it.
 func buckets(sessions uint32) uint32 {
 	if sessions == 0 {
 		return 0
@@ -196,8 +192,7 @@ func roleFlags(i *nat.Interface) nat_types.NatConfigFlags {
 	return flags
 }
 
-// natInterfaceFeature gives an interface one role per message; both roles need
-// two messages.
+// natInterfaceFeature gives an interface one role per message; both roles need two messages.
 func natInterfaceFeature(c *Call, req *nat44_ed.Nat44InterfaceAddDelFeature) {
 	inside := req.Flags&nat_types.NAT_IS_INSIDE != 0
 	var retval int32
@@ -221,8 +216,7 @@ func natInterfaceDump(c *Call, _ *nat44_ed.Nat44InterfaceDump) {
 	}
 }
 
-// natOutputInterface makes an interface an output interface (post-routing
-// SNAT).
+// natOutputInterface makes an interface an output interface (post-routing SNAT).
 func natOutputInterface(c *Call, req *nat44_ed.Nat44EdAddDelOutputInterface) {
 	var retval int32
 	switch {
@@ -236,8 +230,8 @@ func natOutputInterface(c *Call, req *nat44_ed.Nat44EdAddDelOutputInterface) {
 	c.Reply(&nat44_ed.Nat44EdAddDelOutputInterfaceReply{Retval: retval})
 }
 
-// natOutputInterfaceGet answers in pages of pageSize. For an empty set the
-// cursor of the reply is uninitialised memory: 0 here.
+// natOutputInterfaceGet answers in pages of pageSize. For an empty set the cursor of the reply is
+// uninitialised memory: 0 here.
 func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 	out := &c.NAT.Output
 	if out.Len() == 0 {
@@ -271,8 +265,8 @@ func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
 	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
 }
 
-// natAddressDump lists the SNAT pool, then the twice-nat pool. An address for
-// all VRFs has the VRF ~0.
+// natAddressDump lists the SNAT pool, then the twice-nat pool. An address for all VRFs has the VRF
+// ~0.
 func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	send := func(a *nat.Address, flags nat_types.NatConfigFlags) {
 		vrf := pool.None
@@ -289,8 +283,7 @@ func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	}
 }
 
-// natInterfaceAddr adds the first address of an interface to a pool, and
-// follows its changes.
+// natInterfaceAddr adds the first address of an interface to a pool, and follows its changes.
 func natInterfaceAddr(c *Call, req *nat44_ed.Nat44AddDelInterfaceAddr) {
 	twice := req.Flags&nat_types.NAT_IS_TWICE_NAT != 0
 	var retval int32

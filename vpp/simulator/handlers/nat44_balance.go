@@ -15,8 +15,8 @@ func registerNAT44LB(r Registry) {
 	Read(r, natLBDump)
 }
 
-// lbFlags decodes the flags of a load-balancing message: twice-nat wins over
-// self-twice-nat, address-only does not exist.
+// lbFlags decodes the flags of a load-balancing message: twice-nat wins over self-twice-nat,
+// address-only does not exist.
 func lbFlags(req *nat44_ed.Nat44AddDelLbStaticMapping) nat.Flags {
 	flags := decodeFlags(req.Flags) &^ nat.MapAddrOnly
 	if flags.Has(nat.MapTwice) {
@@ -25,8 +25,8 @@ func lbFlags(req *nat44_ed.Nat44AddDelLbStaticMapping) nat.Flags {
 	return flags
 }
 
-// natLBMapping adds or deletes a load-balancing mapping. The locals are read
-// before anything else, for a deletion too.
+// natLBMapping adds or deletes a load-balancing mapping. The locals are read before anything else,
+// for a deletion too.
 func natLBMapping(c *Call, req *nat44_ed.Nat44AddDelLbStaticMapping) {
 	if len(req.Locals) >= nat.MaxLocals {
 		c.Die("nat44_add_del_lb_static_mapping with 256 locals or more")

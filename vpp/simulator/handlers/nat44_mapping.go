@@ -10,8 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// registerNAT44Mapping registers the messages about simple and identity
-// mappings.
+// registerNAT44Mapping registers the messages about simple and identity mappings.
 func registerNAT44Mapping(r Registry) {
 	write(r, natStaticMapping)
 	write(r, natStaticMappingV2)
@@ -20,7 +19,7 @@ func registerNAT44Mapping(r Registry) {
 	Read(r, natIdentityMappingDump)
 }
 
-// decodeFlags turns the flags of a message into those of a mapping.
+// decodeFlags turns the flags of a message into flags of a mapping.
 func decodeFlags(flags nat_types.NatConfigFlags) nat.Flags {
 	var out nat.Flags
 	for api, own := range map[nat_types.NatConfigFlags]nat.Flags{
@@ -86,8 +85,7 @@ func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 	c.Reply(&nat44_ed.Nat44AddDelStaticMappingV2Reply{Retval: c.NAT.ChangeMapping(r, req.IsAdd)})
 }
 
-// natStaticMappingDump lists the simple mappings, then the templates of the
-// interface-bound ones.
+// natStaticMappingDump lists the simple mappings, then the templates of the interface-bound ones.
 func natStaticMappingDump(c *Call, _ *nat44_ed.Nat44StaticMappingDump) {
 	for _, mp := range c.NAT.Mappings.All {
 		if mp.Flags.Has(nat.MapIdentity | nat.MapLB) {
@@ -130,8 +128,7 @@ func templateDetails(b *nat.BoundMapping) *nat44_ed.Nat44StaticMappingDetails {
 	return details
 }
 
-// natIdentityMapping adds or deletes an identity mapping. VPP reads no flag
-// but address-only.
+// natIdentityMapping adds or deletes an identity mapping. VPP reads only the flag address-only.
 func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 	at := endpoint(req.IPAddress, req.Port)
 	proto := req.Protocol
@@ -150,8 +147,8 @@ func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 	c.Reply(&nat44_ed.Nat44AddDelIdentityMappingReply{Retval: retval})
 }
 
-// natIdentityMappingDump lists identity mappings, one detail for each VRF,
-// then the templates of the interface-bound ones.
+// natIdentityMappingDump lists identity mappings, one detail for each VRF, then the templates of
+// the interface-bound ones.
 func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 	for _, mp := range c.NAT.Mappings.All {
 		if !mp.Flags.Has(nat.MapIdentity) || mp.Flags.Has(nat.MapLB) {

@@ -20,8 +20,7 @@ func registerNAT44Session(r Registry) {
 	write(r, natDelSession)
 }
 
-// natUserDump counts the sessions per inside address: for service sessions
-// that is the backend.
+// natUserDump counts the sessions per inside address: for service sessions that is the backend.
 func natUserDump(c *Call, _ *nat44_ed.Nat44UserDump) {
 	type user struct {
 		addr netip.Addr
@@ -80,8 +79,7 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 	return d
 }
 
-// natUserSessionDump lists the sessions of an inside address, without their
-// expiry.
+// natUserSessionDump lists the sessions of an inside address, without their expiry.
 func natUserSessionDump(c *Call, req *nat44_ed.Nat44UserSessionDump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) {
 		d := sessionDetails(c, s)
@@ -96,8 +94,7 @@ func natUserSessionDump(c *Call, req *nat44_ed.Nat44UserSessionDump) {
 	})
 }
 
-// natUserSessionV2Dump adds to the first version whether a session has
-// expired.
+// natUserSessionV2Dump adds to the first version whether a session has expired.
 func natUserSessionV2Dump(c *Call, req *nat44_ed.Nat44UserSessionV2Dump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) {
 		d := sessionDetails(c, s)
@@ -113,14 +110,12 @@ func natUserSessionV2Dump(c *Call, req *nat44_ed.Nat44UserSessionV2Dump) {
 	})
 }
 
-// natUserSessionV3Dump adds to the second version the time since the last
-// packet.
+// natUserSessionV3Dump adds to the second version the time since the last packet.
 func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 }
 
-// natDelSession ends the session with exactly this flow; the flags are not
-// looked at.
+// natDelSession ends the session with exactly this flow; the flags are not looked at.
 func natDelSession(c *Call, req *nat44_ed.Nat44DelSession) {
 	fib, ok := c.FIBIndex(0, req.VrfID)
 	if !ok {

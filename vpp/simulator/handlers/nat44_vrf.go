@@ -20,8 +20,8 @@ func natAddDelVrfRoute(c *Call, req *nat44_ed.Nat44EdAddDelVrfRoute) {
 	c.Reply(&nat44_ed.Nat44EdAddDelVrfRouteReply{Retval: c.NAT.ChangeVRFRoute(req.TableVrfID, req.VrfID, req.IsAdd)})
 }
 
-// natVrfTablesDump leaves the table's own VRF out and the listed ones in host
-// byte order, as VPP does.
+// natVrfTablesDump leaves the table's own VRF out and the listed ones in host byte order, as VPP
+// does.
 func natVrfTablesDump(c *Call, _ *nat44_ed.Nat44EdVrfTablesDump) {
 	for _, t := range c.NAT.VRFTables.All {
 		ids := t.VRFs()
@@ -32,8 +32,8 @@ func natVrfTablesDump(c *Call, _ *nat44_ed.Nat44EdVrfTablesDump) {
 	}
 }
 
-// natVrfTablesV2Dump answers with the details of the first version, whose
-// message id VPP puts on them.
+// natVrfTablesV2Dump answers with the details of the first version, whose message id VPP puts on
+// them.
 func natVrfTablesV2Dump(c *Call, _ *nat44_ed.Nat44EdVrfTablesV2Dump) {
 	for _, t := range c.NAT.VRFTables.All {
 		ids := t.VRFs()

@@ -16,8 +16,8 @@ func registerNeighbor(r Registry) {
 	Read(r, ipNeighborDump)
 }
 
-// ipNeighborAddDel adds or deletes an ARP or ND entry, with its host route
-// unless a flag forbids it.
+// ipNeighborAddDel adds or deletes an ARP or ND entry, with its host route unless a flag forbids
+// it.
 func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
 	reply := &ip_neighbor.IPNeighborAddDelReply{StatsIndex: pool.None}
 	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: wire.FromAddress(req.Neighbor.IPAddress)}
@@ -35,8 +35,7 @@ func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
 	c.Reply(reply)
 }
 
-// ipNeighborDump lists the entries of one family on one interface, or on all
-// of them for ~0.
+// ipNeighborDump lists the entries of one family on one interface, or on all of them for ~0.
 func ipNeighborDump(c *Call, req *ip_neighbor.IPNeighborDump) {
 	for _, key := range c.SortedNeighbors(wire.FamilyBit(req.Af == ip_types.ADDRESS_IP6), uint32(req.SwIfIndex)) {
 		n := c.Neighbors[key]

@@ -26,8 +26,7 @@ type registration struct {
 	Class  Class
 }
 
-// Registry collects handlers by message name. Each api_*.go file fills in one
-// message family.
+// Registry collects handlers by message name. Each api_*.go file fills in one message family.
 type Registry map[string]registration
 
 // Has reports whether a message has a handler.
@@ -36,8 +35,8 @@ func (r Registry) Has(name string) bool {
 	return ok
 }
 
-// Handle executes a request. One without a handler answers "unimplemented" if
-// it has a reply with a return code, and an empty dump otherwise.
+// Handle executes a request. One without a handler answers "unimplemented" if it has a reply with a
+// return code, and an empty dump otherwise.
 func (r Registry) Handle(c *Call, m *wire.Message, req api.Message) {
 	if known, ok := r[m.Name]; ok {
 		known.handle(c, req)
@@ -48,8 +47,8 @@ func (r Registry) Handle(c *Call, m *wire.Message, req api.Message) {
 	}
 }
 
-// New returns the handlers of all message families but that of the
-// connection itself (memclnt).
+// New returns the handlers of all message families, except memclnt: it belongs to the connection
+// itself.
 func New() Registry {
 	r := make(Registry)
 	registerVpe(r)
@@ -108,8 +107,7 @@ type Call struct {
 	sink   func(api.Message)
 }
 
-// NewCall returns the execution of a request of a client; each reply goes to
-// sink.
+// NewCall returns the execution of a request of a client; each reply goes to sink.
 func NewCall(m *model.Model, pid, client uint32, sink func(api.Message)) *Call {
 	return &Call{Model: m, Pid: pid, Client: client, sink: sink}
 }

@@ -35,8 +35,8 @@ func (m *Model) Describe() string {
 	return b.String()
 }
 
-// describeFeatures lists the nodes that clients put on feature arcs; those
-// that follow from NAT roles are shown as roles.
+// describeFeatures lists the nodes that clients put on feature arcs; nodes that follow from NAT
+// roles are shown as roles.
 func (m *Model) describeFeatures() []string {
 	var lines []string
 	for key, count := range m.Features {

@@ -15,7 +15,7 @@ const (
 	heapBase = 66 << 20
 )
 
-// mainHeap is the memory of VPP. It ends, and VPP with it.
+// mainHeap is the memory of VPP, which dies when it is used up.
 type mainHeap struct {
 	size  int
 	used  int // when the rows were last walked over

@@ -10,12 +10,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// Model is the state of one incarnation of VPP: its network and the plugins
-// that stand in it. It is guarded by VPP.mu.
+// Model is the state of one incarnation of VPP: its network and the plugins that stand in it. It is
+// guarded by VPP.mu.
 type Model struct {
 	*vnet.Network
 	Workers     int
-	NATWorkers  uint64            // those that do NAT, a bit each
+	NATWorkers  uint64            // a bit for each that does NAT
 	Subscribers map[uint32]uint32 // interface events: pid by client index
 	NAT         *nat.Plugin
 	ACLs        *acl.Plugin
@@ -24,8 +24,8 @@ type Model struct {
 	heap mainHeap
 }
 
-// New returns the state of VPP right after its start: local0 and two
-// empty default tables. heap is the size of its main heap, 0 = 1 GiB.
+// New returns the state of VPP right after its start: local0 and two empty default tables. heap is
+// the size of its main heap, 0 = 1 GiB.
 func New(clock func() time.Time, workers int, seed uint32, heap int) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, NATWorkers: 1<<workers - 1, Subscribers: make(map[uint32]uint32)}
 	m.heap = mainHeap{size: cmp.Or(heap, heapSize), used: heapBase}

@@ -52,8 +52,8 @@ func (n *Plugin) addAddress(addr netip.Addr, vrf uint32, twice bool) int32 {
 	return vnet.RetOK
 }
 
-// delAddress takes an address out of a pool and ends the dynamic sessions
-// that are translated to it.
+// delAddress takes an address out of a pool and ends the dynamic sessions that are translated to
+// it.
 func (n *Plugin) delAddress(addr netip.Addr, twice bool) int32 {
 	list := n.addresses(twice)
 	at := slices.IndexFunc(*list, func(a *Address) bool { return a.Addr == addr })
@@ -72,12 +72,11 @@ func (n *Plugin) delAddress(addr netip.Addr, twice bool) int32 {
 	return vnet.RetOK
 }
 
-// maxRange is the length of an address range that VPP's memory and time do not
-// suffice for.
+// maxRange is the length of an address range that VPP's memory and time do not suffice for.
 const maxRange = 1 << 20
 
-// ChangeRange adds or deletes the addresses of a range one by one and stops at
-// the first error; what happened before stays.
+// ChangeRange adds or deletes the addresses of a range one by one and stops at the first error;
+// what happened before stays.
 func (n *Plugin) ChangeRange(from, to netip.Addr, vrf uint32, twice, add bool) int32 {
 	count := int32(asUint32(to) - asUint32(from) + 1)
 	if count > maxRange {
@@ -122,8 +121,7 @@ func (a *Address) bind(i *vnet.Interface) bool {
 	return false
 }
 
-// bindPool notes for the first fitting pool address that a new outside
-// interface has it.
+// bindPool notes for the first fitting pool address that a new outside interface has it.
 func (n *Plugin) bindPool(swIf uint32) {
 	i := n.net.Interface(swIf)
 	if i == nil {
@@ -136,8 +134,7 @@ func (n *Plugin) bindPool(swIf uint32) {
 	}
 }
 
-// Follow puts the first address of an interface into a pool, now and whenever
-// it changes.
+// Follow puts the first address of an interface into a pool, now and whenever it changes.
 func (n *Plugin) Follow(swIf uint32, twice bool) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -222,8 +219,8 @@ func (n *Plugin) AddressDeleted(i *vnet.Interface, p netip.Prefix) {
 	}
 }
 
-// follower returns the record of a followed interface; the one for the SNAT
-// pool comes first, and hides the other.
+// follower returns the record of a followed interface; the one for the SNAT pool comes first, and
+// hides the other.
 func (n *Plugin) follower(swIf uint32) *FollowedInterface {
 	for _, twice := range []bool{false, true} {
 		if at := n.followedAt(swIf, twice); at >= 0 {
@@ -233,8 +230,7 @@ func (n *Plugin) follower(swIf uint32) *FollowedInterface {
 	return nil
 }
 
-// swapDelete removes an element the way VPP's vectors do: the last one takes
-// its place.
+// swapDelete removes an element the way VPP's vectors do: the last one takes its place.
 func swapDelete[T any](s []T, at int) []T {
 	s[at] = s[len(s)-1]
 	return s[:len(s)-1]
@@ -246,8 +242,7 @@ func asUint32(addr netip.Addr) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// asWord returns an ip4 address as VPP computes with it on a little-endian
-// machine.
+// asWord returns an ip4 address as VPP computes with it on a little-endian machine.
 func asWord(addr netip.Addr) uint32 {
 	b := addr.As4()
 	return uint32(b[3])<<24 | uint32(b[2])<<16 | uint32(b[1])<<8 | uint32(b[0])

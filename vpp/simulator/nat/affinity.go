@@ -9,8 +9,7 @@ type affinityKey struct {
 	proto   uint8
 }
 
-// affinity binds a client to a backend, by the index that the backend has (or
-// had) in the mapping.
+// affinity binds a client to a backend, by the index that the backend has (or had) in the mapping.
 type affinity struct {
 	index   uint8 // 8 bits as in VPP
 	refs    int   // sessions that hold it
@@ -19,9 +18,9 @@ type affinity struct {
 	owner   *Mapping
 }
 
-// stick returns the backend index that a client is bound to, and takes a
-// reference. The time runs only while no session holds the entry. What the
-// index points to now, and whether that backend still exists, is not checked.
+// stick returns the backend index that a client is bound to, and takes a reference. The time runs
+// only while no session holds the entry. What the index points to now, and whether that backend
+// still exists, is not checked.
 func (n *Plugin) stick(key affinityKey) (uint8, bool) {
 	a := n.affinities[key]
 	if a == nil {
@@ -35,8 +34,7 @@ func (n *Plugin) stick(key affinityKey) (uint8, bool) {
 	return a.index, true
 }
 
-// bindClient binds a client to the backend that was chosen for it, unless an
-// entry exists already.
+// bindClient binds a client to the backend that was chosen for it, unless an entry exists already.
 func (n *Plugin) bindClient(key affinityKey, mp *Mapping, index uint32) {
 	if n.affinities[key] != nil {
 		return
@@ -45,8 +43,7 @@ func (n *Plugin) bindClient(key affinityKey, mp *Mapping, index uint32) {
 	mp.sticky[key] = true
 }
 
-// release gives a reference back when a session ends; the last one starts the
-// clock.
+// release gives a reference back when a session ends; the last one starts the clock.
 func (n *Plugin) release(key affinityKey) {
 	a := n.affinities[key]
 	if a == nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// Backend is a local of a load-balancing mapping, or the record of one VRF in
-// an identity mapping.
+// Backend is a local of a load-balancing mapping, or the record of one VRF in an identity mapping.
 type Backend struct {
 	At          netip.AddrPort
 	Probability uint8
@@ -19,15 +18,15 @@ type Backend struct {
 	VRF, fib    uint32
 }
 
-// MaxLocals is the number of locals in one message that VPP does not survive:
-// it counts them in 8 bits and never comes to an end.
+// MaxLocals is the number of locals in one message that VPP does not survive: it counts them in 8
+// bits and never comes to an end.
 const MaxLocals = 256
 
 // unspecified4 is the local endpoint of a load-balancing mapping.
 var unspecified4 = netip.AddrPortFrom(netip.AddrFrom4([4]byte{}), 0)
 
-// AddLB adds a load-balancing mapping. There is no update: an existing mapping
-// of any type is in the way. Locals are not checked for duplicates.
+// AddLB adds a load-balancing mapping. There is no update: an existing mapping of any type is in
+// the way. Locals are not checked for duplicates.
 func (n *Plugin) AddLB(mp *Mapping, locals []Backend) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -74,8 +73,8 @@ func (n *Plugin) inPool(addr netip.Addr) bool {
 	return false
 }
 
-// DelLB deletes a load-balancing mapping. Every load-balanced session to any
-// of its backends ends, whatever service and protocol it belongs to.
+// DelLB deletes a load-balancing mapping. Every load-balanced session to any of its backends ends,
+// whatever service and protocol it belongs to.
 func (n *Plugin) DelLB(external netip.AddrPort, proto uint8, flags Flags) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -144,9 +143,9 @@ func (n *Plugin) AddLocal(external netip.AddrPort, proto uint8, l Backend) int32
 	return vnet.RetOK
 }
 
-// DelLocal removes a backend from a load-balancing mapping, which must keep
-// two. All load-balanced sessions to the backend end, those of other services
-// too. Clients that stick to it keep being sent there.
+// DelLocal removes a backend from a load-balancing mapping, which must keep two. All load-balanced
+// sessions to the backend end, also of other services. Clients that stick to it keep being sent
+// there.
 func (n *Plugin) DelLocal(external netip.AddrPort, proto uint8, l Backend) int32 {
 	mp, _, retval := n.lbMapping(external, proto)
 	if retval != vnet.RetOK {
@@ -187,9 +186,8 @@ func (mp *Mapping) weigh() {
 	}
 }
 
-// pick chooses a backend at random by weight. The last cumulative probability
-// is the divisor: when it is 0, VPP divides by zero and crashes. A sum that
-// wrapped around may end in no choice at all.
+// pick chooses a backend at random by weight. The last cumulative probability is the divisor: when
+// it is 0, VPP divides by zero and crashes. A sum that wrapped around may end in no choice at all.
 func (n *Plugin) pick(mp *Mapping) (*Backend, uint32) {
 	var order []uint32
 	for i := range mp.Locals.All {

@@ -6,8 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 )
 
-// classify is the input node of interfaces with both roles. It reports whether
-// the packet is to be treated as coming from outside.
+// classify is the input node of interfaces with both roles. It reports whether the packet is to be
+// treated as coming from outside.
 func (t *Transit) classify() bool {
 	n := t.nat
 	if t.Proto != packet.ProtoICMP {
@@ -87,8 +87,8 @@ func (t *Transit) balance(mp *Mapping, dst netip.AddrPort, client netip.Addr) (m
 	return found, true
 }
 
-// matchInternal finds the mapping of a local endpoint, with port or
-// address-only, in the packet's FIB, the inside FIB or the outside FIB.
+// matchInternal finds the mapping of a local endpoint, with port or address-only, in the packet's
+// FIB, the inside FIB or the outside FIB.
 func (t *Transit) matchInternal(src netip.AddrPort) (*Mapping, netip.AddrPort) {
 	n := t.nat
 	bare := netip.AddrPortFrom(src.Addr(), 0)

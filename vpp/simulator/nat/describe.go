@@ -52,8 +52,8 @@ func (n *Plugin) DescribeRoles() []string {
 	return lines
 }
 
-// DescribeMappings lists the mappings, ordered, with the entries of a load-balancing
-// one in the order of VPP.
+// DescribeMappings lists the mappings, ordered, with the entries of a load-balancing one in the
+// order of VPP.
 func (n *Plugin) DescribeMappings() []string {
 	var lines []string
 	for _, mp := range n.Mappings.All {

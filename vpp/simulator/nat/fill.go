@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// FillSessions puts up to count idle UDP sessions of a foreign service into
-// the session table and returns how many there was room for.
+// FillSessions puts up to count idle UDP sessions of a foreign service into the session table and
+// returns how many there was room for.
 func (n *Plugin) FillSessions(count int) (added int) {
 	vip := netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, 0, 1}), 9)
 	to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, 0, 2}), 9)

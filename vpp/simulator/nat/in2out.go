@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// in2out is the node for packets from inside, on the input arc or, with t.out
-// set, after routing. It reports whether the packet goes on.
+// in2out is the node for packets from inside, on the input arc or, with t.out set, after routing.
+// It reports whether the packet goes on.
 func (t *Transit) in2out() bool {
 	if t.out != pool.None && t.isBypassed() {
 		return true
@@ -30,8 +30,8 @@ func (t *Transit) in2out() bool {
 	return true
 }
 
-// isBypassed reports whether a forwarded flow has a bypass session, which is
-// refreshed. VPP looks for it in the default table only.
+// isBypassed reports whether a forwarded flow has a bypass session, which is refreshed. VPP looks
+// for it in the default table only.
 func (t *Transit) isBypassed() bool {
 	s := t.nat.flows[t.key(0)]
 	if !t.nat.Forwarding || s == nil || !s.Has(sessionBypass) {
@@ -70,8 +70,8 @@ func (t *Transit) leaveAlone() bool {
 	if n.flows[t.reverse(n.outsideFIB)] != nil {
 		return false
 	}
-	// VPP looks up the mapping without the client. Besides consuming a
-	// random number, that is fatal for a mapping with affinity.
+	// VPP looks up the mapping without the client. Besides consuming a random number, that is fatal
+	// for a mapping with affinity.
 	if _, ok := t.matchExternal(t.Dst, netip.Addr{}); ok || t.Cause != "" {
 		return t.Cause != ""
 	}
@@ -81,8 +81,8 @@ func (t *Transit) leaveAlone() bool {
 	return !t.resolvable()
 }
 
-// leaveAloneOutput is leaveAlone after routing: packets that a session has
-// already translated, in whatever direction, are left alone.
+// leaveAloneOutput is leaveAlone after routing: packets that a session has already translated, in
+// whatever direction, are left alone.
 func (t *Transit) leaveAloneOutput() bool {
 	n := t.nat
 	if n.flows[t.key(n.fibOf(t.out))] != nil {
@@ -96,8 +96,8 @@ func (t *Transit) leaveAloneOutput() bool {
 	return i == nil || !i.Inside
 }
 
-// resolvable reports whether the destination is reached through an outside
-// interface, or through a VRF that the packet's VRF may be translated into.
+// resolvable reports whether the destination is reached through an outside interface, or through a
+// VRF that the packet's VRF may be translated into.
 func (t *Transit) resolvable() bool {
 	n := t.nat
 	if vt := n.vrfTableOf(t.rxFIB); vt != nil {
@@ -146,8 +146,8 @@ func (t *Transit) outsideOf(dst netip.Addr) uint32 {
 	return n.outsideFIB
 }
 
-// dynamicSession makes the session of a packet from inside. Without a session
-// it reports whether the packet passes untranslated.
+// dynamicSession makes the session of a packet from inside. Without a session it reports whether
+// the packet passes untranslated.
 func (t *Transit) dynamicSession() (*Session, bool) {
 	n := t.nat
 	if n.full(t.rxFIB) && !n.freeOldest() {
@@ -197,9 +197,8 @@ func (t *Transit) dynamicSession() (*Session, bool) {
 	return s, true
 }
 
-// hairpinPeer returns where packets to the destination really go: to the local
-// side of a mapping that owns it. A load-balancing mapping has none, so its
-// clients are sent to 0.0.0.0:0.
+// hairpinPeer returns where packets to the destination really go: to the local side of a mapping
+// that owns it. A load-balancing mapping has none, so its clients are sent to 0.0.0.0:0.
 func (t *Transit) hairpinPeer() (netip.AddrPort, bool) {
 	mp, _ := t.nat.External(t.Dst, t.Proto)
 	if mp == nil {
@@ -217,8 +216,8 @@ func (t *Transit) hairpinPeer() (netip.AddrPort, bool) {
 // portAttempts is how many ports are tried before a flow is given up.
 const portAttempts = 10
 
-// allocate gives a dynamic session an outside address and port: its own port
-// if that is free, random ones otherwise.
+// allocate gives a dynamic session an outside address and port: its own port if that is free,
+// random ones otherwise.
 func (t *Transit) allocate(s *Session) bool {
 	n := t.nat
 	a := t.poolAddress(s.InsideFIB)
@@ -245,9 +244,9 @@ func (t *Transit) allocate(s *Session) bool {
 	return false
 }
 
-// poolAddress chooses a pool address for a session: one of its VRF on the way
-// to the destination if there is one, any of its VRF, or one for all VRFs. The
-// source address decides where the search begins.
+// poolAddress chooses a pool address for a session: one of its VRF on the way to the destination if
+// there is one, any of its VRF, or one for all VRFs. The source address decides where the search
+// begins.
 func (t *Transit) poolAddress(fib uint32) *Address {
 	n := t.nat
 	if len(n.Pool) == 0 {
@@ -281,8 +280,7 @@ func (t *Transit) poolAddress(fib uint32) *Address {
 	return nil
 }
 
-// in2outUnknown handles protocols without ports: one flow per protocol and
-// pair of addresses.
+// in2outUnknown handles protocols without ports: one flow per protocol and pair of addresses.
 func (t *Transit) in2outUnknown() bool {
 	n := t.nat
 	if n.full(t.rxFIB) {
@@ -329,8 +327,7 @@ func (t *Transit) in2outUnknown() bool {
 	return true
 }
 
-// freeAddress returns the last pool address that has no flow of the protocol
-// with the peer yet.
+// freeAddress returns the last pool address that has no flow of the protocol with the peer yet.
 func (n *Plugin) freeAddress(peer netip.AddrPort, fib uint32, proto uint8) netip.Addr {
 	var addr netip.Addr
 	for _, a := range n.Pool {

@@ -41,8 +41,8 @@ func find(ifs *pool.Pool[*Interface], swIf uint32) (*Interface, uint32) {
 	return nil, pool.None
 }
 
-// AddInterface gives an interface a role. With both roles one node classifies
-// the packets. Repeating it is harmless.
+// AddInterface gives an interface a role. With both roles one node classifies the packets.
+// Repeating it is harmless.
 func (n *Plugin) AddInterface(swIf uint32, inside bool) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -72,9 +72,9 @@ func (n *Plugin) AddInterface(swIf uint32, inside bool) int32 {
 	return vnet.RetOK
 }
 
-// DelInterface takes a role from an interface. For an interface with a single
-// role VPP does not look which one it is: the record goes, and so does the
-// node of the role that was named, even if it is the other one that exists.
+// DelInterface takes a role from an interface. For an interface with a single role VPP does not
+// look which one it is: the record goes, and so does the node of the role that was named, even if
+// it is the other one that exists.
 func (n *Plugin) DelInterface(swIf uint32, inside bool) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -102,8 +102,7 @@ func (n *Plugin) DelInterface(swIf uint32, inside bool) int32 {
 	return vnet.RetOK
 }
 
-// AddOutput makes an interface an output interface: in2out after routing,
-// out2in on input.
+// AddOutput makes an interface an output interface: in2out after routing, out2in on input.
 func (n *Plugin) AddOutput(swIf uint32) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -170,8 +169,8 @@ func (n *Plugin) fibOf(swIf uint32) uint32 {
 	return 0
 }
 
-// countFIB counts an interface role for a FIB the way VPP does: every role
-// adds a record and raises the count of those that are there.
+// countFIB counts an interface role for a FIB the way VPP does: every role adds a record and raises
+// the count of the existing ones.
 func (n *Plugin) countFIB(fib uint32) {
 	for i := range n.fibs {
 		if n.fibs[i].fib == fib {
@@ -181,8 +180,8 @@ func (n *Plugin) countFIB(fib uint32) {
 	n.fibs = append(n.fibs, fibCount{fib: fib, refs: 1})
 }
 
-// uncountFIB takes a role back. When the first record of the FIB is used up,
-// all its sessions expire.
+// uncountFIB takes a role back. When the first record of the FIB is used up, all its sessions
+// expire.
 func (n *Plugin) uncountFIB(fib uint32) {
 	at := slices.IndexFunc(n.fibs, func(c fibCount) bool { return c.fib == fib })
 	if at < 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// checkInvariants fails when the tables of the NAT model contradict each
-// other.
+// checkInvariants fails when the tables of the NAT model contradict each other.
 func checkInvariants(t *rapid.T, n *Plugin) {
 	for key, index := range n.o2i {
 		mp, used := n.Mappings.Get(index)
@@ -55,8 +54,8 @@ func checkInvariants(t *rapid.T, n *Plugin) {
 	}
 }
 
-// TestTablesStayConsistent drives the NAT model with random changes and
-// packets and checks its tables after each.
+// TestTablesStayConsistent drives the NAT model with random changes and packets and checks its
+// tables after each.
 func TestTablesStayConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := &fakeClock{now: time.Unix(0, 0)}

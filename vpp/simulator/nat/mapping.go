@@ -15,7 +15,7 @@ type Flags uint16
 const (
 	MapAddrOnly Flags = 1 << iota
 	MapIdentity
-	mapInterface // external address is that of an interface
+	mapInterface // external address belongs to an interface
 	MapTwice
 	MapSelfTwice
 	MapOut2inOnly
@@ -58,7 +58,7 @@ type Request struct {
 	Tag             string
 }
 
-// BoundMapping is a mapping whose external address is that of an interface.
+// BoundMapping is a mapping whose external address is the address of an interface.
 type BoundMapping struct {
 	Request
 	resolved bool
@@ -82,8 +82,8 @@ func (r Request) validate() int32 {
 	return vnet.RetOK
 }
 
-// normal returns the request as the tables know it: no ports and protocol for
-// address-only mappings, local = external for identity mappings.
+// normal returns the request as the tables know it: no ports and protocol for address-only
+// mappings, local = external for identity mappings.
 func (r Request) normal() Request {
 	if r.Flags.Has(MapAddrOnly) {
 		r.Proto = 0
@@ -112,8 +112,8 @@ func (n *Plugin) ChangeMapping(r Request, add bool) int32 {
 	return n.delMapping(r)
 }
 
-// addMapping adds a simple or identity mapping. One that is bound to an
-// interface without address is kept until the address comes.
+// addMapping adds a simple or identity mapping. One that is bound to an interface without address
+// is kept until the address comes.
 func (n *Plugin) addMapping(r Request) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported
@@ -243,8 +243,8 @@ func (n *Plugin) addStatic(r Request) int32 {
 	return vnet.RetOK
 }
 
-// addIdentityVRF adds a VRF to an existing identity mapping; any other
-// existing mapping is in the way.
+// addIdentityVRF adds a VRF to an existing identity mapping; any other existing mapping is in the
+// way.
 func (n *Plugin) addIdentityVRF(mp *Mapping, index, vrf uint32) int32 {
 	if !mp.Flags.Has(MapIdentity) {
 		return vnet.RetValueExist
@@ -260,8 +260,8 @@ func (n *Plugin) addIdentityVRF(mp *Mapping, index, vrf uint32) int32 {
 	return vnet.RetOK
 }
 
-// DelStatic deletes what it finds under the external endpoint. Deleting a
-// load-balancing mapping this way succeeds and does nothing.
+// DelStatic deletes what it finds under the external endpoint. Deleting a load-balancing mapping
+// this way succeeds and does nothing.
 func (n *Plugin) DelStatic(r Request) int32 {
 	r = r.normal()
 	mp, index := n.External(r.External, r.Proto)
@@ -303,8 +303,8 @@ func (mp *Mapping) takeVRF(vrf uint32) (*Backend, bool) {
 	return found, found != nil
 }
 
-// endStaticSessions ends the sessions of a deleted simple mapping: all of an
-// address-only mapping, but only the first one of a mapping with ports.
+// endStaticSessions ends the sessions of a deleted simple mapping: all of an address-only mapping,
+// but only the first one of a mapping with ports.
 func (n *Plugin) endStaticSessions(mp *Mapping, fib uint32, r Request) {
 	for _, s := range n.Sessions.All {
 		if s.InsideFIB != fib || s.Inside.Addr() != mp.Local.Addr() {

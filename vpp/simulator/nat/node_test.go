@@ -29,8 +29,7 @@ type fakeClock struct{ now time.Time }
 
 func (c *fakeClock) Now() time.Time { return c.now }
 
-// newNode returns the plugin of a VPP with local0 and an interface for each
-// pod, numbered from 1.
+// newNode returns the plugin of a VPP with local0 and an interface for each pod, numbered from 1.
 func newNode(clock func() time.Time, pods ...netip.Addr) *Plugin {
 	net := vnet.NewNetwork(clock)
 	n := NewPlugin(net, 0)
@@ -45,9 +44,8 @@ func newNode(clock func() time.Time, pods ...netip.Addr) *Plugin {
 	return n
 }
 
-// cross sends a packet through NAT and the forwarding table. It returns the
-// interface through which the packet leaves, none if it does not, and the
-// answer to it.
+// cross sends a packet through NAT and the forwarding table. It returns the interface through which
+// the packet leaves, none if it does not, and the answer to it.
 func cross(n *Plugin, p packet.Packet) (out uint32, back packet.Packet) {
 	t := n.Begin(p, n.net.Interface(p.InIndex))
 	if !t.Input() {

@@ -7,8 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// out2in is the node for packets from outside. It reports whether the packet
-// goes on to the lookup.
+// out2in is the node for packets from outside. It reports whether the packet goes on to the lookup.
 func (t *Transit) out2in() bool {
 	key := t.key(t.rxFIB)
 	s := t.live(key)
@@ -63,9 +62,8 @@ func (t *Transit) out2inSlow() bool {
 	return true
 }
 
-// out2inUnmatched handles a packet that no mapping claims: without forwarding
-// it is dropped unless it is for the interface itself; with forwarding it
-// passes, and a bypass session remembers it.
+// out2inUnmatched handles a packet that no mapping claims: without forwarding it is dropped unless
+// it is for the interface itself; with forwarding it passes, and a bypass session remembers it.
 func (t *Transit) out2inUnmatched() bool {
 	switch {
 	case t.nat.Forwarding:
@@ -82,8 +80,7 @@ func (t *Transit) out2inUnmatched() bool {
 	return t.Drop("no translation")
 }
 
-// bypass makes or refreshes the session of a forwarded flow. It never stops
-// the packet.
+// bypass makes or refreshes the session of a forwarded flow. It never stops the packet.
 func (t *Transit) bypass() {
 	n := t.nat
 	s := n.flows[t.reverse(t.rxFIB)]
@@ -108,8 +105,8 @@ func (t *Transit) bypass() {
 	t.Used = s
 }
 
-// serviceSession makes the session of a mapping. Unlike dynamic sessions it
-// never pushes out an expired one when the table is full.
+// serviceSession makes the session of a mapping. Unlike dynamic sessions it never pushes out an
+// expired one when the table is full.
 func (t *Transit) serviceSession(found match) *Session {
 	n := t.nat
 	if n.full(t.rxFIB) {
@@ -154,8 +151,8 @@ func (t *Transit) serviceSession(found match) *Session {
 	return s
 }
 
-// wantsTwice reports whether the client's address is to be translated too:
-// always, or when the client is the chosen backend itself.
+// wantsTwice reports whether the client's address is to be translated too: always, or when the
+// client is the chosen backend itself.
 func (t *Transit) wantsTwice(found match) bool {
 	if t.Proto == packet.ProtoICMP {
 		return false
@@ -191,8 +188,7 @@ const (
 	portCount uint16 = 65535 - minPort + 1
 )
 
-// exactAddress returns the twice-nat address that a mapping names, if it is
-// in the pool.
+// exactAddress returns the twice-nat address that a mapping names, if it is in the pool.
 func (n *Plugin) exactAddress(mp *Mapping) (netip.Addr, bool) {
 	if mp.Flags.Has(MapExact) {
 		for _, a := range n.Twice {
@@ -204,9 +200,9 @@ func (n *Plugin) exactAddress(mp *Mapping) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// twiceAddress chooses an address of the twice-nat pool for a session: the
-// backend decides where the search begins; an address of the session's VRF is
-// taken at once, one for all VRFs only if there is none.
+// twiceAddress chooses an address of the twice-nat pool for a session: the backend decides where
+// the search begins; an address of the session's VRF is taken at once, one for all VRFs only if
+// there is none.
 func (n *Plugin) twiceAddress(s *Session) (netip.Addr, bool) {
 	if len(n.Twice) == 0 {
 		return netip.Addr{}, false
@@ -225,8 +221,8 @@ func (n *Plugin) twiceAddress(s *Session) (netip.Addr, bool) {
 	return spare, spare.IsValid()
 }
 
-// out2inUnknown handles protocols without ports: only a mapping for the
-// protocol with port 0 matches.
+// out2inUnknown handles protocols without ports: only a mapping for the protocol with port 0
+// matches.
 func (t *Transit) out2inUnknown() bool {
 	n := t.nat
 	if n.full(t.rxFIB) {

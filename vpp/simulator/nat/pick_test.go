@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 )
 
-// TestPickIsTotal: for every weight vector whose sum is 1..255 the choice is a
-// backend with weight, and over one period of draws the shares are exact.
+// TestPickIsTotal: for every weight vector whose sum is 1..255 the choice is a backend with weight,
+// and over one period of draws the shares are exact.
 func TestPickIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := newNode(time.Now)

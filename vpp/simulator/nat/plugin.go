@@ -9,12 +9,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// Plugin is the state of the NAT44-ED plugin.
+// Plugin is the state of the NAT44-ED plugin. Other packages of the simulator use the exported
+// fields, with the model locked.
 type Plugin struct {
 	net    *vnet.Network
 	random random
 	Frozen bool // FreezeMappings: no row fits any more
 
+	// Settings.
 	Enabled    bool
 	Forwarding bool
 	MSS        uint16
@@ -23,12 +25,14 @@ type Plugin struct {
 	Timeouts   Timeouts
 	Config     Config // of the current enable; zero while disabled
 
+	// Tables and limits of the current enable.
 	insideVRF  uint32
 	insideFIB  uint32
 	outsideFIB uint32
 	limits     []uint32 // session limit per FIB index; see SetSessionLimit
 	PerThread  uint32   // session limit of the enable call
 
+	// Addresses and interfaces.
 	Pool      []*Address // addresses for dynamic translations
 	Twice     []*Address // addresses for twice-nat
 	Followed  []*FollowedInterface
@@ -40,6 +44,7 @@ type Plugin struct {
 	receive   map[receiveKey]int
 	VRFTables pool.Pool[*VRFTable]
 
+	// Mappings and sessions.
 	Mappings pool.Pool[*Mapping]
 	o2i      map[mappingKey]uint32 // by external endpoint, FIB index 0
 	i2o      map[mappingKey]uint32 // by local endpoint
@@ -58,7 +63,7 @@ type Timeouts struct {
 	UDP, TCPEstablished, TCPTransitory, ICMP uint32
 }
 
-// defaultTimeouts are those of a fresh enable.
+// defaultTimeouts are the timeouts after Enable.
 var defaultTimeouts = Timeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 
 // defaultSessions is the session limit per thread when an enable call has 0.
@@ -90,8 +95,8 @@ func (n *Plugin) dropTables() {
 	n.affinities = make(map[affinityKey]*affinity)
 }
 
-// Enable turns the plugin on. Forwarding and timeouts go back to their
-// defaults whatever was set before.
+// Enable turns the plugin on. Forwarding and timeouts go back to their defaults whatever was set
+// before.
 func (n *Plugin) Enable(c Config) int32 {
 	if n.Enabled {
 		return vnet.RetAlreadyEnabled
@@ -113,8 +118,8 @@ func (n *Plugin) Enable(c Config) int32 {
 	return vnet.RetOK
 }
 
-// Disable turns the plugin off: mappings, addresses, interfaces and sessions
-// are gone. Load-balancing mappings leave their receive entries in the FIB.
+// Disable turns the plugin off: mappings, addresses, interfaces and sessions are gone.
+// Load-balancing mappings leave their receive entries in the FIB.
 func (n *Plugin) Disable() int32 {
 	if !n.Enabled {
 		return vnet.RetAlreadyDisabled
@@ -165,8 +170,8 @@ func (n *Plugin) deleteAddresses() {
 	n.Pool, n.Twice, n.Followed = nil, nil, nil
 }
 
-// SetForwarding decides what happens to traffic without a translation.
-// Turning it off ends the bypass sessions.
+// SetForwarding decides what happens to traffic without a translation. Turning it off ends the
+// bypass sessions.
 func (n *Plugin) SetForwarding(on bool) {
 	n.Forwarding = on
 	if !n.Enabled || on {
@@ -179,9 +184,8 @@ func (n *Plugin) SetForwarding(on bool) {
 	}
 }
 
-// SetSessionLimit changes the limit of the VRF's sessions without touching
-// the tables. A limit that is set while the plugin is off takes the place of
-// the one of the next enable for that FIB.
+// SetSessionLimit changes the limit of the VRF's sessions without touching the tables. A limit that
+// is set while the plugin is off takes the place of the one of the next enable for that FIB.
 func (n *Plugin) SetSessionLimit(limit, vrf uint32) int32 {
 	fib, ok := n.net.FIBIndex(0, vrf)
 	if !ok {
@@ -226,15 +230,14 @@ func (n *Plugin) TableGone(fib uint32) {
 	n.expireVRF(fib)
 }
 
-// receiveKey is an external address that VPP receives itself because of an
-// outside interface.
+// receiveKey is an external address that VPP receives itself because of an outside interface.
 type receiveKey struct {
 	addr netip.Addr
 	swIf uint32
 }
 
-// addReceive counts a reason for a receive entry of addr in the table of an
-// outside interface, and installs it for the first one.
+// addReceive counts a reason for a receive entry of addr in the table of an outside interface, and
+// installs it for the first one.
 func (n *Plugin) addReceive(addr netip.Addr, swIf uint32) {
 	key := receiveKey{addr: addr, swIf: swIf}
 	if n.receive[key] == 0 {
@@ -246,8 +249,8 @@ func (n *Plugin) addReceive(addr netip.Addr, swIf uint32) {
 	n.receive[key]++
 }
 
-// delReceive takes back one reason. The entry itself is shared by all
-// interfaces of a table: the first interface without a reason removes it.
+// delReceive takes back one reason. The entry itself is shared by all interfaces of a table: the
+// first interface without a reason removes it.
 func (n *Plugin) delReceive(addr netip.Addr, swIf uint32) {
 	key := receiveKey{addr: addr, swIf: swIf}
 	if n.receive[key] == 0 {
@@ -270,8 +273,8 @@ func (n *Plugin) tableOf(swIf uint32) *fib.Table {
 	return nil
 }
 
-// receiveEverywhere adds or removes the receive entries of an external
-// address on all outside interfaces.
+// receiveEverywhere adds or removes the receive entries of an external address on all outside
+// interfaces.
 func (n *Plugin) receiveEverywhere(addr netip.Addr, add bool) {
 	for _, ifs := range []*pool.Pool[*Interface]{&n.InOut, &n.Output} {
 		for _, i := range ifs.All {

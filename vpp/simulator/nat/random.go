@@ -1,10 +1,9 @@
 package nat
 
-// random is the generator of VPP's NAT: a linear congruential generator
-// with 32 bits of state. Its low bits have tiny periods (the lowest one
-// alternates), and VPP reduces it with modulo, so small power-of-two weight
-// sums are not random at all when every session takes two numbers. That skew
-// is why the model carries the generator instead of a better one.
+// random is the generator of VPP's NAT: a linear congruential generator with 32 bits of state. Its
+// low bits have tiny periods (the lowest one alternates), and VPP reduces it with modulo, so small
+// power-of-two weight sums are not random at all when every session takes two numbers. That skew is
+// why the model carries the generator instead of a better one.
 type random struct {
 	seed uint32
 }

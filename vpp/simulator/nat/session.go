@@ -28,15 +28,16 @@ type FlowKey struct {
 	Proto    uint8
 }
 
-// flow is one direction of a session: what it matches and what it makes of it.
+// flow is one direction of a session: the packets that it matches and their translation.
 type flow struct {
 	match    FlowKey
 	src, dst netip.AddrPort // after translation
-	fib      uint32         // lookup table after translation, none: that of the interface
+	fib      uint32         // lookup table after translation, none: the interface's
 }
 
 // Session is one entry of the session table.
 type Session struct {
+	// Set when the session is made.
 	ID    uint64
 	index uint32
 	flags SessionFlags
@@ -51,12 +52,14 @@ type Session struct {
 
 	i2o, o2i flow
 
+	// Changed by every packet.
 	state     tcpState
 	seen      [2]packet.TCPFlags // flags seen so far, by direction
 	LastHeard float64
 	Packets   uint32
 	Bytes     uint64
 
+	// Places in the lists of the table.
 	group *vrfGroup
 	lru   *list.List
 	place *list.Element
@@ -66,8 +69,7 @@ type Session struct {
 // Has reports whether the session has the property.
 func (s *Session) Has(f SessionFlags) bool { return s.flags&f != 0 }
 
-// vrfGroup holds the sessions between two FIBs. They expire together when one
-// of the FIBs is lost.
+// vrfGroup holds the sessions between two FIBs. They expire together when one of the FIBs is lost.
 type vrfGroup struct {
 	a, b    uint32
 	expired bool
@@ -113,20 +115,19 @@ func (n *Plugin) timeout(s *Session) float64 {
 	}
 }
 
-// timedOut reports whether the session has expired, though it may still occupy
-// its place.
+// timedOut reports whether the session has expired, though it may still occupy its place.
 func (n *Plugin) timedOut(s *Session) bool {
 	return n.net.Now() >= s.LastHeard+n.timeout(s)
 }
 
-// LooksTimedOut is what dumps and summaries say of timedOut: they count in
-// whole seconds and are up to a second early.
+// LooksTimedOut is timedOut as dumps and summaries show it: they count in whole seconds and are up
+// to a second early.
 func (n *Plugin) LooksTimedOut(s *Session) bool {
 	return uint64(n.net.Now()) >= uint64(s.LastHeard+n.timeout(s))
 }
 
-// newSession allocates a session. Every allocation also frees one expired
-// session, if an LRU list has one at its head.
+// newSession allocates a session. Every allocation also frees one expired session, if an LRU list
+// has one at its head.
 func (n *Plugin) newSession(proto uint8) *Session {
 	n.freeOldest()
 	n.serial++
@@ -160,8 +161,7 @@ func (n *Plugin) freeOldest() bool {
 	return false
 }
 
-// register completes a new session: from now on it counts for its VRFs and
-// its backend.
+// register completes a new session: from now on it counts for its VRFs and its backend.
 func (n *Plugin) register(s *Session) {
 	for _, g := range n.groups {
 		if !g.expired && ((g.a == s.InsideFIB && g.b == s.outsideFIB) || (g.b == s.InsideFIB && g.a == s.outsideFIB)) {
@@ -215,15 +215,15 @@ func (n *Plugin) expireVRF(fib uint32) {
 	n.groups = kept
 }
 
-// addI2O enters the inside direction into the flow table. An older flow with
-// the same key is overwritten.
+// addI2O enters the inside direction into the flow table. An older flow with the same key is
+// overwritten.
 func (n *Plugin) addI2O(s *Session) {
 	n.flows[s.i2o.match] = s
 }
 
-// addO2I enters the outside direction into the flow table. Dynamic sessions
-// must keep off the endpoints of static mappings; with fresh set, an existing
-// flow is an error instead of being overwritten.
+// addO2I enters the outside direction into the flow table. Dynamic sessions must keep off the
+// endpoints of static mappings; with fresh set, an existing flow is an error instead of being
+// overwritten.
 func (n *Plugin) addO2I(s *Session, fresh bool) bool {
 	if !s.Has(SessionStatic) {
 		if mp, _ := n.External(s.o2i.match.Dst, s.Proto); mp != nil {
@@ -271,8 +271,8 @@ const (
 	dirO2I = 1
 )
 
-// track follows the TCP handshake: established after SYN and ACK were seen in
-// both directions, closing after FIN or RST in one.
+// track follows the TCP handshake: established after SYN and ACK were seen in both directions,
+// closing after FIN or RST in one.
 func (n *Plugin) track(s *Session, flags packet.TCPFlags, dir int) {
 	old := s.seen[dir]
 	s.seen[dir] |= flags & (packet.FIN | packet.SYN | packet.RST | packet.ACK)
@@ -304,8 +304,8 @@ func (n *Plugin) DelFlow(key FlowKey) int32 {
 		n.freeSession(s)
 		return vnet.RetOK
 	}
-	// The keys of mappings are in the same hash. A flow to 0.0.0.0:0 looks
-	// like one, and its value is then taken for the index of a session.
+	// The keys of mappings are in the same hash. A flow to 0.0.0.0:0 looks like one, and its value
+	// is then taken for the index of a session.
 	if index, ok := n.i2o[mappingKey{at: key.Src, fib: key.FIB, proto: key.Proto}]; ok && key.Dst == unspecified4 {
 		s, used := n.Sessions.Get(index)
 		if !used {

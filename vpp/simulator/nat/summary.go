@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 )
 
-// tally counts sessions, and those among them that have expired.
+// tally counts sessions, and the expired ones among them.
 type tally struct{ total, timedOut int }
 
 func (t tally) String() string {
@@ -23,8 +23,8 @@ func (t *tally) add(dead bool) {
 	}
 }
 
-// Summary is the output of "show nat44 summary": limits by FIB index, the head
-// of every LRU list, sessions by protocol.
+// Summary is the output of "show nat44 summary": limits by FIB index, the head of every LRU list,
+// sessions by protocol.
 func (n *Plugin) Summary() string {
 	var tcp, established, transitory, udp, icmp, other, all tally
 	for _, s := range n.Sessions.All {

@@ -32,8 +32,7 @@ func (t *Transit) Table() uint32 {
 	return t.rxFIB
 }
 
-// Input runs the NAT nodes on the input arc and reports whether the packet
-// goes on.
+// Input runs the NAT nodes on the input arc and reports whether the packet goes on.
 func (t *Transit) Input() bool {
 	switch {
 	case !t.Src.Addr().Is4():
@@ -51,8 +50,8 @@ func (t *Transit) Input() bool {
 	return true
 }
 
-// Output runs the NAT node on the output arc of an interface and reports
-// whether the packet goes on.
+// Output runs the NAT node on the output arc of an interface and reports whether the packet goes
+// on.
 func (t *Transit) Output(swIf uint32) bool {
 	if !t.Src.Addr().Is4() || !t.Has(swIf, ArcOutput, NodeOutput) {
 		return true
@@ -95,8 +94,8 @@ func (t *Transit) translate(s *Session, f *flow, dir int) {
 	t.Used = s
 }
 
-// live returns the session of a flow key. A session that timed out, or whose
-// VRF was lost, is ended instead.
+// live returns the session of a flow key. A session that timed out, or whose VRF was lost, is ended
+// instead.
 func (t *Transit) live(key FlowKey) *Session {
 	s := t.nat.flows[key]
 	if s == nil {

@@ -1,5 +1,5 @@
-// Package packet has the packets that enter the simulated VPP and the verdicts
-// on them. Package simulator exports them under its own name.
+// Package packet has the packets that enter the simulated VPP and the verdicts on them. Package
+// simulator exports them under its own name.
 package packet
 
 import (
@@ -30,15 +30,15 @@ const (
 
 // Packet is one packet that enters VPP through an interface.
 type Packet struct {
-	// In is the name of the interface through which the packet comes. If it is
-	// empty, InIndex counts.
+	// In is the name of the interface through which the packet comes. If it is empty, InIndex
+	// counts.
 	In string
 
 	// InIndex is the sw_if_index of the interface; used when In is empty.
 	InIndex uint32
 
-	// Src and Dst are the endpoints. For ICMP echo both ports are the
-	// identifier; for protocols without ports they are 0.
+	// Src and Dst are the endpoints. For ICMP echo both ports are the identifier; for protocols
+	// without ports they are 0.
 	Src, Dst netip.AddrPort
 
 	// Proto is the IP protocol number.
@@ -47,8 +47,8 @@ type Packet struct {
 	// Flags are the TCP flags. A TCP packet without flags is a SYN.
 	Flags TCPFlags
 
-	// Fragment says that the packet is a later fragment, which has no ports: those of the first one
-	// are in Src and Dst for NAT, which reassembles.
+	// Fragment says that the packet is a later fragment, which has no ports. Src and Dst have the
+	// ports of the first fragment, for NAT, which reassembles.
 	Fragment bool
 
 	// EchoReply makes an ICMP packet an echo reply instead of a request.
@@ -68,8 +68,8 @@ type Action uint8
 const (
 	// Delivered: it left through an interface.
 	Delivered Action = iota
-	// Local: its destination is VPP itself. UDP would be answered with port
-	// unreachable, TCP with silence.
+	// Local: its destination is VPP itself. UDP would be answered with port unreachable, TCP with
+	// silence.
 	Local
 	// Dropped: it vanished.
 	Dropped
@@ -90,10 +90,10 @@ func (a Action) String() string {
 
 // Verdict is the answer of the packet oracle.
 type Verdict struct {
-	// Action is what became of the packet.
+	// Action is the fate of the packet.
 	Action Action
 
-	// Reason is the cause of every action but Delivered.
+	// Reason is the cause of every action except Delivered.
 	Reason string
 
 	// Out and OutIndex are the interface through which the packet left.
@@ -106,8 +106,8 @@ type Verdict struct {
 	// Src and Dst are the endpoints as the packet left.
 	Src, Dst netip.AddrPort
 
-	// Session is the id of the NAT session that translated the packet last; 0
-	// if none did. Ids are never reused within an incarnation.
+	// Session is the id of the NAT session that translated the packet last; 0 if none did. Ids are
+	// never reused within an incarnation.
 	Session uint64
 
 	// NewSession says that the packet created that session.
@@ -143,8 +143,7 @@ func (v Verdict) String() string {
 	return b.String()
 }
 
-// KnownProto reports whether NAT distinguishes the sessions of a protocol by
-// port.
+// KnownProto reports whether NAT distinguishes the sessions of a protocol by port.
 func KnownProto(proto uint8) bool {
 	return proto == ProtoTCP || proto == ProtoUDP || proto == ProtoICMP
 }

@@ -1,14 +1,13 @@
-// Package pool is the index-stable allocator of VPP's library. It has no
-// dependencies; every table of the simulated VPP is kept in it.
+// Package pool is the index-stable allocator of VPP's library. It has no dependencies; every table
+// of the simulated VPP is kept in it.
 package pool
 
 // None is VPP's "no index": ~0.
 const None = ^uint32(0)
 
-// Pool is VPP's index-stable allocator: elements keep their index for life,
-// freed indices are handed out again last-freed-first, and iteration is in
-// index order. The order of dumps, the numbering of interfaces and the
-// affinity leftovers of VPP all follow from it.
+// Pool is VPP's index-stable allocator: elements keep their index for life, freed indices are
+// handed out again last-freed-first, and iteration is in index order. The order of dumps, the
+// numbering of interfaces and the affinity leftovers of VPP all follow from it.
 type Pool[T any] struct {
 	slots []slot[T]
 	free  []uint32
@@ -40,8 +39,8 @@ func (p *Pool[T]) Get(i uint32) (T, bool) {
 	return p.slots[i].elt, true
 }
 
-// Stale returns what lies at index i even when it is freed: VPP reads freed
-// elements in places, and what it finds there is the last content.
+// Stale returns what lies at index i even when it is freed: VPP reads freed elements in places, and
+// what it finds there is the last content.
 func (p *Pool[T]) Stale(i uint32) (T, bool) {
 	if uint64(i) >= uint64(len(p.slots)) {
 		var zero T
@@ -73,8 +72,7 @@ func (p *Pool[T]) Next(i uint32) (uint32, bool) {
 	return 0, false
 }
 
-// All iterates over the elements in use, in index order. Elements may be
-// removed while iterating.
+// All iterates over the elements in use, in index order. Elements may be removed while iterating.
 func (p *Pool[T]) All(yield func(uint32, T) bool) {
 	for i := range p.slots {
 		if p.slots[i].used && !yield(uint32(i), p.slots[i].elt) {

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPoolIsAnIndexedSet compares the pool with a map and a stack of free
-// indices.
+// TestPoolIsAnIndexedSet compares the pool with a map and a stack of free indices.
 func TestPoolIsAnIndexedSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Pool[int]

@@ -1,5 +1,5 @@
-// Package stats is the shared memory of VPP's statistics segment (version 2),
-// as a client of the statistics socket maps it.
+// Package stats is the shared memory of VPP's statistics segment (version 2), as a client of the
+// statistics socket maps it.
 package stats
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// Layout of VPP's statistics segment, version 2 (vlib/stats/shared.h). All
-// numbers are in the byte order of the machine.
+// Layout of VPP's statistics segment, version 2 (vlib/stats/shared.h). All numbers are in the byte
+// order of the machine.
 const (
 	statVersion = 2
 	statSize    = 32 << 20      // VPP's default; the file is sparse
@@ -20,8 +20,8 @@ const (
 	statHeap    = 4096          // the first page is the header
 	statArena   = (statSize - statHeap) / 2
 
-	// Fields of the header. Behind them the page is zero: GoVPP takes a word
-	// there for a vector of errors, as older VPPs had it.
+	// Fields of the header. Behind them the page is zero: GoVPP takes a word there for a vector of
+	// errors, as older VPPs had it.
 	statAtVersion, statAtBase, statAtEpoch, statAtInProgress, statAtDirectory = 0, 8, 16, 24, 32
 
 	// Fields of a directory entry.
@@ -47,20 +47,20 @@ type Entry struct {
 	Strings []string // of a vector of names
 }
 
-// Segment is the shared memory in which one incarnation of VPP keeps its
-// statistics. Readers map the same pages and hold no lock: whatever they could
-// be looking at stays as it is until the directory has changed twice.
+// Segment is the shared memory in which one incarnation of VPP keeps its statistics. Readers map
+// the same pages and hold no lock: whatever they could be looking at stays as it is until the
+// directory has changed twice.
 type Segment struct {
 	File  *os.File
 	mem   []byte
 	epoch uint64
 	arena int              // which half of the heap the directory is in
 	used  int              // end of what is in use, an offset
-	at    map[string][]int // offsets of values: of a scalar one, of a counter those of all threads
+	at    map[string][]int // offsets of values: one of a scalar, one per thread of a counter
 }
 
-// NewSegment makes a segment without entries. The file has no name; it
-// lives as long as a process has it open or mapped.
+// NewSegment makes a segment without entries. The file has no name; it lives as long as a process
+// has it open or mapped.
 func NewSegment() (*Segment, error) {
 	file, err := os.CreateTemp("", "stat-segment-")
 	if err != nil {
@@ -80,15 +80,15 @@ func NewSegment() (*Segment, error) {
 	return s, nil
 }
 
-// Close releases the memory. A client that has mapped it keeps reading the last
-// content, as after a crash of VPP.
+// Close releases the memory. A client that has mapped it keeps reading the last content, as after a
+// crash of VPP.
 func (s *Segment) Close() {
 	_ = syscall.Munmap(s.mem)
 	_ = s.File.Close()
 }
 
-// store writes one word as a reader of the shared memory has to see it: whole,
-// and after everything that was stored before.
+// store writes one word as a reader of the shared memory has to see it: whole, and after everything
+// that was stored before.
 func (s *Segment) store(at int, value uint64) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&s.mem[at])), value)
 }
@@ -144,8 +144,8 @@ func (s *Segment) fill(value int, e Entry) {
 	}
 }
 
-// vector allocates a vector as VPP's library has it: the number of elements
-// stands in the word before the first one.
+// vector allocates a vector as VPP's library has it: the number of elements stands in the word
+// before the first one.
 func (s *Segment) vector(length, size int) (at int) {
 	at = (s.used+8+63)&^63 + 8 // aligned as cache lines are, header included
 	s.store(at-8, uint64(length))
@@ -159,9 +159,8 @@ func (s *Segment) vector(length, size int) (at int) {
 // pointerTo is an offset as VPP would see it.
 func pointerTo(at int) uint64 { return statBase + uint64(at) }
 
-// Set changes the value of a scalar, or one of a counter, by its place among
-// those of all threads. Statistics that the directory does not have are not
-// kept.
+// Set changes the value of a scalar, or one value of a counter, by its place among the values of
+// all threads. Statistics that the directory does not have are not kept.
 func (s *Segment) Set(name string, place int, value uint64) {
 	if at := s.at[name]; place < len(at) {
 		s.store(at[place], value)

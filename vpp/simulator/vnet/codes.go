@@ -1,7 +1,7 @@
 package vnet
 
-// Return codes of VPP (vnet/error.h) that the simulated handlers use. The
-// values are part of VPP's binary API.
+// Return codes of VPP (vnet/error.h) that the simulated handlers use. The values are part of VPP's
+// binary API.
 const (
 	RetOK                       int32 = 0
 	RetUnspecified              int32 = -1

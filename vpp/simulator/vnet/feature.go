@@ -6,8 +6,7 @@ type FeatureKey struct {
 	Arc, Node string
 }
 
-// SetFeature puts a node on an arc or takes it off. Taking off what is
-// not there does nothing.
+// SetFeature puts a node on an arc or takes it off. Taking off what is not there does nothing.
 func (m *Network) SetFeature(swIf uint32, arc, node string, on bool) {
 	m.arcs[arc] = max(m.arcs[arc], swIf+1)
 	key := FeatureKey{SwIf: swIf, Arc: arc, Node: node}

@@ -25,8 +25,8 @@ func (m *Network) Table4(fib uint32) *fib.Table {
 	return m.Tables[0][fib]
 }
 
-// FindOrCreateFIB returns the index of the table with the given id, which is
-// made if there is none: NAT does that for every VRF in a request.
+// FindOrCreateFIB returns the index of the table with the given id, which is made if there is none:
+// NAT does that for every VRF in a request.
 func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 	if i, ok := m.FIBIndex(fam, tableID); ok {
 		return i
@@ -53,8 +53,8 @@ type Hop struct {
 // maxRecursion bounds how often a next hop is looked up again.
 const maxRecursion = 8
 
-// Forward looks up dst in a table and follows recursive paths down to an
-// interface. src takes part in the choice among equal paths.
+// Forward looks up dst in a table and follows recursive paths down to an interface. src takes part
+// in the choice among equal paths.
 func (m *Network) Forward(table uint32, dst, src netip.Addr) Hop {
 	fam := Family(dst)
 	target := dst
@@ -102,8 +102,8 @@ func flowHash(dst, src netip.Addr) uint64 {
 	return h
 }
 
-// choose picks a path: the best preference among those whose interface is up,
-// by weight and flow.
+// choose picks a path of the best preference among the paths whose interface is up, by weight and
+// flow.
 func (m *Network) choose(paths []fib.Path, dst, src netip.Addr) (fib.Path, bool) {
 	usable := make([]fib.Path, 0, len(paths))
 	for _, p := range paths {

@@ -35,8 +35,7 @@ const (
 	DevTap      = "virtio"
 )
 
-// Change collects what happened to an interface since the last
-// events were sent.
+// Change collects what happened to an interface since the last events were sent.
 type Change struct {
 	AdminUp, LinkUp, Deleted bool
 }
@@ -67,8 +66,7 @@ func (m *Network) announce(index uint32, c Change) {
 	}
 }
 
-// CreateLoopback makes a loopback interface. A specified instance that is
-// taken is an error.
+// CreateLoopback makes a loopback interface. A specified instance that is taken is an error.
 func (m *Network) CreateLoopback(mac [6]byte, specified bool, instance uint32) (uint32, int32) {
 	if specified {
 		if _, taken := m.ByName[fmt.Sprintf("loop%d", instance)]; taken {
@@ -92,8 +90,8 @@ func (m *Network) CreateLoopback(mac [6]byte, specified bool, instance uint32) (
 	}), RetOK
 }
 
-// DeleteInterface removes an interface with everything that hangs on it: NAT
-// roles, addresses, neighbours, features.
+// DeleteInterface removes an interface with everything that hangs on it: NAT roles, addresses,
+// neighbours, features.
 func (m *Network) DeleteInterface(i *Interface) {
 	m.SetAdmin(i, false)
 	for len(i.Addrs) > 0 {
@@ -118,8 +116,8 @@ func (m *Network) DeleteInterface(i *Interface) {
 	m.announce(i.Index, Change{Deleted: true})
 }
 
-// SetAdmin changes the admin state; the link follows it, and the routes of
-// the interface addresses exist only while it is up.
+// SetAdmin changes the admin state; the link follows it, and the routes of the interface addresses
+// exist only while it is up.
 func (m *Network) SetAdmin(i *Interface, up bool) {
 	if i.AdminUp == up {
 		return
@@ -131,9 +129,8 @@ func (m *Network) SetAdmin(i *Interface, up bool) {
 	m.announce(i.Index, Change{AdminUp: up, LinkUp: up})
 }
 
-// AddAddress gives an interface an address. Overlapping subnets are refused
-// within one table, except for further addresses of the same subnet on the
-// same interface.
+// AddAddress gives an interface an address. Overlapping subnets are refused within one table,
+// except for further addresses of the same subnet on the same interface.
 func (m *Network) AddAddress(i *Interface, p netip.Prefix) int32 {
 	fam := Family(p.Addr())
 	for _, other := range m.Interfaces.All {
@@ -179,8 +176,8 @@ func (m *Network) DelAddress(i *Interface, p netip.Prefix) int32 {
 	return RetOK
 }
 
-// connect adds or removes the routes that belong to an interface address: the
-// address itself, its subnet, and the subnet's first and last address.
+// connect adds or removes the routes that belong to an interface address: the address itself, its
+// subnet, and the subnet's first and last address.
 func (m *Network) connect(i *Interface, p netip.Prefix, up bool) {
 	table := m.Tables[Family(p.Addr())][i.FIB[Family(p.Addr())]]
 	host := netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
@@ -205,16 +202,15 @@ func (m *Network) connect(i *Interface, p netip.Prefix, up bool) {
 	table.Set(host, fib.SourceInterface, []fib.Path{local})
 }
 
-// shared reports whether another address of the interface lies in the subnet
-// of p.
+// shared reports whether another address of the interface lies in the subnet of p.
 func shared(i *Interface, p netip.Prefix) bool {
 	return slices.ContainsFunc(i.Addrs, func(q netip.Prefix) bool {
 		return q != p && q.Masked() == p.Masked()
 	})
 }
 
-// subnetEdges returns the first and last address of an ip4 subnet with more
-// than two addresses: VPP drops packets to them.
+// subnetEdges returns the first and last address of an ip4 subnet with more than two addresses: VPP
+// drops packets to them.
 func subnetEdges(p netip.Prefix) []netip.Prefix {
 	if !p.Addr().Is4() || p.Bits() > 30 {
 		return nil
@@ -245,8 +241,8 @@ func (m *Network) FirstAddress(swIf uint32) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// HasAddress reports whether addr is configured on the interface, or on the
-// one that lends it its addresses.
+// HasAddress reports whether addr is configured on the interface, or on the one that lends it its
+// addresses.
 func (m *Network) HasAddress(i *Interface, addr netip.Addr) bool {
 	if lender := m.Interface(i.Borrows); i.Borrows != pool.None && lender != nil {
 		i = lender
@@ -254,8 +250,7 @@ func (m *Network) HasAddress(i *Interface, addr netip.Addr) bool {
 	return slices.ContainsFunc(i.Addrs, func(p netip.Prefix) bool { return p.Addr() == addr })
 }
 
-// BindTable moves an interface to another table. VPP refuses while it has
-// addresses of that family.
+// BindTable moves an interface to another table. VPP refuses while it has addresses of that family.
 func (m *Network) BindTable(i *Interface, fam int, tableID uint32) int32 {
 	index, ok := m.FIBIndex(fam, tableID)
 	if !ok {
@@ -275,8 +270,7 @@ func (m *Network) BindTable(i *Interface, fam int, tableID uint32) int32 {
 	return RetOK
 }
 
-// MatchesFilter implements the name filter of interface dumps: any substring,
-// regardless of case.
+// MatchesFilter implements the name filter of interface dumps: any substring, regardless of case.
 func MatchesFilter(name, filter string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(filter))
 }

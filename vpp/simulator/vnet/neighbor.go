@@ -23,8 +23,8 @@ type Neighbor struct {
 	stats  uint32
 }
 
-// AddNeighbor resolves an address on an interface. A static entry is never
-// overwritten by a dynamic one.
+// AddNeighbor resolves an address on an interface. A static entry is never overwritten by a dynamic
+// one.
 func (m *Network) AddNeighbor(key NeighborKey, mac [6]byte, static, noFIB bool) (uint32, int32) {
 	if old := m.Neighbors[key]; old != nil {
 		if !static && old.Static && old.MAC != mac {
@@ -54,9 +54,8 @@ func (m *Network) DelNeighbor(key NeighborKey) int32 {
 	return RetOK
 }
 
-// adjacent adds or removes the host route that a resolved neighbour has in
-// the FIB of its interface. It forwards only while the interface's own subnet
-// covers it.
+// adjacent adds or removes the host route that a resolved neighbour has in the FIB of its
+// interface. It forwards only while the interface's own subnet covers it.
 func (m *Network) adjacent(key NeighborKey, up bool) {
 	i := m.Interface(key.SwIf)
 	if i == nil {
@@ -85,8 +84,8 @@ func (m *Network) readjoin(i *Interface) {
 	}
 }
 
-// SortedNeighbors returns the keys of one address family on one interface, or
-// on all of them for none, in a stable order.
+// SortedNeighbors returns the keys of one address family on one interface, or on all of them for
+// none, in a stable order.
 func (m *Network) SortedNeighbors(fam int, swIf uint32) []NeighborKey {
 	var keys []NeighborKey
 	for key := range m.Neighbors {

@@ -31,8 +31,8 @@ type Network struct {
 // ErrNoInterface is returned for a name or index that does not exist.
 var ErrNoInterface = errors.New("no such interface")
 
-// Watcher is a plugin that keeps state about interfaces and addresses, as with
-// the callbacks of VPP's ip4_main and its interface functions.
+// Watcher is a plugin that keeps state about interfaces and addresses, as with the callbacks of
+// VPP's ip4_main and its interface functions.
 type Watcher interface {
 	InterfaceGone(swIf uint32)
 	AddressAdded(i *Interface, p netip.Prefix)
@@ -57,11 +57,11 @@ func NewNetwork(clock func() time.Time) *Network {
 	return n
 }
 
-// Watch reports all later changes to a plugin, after those that watch already.
+// Watch reports all later changes to a plugin, after earlier watchers.
 func (m *Network) Watch(w Watcher) { m.watchers = append(m.watchers, w) }
 
-// Die marks VPP as crashed. The caller returns at once; the incarnation ends
-// after the current request or packet.
+// Die marks VPP as crashed. The caller returns at once; the incarnation ends after the current
+// request or packet.
 func (m *Network) Die(cause string) {
 	if m.Cause == "" {
 		m.Cause = cause

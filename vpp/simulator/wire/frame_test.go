@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFramesHoweverCut: any list of payloads survives any way of cutting the
-// stream.
+// TestFramesHoweverCut: any list of payloads survives any way of cutting the stream.
 func TestFramesHoweverCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		payloads := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 300), 0, 20).Draw(t, "payloads")
@@ -48,8 +47,8 @@ func TestBrokenFrames(t *testing.T) {
 	}
 }
 
-// TestAnnouncedSizeClaimsNoMemory: a header alone does not make the reader
-// allocate what it announces.
+// TestAnnouncedSizeClaimsNoMemory: a header alone does not make the reader allocate what it
+// announces.
 func TestAnnouncedSizeClaimsNoMemory(t *testing.T) {
 	header := frameOf(nil)
 	header[8] = 0x10 // 256 MiB

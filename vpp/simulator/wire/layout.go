@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// layout is the wire format of a message, reduced to what is needed to compute
-// its size from its own count fields before decoding it. VPP drops a message
-// that is shorter than the size it claims; decoding first would allocate
-// as much as a hostile count field says.
+// layout is the wire format of a message, reduced to what is needed to compute its size from its
+// own count fields before decoding it. VPP drops a message that is shorter than the size it claims;
+// decoding first would allocate as much as a hostile count field says.
 type layout []layoutOp
 
 type layoutKind uint8
@@ -29,8 +28,8 @@ type layoutOp struct {
 	elem layout
 }
 
-// compileLayout derives the layout of a generated binapi struct from its
-// field types and "binapi" tags.
+// compileLayout derives the layout of a generated binapi struct from its field types and "binapi"
+// tags.
 func compileLayout(t reflect.Type) layout {
 	var ops layout
 	counts := countFields(t)
@@ -52,8 +51,8 @@ func countFields(t reflect.Type) map[string]bool {
 	return counts
 }
 
-// parseTag splits a tag like "nat44_lb_addr_port[local_num],name=locals" into
-// type, dimension and name.
+// parseTag splits a tag like "nat44_lb_addr_port[local_num],name=locals" into type, dimension and
+// name.
 func parseTag(tag string) (typ, dim, name string) {
 	typ, rest, _ := strings.Cut(tag, ",")
 	if open := strings.IndexByte(typ, '['); open >= 0 && strings.HasSuffix(typ, "]") {
@@ -125,15 +124,14 @@ func (l layout) merge() layout {
 	return out
 }
 
-// fits reports whether data is at least as long as the message it claims to
-// be.
+// fits reports whether data is at least as long as the message it claims to be.
 func (l layout) fits(data []byte) bool {
 	_, ok := l.measure(data, 0)
 	return ok
 }
 
-// measure walks the layout over data from pos and returns the position behind
-// it, or false when data ends before.
+// measure walks the layout over data from pos and returns the position behind it, or false when
+// data ends before.
 func (l layout) measure(data []byte, pos uint64) (uint64, bool) {
 	var counts map[string]uint64
 	for _, op := range l {

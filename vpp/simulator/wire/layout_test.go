@@ -10,8 +10,8 @@ import (
 	"go.fd.io/govpp/codec"
 )
 
-// TestLayoutsMatchTheCodec: for every request the computed layout agrees with
-// the generated code, empty and with two elements in every array.
+// TestLayoutsMatchTheCodec: for every request the computed layout agrees with the generated code,
+// empty and with two elements in every array.
 func TestLayoutsMatchTheCodec(t *testing.T) {
 	cat := NewCatalog(nil, func(name string) bool { return name == "sockclnt_create" })
 	requests := 0

@@ -12,8 +12,8 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
-	// The messages of a package exist for the simulator only if the package is
-	// linked in; those without handlers are named here.
+	// The messages of a package exist for the simulator only if the package is linked in; packages
+	// without handlers are named here.
 	_ "go.fd.io/govpp/binapi/af_packet"
 	_ "go.fd.io/govpp/binapi/cnat"
 	_ "go.fd.io/govpp/binapi/feature"
@@ -22,15 +22,14 @@ import (
 	_ "go.fd.io/govpp/binapi/vpe"
 )
 
-// CoreAPIs are the API packages whose messages the simulated VPP has, beside
-// those that Options.WithoutPlugins removes.
+// CoreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
 var CoreAPIs = []string{
 	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "feature",
 	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
 }
 
-// Fixed parts of the handshake: the client has to know the one of sockclnt_create before
-// it has seen a table.
+// Fixed parts of the handshake: the client has to know the one of sockclnt_create before it has
+// seen a table.
 const (
 	maxTableName          = 63 // longer names are cut in the message table
 	IDSockclntCreate      = 15
@@ -57,9 +56,8 @@ type Catalog struct {
 	Names  []string // sorted
 }
 
-// NewCatalog collects the messages of the linked API packages, without some of
-// these. Besides what looks like a request, those that handled names are
-// requests.
+// NewCatalog collects the messages of the linked API packages, without some of these. A message is
+// a request if it looks like one, or if handled names it.
 func NewCatalog(without []string, handled func(name string) bool) *Catalog {
 	cat := &Catalog{byName: make(map[string]*Message), byType: make(map[reflect.Type]*Message)}
 	for _, group := range api.GetRegisteredMessages() {
@@ -87,8 +85,8 @@ func (cat *Catalog) add(m *Message) {
 	cat.byType[m.typ] = m
 }
 
-// complete fills in what depends on the other messages: the reply of a
-// request, and the layout of what a client may send.
+// complete fills in the parts that depend on the other messages: the reply of a request, and the
+// layout of messages from clients.
 func (cat *Catalog) complete(m *Message, handled bool) {
 	if reply, ok := cat.byName[m.Name+"_reply"]; ok {
 		if f, ok := reply.typ.FieldByName("Retval"); ok && f.Type.Kind() == reflect.Int32 {
@@ -126,8 +124,8 @@ func (m *Message) Empty() api.Message {
 	return msg
 }
 
-// Decode turns a frame payload into a message, or reports false for a payload
-// that is shorter than the message it claims to be.
+// Decode turns a frame payload into a message, or reports false for a payload that is shorter than
+// the message it claims to be.
 func (m *Message) Decode(payload []byte) (api.Message, bool) {
 	if len(payload) < m.Body || !m.layout.fits(payload[m.Body:]) {
 		return nil, false

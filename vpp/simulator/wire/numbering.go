@@ -13,17 +13,17 @@ type Numbering struct {
 	Entries []memclnt.MessageTableEntry
 }
 
-// Message ids of incarnation n start at idBase + n*idStride: no number means
-// two different messages in neighbouring incarnations, so a client that kept
-// a stale id talks into the void instead of doing something else by luck.
+// Message ids of incarnation n start at idBase + n*idStride: no number means two different messages
+// in neighbouring incarnations, so a client that kept a stale id talks into the void instead of
+// doing something else by luck.
 const (
 	idBase   = 100
 	idStride = 1024
 	idCycles = 60
 )
 
-// Number assigns ids for incarnation n. sockclnt_create and its reply keep
-// their fixed ids; everything else is shuffled.
+// Number assigns ids for incarnation n. sockclnt_create and its reply keep their fixed ids;
+// everything else is shuffled.
 func (cat *Catalog) Number(n uint64) *Numbering {
 	t := &Numbering{
 		byID: make(map[uint16]*Message, len(cat.Names)),
@@ -67,8 +67,8 @@ func (t *Numbering) add(m *Message, id uint16) {
 	t.Entries = append(t.Entries, memclnt.MessageTableEntry{Index: id, Name: m.table[:min(len(m.table), maxTableName)]})
 }
 
-// deleteLast moves sockclnt_delete behind its reply: GoVPP takes the last
-// entry whose name starts with sockclnt_delete_ for the request.
+// deleteLast moves sockclnt_delete behind its reply: GoVPP takes the last entry whose name starts
+// with sockclnt_delete_ for the request.
 func (t *Numbering) deleteLast() {
 	for i, e := range t.Entries {
 		if t.byID[e.Index].Name == "sockclnt_delete" {

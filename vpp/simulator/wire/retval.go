@@ -6,8 +6,7 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// RetvalReply makes a reply of the given type that carries nothing but a
-// return code.
+// RetvalReply makes a reply of the given type that carries only a return code.
 func RetvalReply(typ reflect.Type, retval int32) api.Message {
 	v := reflect.New(typ)
 	v.Elem().FieldByName("Retval").SetInt(int64(retval))

@@ -11,30 +11,32 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// session is one connection to one VPP from handshake to loss. Three goroutines work on it: the
-// sender (send.go) alone writes to the transport, the transport's reader calls receive
+// connection is a connection with one VPP, from its handshake to its end. Three goroutines work on
+// it: the sender (send.go) alone writes to the transport, the transport's reader calls receive
 // (receive.go), and the goroutine of Run supervises timeouts (watch.go). Callers submit jobs and
 // wait. mu is never held across I/O or a callback.
-type session struct {
+type connection struct {
+	// Set by newConnection and never changed.
 	cfg      *Config
 	log      *slog.Logger
 	api      adapter.VppAPI
 	registry *registry
-	// ping and pingFrame are set before the session is used and never change.
+	// ping and pingFrame are set by the handshake, before any caller has the connection.
 	ping      *route
 	pingFrame []byte
 
-	// jobs hands requests to the sender.
+	// Any goroutine may use the channels. jobs hands requests to the sender.
 	jobs chan job
 	// probe requests a control_ping from the sender, space signals it that requests were answered,
 	// event signals Run that VPP reported a change of an interface. All have room for one and are
 	// filled without blocking.
 	probe, space, event chan struct{}
-	// dead is closed when the session is over; cause says why.
+	// dead is closed when the connection is over; cause says why.
 	dead chan struct{}
 	// senders ends with the sender goroutine.
 	senders sync.WaitGroup
 
+	// mu guards the fields below.
 	mu       sync.Mutex
 	cause    error
 	routes   map[reflect.Type]*route
@@ -49,10 +51,10 @@ type session struct {
 	strays uint64
 }
 
-// newSession makes a session on a transport that is not connected yet.
-func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger) *session {
+// newConnection makes a connection on a transport that is not connected yet.
+func newConnection(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger) *connection {
 	now := time.Now()
-	s := &session{
+	conn := &connection{
 		cfg: cfg, log: log, api: api, registry: reg,
 		jobs:  make(chan job),
 		probe: make(chan struct{}, 1), space: make(chan struct{}, 1), event: make(chan struct{}, 1),
@@ -60,54 +62,54 @@ func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger
 		routes: map[reflect.Type]*route{}, incoming: map[uint16]*incoming{},
 		heard: now, moved: now, turned: now,
 	}
-	api.SetMsgCallback(s.receive)
+	api.SetMsgCallback(conn.receive)
 	if transport, ok := api.(interface{ onEnd(func(error)) }); ok {
-		transport.onEnd(s.fail)
+		transport.onEnd(conn.fail)
 	}
-	return s
+	return conn
 }
 
-// fail ends the session; the first cause counts. Callers wake up by dead.
-func (s *session) fail(cause error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.end(cause)
+// fail ends the connection; the first cause counts. Callers wake up by dead.
+func (conn *connection) fail(cause error) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.end(cause)
 }
 
-// end is fail while s.mu is held.
-func (s *session) end(cause error) {
-	if s.cause == nil {
-		s.cause = cause
-		close(s.dead)
+// end is fail while conn.mu is held.
+func (conn *connection) end(cause error) {
+	if conn.cause == nil {
+		conn.cause = cause
+		close(conn.dead)
 	}
 }
 
-// reason returns why the session ended, nil while it is open.
-func (s *session) reason() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cause
+// reason returns why the connection ended, nil while it is open.
+func (conn *connection) reason() error {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.cause
 }
 
-// close ends the session and the transport. It waits at most Config.CloseTimeout: the Disconnect of
-// a transport that is not ours may write to a VPP that hangs, which cannot be interrupted. The
+// close ends the connection and the transport. It waits at most Config.CloseTimeout: the Disconnect
+// of a transport that is not ours may write to a VPP that hangs, which cannot be interrupted. The
 // goroutines that stay behind end when VPP goes away.
-func (s *session) close(cause error) {
-	s.fail(cause)
+func (conn *connection) close(cause error) {
+	conn.fail(cause)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		if err := disconnect(s.api); err != nil {
-			s.log.Debug("cannot close the transport to VPP", "err", err)
+		if err := disconnect(conn.api); err != nil {
+			conn.log.Debug("cannot close the transport to VPP", "err", err)
 		}
-		s.senders.Wait()
+		conn.senders.Wait()
 	}()
-	patience := time.NewTimer(s.cfg.CloseTimeout)
+	patience := time.NewTimer(conn.cfg.CloseTimeout)
 	defer patience.Stop()
 	select {
 	case <-closed:
 	case <-patience.C:
-		s.log.Warn("transport to VPP does not close, abandoning it", "after", s.cfg.CloseTimeout)
+		conn.log.Warn("transport to VPP does not close, abandoning it", "after", conn.cfg.CloseTimeout)
 	}
 }
 
@@ -130,7 +132,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-var _ Caller = (*session)(nil)
+var _ Caller = (*connection)(nil)
 
 // name is the name of a message, also for a nil one.
 func name(msg api.Message) string {

@@ -1,9 +1,9 @@
-package frontend
+package rule
 
 import "github.com/troupe-vpp/troupe/messages"
 
-// Rank says which of several claims on the same frontend counts, whatever the age of the services:
-// the lowest. What Kubernetes allocates comes before what a service names by itself.
+// Rank orders claims on the same frontend: the lowest rank wins, whatever the age of the services.
+// Addresses and ports that Kubernetes allocates come before addresses that a service names.
 type Rank uint8
 
 // The ranks.
@@ -19,7 +19,7 @@ const (
 	OfIdleLoadBalancer
 	// OfExternalIP is an address that the author of the service has chosen.
 	OfExternalIP
-	// OfExternalConfiguration is not of a service.
+	// OfExternalConfiguration belongs to external configuration, not to a service.
 	OfExternalConfiguration
 )
 

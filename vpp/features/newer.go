@@ -1,6 +1,7 @@
-// Package newer declares messages of VPP 26.06 that GoVPP's bindings, which are those of VPP 25.10,
-// do not have. Bindings that have them replace it.
-package newer
+package features
+
+// The messages of VPP 26.06 that the agent uses. GoVPP's bindings are generated from VPP 25.10 and
+// lack them; newer bindings replace this file.
 
 import (
 	"go.fd.io/govpp/api"
@@ -42,8 +43,8 @@ func (*CnatSnatAddressesDump) Marshal(b []byte) ([]byte, error) { return b, nil 
 // Unmarshal satisfies codec.Unmarshaler.
 func (*CnatSnatAddressesDump) Unmarshal([]byte) error { return nil }
 
-// CnatSnatAddressesDetails are the addresses of one table, as CnatSetSnatAddresses sets those of
-// the default one; unspecified = none.
+// CnatSnatAddressesDetails are the SNAT addresses of one table; unspecified = none.
+// CnatSetSnatAddresses sets the ones of the default table.
 type CnatSnatAddressesDetails struct {
 	Retval int32 `binapi:"i32,name=retval"`
 	// IDs of the tables in which packets are translated (fwd), and those that come back (ret).
@@ -100,12 +101,12 @@ func (m *CnatSnatAddressesDetails) Unmarshal(b []byte) error {
 	return nil
 }
 
-// CnatSetSnatPolicy is that of the bindings, for a VPP that knows more policies. VPP 26.06 crashes
-// on it while it has no SNAT address.
+// CnatSetSnatPolicy is the message of the bindings, for a VPP that knows more policies. VPP 26.06
+// crashes on it while it has no SNAT address.
 type CnatSetSnatPolicy struct{ cnat.CnatSetSnatPolicy }
 
 // GetCrcString satisfies api.Message.
 func (*CnatSetSnatPolicy) GetCrcString() string { return "37a3ce23" }
 
-// CnatSetSnatPolicyReply is that of the bindings, which the link looks for beside the request.
+// CnatSetSnatPolicyReply is the reply of the bindings, which the link looks for beside the request.
 type CnatSetSnatPolicyReply struct{ cnat.CnatSetSnatPolicyReply }

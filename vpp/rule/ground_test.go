@@ -1,4 +1,4 @@
-package frontend
+package rule
 
 import (
 	"net/netip"
@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestGround: from what is known of the cluster, which claims are refused, and which addresses may
-// be made unreachable.
+// TestGround: the state of the cluster decides which claims are refused, and which addresses may be
+// made unreachable.
 func TestGround(t *testing.T) {
 	begin := &messages.Begin{
 		NodeAddresses: []string{"192.168.16.1", "192.168.16.2", "nonsense"}, PodNetworks: []string{"10.1.1.0/24", "10.1.2.0/24", "0.0.0.0/0"},

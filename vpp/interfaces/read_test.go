@@ -15,8 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// node is a node with an uplink, two pods, a tunnel, a bridge domain and things that VPP keeps for
-// itself.
+// node is a node with an uplink, two pods, a tunnel, a bridge domain and VPP's own interfaces.
 func node() *fakeVPP {
 	down := up(7, "host-off", "af_packet", "10.9.0.1/24")
 	down.AdminUp = false
@@ -61,7 +60,7 @@ func pods() []*messages.Pod {
 
 func TestDiscover(t *testing.T) {
 	in := Input{Pods: pods(), LocalEndpoints: []string{"10.1.2.2", "192.168.50.1", "nonsense", "10.1.7.7"}, Boot: "b1"}
-	got, err := Discover(t.Context(), node(), in)
+	got, err := new(Reader).Discover(t.Context(), node(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +107,11 @@ func TestDiscover(t *testing.T) {
 func TestDiscoverAsksEachQuestionOnce(t *testing.T) {
 	vpp := node()
 	in := Input{Pods: append(pods(), pods()...), LocalEndpoints: []string{"10.1.1.2", "10.1.2.2"}}
-	if _, err := Discover(t.Context(), vpp, in); err != nil {
+	if _, err := new(Reader).Discover(t.Context(), vpp, in); err != nil {
 		t.Fatal(err)
 	}
-	// Two default routes, four addresses, the next hop of the default route; that of 10.1.3.3 is
-	// known by then. Two rounds.
+	// Two default routes, four addresses, the next hop of the default route; the next hop of
+	// 10.1.3.3 is known by then. Two rounds.
 	if vpp.lookups != 7 {
 		t.Errorf("%d lookups, want 7", vpp.lookups)
 	}
@@ -127,7 +126,7 @@ func TestDiscoverErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vpp := node()
 			vpp.broken = name
-			if set, err := Discover(t.Context(), vpp, Input{Pods: pods()}); !errors.Is(err, link.ErrUnknown) || set != nil {
+			if set, err := new(Reader).Discover(t.Context(), vpp, Input{Pods: pods()}); !errors.Is(err, link.ErrUnknown) || set != nil {
 				t.Errorf("Discover = %v, %v; half a set must not be given out", set, err)
 			}
 		})
@@ -136,7 +135,7 @@ func TestDiscoverErrors(t *testing.T) {
 		t.Run("without "+name, func(t *testing.T) {
 			vpp := node()
 			vpp.missing = name
-			if _, err := Discover(t.Context(), vpp, Input{Pods: pods()}); err != nil {
+			if _, err := new(Reader).Discover(t.Context(), vpp, Input{Pods: pods()}); err != nil {
 				t.Errorf("Discover = %v", err)
 			}
 		})
@@ -144,7 +143,7 @@ func TestDiscoverErrors(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := Discover(ctx, node(), Input{}); !errors.Is(err, context.Canceled) {
+		if _, err := new(Reader).Discover(ctx, node(), Input{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Discover = %v", err)
 		}
 	})
@@ -189,7 +188,7 @@ func TestRoutes(t *testing.T) {
 			for index := range uint32(10) {
 				vpp.interfaces = append(vpp.interfaces, up(index, fmt.Sprintf("if%d", index), "virtio"))
 			}
-			set, err := Discover(t.Context(), vpp, Input{Pods: []*messages.Pod{{Namespace: "n", Name: "p", Addresses: []string{"10.0.0.1"}}}})
+			set, err := new(Reader).Discover(t.Context(), vpp, Input{Pods: []*messages.Pod{{Namespace: "n", Name: "p", Addresses: []string{"10.0.0.1"}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +214,7 @@ func TestLookupsInOtherTablesAreBounded(t *testing.T) {
 	for i := range 200 {
 		in.LocalEndpoints = append(in.LocalEndpoints, fmt.Sprintf("10.0.0.%d", i))
 	}
-	if _, err := Discover(t.Context(), vpp, in); err != nil {
+	if _, err := new(Reader).Discover(t.Context(), vpp, in); err != nil {
 		t.Fatal(err)
 	}
 	if limit := maxElsewhere + 202; vpp.lookups > limit {

@@ -13,36 +13,8 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/l2"
 
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
-
-// Discover reads VPP and derives the interface set. The error names what could not be read; it
-// wraps link.ErrDown, link.ErrUnknown or the error of ctx where these are the reason, and no set is
-// returned then, because an incomplete set would remove roles from interfaces.
-func Discover(ctx context.Context, c link.Caller, in Input) (*messages.InterfaceSet, error) {
-	raw, err := Read(ctx, c, in)
-	if err != nil {
-		return nil, fmt.Errorf("discover interfaces: %w", err)
-	}
-	return Derive(raw, in), nil
-}
-
-// Read reads the state of VPP that Derive needs. The answers are not a snapshot: an interface that
-// is added or deleted meanwhile is corrected by the next round, which its event triggers.
-func Read(ctx context.Context, c link.Caller, in Input) (Raw, error) {
-	raw, err := readList(ctx, c)
-	if err != nil {
-		return Raw{}, err
-	}
-	if err := readAddresses(ctx, c, addressable(raw.Interfaces)); err != nil {
-		return Raw{}, err
-	}
-	if err := readRoutes(ctx, c, &raw, in.addresses()); err != nil {
-		return Raw{}, err
-	}
-	return raw, nil
-}
 
 // anyIndex is the interface index that means "every interface" or "none"; 0 is an interface.
 const anyIndex = ^interface_types.InterfaceIndex(0)

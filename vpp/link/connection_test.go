@@ -224,7 +224,7 @@ func TestLostReply(t *testing.T) {
 		}
 		synctest.Wait()
 		if l.last().GetUp() {
-			t.Error("session goes on without the reply")
+			t.Error("connection goes on without the reply")
 		}
 		vpp.setFault(nil)
 		time.Sleep(3 * time.Second)
@@ -234,7 +234,7 @@ func TestLostReply(t *testing.T) {
 	})
 }
 
-func TestRepliesOfAnEarlierSessionAreDropped(t *testing.T) {
+func TestRepliesOfAnEarlierConnectionAreDropped(t *testing.T) {
 	bubble(t, Config{ReplyTimeout: time.Second}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		var held []func()
 		vpp.setFault(func(c *fakeConn, req api.Message, frames [][]byte) [][]byte {
@@ -284,12 +284,12 @@ func TestEvents(t *testing.T) {
 		vpp.restart()
 		time.Sleep(3 * time.Second)
 		if _, _, _, subscriptions := vpp.counters(); subscriptions != 2 {
-			t.Errorf("%d subscriptions, want one per session", subscriptions)
+			t.Errorf("%d subscriptions, want one per connection", subscriptions)
 		}
 		vpp.event()
 		synctest.Wait()
 		if got := hints.Load(); got != 8 {
-			t.Errorf("%d hints, want one more for the session and one for the event", got)
+			t.Errorf("%d hints, want one more for the connection and one for the event", got)
 		}
 	})
 }
@@ -384,7 +384,7 @@ func TestSecondRun(t *testing.T) {
 func TestWatchdogThatWasLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{}.withDefaults()
-		s := newSession(&cfg, newFakeVPP().adapter(), newRegistry(), quietLog())
+		s := newConnection(&cfg, newFakeVPP().adapter(), newRegistry(), quietLog())
 		s.ping = &route{name: "control_ping"}
 		began := time.Now()
 		s.enter(pending{route: s.ping, sent: began})

@@ -1,4 +1,4 @@
-package frontend
+package rule
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Ground are addresses that are not those of services, whatever a service says. It is immutable;
-// the zero value knows none.
+// Ground holds the addresses and ports that belong to hosts, pods and networks, whatever a service
+// says. It is immutable; the zero value holds none.
 type Ground struct {
 	// Hosts are the addresses of all nodes, of VPP, and of the VPPs of the other nodes.
 	Hosts map[netip.Addr]bool
@@ -19,13 +19,13 @@ type Ground struct {
 	Pods []netip.Prefix
 	// Connected are the networks that VPP has interfaces in.
 	Connected []netip.Prefix
-	// Reserved are the ports of hosts that the nodes use themselves, Listening those on which
-	// processes of this node listen.
+	// Reserved are the ports of hosts that the nodes use themselves; Listening are the ports on
+	// which processes of this node listen.
 	Reserved, Listening Ports
 }
 
-// NewGround collects the addresses from what the renderers are told of the cluster and of the
-// interfaces of VPP; either may be nil.
+// NewGround collects the addresses from the state of the cluster and the interfaces of VPP; either
+// may be nil.
 func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports) Ground {
 	g := Ground{Hosts: map[netip.Addr]bool{}, Reserved: reserved, Listening: Ports{}}
 	for _, list := range [...][]string{begin.GetNodeAddresses(), begin.GetNode().GetAddresses()} {
@@ -64,8 +64,8 @@ func (g Ground) Equal(other Ground) bool {
 		maps.Equal(g.Reserved, other.Reserved) && maps.Equal(g.Listening, other.Listening)
 }
 
-// Refuses says why a claim on a frontend is not served; "" = it may be. What Kubernetes allocates
-// is always served.
+// Refuses says why a claim on a frontend is not served; "" = it may be. Addresses and ports that
+// Kubernetes allocates are always served.
 func (g Ground) Refuses(k Key, rank Rank) string {
 	switch {
 	case rank < OfLoadBalancer:
@@ -82,9 +82,9 @@ func (g Ground) Refuses(k Key, rank Rank) string {
 }
 
 // Droppable reports whether an access list may drop packets to a frontend. Later fragments carry no
-// port, so that a rule for UDP drops those to every port of the address: no service may do that to
-// an address that its author has chosen, or to one of a host. One with source ranges is a
-// load-balancer address, whatever else it is.
+// port, so a rule for UDP drops fragments to every port of the address. No service may do that to
+// an address that its author has chosen, or to an address of a host. A frontend with source ranges
+// counts as a load-balancer address.
 func (g Ground) Droppable(k Key, f *messages.Frontend) bool {
 	rank := RankOf(f)
 	switch {
