@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
@@ -25,7 +26,7 @@ func TestOf(t *testing.T) {
 	}{
 		"no error":                           {nil, None, none},
 		"VPP refuses":                        {refusal, Retry, object},
-		"VPP refuses, with a meaning":        {fmt.Errorf("add row: %w: %w", link.ErrRejected, refusal), Retry, object},
+		"VPP refuses, with a meaning":        {fmt.Errorf("add row: %w: %w", batch.ErrRejected, refusal), Retry, object},
 		"any other error":                    {io.ErrUnexpectedEOF, Retry, object},
 		"the row exists":                     {fmt.Errorf("add row: %w: %w", nat44.ErrExists, refusal), Resync, object},
 		"the row is gone":                    {nat44.ErrVanished, Resync, object},

@@ -9,6 +9,7 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/acl"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -16,14 +17,7 @@ import (
 type OpResult struct {
 	// Op is the operation with the indices of the ACLs that were created, as State.Record needs it.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
-	// this package, or of vpp/link where VPP has not answered.
-	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or
-	// contradicts it. The caller must read before the next Diff. It can be set without an error.
-	Unknown bool
-	// Messages is the number of messages that were handed to VPP.
-	Messages int
+	batch.Outcome
 }
 
 // Apply carries out the operations in their order and returns one result per operation. Adjacent
@@ -36,7 +30,7 @@ type OpResult struct {
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	a := applier{caller: c, results: make([]OpResult, len(ops)), created: map[string]uint32{}}
 	for i, op := range ops {
-		a.results[i] = OpResult{Op: op, Err: op.Check()}
+		a.results[i] = OpResult{Op: op, Outcome: batch.Outcome{Err: op.Check()}}
 	}
 	for from := 0; from < len(ops); {
 		to := from + 1
@@ -77,7 +71,7 @@ func (a *applier) batch(ctx context.Context, from, to int) {
 		}
 		msgs, owners = append(msgs, msg), append(owners, r)
 	}
-	for i, answer := range link.Batch(ctx, a.caller, msgs) {
+	for i, answer := range batch.Do(ctx, a.caller, msgs) {
 		a.book(owners[i], answer)
 	}
 }
@@ -124,9 +118,7 @@ func (a *applier) resolve(op *Op) (missing string) {
 // book classifies the answer to an operation and enters it.
 func (a *applier) book(r *OpResult, answer link.Result) {
 	err := answerOf(answer)
-	if link.Sent(err) {
-		r.Messages++
-	}
+	r.Count(err)
 	if retval, answered := link.Retval(err); answered && retval != 0 {
 		m := meaningOf(r.Op, retval)
 		if r.Unknown = m.unknown; m.err != nil {

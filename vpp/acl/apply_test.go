@@ -9,6 +9,7 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/acl"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -35,12 +36,12 @@ func TestMeanings(t *testing.T) {
 		{Replace, -6}:   {ErrVanished, true},
 		{SetLists, -6}:  {ErrVanished, true},
 		{SetLists, -2}:  {ErrNoInterface, true},
-		{SetLists, 1}:   {link.ErrRejected, true},
+		{SetLists, 1}:   {batch.ErrRejected, true},
 		{Delete, -6}:    {nil, false},
 		{Delete, -142}:  {ErrInUse, true},
 		{Delete, -143}:  {ErrInUse, true},
 		{Delete, -149}:  {ErrInUse, true},
-		{SetLists, -99}: {link.ErrRejected, false},
+		{SetLists, -99}: {batch.ErrRejected, false},
 	}
 	ops := []Op{
 		{Verb: Create, Tag: DenyTag(Remote), Index: none, Rules: []Rule{webRule}},
@@ -52,7 +53,7 @@ func TestMeanings(t *testing.T) {
 		for _, retval := range []int32{-1, -2, -6, -7, -8, -57, -58, -99, -116, -142, -143, -149, 1} {
 			want, known := special[cause{op.Verb, retval}]
 			if !known {
-				want = outcome{link.ErrRejected, false}
+				want = outcome{batch.ErrRejected, false}
 			}
 			v := newVPP(5)
 			v.refuse = func(msg api.Message) error {

@@ -3,6 +3,7 @@ package acl
 import (
 	"errors"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -55,7 +56,7 @@ type meaning struct {
 	unknown bool
 }
 
-// meaningOf classifies a return value other than 0; link.ErrRejected where it has no special
+// meaningOf classifies a return value other than 0; batch.ErrRejected where it has no special
 // meaning.
 func meaningOf(op Op, retval int32) meaning {
 	switch (cause{op.Verb, retval}) {
@@ -71,7 +72,7 @@ func meaningOf(op Op, retval int32) meaning {
 		}
 		return meaning{ErrNoInterface, true}
 	case cause{SetLists, retTrue}:
-		return meaning{link.ErrRejected, true}
+		return meaning{batch.ErrRejected, true}
 	}
-	return meaning{link.ErrRejected, false}
+	return meaning{batch.ErrRejected, false}
 }

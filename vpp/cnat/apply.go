@@ -8,6 +8,7 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -15,14 +16,7 @@ import (
 type OpResult struct {
 	// Op is the operation; PutRow has the id that VPP gave to the row.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
-	// this package, or of vpp/link where VPP has not answered.
-	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or
-	// contradicts it. The caller must read before the next Diff.
-	Unknown bool
-	// Messages is the number of messages that change VPP and were handed to it.
-	Messages int
+	batch.Outcome
 }
 
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result
@@ -57,7 +51,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			msgs, owner = append(msgs, msg), append(owner, i)
 		}
 	}
-	for n, answer := range link.Batch(ctx, c, msgs) {
+	for n, answer := range batch.Do(ctx, c, msgs) {
 		results[owner[n]].add(answer)
 	}
 	return results
@@ -66,7 +60,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 // setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another
 // policy VPP replaces every source.
 func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
-	r.add(link.Batch(ctx, c, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})[0])
+	r.add(batch.Do(ctx, c, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})[0])
 	return r.Err == nil
 }
 
@@ -118,9 +112,7 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 // add enters the answer to one message of the operation.
 func (r *OpResult) add(answer link.Result) {
 	err := answer.Err
-	if link.Sent(err) {
-		r.Messages++
-	}
+	r.Count(err)
 	retval, answered := link.Retval(err)
 	switch {
 	case err == nil:
@@ -133,7 +125,7 @@ func (r *OpResult) add(answer link.Result) {
 	case answered && retval == retNoInterface:
 		err, r.Unknown = fmt.Errorf("%w: %w", ErrNoInterface, err), true
 	case answered:
-		err = fmt.Errorf("%w: %w", link.ErrRejected, err)
+		err = fmt.Errorf("%w: %w", batch.ErrRejected, err)
 	}
 	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown) || r.Messages > 1
 	if r.Err == nil {

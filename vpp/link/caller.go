@@ -2,8 +2,6 @@ package link
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"go.fd.io/govpp/api"
 )
@@ -44,25 +42,4 @@ type Result struct {
 	// Err is nil when VPP replied with retval 0, or with a reply that has no retval. Otherwise it
 	// is a *RetvalError or wraps one of ErrUnknown, ErrNotSent, ErrRefused and ErrUnsupported.
 	Err error
-}
-
-// Batch is Do for callers that look at the results only: there is one per request even when Do
-// fails as a whole, and each says ErrNotSent then. Without requests it does nothing.
-func Batch(ctx context.Context, c Caller, reqs []api.Message) []Result {
-	if len(reqs) == 0 {
-		return nil
-	}
-	results, err := c.Do(ctx, reqs)
-	if err != nil {
-		results = make([]Result, len(reqs))
-		for i := range results {
-			results[i].Err = fmt.Errorf("%w: %w", ErrNotSent, err)
-		}
-	}
-	return results
-}
-
-// Sent reports whether a request with this result was handed to VPP; err may be nil.
-func Sent(err error) bool {
-	return !errors.Is(err, ErrNotSent) && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrUnsupported)
 }

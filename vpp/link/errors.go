@@ -25,9 +25,6 @@ var (
 	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not
 	// loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
-	// ErrRejected is wrapped by the appliers of the other packages: VPP answered with a return
-	// value that has no special meaning for the operation.
-	ErrRejected = errors.New("rejected by VPP")
 	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or
 	// Config.MaxDumpBytes. Nothing of it was delivered. The connection is closed when it happens,
 	// because only its end makes VPP stop.

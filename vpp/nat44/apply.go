@@ -7,6 +7,7 @@ import (
 
 	"go.fd.io/govpp/api"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
@@ -15,14 +16,7 @@ import (
 type OpResult struct {
 	// Op is the operation.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
-	// this package, or of vpp/link where VPP has not answered.
-	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or
-	// contradicts it. The caller must read before the next Diff. It can be set without an error.
-	Unknown bool
-	// Messages is the number of messages that were handed to VPP.
-	Messages int
+	batch.Outcome
 }
 
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result
@@ -70,7 +64,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	}
 	// One batch keeps the round trips independent of the number of rows, and the order of the
 	// operations.
-	for i, answer := range link.Batch(ctx, c, msgs) {
+	for i, answer := range batch.Do(ctx, c, msgs) {
 		results[owner[i]].add(*purposes[i], answer.Err)
 	}
 	doubt(results)
@@ -128,9 +122,7 @@ func compose(op Op) ([]api.Message, error) {
 // add enters the answer to one message. Its purpose is the operation itself, or the withdrawal that
 // precedes a deletion.
 func (r *OpResult) add(purpose Op, err error) {
-	if link.Sent(err) {
-		r.Messages++
-	}
+	r.Count(err)
 	found, unknown := classify(purpose, err)
 	if _, answered := link.Retval(err); answered && purpose.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
 		// The row is deleted nevertheless. The next read finds the address, and Diff withdraws it

@@ -8,6 +8,7 @@ import (
 
 	"go.fd.io/govpp/api"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -80,7 +81,7 @@ func TestMeanings(t *testing.T) {
 			case retval == -126:
 				want = outcome{ErrDisabled, true}
 			case !known:
-				want = outcome{link.ErrRejected, false}
+				want = outcome{batch.ErrRejected, false}
 			}
 			if op.Roles == Both && want.err != nil {
 				want.unknown = true

@@ -3,6 +3,7 @@ package nat44
 import (
 	"errors"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -62,7 +63,7 @@ type meaning struct {
 	unknown bool
 }
 
-// meaningOf classifies a return value other than 0; link.ErrRejected where it has no special
+// meaningOf classifies a return value other than 0; batch.ErrRejected where it has no special
 // meaning.
 func meaningOf(verb Verb, retval int32) meaning {
 	if retval == retUnsupported {
@@ -94,5 +95,5 @@ func meaningOf(verb Verb, retval int32) meaning {
 	case cause{AddRoles, retValueExist}:
 		return meaning{ErrOutput, true}
 	}
-	return meaning{link.ErrRejected, false}
+	return meaning{batch.ErrRejected, false}
 }

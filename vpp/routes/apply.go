@@ -9,6 +9,7 @@ import (
 
 	"go.fd.io/govpp/api"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -16,16 +17,9 @@ import (
 type OpResult struct {
 	// Op is the operation with the source that Apply has found, as State.Record needs it.
 	Op Op
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of
-	// this package, or of vpp/link where VPP has not answered.
-	Err error
-	// Unknown says that VPP may hold something else than the State: the answer is missing, or
-	// contradicts it. The caller must read before the next Diff.
-	Unknown bool
+	batch.Outcome
 	// By is the route that leads to the address, where Err wraps ErrCovered.
 	By netip.Prefix
-	// Messages is the number of messages that were handed to VPP; reads are not counted.
-	Messages int
 }
 
 // Apply carries out the operations, the registrations first, then the others in their order in one
@@ -36,7 +30,7 @@ type OpResult struct {
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	for i, op := range ops {
-		results[i] = OpResult{Op: op, Err: op.Check()}
+		results[i] = OpResult{Op: op, Outcome: batch.Outcome{Err: op.Check()}}
 	}
 	if open(results) == 0 {
 		return results
@@ -61,7 +55,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			msgs, owner = append(msgs, Message(r.Op)), append(owner, i)
 		}
 	}
-	for i, answer := range link.Batch(ctx, c, msgs) {
+	for i, answer := range batch.Do(ctx, c, msgs) {
 		results[owner[i]].add(answer.Err)
 	}
 	return results
@@ -111,7 +105,7 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 		return found, nil
 	}
 	r := &results[at]
-	if r.add(link.Batch(ctx, c, []api.Message{Message(r.Op)})[0].Err); r.Messages == 0 {
+	if r.add(batch.Do(ctx, c, []api.Message{Message(r.Op)})[0].Err); r.Messages == 0 {
 		return found, nil
 	}
 	return readSources(ctx, c)
@@ -149,9 +143,7 @@ func (r *OpResult) fail(err error) {
 
 // add enters the answer to the message of the operation.
 func (r *OpResult) add(err error) {
-	if link.Sent(err) {
-		r.Messages++
-	}
+	r.Count(err)
 	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown)
 	retval, answered := link.Retval(err)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/ip"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -208,7 +209,7 @@ func TestErrorTable(t *testing.T) {
 				}
 				continue
 			case !known:
-				want = link.ErrRejected
+				want = batch.ErrRejected
 			}
 			got, _ := link.Retval(r.Err)
 			if !errors.Is(r.Err, want) || got != retval || r.Unknown || r.Messages != 1 {
@@ -308,7 +309,7 @@ func TestApplyGoesOn(t *testing.T) {
 	other := addFirm.from(26)
 	other.Prefix = pfx("10.97.0.0/16")
 	results := Apply(t.Context(), m, []Op{addFirm.from(26), {Verb: Add}, other})
-	for i, want := range []error{link.ErrRejected, ErrUnsafe, nil} {
+	for i, want := range []error{batch.ErrRejected, ErrUnsafe, nil} {
 		if !errors.Is(results[i].Err, want) || (results[i].Err == nil) != (want == nil) {
 			t.Errorf("%+v", results[i])
 		}

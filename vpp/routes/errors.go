@@ -3,6 +3,7 @@ package routes
 import (
 	"errors"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -50,6 +51,6 @@ func meaningOf(verb Verb, retval int32) error {
 	case retval == retInvalidLength:
 		return ErrUnsafe
 	default:
-		return link.ErrRejected
+		return batch.ErrRejected
 	}
 }

@@ -1,0 +1,50 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// ErrRejected means that VPP answered with a return value that has no special meaning for the
+// operation.
+var ErrRejected = errors.New("rejected by VPP")
+
+// Outcome is the outcome of one operation. It belongs to one goroutine.
+type Outcome struct {
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps ErrRejected, a
+	// sentinel of the package of the operation, or of vpp/link where VPP has not answered.
+	Err error
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or
+	// contradicts it. The caller must read before the next Diff. It can be set without an error.
+	Unknown bool
+	// Messages is the number of messages that were handed to VPP; reads are not counted.
+	Messages int
+}
+
+// Count counts a message with this result unless it was not handed to VPP; err may be nil.
+func (o *Outcome) Count(err error) {
+	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+		o.Messages++
+	}
+}
+
+// Do returns one result per request, even when Do of the Caller fails as a whole: then each says
+// link.ErrNotSent. Without requests it does nothing.
+func Do(ctx context.Context, c link.Caller, reqs []api.Message) []link.Result {
+	if len(reqs) == 0 {
+		return nil
+	}
+	results, err := c.Do(ctx, reqs)
+	if err != nil {
+		results = make([]link.Result, len(reqs))
+		for i := range results {
+			results[i].Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
+		}
+	}
+	return results
+}
