@@ -27,6 +27,8 @@ func TestCleanupRequired(t *testing.T) {
 		return &messages.ServiceInput{Service: &messages.Service{}, Slices: endpointSlices}
 	}
 	base := input(sliceOf(udp, "10.0.0.1", "10.0.0.2"))
+	terminating := sliceOf(udp, "10.0.0.1", "10.0.0.2")
+	terminating.Endpoints[1].Terminating = true
 	headless := sliceOf(udp, "10.0.0.1")
 	headless.Headless = true
 	for _, test := range []struct {
@@ -39,6 +41,7 @@ func TestCleanupRequired(t *testing.T) {
 		{"an endpoint came", base, input(sliceOf(udp, "10.0.0.1", "10.0.0.2", "10.0.0.3")), true},
 		{"an endpoint went", base, input(sliceOf(udp, "10.0.0.1")), true},
 		{"an endpoint stopped serving", base, input(sliceOf(udp, "10.0.0.1", "10.0.0.2!")), true},
+		{"an endpoint terminates but serves", base, input(terminating), false},
 		{"only the Service changed", base, &messages.ServiceInput{Slices: base.GetSlices()}, false},
 		{"everything went", base, nil, true},
 		{"everything came", nil, base, true},
