@@ -71,7 +71,7 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	names := query(c, decodeNames, limits.Services, func(names []string, moved bool, err error) any {
 		return listing{names, moved, err}
 	}, "catalog", "services")
-	// Consul answers when a check becomes critical or stops being critical, and not at other changes.
+	// Consul answers when a check becomes critical or stops being critical, not at other changes.
 	checks := query(c, decodeChecks, limits.All, func(checks map[check]string, _ bool, err error) any {
 		return failing{checks, err}
 	}, "health", "state", "critical")
@@ -136,8 +136,8 @@ func (s *Source) follow(ctx context.Context, reports chan<- any, ask func(ctx co
 	}
 }
 
-// query returns a query of a list of the whole datacenter, for follow. moved says that the answer may
-// differ from the one before.
+// query returns a query of a list of the whole datacenter, for follow. moved says that the answer
+// may differ from the one before.
 func query[T any](
 	c *client, decode func(a *answer, most int) (T, error), most int, report func(list T, moved bool, err error) any, segments ...string,
 ) func(ctx context.Context, index uint64) (any, uint64, error) {
