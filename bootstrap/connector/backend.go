@@ -71,12 +71,7 @@ func (b backend) Readiness() api.Readiness {
 		}
 		out.Parts = append(out.Parts, part)
 	}
-	slices.SortFunc(out.Parts, func(a, b api.Part) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out.Parts, func(a, b api.Part) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range out.Parts {
 		out.Ready = out.Ready && p.OK
 	}
@@ -141,7 +136,7 @@ type SourceState struct {
 	Held    []string `json:"held"`
 	Missing int      `json:"missing,omitempty"`
 	// Waiting is how many new services are left out, because the source has as many as it may have,
-	// those held back among them.
+	// services held back included.
 	Waiting int `json:"waiting,omitempty"`
 }
 

@@ -22,18 +22,28 @@ const (
 	OutputDirect     = "direct"
 )
 
-// Config is the configuration from the command line.
+// Config is the configuration from the command line. A connector only reads it.
 type Config struct {
+	// The catalogs.
+
 	// Sources are "KIND=WHERE" or "NAME:KIND=WHERE". Without a name, the kind is the name.
 	Sources []string
+	// ConsulTokenFile and ConsulCA are files; "" = none.
+	ConsulTokenFile, ConsulCA string
+	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
+	DeleteLimit int
+
+	// The store of the objects.
+
 	// Namespace of the objects.
 	Namespace string
 	// Output is OutputKubernetes, or OutputDirect for files in Directory.
 	Output, Directory string
 	// Kubeconfig is a file; "" = the service account of the pod.
 	Kubeconfig string
-	// ConsulTokenFile and ConsulCA are files; "" = none.
-	ConsulTokenFile, ConsulCA string
+
+	// The allowed addresses of instances.
+
 	// ServiceCIDRs are ranges of cluster IPs, besides the ranges of ServiceCIDR objects;
 	// OutputDirect takes cluster IPs from them.
 	ServiceCIDRs []netip.Prefix
@@ -43,6 +53,9 @@ type Config struct {
 	AllowPods bool
 	// Deny are further ranges that no instance may be in.
 	Deny []netip.Prefix
+
+	// The form of the objects.
+
 	// ServicePrefix begins the names of Services.
 	ServicePrefix string
 	// ClusterID tells connectors of several clusters apart.
@@ -50,8 +63,9 @@ type Config struct {
 	// Headless makes Services without a cluster IP. Flomesh adds the labels and annotations of the
 	// flomesh connector.
 	Headless, Flomesh bool
-	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
-	DeleteLimit int
+
+	// The listeners.
+
 	// HTTPAddress and ControlSocket are the listeners of the API; "" = none.
 	HTTPAddress, ControlSocket string
 	// MetricsAddress is the address of /metrics, /readyz and /livez for the network; "" = none.

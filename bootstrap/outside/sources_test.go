@@ -59,8 +59,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepFails: a document that cannot be written is an error that names its source, and the one
-// before is still there.
+// TestKeepFails: a document that cannot be written is an error that names its source, and the
+// document before it is still there.
 func TestKeepFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -73,7 +73,7 @@ func TestKeepFails(t *testing.T) {
 }
 
 // TestKeepWithoutLoad: where one document cannot be read, saving another one does not forget the
-// rest, and a removal is one.
+// rest, and a document can be removed.
 func TestKeepWithoutLoad(t *testing.T) {
 	dir := t.TempDir()
 	before := New(Config{Dir: dir})
@@ -99,8 +99,8 @@ func TestKeepWithoutLoad(t *testing.T) {
 	}
 }
 
-// TestFile: the file is followed whether it exists or not, and a file without YAML is an error that
-// says so.
+// TestFile: the file is followed whether it exists or not, and a file that is not YAML is an error
+// that says so.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")
 	s := New(Config{File: path})
@@ -113,7 +113,7 @@ func TestFile(t *testing.T) {
 		case u := <-told:
 			return u
 		case <-time.After(20 * time.Second):
-			t.Fatal("nothing is told")
+			t.Fatal("no update")
 			return external.Update{}
 		}
 	}

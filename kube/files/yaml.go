@@ -6,8 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/strictyaml"
 )
 
-// yamlValue is a value in a YAML document. Aliases are followed only while the value is read, within
-// the budget of the stream.
+// yamlValue is a value in a YAML document. Aliases are followed only while the value is read,
+// within the budget of the stream.
 type yamlValue struct {
 	node   *strictyaml.Node
 	budget *strictyaml.Budget

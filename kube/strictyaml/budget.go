@@ -21,6 +21,15 @@ type Budget int
 // them.
 func (b *Budget) Grow(bytes int) { *b = max(0, *b) + Budget(work*bytes) }
 
+// Size returns the steps for reading a value without aliases by a Decoder.
+func Size(n *Node) Budget {
+	size := Budget(1)
+	for _, inner := range n.Content {
+		size += Size(inner)
+	}
+	return size
+}
+
 // take uses up steps; it returns false when they are not there.
 func (b *Budget) take(steps int) bool {
 	if b == nil {

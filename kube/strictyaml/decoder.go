@@ -83,12 +83,15 @@ func (d *Decoder) note(path string, line int) {
 
 // Object reads a mapping with these fields.
 func Object(fields map[string]Value) Value {
-	return Map(func(key string) Value { return fields[key] }, slices.Sorted(maps.Keys(fields))...)
+	known := func() []string { return slices.Sorted(maps.Keys(fields)) }
+	return mapping(func(key string) Value { return fields[key] }, known)
 }
 
-// Map reads a mapping whose keys may be unknown in advance: field returns how the value of a key is
-// read, nil = the key is unknown. known are names to suggest for an unknown key.
-func Map(field func(key string) Value, known ...string) Value {
+// Map reads a mapping with any keys; value returns how the value of a key is read.
+func Map(value func(key string) Value) Value { return mapping(value, nil) }
+
+// mapping reads a mapping. field returns nil for an unknown key; known are the other keys.
+func mapping(field func(key string) Value, known func() []string) Value {
 	return func(d *Decoder, n *Node, path string) {
 		if n.Kind != yaml.MappingNode {
 			d.Expected("an object", n, path)
@@ -102,7 +105,7 @@ func Map(field func(key string) Value, known ...string) Value {
 			at := join(path, key.Value)
 			switch read := field(key.Value); {
 			case read == nil:
-				d.Fail(key.Line, at, "unknown field%s", Suggestion(key.Value, known))
+				d.Fail(key.Line, at, "unknown field%s", Suggestion(key.Value, known()))
 			case again:
 				d.Fail(key.Line, at, "is duplicate")
 			default:

@@ -143,8 +143,8 @@ func TestSuggestion(t *testing.T) {
 	}
 }
 
-// FuzzDecoder: no input stops the process. A problem has one line, and the same input gives the same
-// result.
+// FuzzDecoder: no input stops the process. A problem has one line, and the same input gives the
+// same result.
 func FuzzDecoder(f *testing.F) {
 	f.Add("name: &n a\nlabels: {<<: {x: *n}}\n---\nports: [a]\n")
 	f.Add("a: &a [*a, {<<: *a}]")

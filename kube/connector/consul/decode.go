@@ -30,8 +30,8 @@ type found struct {
 	instances []catalog.Instance
 	nodes     []string // of the instances
 	foreign   bool     // its tags keep every instance from being used
-	// Consul has no instance of it. A name in the catalog has one, so the known names are older
-	// than this answer: only the list of names says that a service is gone.
+	// Consul has no instance of the service. Each name in a list of Consul has one, so the last
+	// list is older than this answer. Only a list says that a service is gone.
 	absent bool
 }
 
@@ -82,27 +82,25 @@ const keptName = catalog.MaxName + 1
 // decodeChecks returns the checks in an answer of /v1/health/state, with the names of their
 // services; "" = the check belongs to a node.
 func decodeChecks(a *answer, most int) (map[check]string, error) {
-	out := map[check]string{}
-	err := each(a, "checks", func(c struct{ Node, CheckID, ServiceName string }) error {
-		out[check{kept(c.Node, keptText), kept(c.CheckID, keptText)}] = kept(c.ServiceName, keptName)
-		if len(out) > most {
-			return own("more than %d checks", most)
-		}
-		return nil
+	return decodeMap(a, "checks", most, func(c struct{ Node, CheckID, ServiceName string }) (check, string) {
+		return check{kept(c.Node, keptText), kept(c.CheckID, keptText)}, kept(c.ServiceName, keptName)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // decodeNodes returns the addresses of the nodes in an answer of /v1/catalog/nodes.
 func decodeNodes(a *answer, most int) (map[string]string, error) {
-	out := map[string]string{}
-	err := each(a, "nodes", func(n struct{ Node, Address string }) error {
-		out[kept(n.Node, keptText)] = kept(n.Address, keptText)
-		if len(out) > most {
-			return own("more than %d nodes", most)
+	return decodeMap(a, "nodes", most, func(n struct{ Node, Address string }) (name, address string) {
+		return kept(n.Node, keptText), kept(n.Address, keptText)
+	})
+}
+
+// decodeMap returns one entry for each element of an answer.
+func decodeMap[T any, K comparable](a *answer, what string, most int, entry func(T) (K, string)) (map[K]string, error) {
+	out := map[K]string{}
+	err := each(a, what, func(element T) error {
+		key, value := entry(element)
+		if out[key] = value; len(out) > most {
+			return own("more than %d %s", most, what)
 		}
 		return nil
 	})

@@ -4,10 +4,13 @@
 // of the nodes. A service is read at once if it is new, if one of its checks became critical or
 // stopped being critical, or if the address of its node changed. For any other change Consul does
 // not name the service. Then a sweep reads all services again, sixteen at a time. Sweeps take at
-// most a tenth of the time; a catalog at rest saves up to half a minute of it. So a catalog at rest
-// costs three requests in half a minute. A new instance of a known service is seen within a tenth
-// of a second with a few hundred services, and within some seconds with thousands. With thousands
-// of services that change all the time, it is seen within half a minute.
+// most a tenth of the time; while the catalog rests, up to half a minute of sweep time is saved up.
+// A catalog at rest costs three requests in half a minute. A new instance of a known service is
+// seen within a tenth of a second with a few hundred services, and within some seconds with
+// thousands. With thousands of services that change all the time, it is seen within half a minute.
+//
+// A blocking query for each service would need a connection for each service. A Consul agent allows
+// a client 200 connections.
 //
 // An instance has Service.Address, else Node.Address, and Service.Port. Its worst check decides:
 // passing and warning are Ready, critical is NotReady, maintenance is Terminating. The service
@@ -15,9 +18,10 @@
 //
 // A snapshot is complete if the last query of the names succeeded. An answer that Consul filtered
 // by ACL, or gave without a leader, is a failure. A service that cannot be read is Unknown, and the
-// others go on. A service that Consul no longer has is Unknown until the next answer with the
-// names: a Consul that restarts empty must not take the instances before its names are held back.
-// Token and certificates are read from their files again, so they may rotate.
+// others go on. A service without any instance in Consul is Unknown until the next answer with the
+// names. Otherwise a Consul that restarted empty would take the instances of services before the
+// gate holds back the services. Token and certificates are read from their files again, so they may
+// rotate.
 //
 // The server is not trusted. An answer is decoded as it arrives, one element at a time. An answer
 // above a limit counts as a failed read of the service or the list. Few large answers are read at

@@ -66,12 +66,24 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	defer s.client.http.CloseIdleConnections()
 	defer group.Wait()
 	defer cancel()
-	reports, names := make(chan any), make(chan string)
-	group.Go(func() { s.follow(ctx, reports, s.list) })
-	group.Go(func() { s.follow(ctx, reports, s.fail) })
-	group.Go(func() { s.follow(ctx, reports, s.house) })
+	reports, wanted := make(chan any), make(chan string)
+	c, limits := s.client, &s.client.options.Limits
+	names := query(c, decodeNames, limits.Services, func(names []string, moved bool, err error) any {
+		return listing{names, moved, err}
+	}, "catalog", "services")
+	// Consul answers when a check becomes critical or stops being critical, not at other changes.
+	checks := query(c, decodeChecks, limits.All, func(checks map[check]string, _ bool, err error) any {
+		return failing{checks, err}
+	}, "health", "state", "critical")
+	// A new address of a node changes nothing in the catalog of services.
+	nodes := query(c, decodeNodes, limits.All, func(addresses map[string]string, _ bool, err error) any {
+		return housing{addresses, err}
+	}, "catalog", "nodes")
+	group.Go(func() { s.follow(ctx, reports, names) })
+	group.Go(func() { s.follow(ctx, reports, checks) })
+	group.Go(func() { s.follow(ctx, reports, nodes) })
 	for range readers {
-		group.Go(func() { s.read(ctx, names, reports) })
+		group.Go(func() { s.read(ctx, wanted, reports) })
 	}
 	st := newState(s.client.options.Limits.All)
 	timer := time.NewTimer(time.Hour)
@@ -80,7 +92,7 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 		timer.Reset(time.Until(st.due()))
 		next, name := chan<- string(nil), st.first()
 		if name != "" {
-			next = names
+			next = wanted
 		}
 		select {
 		case <-ctx.Done():
@@ -124,41 +136,19 @@ func (s *Source) follow(ctx context.Context, reports chan<- any, ask func(ctx co
 	}
 }
 
-// list asks for the names.
-func (s *Source) list(ctx context.Context, index uint64) (any, uint64, error) {
-	var names []string
-	next, err := s.lists(ctx, index, func(a *answer) (err error) {
-		names, err = decodeNames(a, s.client.options.Limits.Services)
-		return err
-	}, "catalog", "services")
-	return listing{names, index == 0 || next != index, err}, next, err
-}
-
-// fail asks for the critical checks. Consul answers when a check becomes critical or stops being
-// critical, and not at other changes.
-func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
-	var checks map[check]string
-	next, err := s.lists(ctx, index, func(a *answer) (err error) {
-		checks, err = decodeChecks(a, s.client.options.Limits.All)
-		return err
-	}, "health", "state", "critical")
-	return failing{checks, err}, next, err
-}
-
-// house asks for the nodes, because a new address of a node changes nothing in the catalog of
-// services.
-func (s *Source) house(ctx context.Context, index uint64) (any, uint64, error) {
-	var addresses map[string]string
-	next, err := s.lists(ctx, index, func(a *answer) (err error) {
-		addresses, err = decodeNodes(a, s.client.options.Limits.All)
-		return err
-	}, "catalog", "nodes")
-	return housing{addresses, err}, next, err
-}
-
-// lists asks for a list of the whole datacenter.
-func (s *Source) lists(ctx context.Context, index uint64, decode func(*answer) error, segments ...string) (uint64, error) {
-	return s.client.get(ctx, index, s.client.options.Limits.List, decode, segments...)
+// query returns a query of a list of the whole datacenter, for follow. moved says that the answer
+// may differ from the one before.
+func query[T any](
+	c *client, decode func(a *answer, most int) (T, error), most int, report func(list T, moved bool, err error) any, segments ...string,
+) func(ctx context.Context, index uint64) (any, uint64, error) {
+	return func(ctx context.Context, index uint64) (any, uint64, error) {
+		var list T
+		next, err := c.get(ctx, index, c.options.Limits.List, func(a *answer) (err error) {
+			list, err = decode(a, most)
+			return err
+		}, segments...)
+		return report(list, index == 0 || next != index, err), next, err
+	}
 }
 
 // read reads the services of the channel until ctx ends.

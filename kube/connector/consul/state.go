@@ -20,17 +20,19 @@ const (
 	credit     = 30 * time.Second // most sweep time that can be saved up
 )
 
-// state is the state of the goroutine of Run: the services, the services to be read, and the times
-// of the next actions.
+// state is the state of the goroutine of Run, which alone uses it: the last answers, the services,
+// the services to be read, and the times of the next actions.
 type state struct {
-	most     int // instances of all services
-	have     int
+	// The last answers about the whole datacenter, and their errors.
 	listed   bool
 	repeated bool // the names were confirmed since the last snapshot
 	errs     struct{ listing, failing, housing error }
 	critical map[check]string  // the names of their services; nil = not known
 	nodes    map[string]string // their last known addresses
+
 	services map[string]*service
+	most     int           // instances of all services
+	have     int           // instances of all services now
 	failed   int           // number of services whose last reading failed
 	delay    time.Duration // time until these are read again
 

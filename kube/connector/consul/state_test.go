@@ -118,7 +118,7 @@ func TestStateOfAFailedService(t *testing.T) {
 }
 
 // TestA7EmptiedConsulTakesNoInstances: a Consul that restarted empty answers the query of a service
-// before that of the names. The service is unknown until the names say that it is gone.
+// before the query of the names. The service is unknown until the names say that it is gone.
 func TestA7EmptiedConsulTakesNoInstances(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")

@@ -1,11 +1,11 @@
 // Package filestore is the connector's Store without Kubernetes: a directory with one YAML file for
 // each Service and EndpointSlice, which an agent serves with --kube-source files:DIRECTORY. Other
 // files in the directory are only read. A Service in them keeps its name and its addresses.
-// Instances must not have the addresses of a Node in them, or of its pods.
+// Instances must not have the addresses of a Node in them, nor addresses of its pods.
 //
-// A new Service gets a cluster IP of each family from the pool, and keeps it, because its file has
-// it. The version of an object is the hash of its file. So a file that was edited meanwhile is
-// compared again, not overwritten. A file is replaced as a whole (kube/durable).
+// A new Service gets a cluster IP of each family from the pool. Its file keeps the cluster IPs. The
+// version of an object is the hash of its file, so a file that was edited meanwhile is compared
+// again, not overwritten. A file is replaced as a whole (kube/durable).
 //
 // Run reads the files when they change, and must be called once; Observe and Write may be called by
 // any goroutine.

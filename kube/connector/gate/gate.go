@@ -6,8 +6,9 @@
 //   - if all services in the cluster vanish, or more than a percentage, nothing is deleted until
 //     two more queries of the source give the same answer or an operator confirms;
 //   - while a source fails, the last good state stays;
-//   - a service without healthy instances has not vanished: it stays, with its instances.
-//   - a source has a largest number of services, held services among them; above it, new ones wait.
+//   - a service without healthy instances has not vanished: it stays, with its instances;
+//   - the number of services of a source is limited, held services included; above the limit, new
+//     ones wait.
 //
 // A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for
 // each snapshot, changed or not, and Wanted before each comparison with the cluster. It calls both

@@ -9,13 +9,17 @@ import (
 	"github.com/troupe-vpp/troupe/kube/strictyaml"
 )
 
+// expansion is the number of nodes that aliases and merges may add to all documents of a file.
+const expansion = 400_000
+
 // Decode reads all documents of a file. After an error nothing of the file is used. Each error has
 // one line.
 func Decode(content []byte) (services []catalog.Service, errs []error) {
 	documents, problem := strictyaml.Parse(content)
-	d := &strictyaml.Decoder{Budget: new(strictyaml.Budget), NullKeeps: true}
-	d.Budget.Grow(len(content))
+	budget := strictyaml.Budget(expansion)
+	d := &strictyaml.Decoder{Budget: &budget, NullKeeps: true}
 	for _, document := range documents {
+		budget += strictyaml.Size(document)
 		var more []catalog.Service
 		d.Read(document.Content[0], "", strictyaml.Object(map[string]strictyaml.Value{"services": strictyaml.List(&more, service)}))
 		services = append(services, more...)

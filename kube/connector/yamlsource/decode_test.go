@@ -22,7 +22,7 @@ const billing = `services:
   - {address: "2001:db8::1", healthy: false, zone: b}
 `
 
-// TestDecode: the documented form, in YAML, as JSON, and in several documents.
+// TestDecode: the documented form, in YAML, as JSON, in several documents, and with aliases.
 func TestDecode(t *testing.T) {
 	want := []catalog.Service{{
 		Name:  "billing",
@@ -39,6 +39,10 @@ func TestDecode(t *testing.T) {
 	two, errs := Decode([]byte(`{"services": [{"name": "a"}]}` + "\n---\n# nothing\n---\nservices: [{name: b}]\n"))
 	if len(two) != 2 || two[1].Name != "b" || errs != nil {
 		t.Errorf("services %v, errors %v", two, errs)
+	}
+	merged, errs := Decode([]byte("services:\n- &a {name: a, instances: [{address: 192.0.2.1, healthy: no}]}\n- {<<: *a, name: b}\n"))
+	if len(merged) != 2 || merged[1].Name != "b" || len(merged[1].Instances) != 1 || merged[1].Instances[0].State != catalog.NotReady || errs != nil {
+		t.Errorf("services %v, errors %v", merged, errs)
 	}
 	if none, errs := Decode(nil); len(none) != 0 || errs != nil {
 		t.Errorf("services %v, errors %v", none, errs)
@@ -80,8 +84,11 @@ func TestDecodeHostile(t *testing.T) {
 		fmt.Fprintf(&b, "x%d: &x%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*x%d, ", i), 10), ", "))
 	}
 	b.WriteString("services: *x9\n")
-	if services, errs := Decode([]byte(b.String())); len(services) > 0 || len(errs) == 0 {
-		t.Errorf("%d services, errors %v", len(services), errs)
+	instances := "services:\n- {name: a, instances: &i [" + strings.Repeat("{}, ", 10_000) + "]}\n" + strings.Repeat("- {name: a, instances: *i}\n", 10_000)
+	for _, in := range []string{b.String(), instances} {
+		if services, errs := Decode([]byte(in)); len(services) > 0 || len(errs) == 0 {
+			t.Errorf("%d services, errors %v", len(services), errs)
+		}
 	}
 }
 
