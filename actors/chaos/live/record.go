@@ -22,8 +22,10 @@ const (
 	StateUnknown State = "unknown"
 )
 
-// Record is the audit record of one fault. Live writes it under its lock; callers get copies.
+// Record is the audit record of one fault.
 type Record struct {
+	// Live writes these fields under its lock; callers get copies.
+
 	// ID counts the faults of this agent, from 1.
 	ID uint64 `json:"id"`
 	// Who injected it: the peer of the control socket, or the run.

@@ -31,8 +31,10 @@ const (
 // Over reports whether the run has ended.
 func (s RunState) Over() bool { return s != RunActive && s != RunConverging }
 
-// RunStatus describes a run. The run writes it under the lock of Live; callers get copies.
+// RunStatus describes a run.
 type RunStatus struct {
+	// The run writes these fields under the lock of Live; callers get copies.
+
 	// ID counts the runs of this agent, from 1.
 	ID uint64 `json:"id"`
 	// Name is the name of the plan; Who started the run.
