@@ -79,7 +79,7 @@ func TestStories(t *testing.T) {
 }
 
 // TestTenants plays the stories of a tenant who may write Services and EndpointSlices in one
-// namespace and tries to harm the others. The language is that of TestStories.
+// namespace and tries to harm the others. The language is the language of TestStories.
 func TestTenants(t *testing.T) { playStories(t, "testdata/tenants/*.txtar") }
 
 func playStories(t *testing.T, pattern string) {
@@ -106,8 +106,8 @@ func playStories(t *testing.T, pattern string) {
 	}
 }
 
-// nodeOf is the node of a story: those whose names begin with dual have IPv6, which CNAT serves,
-// and for those that begin with cnat it serves IPv4 as well.
+// nodeOf is the node of a story. A story whose name begins with dual has IPv6, which CNAT serves.
+// In a story whose name begins with cnat, CNAT serves IPv4 as well.
 func nodeOf(name string) actorstest.Config {
 	both := strings.HasPrefix(name, "cnat")
 	return actorstest.Config{IPv6: both || strings.HasPrefix(name, "dual"), CNAT: both}
@@ -166,7 +166,7 @@ type story struct {
 	writes  uint64 // counted when it was asked last
 	port    uint16 // of the last packet
 	line    string
-	// connections are those that were opened, by their names.
+	// connections are the open connections, by their names.
 	connections map[string]connection
 	plane       plane
 	// aliases are the names in VPP of interfaces that the story has added.
@@ -369,8 +369,8 @@ func (s *story) heldTranslations() string {
 	return strings.Join(lines, "")
 }
 
-// heldLists is the part of VPP's state that is about access lists, with their tags instead of their
-// numbers, which depend on what was there before.
+// heldLists is the part of VPP's state about access lists. It has their tags instead of their
+// numbers, which depend on earlier lists.
 func (s *story) heldLists() string {
 	_, section, _ := strings.Cut("\n"+s.world.VPP.State(), "\nacls\n")
 	tags := map[string]string{}

@@ -123,9 +123,9 @@ func (s *storm) meddle() {
 	}
 }
 
-// TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an
-// independent computation says, introspection shows exactly the services there are, no actor is
-// left over or stuck, and no actor does anything any more.
+// TestSimulatedStormsEndWell: after any sequence of events, VPP holds exactly the result of an
+// independent computation and introspection shows exactly the existing services. No actor is left
+// over, stuck, or busy.
 func TestSimulatedStormsEndWell(t *testing.T) {
 	n := campaign(60)
 	deaths, lost := 0, 0

@@ -38,13 +38,13 @@ func (w *World) Run(d time.Duration) {
 	}
 }
 
-// Until waits until nothing is missing; it fails the test with what is.
+// Until waits until missing returns ""; otherwise it fails the test with the last result.
 func (w *World) Until(what string, missing func() string) {
 	w.Helper()
 	w.Within(Patience, what, missing)
 }
 
-// Within is Until for so long at most.
+// Within is Until with a limit.
 func (w *World) Within(limit time.Duration, what string, missing func() string) {
 	w.Helper()
 	step, longest := time.Millisecond, 10*time.Millisecond
@@ -64,7 +64,7 @@ func (w *World) Within(limit time.Duration, what string, missing func() string) 
 	}
 }
 
-// held is what the simulated VPP holds.
+// held is the state of the simulated VPP.
 func (w *World) held() string {
 	if w.VPP == nil {
 		return "a real one"
@@ -72,7 +72,7 @@ func (w *World) held() string {
 	return w.VPP.State()
 }
 
-// Await is Until for a condition that says no more.
+// Await is Until for a condition without a reason.
 func (w *World) Await(what string, holds func() bool) {
 	w.Helper()
 	w.Until(what, func() string {
@@ -83,7 +83,7 @@ func (w *World) Await(what string, holds func() bool) {
 	})
 }
 
-// Ready waits until the node is.
+// Ready waits until the node is ready.
 func (w *World) Ready() {
 	w.Helper()
 	w.Until("ready", w.unready)
@@ -99,8 +99,8 @@ func (w *World) unready() string {
 	return ""
 }
 
-// Settled waits until every actor on the way has seen what was changed, the node is ready, and
-// every service of the cluster is in sync.
+// Settled waits until every actor on the way has seen all changes, the node is ready, and every
+// service is in sync.
 func (w *World) Settled() {
 	w.Helper()
 	for range 2 { // messages that follow the first barrier are in sync after the second
@@ -109,8 +109,8 @@ func (w *World) Settled() {
 	}
 }
 
-// Barrier passes a question through the actors in the order in which a change travels: mailboxes
-// are queues, so an actor that answers has seen what came before.
+// Barrier asks the actors in the order in which a change travels. Mailboxes are queues, so an actor
+// that answers has seen all earlier messages.
 func (w *World) Barrier() {
 	paths := []string{address.Watch, address.Registry}
 	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
@@ -121,7 +121,7 @@ func (w *World) Barrier() {
 	}
 	for _, path := range append(paths, address.Introspect) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		// an actor that is not there yet has seen nothing; unsettled waits for it
+		// an actor that does not exist yet has seen nothing; unsettled waits for it
 		_, _ = w.System.Inspect(ctx, path)
 		cancel()
 	}
@@ -145,8 +145,8 @@ func (w *World) unsettled() string {
 	return ""
 }
 
-// NotInSync says in which renderer a service is not in sync; "" = it is in all, or a renderer has
-// said that it does not serve a part.
+// NotInSync names a renderer in which a service is not in sync. "" = the service is in sync in all
+// renderers, or they report that they do not serve a part.
 func (w *World) NotInSync(s *messages.ServiceStatus) string {
 	if n := len(s.GetRenders()); n != len(w.Deps.Renderers()) {
 		return fmt.Sprintf("known to %d renderers", n)
@@ -160,8 +160,7 @@ func (w *World) NotInSync(s *messages.ServiceStatus) string {
 	return ""
 }
 
-// Quiet waits until the node is settled and stays so for a while that is longer than every first
-// retry.
+// Quiet waits until the node is settled, and stays settled for longer than every first retry.
 func (w *World) Quiet() {
 	w.Helper()
 	for range 3 {
@@ -170,7 +169,7 @@ func (w *World) Quiet() {
 	}
 }
 
-// Ask asks an actor. An answer that does not come fails the test.
+// Ask asks an actor. A missing answer fails the test.
 func Ask[T any](w *World, path string, question any) T {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -203,7 +202,7 @@ func (w *World) Events(q *status.EventsQuery) []*messages.Event {
 	return events
 }
 
-// LogJournal logs what happened last, for a test that has failed.
+// LogJournal logs the last events, for a test that has failed.
 func (w *World) LogJournal() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -8,18 +8,18 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Settle waits until nothing is wrong.
+// Settle waits until Wrong finds nothing.
 func (w *World) Settle(limit time.Duration) {
 	w.Helper()
 	w.Within(limit, "as it should be", w.Wrong)
 }
 
-// Rests checks that nothing is left to do: for so long nothing writes to VPP, readiness does not
-// change and nothing is wrong.
+// Rests checks for a time that nothing writes to VPP, readiness does not change and Wrong finds
+// nothing.
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
-	// An endpoint that has left the slices goes when VPP was asked for its connections, a second
-	// later; the sessions actor may have waited for the connection to VPP meanwhile.
+	// An endpoint that has left the slices is removed after VPP was asked for its connections, a
+	// second later. The sessions actor may have waited for the connection to VPP meanwhile.
 	w.Run(10 * time.Second)
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)

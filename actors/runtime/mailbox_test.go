@@ -82,9 +82,9 @@ func TestCoalescing(t *testing.T) {
 	}
 }
 
-// TestOrderOfOneSender: whatever is posted by several senders and by the actor itself while it
-// works, what it handles of one sender is in the order sent, contains every message without a key,
-// and of each key the value that was posted last.
+// TestOrderOfOneSender: several senders and the actor itself post messages while it works. Messages
+// of one sender are handled in the order sent, every message without a key is among them, and of
+// each key the last value.
 func TestOrderOfOneSender(t *testing.T) {
 	type sent struct {
 		sender, serial int

@@ -105,9 +105,9 @@ func NewSystem(o Options) *System {
 	return s
 }
 
-// shrinkRegistry leaves protoactor's registry one of its 1024 buckets, each of which consists of 32
-// maps: empty they take 3 MB, and one entry of a map has the room of eight. Its processes do not
-// change: nothing else knows the system yet.
+// shrinkRegistry leaves one of the 1024 buckets to protoactor's registry. Each bucket has 32 maps,
+// and an entry of a map takes the room of eight: empty, all buckets take 3 MB. The processes stay,
+// because nothing else knows the system yet.
 func (s *System) shrinkRegistry() {
 	buckets := &s.proto.ProcessRegistry.LocalPIDs.LocalPIDs
 	first := (*buckets)[0]
@@ -221,7 +221,7 @@ func (s *System) unregister(b *Mailbox) {
 	}
 }
 
-// lookup finds the mailbox of a path, nil if there is none.
+// lookup finds the mailbox of a path; nil = there is none.
 func (s *System) lookup(path string) *Mailbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
