@@ -120,13 +120,13 @@ type Deps struct {
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
 	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is asked,
-	// which costs it more.
+	// at a higher cost.
 	Heap func() render.Heap
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the
 	// limit of NAT44 counts as well.
 	Sessions sessions.Config
-	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, which costs it
-	// more.
+	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, at a higher
+	// cost.
 	SessionStats sessionsactor.Stats
 	// SessionObserver counts NAT sessions; nil = nothing is counted.
 	SessionObserver sessionsactor.Observer

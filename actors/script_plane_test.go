@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// plane is the VPP of a story, of which packets are asked.
+// plane is the VPP of a story, to which packets are sent.
 type plane interface {
 	// addInterface adds an interface, up, without address and routes, and returns its name in VPP.
 	addInterface(name string) (string, error)

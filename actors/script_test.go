@@ -43,9 +43,9 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	kill PATH            an actor dies
 //	crash                VPP dies and comes back empty
 //	foreign add VIP      another client puts a row into VPP, "ip:port/TCP"
-//	foreign remove VIP   and removes it, or one of ours
-//	foreign alter VIP    puts other backends behind one of ours
-//	foreign forge VIP    adds a row that looks like one of ours
+//	foreign remove VIP   and removes it, or a row of the agent
+//	foreign alter VIP    puts other backends behind a row of the agent
+//	foreign forge VIP    adds a row that looks like one of the agent
 //	verify               the drift check
 //	refuse MESSAGE N     VPP refuses the next N messages of that name
 //	healed PART STEP N   the healer counts so many of that step
@@ -67,7 +67,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	                     address that its source has then
 //	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
 //	open NAME, ended NAME    packets of it and their answers still arrive, or do not
-//	routes FILE          it holds these routes of ours (-update: writes them)
+//	routes FILE          it holds these routes of the agent (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it
 //	                     does not matter how many
 //	says KEY TEXT        the status of the service has this text in an error, an approximation or
@@ -399,7 +399,7 @@ func (s *story) heldLists() string {
 	return strings.Join(append(lines, ""), "\n")
 }
 
-// heldRoutes are the routes of ours.
+// heldRoutes are the agent's routes.
 func (s *story) heldRoutes() string {
 	state, err := routes.Read(s.Context(), s.world.Deps.Link, nil, nil)
 	if err != nil {

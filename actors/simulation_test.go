@@ -106,7 +106,7 @@ func (s *storm) occupyOrGive() {
 	s.Occupy(key, true)
 }
 
-// meddle has another client take all access lists from an interface, or put one of its own on it.
+// meddle removes all access lists from an interface as another client, or puts one on it.
 func (s *storm) meddle() {
 	indexes := s.VPP.Interfaces()
 	at := indexes[[]string{"uplink0", "pod2", "pod3"}[s.rand.IntN(3)]]

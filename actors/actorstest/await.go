@@ -8,12 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Patience is how long a test waits for something that should happen at once. No test asserts on
@@ -62,14 +59,6 @@ func (w *World) Within(limit time.Duration, what string, missing func() string) 
 		}
 		w.Run(step)
 	}
-}
-
-// held is the state of the simulated VPP.
-func (w *World) held() string {
-	if w.VPP == nil {
-		return "a real one"
-	}
-	return w.VPP.State()
 }
 
 // Await is Until for a condition without a reason.
@@ -169,54 +158,6 @@ func (w *World) Quiet() {
 	}
 }
 
-// Ask asks an actor. A missing answer fails the test.
-func Ask[T any](w *World, path string, question any) T {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	answer, err := w.System.Ask(ctx, path, question)
-	if err != nil {
-		w.Fatalf("ask %s: %v", path, err)
-	}
-	return answer.(T)
-}
-
-// Statuses asks introspection for all services, by key; none while it does not answer.
-func (w *World) Statuses() map[string]*messages.ServiceStatus {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	all := map[string]*messages.ServiceStatus{}
-	if answer, err := w.System.Ask(ctx, address.Introspect, &status.ServicesQuery{}); err == nil {
-		for _, s := range answer.(*status.ServicesPage).Services {
-			all[s.GetKey()] = s
-		}
-	}
-	return all
-}
-
-// Events asks the journal; the oldest comes first.
-func (w *World) Events(q *status.EventsQuery) []*messages.Event {
-	w.Helper()
-	events := slices.Clone(Ask[*status.EventsPage](w, address.Journal, q).Events)
-	slices.Reverse(events)
-	return events
-}
-
-// LogJournal logs the last events, for a test that has failed.
-func (w *World) LogJournal() {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	answer, err := w.System.Ask(ctx, address.Journal, &status.EventsQuery{Limit: 30})
-	if err != nil {
-		w.Log(err)
-		return
-	}
-	for _, e := range answer.(*status.EventsPage).Events {
-		w.Log(time.Unix(0, e.GetTime()).UTC().Format("15:04:05.000"), e.GetActor(), e.GetObject(), e.GetText(), e.GetError(), e.GetOperations())
-	}
-}
-
 // Kill makes an actor fail and waits until its successor runs.
 func (w *World) Kill(path string) {
 	w.Helper()
@@ -234,28 +175,31 @@ func (w *World) Kill(path string) {
 	})
 }
 
-// Rows lists the rows of ours in VPP, ordered.
-func (w *World) Rows() []string { return probe.Rows(w.VPP) }
-
-// Backends counts the backends that the NAT44 row "ip:port/PROTO" has in VPP.
-func (w *World) Backends(vip string) int {
-	state, err := nat44.Read(context.Background(), w.Reader())
-	if err != nil {
-		w.Error(err)
-		return 0
-	}
-	for key, row := range state.Rows {
-		if key.String() == vip {
-			return len(row.Locals)
-		}
-	}
-	return 0
+// Settle waits until Wrong finds nothing.
+func (w *World) Settle(limit time.Duration) {
+	w.Helper()
+	w.Within(limit, "as it should be", w.Wrong)
 }
 
-// Writes is how many requests changed VPP so far.
-func (w *World) Writes() uint64 {
-	if w.Sim != nil {
-		return uint64(w.Stream.Writes)
+// Rests checks for a time that nothing writes to VPP, readiness does not change and Wrong finds
+// nothing.
+func (w *World) Rests(d time.Duration) {
+	w.Helper()
+	// An endpoint that has left the slices is removed after VPP was asked for its connections, a
+	// second later. The sessions actor may have waited for the connection to VPP meanwhile.
+	w.Run(10 * time.Second)
+	writes, since := w.Writes(), w.Readiness.Load().Since
+	w.Run(d)
+	if after := w.Writes(); after != writes {
+		w.Errorf("%d writes while nothing changed", after-writes)
 	}
-	return w.VPP.Counters().Mutating()
+	if report := w.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
+		w.Errorf("readiness flapped: %+v", report)
+	}
+	if wrong := w.Wrong(); wrong != "" {
+		w.Errorf("while nothing changed:\n%s", wrong)
+	}
+	if w.Failed() {
+		w.LogJournal()
+	}
 }

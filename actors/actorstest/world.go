@@ -27,7 +27,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// Config is what a World is built of. The zero value is a furnished node on the real dispatcher.
+// Config is the configuration of a World. The zero value is a furnished node on the real
+// dispatcher.
 type Config struct {
 	// Node is the name of the node; "" = probe.Node.
 	Node string

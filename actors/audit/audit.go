@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Renderers are the names of all renderers.
 	Renderers []string
@@ -22,9 +22,9 @@ type Config struct {
 	Least, Most time.Duration
 }
 
-// A reading may take one share-th of the time. The first overhead of it does not count: so long the
-// requests are under way one after the other, while VPP 25.10 with next to no rows works on the
-// answers for a fraction of it.
+// A reading may take one share-th of the time. The first overhead of it does not count: the
+// requests travel that long, one after the other, while VPP 25.10 with next to no rows is busy for
+// a fraction of it.
 const (
 	share    = 1000
 	overhead = time.Millisecond

@@ -117,8 +117,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// TestTransactionIsAllOrNothing plays any operations with any results: in the end all of them are done,
-// or none is.
+// TestTransactionIsAllOrNothing plays any operations with any results: in the end all of them are
+// done, or none is.
 func TestTransactionIsAllOrNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fates := rapid.SliceOfN(rapid.IntRange(succeeds, waits), 0, 6).Draw(t, "fates")

@@ -28,7 +28,8 @@ type Source struct {
 	New func() (connector.Source, error)
 }
 
-// Deps is everything the connector is given. It is read-only once the root is spawned.
+// Deps is everything that the bootstrap gives to the connector. Once the root is spawned it is
+// read-only.
 type Deps struct {
 	// Sources in the order of their priority: the earlier one wins a name that several have.
 	Sources []Source

@@ -23,7 +23,8 @@ type NodeSync interface {
 	Publish(addresses []string)
 }
 
-// Config is what the actors of the package are given. It is read-only and shared by all of them.
+// Config is the configuration of the actors of the package. It is read-only and shared by all of
+// them.
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string

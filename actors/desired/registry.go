@@ -30,7 +30,7 @@ type registry struct {
 	entries    map[string]*entry
 	unacked    map[string]*entry // the entries whose spec has no acknowledgement
 	retrying   bool              // a retryTick is under way
-	members    []string          // keys of entries, ordered; nil = to be made again; shared with messages
+	members    []string          // keys of entries, ordered; nil = outdated; shared with messages
 	budget     *service.Budget   // which services their namespaces have room for
 	generation uint64            // given out last
 
@@ -201,7 +201,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	for _, in := range m.GetServices() {
 		r.listed(c, in, first)
 	}
-	for _, key := range r.keys() { // ordered, so that a simulation can be repeated
+	for _, key := range r.keys() { // in their order, so that a simulation can be repeated
 		if !shown[key] {
 			r.listed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()}, first)
 		}
@@ -288,7 +288,8 @@ const (
 	deleted   change = "gone"
 )
 
-// changed takes the latest input of one service. An input that differs gives the service a new spec.
+// changed takes the latest input of one service. An input that differs gives the service a new
+// spec.
 func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput, t trace) change {
 	key, gone := in.GetKey(), in.GetService() == nil
 	e, what := r.entries[key], updated

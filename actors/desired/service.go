@@ -158,8 +158,8 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 }
 
 // acknowledged takes the answer of a renderer. An answer to an earlier Render is ignored. Another
-// answer that is not about the present view means that the renderer has lost the view, for example
-// because a list of the registry did not have the service.
+// answer about an earlier view means that the renderer has lost the present one, for example
+// because a list of the registry lacked the service.
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	name := ack.GetRenderer()
 	before := s.acks[name]

@@ -86,8 +86,8 @@ func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
 }
 
 // report reports the health. The first list must be complete, and a source that does not see
-// changes must not have been away for too long. A snapshot of the mirror does not count as a list,
-// however young it is: a rolling update that cuts off the API server must stop at its first node.
+// changes must not have been away for too long. Even a young snapshot of the mirror does not count
+// as a list: a rolling update that cuts off the API server must stop at its first node.
 func (w *watch) report(c *runtime.Context) {
 	ok, reason := w.complete, w.source.Reason
 	if w.AsOf = 0; !w.source.OK {

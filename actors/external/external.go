@@ -50,7 +50,7 @@ func (u *Update) has(source string) bool {
 	return source == u.Family || strings.HasSuffix(u.Family, ":") && strings.HasPrefix(source, u.Family)
 }
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Sources may be nil: then only commands change layers, and nothing is saved.
 	Sources Sources

@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config is what the healer is given. It is read-only.
+// Config is the configuration of the healer. It is read-only.
 type Config struct {
 	// Expected are the parts without which the node is not ready. Advisory are parts that only add
 	// a warning.

@@ -312,8 +312,8 @@ func (a *attachments) attached() map[string][]string {
 	return pods
 }
 
-// forget drops attachments that no command has detached: detached interfaces that VPP does not have
-// any more, and, one at a time, records of pods that are gone together with their interfaces.
+// forget drops detached interfaces that VPP does not have any more. One at a time, it also drops
+// records of pods that are gone together with their interfaces.
 func (i *interfacesActor) forget(c *runtime.Context) {
 	if !i.podsKnown || !i.loaded || i.Running() != nil { // before the pods are known, none is gone
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
@@ -35,8 +35,8 @@ type Config struct {
 	// Listening returns the ports on which processes of this node listen, "number/PROTO", ordered.
 	// It is called by discoveries, outside of the actor. May be nil: none are known.
 	Listening func(now time.Time) []string
-	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one call of
-	// its Save in at a time.
+	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one call
+	// of its Save in at a time.
 	Attachments Store
 	Saves       *runtime.Exclusive
 	// Receivers are the paths of the actors that get the set.

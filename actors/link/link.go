@@ -20,7 +20,7 @@ type Link interface {
 	Run(ctx context.Context, on func(*messages.LinkState)) error
 }
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Link is the connection. A restarted actor runs it again, when the run before has returned.
 	Link Link

@@ -69,8 +69,8 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 }
 
 // answerEach acknowledges services whose acknowledgement has changed. Its cost grows with the
-// number of objects of the service. So a service that knows that it is not in sync gets the next
-// one when its last object has left the queue, and not after every batch.
+// number of objects of the service. So an unfinished service gets the next one when its last object
+// has left the queue, and not after every batch.
 func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
 	slices.Sort(services)
 	for _, name := range slices.Compact(services) {
@@ -129,14 +129,14 @@ const (
 // repeatAcks sends acknowledgements again: new ones, failed and pending ones, and a part of the
 // others in turn.
 func (d *Driver[K]) repeatAcks(c *runtime.Context) {
-	d.barrier.rollCalls++
+	d.rollCalls++
 	for i, key := range d.barrier.begun.GetKeys() {
 		s := d.subscribers[key]
 		if s == nil || s.acked == nil {
 			continue
 		}
 		settled := s.acked.GetState() == messages.RenderState_RENDER_IN_SYNC
-		if s.repeats > 0 || !settled || (i+d.barrier.rollCalls)%restInterval == 0 {
+		if s.repeats > 0 || !settled || (i+d.rollCalls)%restInterval == 0 {
 			c.Send(c.PID(address.Service(key)), s.acked)
 			s.repeats = max(0, s.repeats-1)
 		}

@@ -30,8 +30,6 @@ type barrier struct {
 	begun *messages.Begin // last list of the services; nil = none yet
 	// services that have not rendered, with the awaited generation
 	awaited map[string]uint64
-
-	rollCalls int // since the start
 }
 
 // phase is how far the services have rendered.

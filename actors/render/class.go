@@ -28,7 +28,8 @@ const (
 )
 
 // classOf returns the class of an error. The first sentinel that matches decides, because a missing
-// answer weighs more than an earlier answer. An error without a sentinel is a refusal of one object.
+// answer weighs more than an earlier answer. An error without a sentinel is a refusal of one
+// object.
 func classOf(err error) class {
 	if err == nil {
 		return classNone
@@ -55,8 +56,8 @@ func classOf(err error) class {
 	return classRetry
 }
 
-// Refused reports whether a request was refused, by VPP or before it was sent. VPP has not executed
-// it.
+// Refused reports whether a request was refused, by VPP or before it was sent, so that its outcome
+// is known.
 func Refused(err error) bool {
 	k := classOf(err)
 	return k == classRetry || k == classAbort

@@ -136,7 +136,7 @@ func (d *Driver[K]) progress() messages.Reach {
 	return messages.Reach_REACH_DOWNSTREAM
 }
 
-// refusesAll reports whether a renderer that serves packets has none of the wanted objects in VPP.
+// refusesAll reports whether no wanted object of a renderer that serves packets is in VPP.
 func (d *Driver[K]) refusesAll() bool {
 	if !d.givesRoles {
 		return false

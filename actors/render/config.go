@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Config is what a Driver is given. It is shared by all renderers and read-only, except Granted.
+// Config is the configuration of a Driver. All renderers share it. It is read-only, except Granted.
 type Config struct {
 	// VPP is the connection.
 	VPP link.Caller
@@ -21,8 +21,7 @@ type Config struct {
 	Backoff time.Duration
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
-	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, which costs it
-	// more.
+	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, at a higher cost.
 	Heap func() Heap
 	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
 	Granted atomic.Int64

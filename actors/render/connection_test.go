@@ -67,8 +67,8 @@ func TestConnectionSaysWhyVPPIsRead(t *testing.T) {
 	}
 }
 
-// TestConnectionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over, for a
-// drift check when it is overdue.
+// TestConnectionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over,
+// for a drift check when it is overdue.
 func TestConnectionLetsADriftCheckWait(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := &connection{config: &Config{DriftCheckOverdue: time.Minute}}

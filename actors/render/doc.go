@@ -2,10 +2,10 @@
 // object in VPP (render/nat44, render/cnat, render/routes).
 //
 //	Adapter   Plan, Actual, Apply: pure, or a thin call; abilities that only some have
-//	Claims    which service wants which object, whose it is, of which something else is wanted now
+//	Claims    wishes of the services for objects, their owners, and the changed objects
 //	Driver    everything else, once: work queue, back-off and half-open probes, barrier,
-//	          acknowledgements, drift checks, batches, the connection to VPP, health, the operation
-//	          log
+//	          acknowledgements, drift checks, batches, the connection to VPP, health, the
+//	          operation log
 //
 // # One pass
 //

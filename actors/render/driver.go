@@ -37,39 +37,37 @@ type Driver[K Key] struct {
 	config     *Config
 	name, noun string // of the renderer, of its objects
 	givesRoles bool
+	adapter    *port[K]
+	statistics Heap // of VPP; nil = none
 
-	adapter *port[K]
-	queue   *queue[K]
-	heap    heap.Reserve
-	// statistics of VPP's heap; nil = none
-	statistics Heap
-	set        *messages.InterfaceSet // complete; nil = none yet
-	ticking    bool                   // a tick is under way
-
-	// The services: touched by barrier.go, services.go, views.go and acks.go only.
+	// The services: changed by barrier.go, services.go, largeviews.go and acks.go only.
 	barrier     barrier
 	views       views
 	subscribers map[string]*subscriber
-	// services to acknowledge when their last object has left the queue
-	owed map[string]bool
+	owed        map[string]bool // to be acknowledged when their last object has left the queue
+	rollCalls   int             // since the start
 
-	// VPP: touched by read.go and batch.go, and where the connection changes.
+	// Work: changed wherever an object has to be compared, or is done.
+	queue   *queue[K]
+	set     *messages.InterfaceSet // complete; nil = none yet
+	ticking bool                   // a tick is under way
+
+	// VPP: changed by read.go, batch.go, memory.go and barrier.go, and by linkChanged.
 	connection connection
-	known      bool      // the adapter knows what VPP holds
 	exchange   *exchange // under way; nil = none
-	budget     int       // messages of a batch, TurnMessages to batchMessages
-	// since the last read: objects that waited for this phase are in the queue
-	swept  Phase
-	opened bool // the barrier has been passed once
+	known      bool      // the adapter knows the content of VPP
+	heap       heap.Reserve
+	budget     int   // messages of a batch, TurnMessages to batchMessages
+	swept      Phase // since the last read: objects that waited for this phase are in the queue
+	opened     bool  // the barrier has been passed once
 
-	// Last reports: set by condition.go, cleared where a report is due again.
-	health  report.Health
-	warning string // of the adapter, when the services were acknowledged
-	told    string // the adapter's warning at the last report
-	cause   string // of the last condition that was reported
-	// since the last heartbeat an object has reached VPP
-	advanced bool
-	advances bool // the same in the heartbeat interval before
+	// Last reports: changed by condition.go and batch.go, cleared where a report is due again.
+	health   report.Health
+	warning  string // of the adapter, when the services were acknowledged
+	told     string // the adapter's warning at the last report
+	cause    string // of the last condition that was reported
+	advanced bool   // since the last heartbeat an object has reached VPP
+	advances bool   // the same in the heartbeat interval before
 }
 
 // tick tries again what VPP refused.

@@ -8,7 +8,7 @@ import (
 )
 
 // DryRun returns the acknowledgement of each service, in the order of the views, as if VPP were
-// connected and empty. Its rows are those that would be installed. The adapter must be new.
+// connected and empty. The rows are the ones that would be installed. The adapter must be new.
 func DryRun[K Key](r Renderer[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 	adapter := newPort(r)
 	// nothing is under way

@@ -11,9 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// queue is the work queue of a renderer. It knows the objects that may not be as wanted, the
-// refused ones with the time of their next try, and the ones that services have left behind. It is
-// plain data: it neither sends nor waits.
+// queue is the work queue of a renderer. It has the objects that may not be as wanted, the refused
+// ones with the time of their next try, and the ones that services leave behind. It is plain data:
+// it neither sends nor waits.
 type queue[K Key] struct {
 	adapter objects[K]
 	now     int64      // Unix nanoseconds
@@ -29,7 +29,7 @@ type queue[K Key] struct {
 	// by service: objects that it wanted, that no service wants any more, and that may still be in
 	// VPP
 	leaving map[string]map[K]bool
-	leavers map[K][]string // the services that an object is leaving
+	leavers map[K][]string // the same by object: the services that it leaves
 }
 
 // objects are the methods of an adapter that the queue needs.
@@ -236,8 +236,8 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) 
 	f.tries++
 }
 
-// stubborn reports whether VPP has refused one of the objects several times since it was last read
-// for that reason: the belief about the object may be wrong. A few tries cost less than a read.
+// stubborn reports whether VPP has refused one of the objects several times since the last read for
+// it: the belief about the object may be wrong. A few tries cost less than a read.
 func (q *queue[K]) stubborn(keys []K) bool {
 	for _, k := range keys {
 		if f := q.failed[k]; f != nil && !f.again && f.tries%triesUntilRead == 0 {

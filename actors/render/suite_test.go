@@ -305,7 +305,7 @@ func (s *scene) outside(do func(*simulator.VPP, netip.Addr) error, addr string) 
 	}
 }
 
-// refuse has VPP refuse changes of one object.
+// refuse makes VPP refuse changes of one object.
 func (s *scene) refuse(addr string) (tries *int) {
 	tries = new(int)
 	s.Refuse = func(req api.Message) error {

@@ -38,7 +38,7 @@ func (d *Driver[K]) interfaces(c *runtime.Context, m *messages.InterfaceSet) {
 	}
 }
 
-// located reports whether the interface set is that of the connected VPP.
+// located reports whether the interface set belongs to the connected VPP.
 func (d *Driver[K]) located() bool {
 	return d.set != nil && d.set.GetBoot() == d.connection.link.GetBoot()
 }

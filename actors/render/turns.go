@@ -11,9 +11,9 @@ const (
 	TurnMessages = 256
 )
 
-// turns is a queue that hands out objects in turns: one namespace after the other, within it one
-// service after the other, and within a service first in, first out. So a change waits for a turn
-// of each other namespace, however long their queues are. The zero value is empty.
+// turns is a queue that hands out objects in turns. It goes from namespace to namespace, within one
+// from service to service, and within a service it is first in, first out. So a change waits for a
+// turn of each other namespace, however long their queues are. The zero value is empty.
 type turns[K comparable] struct {
 	flows  map[string]*flow[K]  // by service
 	spaces map[string]*space[K] // by namespace
@@ -61,8 +61,8 @@ func (t *turns[K]) again(service string, k K) {
 	keys[0] = k
 }
 
-// turn takes the objects of the next turn, and returns how many messages they need. most bounds the
-// number of objects. drained is the service of the turn if it has no object left; "" = it has more.
+// turn takes the objects of the next turn, at most most, and returns how many messages they need.
+// It returns in drained the service of the turn if that has no object left; "" = it has more.
 func (t *turns[K]) turn(most int, cost func(K) int) (keys []K, messages int, drained string) {
 	if len(t.order) == 0 {
 		return nil, 0, ""

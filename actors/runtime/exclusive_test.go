@@ -48,8 +48,8 @@ func TestExclusiveWaitsForItsPredecessor(t *testing.T) {
 	})
 }
 
-// TestExclusiveParks: in a simulation a function waits by parking, and gives up without a choice when
-// its context ends.
+// TestExclusiveParks: in a simulation a function waits by parking, and gives up without a choice
+// when its context ends.
 func TestExclusiveParks(t *testing.T) {
 	parked := 0
 	var g *Exclusive

@@ -26,7 +26,7 @@ type Mailbox struct {
 	kind *traffic // of all actors of its kind
 
 	// Read and written by one goroutine only, or atomic.
-	labelled   context.Context             // of the goroutine that drains the mailbox; nil before the first
+	labelled   context.Context             // of the draining goroutine; nil before the first
 	supervises atomic.Pointer[supervision] // nil = the actor is no supervisor
 
 	mu       sync.Mutex // guards the following

@@ -204,7 +204,7 @@ func TestLimit(t *testing.T) {
 		sys.Send(sys.PID("a"), &work{i})
 	}
 	sys.Send(sys.PID("a"), &keyed{"x", 1}) // takes the place of work 2
-	sys.Send(sys.PID("a"), &keyed{"x", 2}) // and this one that of the key
+	sys.Send(sys.PID("a"), &keyed{"x", 2}) // and this one the place of the key
 	if s := state(t, sys, "a"); s.User != 3 || s.HighWater != 3 || s.Discarded != 3 || s.Coalesced != 1 {
 		t.Errorf("state: %+v", s)
 	}

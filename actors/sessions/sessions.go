@@ -39,14 +39,14 @@ type Observer interface {
 	Draining(n int)
 }
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// NAT44 says whether the table of NAT44-ED has a housekeeper, CNAT whether the sessions of CNAT
 	// are counted.
 	NAT44, CNAT bool
 	// Settings of the housekeeping.
 	Settings sessions.Config
-	// Stats says how full the table is; nil = VPP is asked, which costs it more.
+	// Stats says how full the table is; nil = VPP is asked, at a higher cost.
 	Stats Stats
 	// Observer counts; nil = nothing is counted.
 	Observer Observer

@@ -21,7 +21,7 @@ type HealthChecks interface {
 	Set([]healthcheck.Check)
 }
 
-// Config is what introspection is given. It is read-only.
+// Config is the configuration of introspection. It is read-only.
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string

@@ -65,7 +65,7 @@ func (p *publisher) fault(m *messages.Fault) {
 	p.config.Events.Record(events.Quarantined(events.ServiceObject(key, p.tracker.UID(key)), p.config.NodeName, m.GetReason()))
 }
 
-// exist takes the list of services, and the status of those that have one.
+// exist takes the list of services, and the known statuses.
 func (p *publisher) exist(exist map[string]bool, known map[string]*messages.ServiceStatus) {
 	p.listed = true
 	clear(p.missing)

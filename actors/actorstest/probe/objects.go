@@ -62,7 +62,7 @@ func DualNode() *messages.Node {
 	return n
 }
 
-// Rows lists the NAT44 rows of ours in VPP, ordered, with the backends that new connections reach.
+// Rows lists the agent's NAT44 rows in VPP, ordered, with the backends that new connections reach.
 // Rows without any, which VPP keeps for connections that drain, are left out.
 func Rows(v *simulator.VPP) []string {
 	var rows []string

@@ -8,8 +8,8 @@ import (
 
 // VPP forwards nothing while it changes access lists. So they rest for restFactor times as long as
 // the work took, and changes that come meanwhile are made together. Missing lists rest for
-// longestWait at most, because rows wait for them. Longer work than that of longestRest was slow
-// for another reason than the lists.
+// longestWait at most, because rows wait for them. Work that needs a rest longer than longestRest
+// was slow for another reason than the lists.
 const (
 	restFactor  = 20
 	longestWait = time.Second

@@ -101,8 +101,8 @@ func (s *Stage) Verified() *messages.Verified {
 // Events are the events that the renderer has recorded.
 func (s *Stage) Events() []*messages.Event { return probe.All[*messages.Event](s, address.Journal) }
 
-// Memory restarts the renderer with a reserve of 15 percent of VPP's memory and free percent of it
-// free, and sends it connection, interfaces and a list of services with the next generation.
+// Memory restarts the renderer with a reserve of 15 percent of VPP's memory, of which free percent
+// are free. Then it sends connection, interfaces and a list of services with the next generation.
 func (s *Stage) Memory(generation uint64, free int, keys ...string) {
 	s.Helper()
 	s.Free, s.Config.HeapReserve, s.Config.Heap = free, 15, func() render.Heap { return memory{s} }

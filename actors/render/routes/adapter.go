@@ -33,7 +33,7 @@ type adapter struct {
 	provisional bool          // the services come from the local mirror
 }
 
-// Config is what the adapter is given.
+// Config is the configuration of the adapter.
 type Config struct {
 	// Plan are the settings of the planner.
 	Plan routes.Config
@@ -187,9 +187,9 @@ func (a *adapter) Held() iter.Seq[netip.Prefix] {
 	}
 }
 
-// Gate satisfies render.Gated. Before the barrier, a route is added only where VPP holds none of
-// the agent's and only one service can claim the address. The list must come from the source: the
-// local mirror may miss endpoints, so its services get rows, which serve, and no routes, which
+// Gate satisfies render.Gated. Before the barrier, a route is added only if VPP holds no route of
+// the agent there and only one service can claim the address. The list must come from the source:
+// the local mirror may miss endpoints, so its services get rows, which serve, and no routes, which
 // refuse.
 func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	switch {
