@@ -157,7 +157,6 @@ func (w *World) Start() {
 	log, options := slog.New(slog.DiscardHandler), runtime.Options{}
 	if w.Sim != nil {
 		options = w.Sim.Options()
-		options.Go = w.Sim.Start
 	} else {
 		log = slog.New(slog.NewTextHandler(testLog{w.TB}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}

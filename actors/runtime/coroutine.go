@@ -15,12 +15,11 @@ type coroutine struct {
 	waiting       func() bool // reports whether it may go on; nil = it has ended
 }
 
-// errNotParkable is the panic of Park in a function of Sim.Go, which is one step of the simulation
-// and cannot wait.
+// errNotParkable is the panic of Park outside of a function of Start.
 var errNotParkable = errors.New("park: the caller was not started by Sim.Start")
 
-// Start is an Options.Go for functions that wait. They must wait with Park or Sleep, never on a
-// channel or a lock. Between two waits they run in one step, like functions of Go.
+// Start is the Options.Go of a simulation. The function must wait with Park or Sleep, never on a
+// channel or a lock. Between two waits it runs in one step.
 func (s *Sim) Start(path, name string, run func()) {
 	co := &coroutine{path: path, name: name, run: run, resume: make(chan struct{}), yield: make(chan struct{})}
 	s.add(unit{path: path, name: name, run: func() {

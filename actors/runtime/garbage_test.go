@@ -29,10 +29,8 @@ func stageOnDispatcher(t *testing.T) stage {
 func stageInSimulation(t *testing.T) stage {
 	t.Helper()
 	sim := NewSim(SimOptions{Seed: 1})
-	o := sim.Options()
-	o.Go = sim.Start
 	return stage{
-		NewSystem(o), func(ctx context.Context) { sim.Park(func() bool { return ctx.Err() != nil }) },
+		NewSystem(sim.Options()), func(ctx context.Context) { sim.Park(func() bool { return ctx.Err() != nil }) },
 		func(what string, condition func() bool) {
 			if settle(t, sim); !condition() {
 				t.Fatal("not reached: " + what)

@@ -40,11 +40,11 @@ type SimStep struct {
 }
 
 // Sim runs a System on one goroutine, repeatably. A step handles one message, the choice of the
-// next actor comes from a seed, and time is virtual. Sim is the Scheduler, the Clock and the Go of
-// the System's Options; see Options.
+// next actor comes from a seed, and time is virtual. Sim is the Scheduler, the Clock and, with
+// Start, the Go of the System's Options; see Options.
 //
-// AfterFunc, Ready, Go, Start and Now may be called from any goroutine, all other methods only on
-// the goroutine that runs the simulation. Simulated code must not depend on the order of a map, the
+// AfterFunc, Ready, Start and Now may be called from any goroutine, all other methods only on the
+// goroutine that runs the simulation. Simulated code must not depend on the order of a map, the
 // global random source, goroutines or random identifiers. Otherwise two runs of one seed differ.
 type Sim struct {
 	// Set by NewSim, read-only.
@@ -89,7 +89,7 @@ func NewSim(o SimOptions) *Sim {
 
 // Options are what a System needs to run in the simulation; the caller adds the rest.
 func (s *Sim) Options() Options {
-	return Options{Scheduler: s, Clock: s, Go: s.Go, Seed: s.options.Seed}
+	return Options{Scheduler: s, Clock: s, Go: s.Start, Seed: s.options.Seed}
 }
 
 // Rand is the only source of randomness, also for the faults and the workload of a test.
@@ -116,10 +116,6 @@ func (s *Sim) Now() time.Time {
 
 // Ready satisfies Scheduler.
 func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
-
-// Go is Options.Go: the function becomes one step of the simulation, so it must not wait for
-// anything.
-func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
 
 // add makes a unit ready, and ends a wait in idleUntil.
 func (s *Sim) add(u unit) {

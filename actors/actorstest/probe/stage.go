@@ -49,7 +49,6 @@ func (s *Stage) Start(subject string, actors Actors, services ...string) {
 	s.Helper()
 	s.subject = subject
 	o := s.Sim.Options()
-	o.Go = s.Sim.Start
 	o.OnFault = func(f *messages.Fault) { s.Faults = append(s.Faults, f) }
 	s.System = runtime.NewSystem(o)
 	if _, err := s.System.SpawnRoot(address.RootName, s.tree(actors, services)); err != nil {
