@@ -18,9 +18,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// TestChurnOfATenantIsNoIllness: a service whose many ports and endpoints change twice a second,
-// faster than VPP takes the changes, is never in sync; yet no change waits for long, so the node
-// stays healthy and ready. When VPP hangs, the clock runs.
+// TestChurnOfATenantIsNoIllness: many ports and endpoints of a service change twice a second,
+// faster than VPP takes the changes. The service is never in sync; yet no change waits for long, so
+// the node stays healthy and ready. When VPP hangs, the clock runs.
 func TestChurnOfATenantIsNoIllness(t *testing.T) {
 	waits := &status.PendingSince{}
 	stuck := false

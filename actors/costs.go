@@ -6,9 +6,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// Bytes that services need of this process at most, while all of their endpoints change: measured
-// as the growth of its resident memory with 65,440 frontends of one endpoint, and with 4,144 of
-// 253.
+// Memory of this process, in bytes, that services need at most while all of their endpoints change.
+// Measured as the growth of resident memory with 65,440 frontends of one endpoint, and with 4,144
+// frontends of 253 endpoints.
 const (
 	frontendBytes = 4096
 	backendBytes  = 384

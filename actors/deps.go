@@ -26,29 +26,29 @@ import (
 
 // Timing holds every interval of the actors. The zero value of a field means its default.
 type Timing struct {
-	// Retry is the first delay before what was not acknowledged is sent again, and the interval at
-	// which one object of each refusal class is tried again. Default 900 ms.
+	// Retry is the first delay before an unacknowledged message is sent again, and the interval of
+	// half-open probes: one object of each kind of refusal. Default 900 ms.
 	Retry time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s.
 	// Default 1 s.
 	Backoff time.Duration
-	// Rediscover is the longest time between two discoveries of VPP's interfaces: addresses and
-	// routes have no events. Default 60 s.
+	// Rediscover is the longest time between two discoveries of VPP's interfaces, because VPP
+	// reports no changes of addresses and routes. Default 60 s.
 	Rediscover time.Duration
-	// RediscoverSoon is that time while a pod of this node has no interface, and shortly after a
-	// change. Default 1 s.
+	// RediscoverSoon replaces Rediscover while a pod of this node has no interface, and shortly
+	// after a change. Default 1 s.
 	RediscoverSoon time.Duration
 	// DriftCheck is the longest time between two drift checks of a renderer, unless work or VPP
-	// keeps it from that. Default 60 s.
+	// delays them. Default 60 s.
 	DriftCheck time.Duration
 	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth of
 	// the time at most. Default 45 s.
 	DriftCheckLeast time.Duration
-	// Staleness is how old the state may be while the source does not see changes, before the node
-	// is not ready; negative = however old. Default 60 s.
+	// Staleness is the age of the state, while the source does not see changes, above which the
+	// node is not ready; negative = no limit. Default 60 s.
 	Staleness time.Duration
-	// RollCall is the interval at which the registry has every actor repeat what it last told the
-	// others. Default 30 s.
+	// RollCall is the interval at which the registry asks every actor to repeat its last messages
+	// to the others. Default 30 s.
 	RollCall time.Duration
 	// Patience is how long a part may be wrong before the next step of the escalation, and how long
 	// the healer then waits for its effect. Default 30 s.
@@ -76,15 +76,23 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Deps is everything the troupe is given by the bootstrap. It is read-only once the root is
-// spawned.
+// Deps is everything that the bootstrap gives to the troupe. Once the root is spawned it is
+// read-only. newTree hands each group of fields to the actors that it is for.
 type Deps struct {
+	// The node and its services.
+
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
-	// Feed delivers what Kubernetes says.
+	// Feed delivers the state of Kubernetes.
 	Feed kube.Feed
 	// Serving are the settings of the service semantics.
 	Serving service.Config
+	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the
+	// run before has returned.
+	NodeSync desired.NodeSync
+
+	// The connection to VPP and its interfaces.
+
 	// Link is the connection to VPP.
 	Link link.Link
 	// InterfaceEvents carries hints that VPP's interfaces changed; may be nil. One pending hint is
@@ -93,39 +101,42 @@ type Deps struct {
 	// Listening returns the ports on which processes of this node listen, which services may not
 	// claim from it; nil = none are known.
 	Listening func(now time.Time) []string
+	// Attachments saves the interfaces of pods that were attached by command; nil = they last as
+	// long as the process.
+	Attachments interfaces.Store
+
+	// The renderers, external configuration and NAT sessions.
+
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod
 	// CIDR.
 	NAT44 nat44.Config
-	// CNAT are the settings of the renderer of IPv6; nil = IPv6 is not served. With its IPv4 it
-	// serves both families, and NAT44 is not used: nothing carries out External and SNAT then, and
-	// there are no NAT sessions.
+	// CNAT are the settings of the renderer of IPv6; nil = IPv6 is not served. With CNAT.IPv4 it
+	// serves both families and NAT44 is not used: External and SNAT have no effect then, and there
+	// are no NAT sessions.
 	CNAT *cnat.Config
-	// Routes are the settings of the renderer that refuses what has no row; the networks are
-	// Serving.ServiceCIDRs, or else those of the cluster.
+	// Routes are the settings of the renderer that refuses frontends without a row. Its networks
+	// are Serving.ServiceCIDRs, or else the service networks of the cluster.
 	Routes routes.Config
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
 	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is asked,
-	// which costs it more.
+	// at a higher cost.
 	Heap func() render.Heap
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the
 	// limit of NAT44 counts as well.
 	Sessions sessions.Config
-	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, which costs it
-	// more.
+	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, at a higher
+	// cost.
 	SessionStats sessionsactor.Stats
 	// SessionObserver counts NAT sessions; nil = nothing is counted.
 	SessionObserver sessionsactor.Observer
-	// External watches and saves external configuration; nil = there is none.
+	// External watches and saves external configuration; nil = none.
 	External external.Sources
 	// SNAT are the settings of dynamic SNAT, a layer beneath External.
 	SNAT layers.SNAT
-	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the
-	// run before has returned.
-	NodeSync desired.NodeSync
-	// Attachments saves the interfaces of pods that were attached by command; nil = they last as
-	// long as the process.
-	Attachments interfaces.Store
+
+	// Results, published outside of the actors.
+
 	// Readiness is where the healer publishes; never nil.
 	Readiness *health.Readiness
 	// Pending is where introspection publishes since when changes of services wait; nil = nowhere.
@@ -136,9 +147,12 @@ type Deps struct {
 	HealthChecks status.HealthChecks
 	// Observer counts; nil = nothing is counted.
 	Observer report.Observer
-	// Fatal ends the process, when no step of the escalation has helped; nil = it goes on. It must
-	// not block.
+	// Fatal ends the process when no step of the escalation has helped; nil = the process goes on.
+	// It must not block.
 	Fatal func(error)
+
+	// All actors.
+
 	// Park is how functions of actors wait for each other in a simulation, see runtime.Sim; nil =
 	// as goroutines do.
 	Park func(ready func() bool)

@@ -1,5 +1,5 @@
-// Package actors puts the troupe together: which actors there are, in which order they start, and
-// what each is given. It has no behaviour of its own; each concern is a package below it.
+// Package actors puts the troupe together: the actors, the order of their start, and their
+// configuration. It has no behaviour of its own; each concern is a package below it.
 //
 //	desired      what this node should serve: watch, registry, one actor per service, node sync
 //	render       the driver of every renderer; render/nat44, render/cnat and render/routes are its
@@ -14,21 +14,8 @@
 //	runtime      mailbox, supervision, time
 //	chaos        the troupe under failures
 //
-// docs/architecture.md has the tree and how a change travels through it.
-//
-// # Where equality is looked at
-//
-// A change ends where it makes no difference. Each comparison on its way has a reason of its own:
-//
-//	store      the input of a service: most updates are of metadata, and end before anything is
-//	           copied or sent (package kube)
-//	registry   the input of a service: the local mirror and the source after it say the same in
-//	           different messages
-//	service    the hash of its view: endpoints of other nodes mostly change nothing here. The view
-//	           is rendered nevertheless, because barriers count generations; there is no record
-//	renderer   the hash of the view: a repeated Render, or one of a newer generation, needs no
-//	           plan, only an answer
-//	claims     each object that is wanted: of a large service only what changed is looked at
+// docs/architecture.md has the tree, the way of a change through it, and the reason of each
+// comparison on that way.
 //
 // # Ownership
 //

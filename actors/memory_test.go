@@ -38,8 +38,8 @@ func hungry(s *kube.Store, namespace string, first, services int) {
 	}
 }
 
-// TestVPPsMemoryIsNotUsedUp: services that ask for more than VPP's heap holds are served in part
-// and say so, the node stays ready, VPP lives, and the service of another tenant changes as before.
+// TestVPPsMemoryIsNotUsedUp: services that need more than VPP's heap are served in part and report
+// this. The node stays ready, VPP lives, and the service of another tenant changes as before.
 // Without a reserve VPP dies.
 func TestVPPsMemoryIsNotUsedUp(t *testing.T) {
 	const heap = 100 << 20 // 66 MiB are used, 34 MiB hold 3,900 of 5,000 rows

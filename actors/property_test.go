@@ -12,9 +12,9 @@ import (
 )
 
 // TestWorldsConverge builds nodes with the real dispatcher, a real link and a simulated VPP behind
-// its socket, changes the cluster at random, and lets random actors, the connection and VPP die
-// meanwhile. In the end VPP holds exactly what an independent computation says, each row once, no
-// actor is left over, and a further quiet while writes nothing.
+// its socket. It changes the cluster at random, while random actors, the connection and VPP die. In
+// the end VPP holds exactly what an independent computation says, each row once, no actor is left
+// over, and a further quiet while writes nothing.
 func TestWorldsConverge(t *testing.T) {
 	for seed := range uint64(campaign(6)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

@@ -50,9 +50,9 @@ func (d happening) do(w *actorstest.World) {
 }
 
 // TestAnyChangesEndLikeFromScratch: after any changes, in any order, with duplicates, relists and
-// failures of actors, VPP holds what a computation from scratch makes of the cluster, and the
-// troupe says so. Then nothing is written: not while nothing happens, not by a renderer that begins
-// anew, not after a list of everything.
+// failures of actors, VPP holds the result of a computation from scratch, and the troupe reports
+// it. Then nothing is written: not while nothing happens, not by a renderer that begins anew, not
+// after a list of everything.
 func TestAnyChangesEndLikeFromScratch(t *testing.T) {
 	checks, writes := 0, uint64(0)
 	rapid.Check(t, func(rt *rapid.T) {

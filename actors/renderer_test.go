@@ -37,8 +37,8 @@ func neighbours(w *actorstest.World) []string {
 	return held
 }
 
-// TestRendererIsOneLine: with one more line in the tree, a renderer of which no other file knows
-// has its place in the order, is a part of the node's health, serves, is waited for, heals and
+// TestRendererIsOneLine: with one more line in the tree, a renderer that no other file knows has
+// its place in the order, is a part of the node's health, serves, delays readiness, heals and
 // sweeps.
 func TestRendererIsOneLine(t *testing.T) {
 	actorstest.Simulate(t, 1, actorstest.Config{Tree: actors.TreeWithToy}, func(w *actorstest.World) {

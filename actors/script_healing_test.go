@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// refuse has VPP refuse messages.
+// refuse makes VPP refuse messages.
 func (s *story) refuse(message, times string) {
 	n, err := strconv.Atoi(times)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// plane is the VPP of a story, of which packets are asked.
+// plane is the VPP of a story, to which packets are sent.
 type plane interface {
 	// addInterface adds an interface, up, without address and routes, and returns its name in VPP.
 	addInterface(name string) (string, error)
@@ -173,8 +173,8 @@ func (p *tangible) exchange(port uint32, from, to netip.AddrPort, flags uint8) (
 	return left, delivered
 }
 
-// vanished is the fate of a packet that VPP has not sent on: dropped, answered with an ICMP error,
-// or VPP's own, which cannot be told apart from outside.
+// vanished is the fate of a packet that VPP has not sent on. From outside it looks the same whether
+// VPP dropped it, answered with an ICMP error, or kept it for itself.
 const vanished = "vanished"
 
 func (p *tangible) send(in string, from, to netip.AddrPort) (simulator.Verdict, string) {

@@ -43,9 +43,9 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	kill PATH            an actor dies
 //	crash                VPP dies and comes back empty
 //	foreign add VIP      another client puts a row into VPP, "ip:port/TCP"
-//	foreign remove VIP   and removes it, or one of ours
-//	foreign alter VIP    puts other backends behind one of ours
-//	foreign forge VIP    adds a row that looks like one of ours
+//	foreign remove VIP   and removes it, or a row of the agent
+//	foreign alter VIP    puts other backends behind a row of the agent
+//	foreign forge VIP    adds a row that looks like one of the agent
 //	verify               the drift check
 //	refuse MESSAGE N     VPP refuses the next N messages of that name
 //	healed PART STEP N   the healer counts so many of that step
@@ -67,7 +67,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	                     address that its source has then
 //	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
 //	open NAME, ended NAME    packets of it and their answers still arrive, or do not
-//	routes FILE          it holds these routes of ours (-update: writes them)
+//	routes FILE          it holds these routes of the agent (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it
 //	                     does not matter how many
 //	says KEY TEXT        the status of the service has this text in an error, an approximation or
@@ -79,7 +79,7 @@ func TestStories(t *testing.T) {
 }
 
 // TestTenants plays the stories of a tenant who may write Services and EndpointSlices in one
-// namespace and tries to harm the others. The language is that of TestStories.
+// namespace and tries to harm the others. The language is the language of TestStories.
 func TestTenants(t *testing.T) { playStories(t, "testdata/tenants/*.txtar") }
 
 func playStories(t *testing.T, pattern string) {
@@ -106,8 +106,8 @@ func playStories(t *testing.T, pattern string) {
 	}
 }
 
-// nodeOf is the node of a story: those whose names begin with dual have IPv6, which CNAT serves,
-// and for those that begin with cnat it serves IPv4 as well.
+// nodeOf is the node of a story. A story whose name begins with dual has IPv6, which CNAT serves.
+// In a story whose name begins with cnat, CNAT serves IPv4 as well.
 func nodeOf(name string) actorstest.Config {
 	both := strings.HasPrefix(name, "cnat")
 	return actorstest.Config{IPv6: both || strings.HasPrefix(name, "dual"), CNAT: both}
@@ -166,7 +166,7 @@ type story struct {
 	writes  uint64 // counted when it was asked last
 	port    uint16 // of the last packet
 	line    string
-	// connections are those that were opened, by their names.
+	// connections are the open connections, by their names.
 	connections map[string]connection
 	plane       plane
 	// aliases are the names in VPP of interfaces that the story has added.
@@ -369,8 +369,8 @@ func (s *story) heldTranslations() string {
 	return strings.Join(lines, "")
 }
 
-// heldLists is the part of VPP's state that is about access lists, with their tags instead of their
-// numbers, which depend on what was there before.
+// heldLists is the part of VPP's state about access lists. It has their tags instead of their
+// numbers, which depend on earlier lists.
 func (s *story) heldLists() string {
 	_, section, _ := strings.Cut("\n"+s.world.VPP.State(), "\nacls\n")
 	tags := map[string]string{}
@@ -399,7 +399,7 @@ func (s *story) heldLists() string {
 	return strings.Join(append(lines, ""), "\n")
 }
 
-// heldRoutes are the routes of ours.
+// heldRoutes are the agent's routes.
 func (s *story) heldRoutes() string {
 	state, err := routes.Read(s.Context(), s.world.Deps.Link, nil, nil)
 	if err != nil {

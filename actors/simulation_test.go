@@ -106,7 +106,7 @@ func (s *storm) occupyOrGive() {
 	s.Occupy(key, true)
 }
 
-// meddle has another client take all access lists from an interface, or put one of its own on it.
+// meddle removes all access lists from an interface as another client, or puts one on it.
 func (s *storm) meddle() {
 	indexes := s.VPP.Interfaces()
 	at := indexes[[]string{"uplink0", "pod2", "pod3"}[s.rand.IntN(3)]]
@@ -123,9 +123,9 @@ func (s *storm) meddle() {
 	}
 }
 
-// TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an
-// independent computation says, introspection shows exactly the services there are, no actor is
-// left over or stuck, and no actor does anything any more.
+// TestSimulatedStormsEndWell: after any sequence of events, VPP holds exactly the result of an
+// independent computation and introspection shows exactly the existing services. No actor is left
+// over, stuck, or busy.
 func TestSimulatedStormsEndWell(t *testing.T) {
 	n := campaign(60)
 	deaths, lost := 0, 0

@@ -35,7 +35,7 @@ func hasRoles(w *actorstest.World, name string) bool {
 }
 
 // undisturbed runs something that must not make any actor write to VPP, and returns how often the
-// agent that is there then has read the rows for it.
+// agent has read the rows meanwhile.
 func undisturbed(w *actorstest.World, what func()) (reads uint64) {
 	w.Helper()
 	w.Quiet()

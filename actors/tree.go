@@ -10,7 +10,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/audit"
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/external"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/link"
@@ -26,8 +25,8 @@ import (
 	vpplink "github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line
-// here.
+// renderers are the renderers of the agent, in the order of the tree. A new renderer is an adapter
+// and a line here.
 func (d *Deps) renderers() []renderer {
 	var all []renderer
 	if d.usesNAT44() {
@@ -55,7 +54,7 @@ type renderer struct {
 	remove     func(ctx context.Context, vpp vpplink.Caller, r *render.Removal) error
 }
 
-// adapted is the renderer of an adapter.
+// adapted returns the renderer of an adapter.
 func adapted[K render.Key, C any](of func(C) render.Renderer[K], config C) renderer {
 	return renderer{
 		of(config).Name, of(config).GivesRoles(),
@@ -67,8 +66,8 @@ func adapted[K render.Key, C any](of func(C) render.Renderer[K], config C) rende
 	}
 }
 
-// DryRun returns what each renderer would acknowledge to each service on a node: in the order of
-// the renderers, then of the views. Of Deps only the settings of renderers and services are used.
+// DryRun returns the acknowledgements of a dry run on a node, in the order of the renderers, then
+// of the views. Only the settings of renderers and services in Deps are used.
 func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, views []*messages.ServiceView) (acks [][]*messages.RenderAck) {
 	begin := &messages.Begin{Node: node}
 	begin.NodeAddresses, begin.PodNetworks = desired.Used(cluster, nil)
@@ -78,7 +77,7 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 	return acks
 }
 
-// CleanUp removes from VPP everything that the renderers have put there. It blocks; the agent must
+// CleanUp removes everything from VPP that the renderers have put there. It blocks. The agent must
 // have ended.
 func CleanUp(ctx context.Context, d *Deps, vpp vpplink.Caller, removal *render.Removal) (err error) {
 	for _, r := range d.renderers() {
@@ -93,7 +92,7 @@ func (d *Deps) Renderers() []string {
 	return names(d.renderers(), func(renderer) bool { return true })
 }
 
-// RoleGivers are the names of those renderers that give interfaces their roles.
+// RoleGivers are the names of the renderers that give interfaces their roles.
 func (d *Deps) RoleGivers() []string {
 	return names(d.renderers(), func(r renderer) bool { return r.givesRoles })
 }
@@ -108,7 +107,7 @@ func names(all []renderer, of func(renderer) bool) (names []string) {
 	return names
 }
 
-// tree holds the configuration of all actors, made of Deps.
+// tree has the configuration of all actors, made from Deps.
 type tree struct {
 	*Deps
 	names      []string // of renderers
@@ -155,7 +154,7 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 	}
 	journal := t.child("journal", "journal", runtime.ReactNone, status.NewJournal)
 	journal.Spec.Limit = status.JournalRing
-	// The first three only listen; they are there before another actor has something to report.
+	// The first three only listen. They start before the actors that report to them.
 	return runtime.Ordered("root", []runtime.Child{
 		journal,
 		t.child("introspect", "introspect", runtime.ReactNone, func() runtime.Behaviour { return status.NewIntrospect(t.status) }),
@@ -165,12 +164,12 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 	}, rootPolicy())
 }
 
-// child is one of our actors in its place.
+// child returns an actor in its place in the tree.
 func (t *tree) child(name, kind string, reaction runtime.Reaction, make func() runtime.Behaviour) runtime.Child {
 	return runtime.Child{Name: name, Spec: t.spec(kind, make), Reaction: reaction}
 }
 
-// spec makes the Spec of one of our actors.
+// spec makes the Spec of an actor.
 func (t *tree) spec(kind string, make func() runtime.Behaviour) runtime.Spec {
 	if t.Wrap == nil {
 		return runtime.Spec{Kind: kind, New: make}
@@ -178,7 +177,7 @@ func (t *tree) spec(kind string, make func() runtime.Behaviour) runtime.Spec {
 	return runtime.Spec{Kind: kind, New: func() runtime.Behaviour { return t.Wrap(kind, make()) }}
 }
 
-// newTree distributes Deps among the actors and completes what the bootstrap has left out.
+// newTree distributes Deps among the actors and sets defaults.
 func newTree(d *Deps, all []renderer) *tree {
 	timing := d.Timing.withDefaults()
 	observer := d.Observer
@@ -196,12 +195,12 @@ func newTree(d *Deps, all []renderer) *tree {
 		HeapReserve: d.HeapReserve, Heap: d.Heap,
 	}
 	t.link = &link.Config{
-		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect, address.Sessions),
+		Link: d.Link, Runs: runtime.NewExclusive(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect, address.Sessions),
 		Renderers: t.names,
 	}
 	t.interfaces = &interfaces.Config{
 		NodeName: d.NodeName, VPP: d.Link, Hints: d.InterfaceEvents, NAT44: d.NAT44, SNAT: d.SNAT, Attachments: attachments,
-		Listening: d.Listening, StoreGate: gate.New(d.Park), RoleGivers: roleGivers,
+		Listening: d.Listening, Saves: runtime.NewExclusive(d.Park), RoleGivers: roleGivers,
 		Receivers:  t.withRenderers(address.Nodes, address.Registry, address.Introspect),
 		Rediscover: timing.Rediscover, RediscoverSoon: timing.RediscoverSoon, Command: timing.Command,
 	}
@@ -215,11 +214,11 @@ func newTree(d *Deps, all []renderer) *tree {
 	serving.Costs = Costs(d.CNAT)
 	t.desired = &desired.Config{
 		NodeName: d.NodeName, Feed: d.Feed, Serving: serving, Renderers: t.names,
-		Called: []string{address.Watch, address.Link, address.Interfaces, address.Nodes}, NodeSync: d.NodeSync, NodeGate: gate.New(d.Park),
+		Called: []string{address.Watch, address.Link, address.Interfaces, address.Nodes}, NodeSync: d.NodeSync, NodeSyncRuns: runtime.NewExclusive(d.Park),
 		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall, Staleness: timing.Staleness,
 	}
 	t.external = &external.Config{
-		Sources: d.External, Gate: gate.New(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
+		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
 	}
 	if d.usesNAT44() {
 		t.desired.Called = append(t.desired.Called, address.External)
@@ -237,7 +236,7 @@ func newTree(d *Deps, all []renderer) *tree {
 	return t
 }
 
-// withRenderers are the paths of all renderers and others.
+// withRenderers returns the paths of all renderers, and others.
 func (t *tree) withRenderers(others ...string) (paths []string) {
 	for _, name := range t.names {
 		paths = append(paths, address.Renderer(name))
@@ -253,8 +252,8 @@ func workers() runtime.Policy {
 	}
 }
 
-// optional is the policy of actors on which nothing depends: their failures concern no other actor,
-// however many there are.
+// optional is the policy of actors on which nothing depends: any number of failures concerns no
+// other actor.
 func optional() runtime.Policy {
 	return runtime.Policy{
 		Budget: -1, Window: 10 * time.Second, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
@@ -269,8 +268,8 @@ func rootPolicy() runtime.Policy {
 	}
 }
 
-// servicePolicy puts a service into quarantine that crashes three times in five seconds; its rows
-// stay in VPP, the other services are not affected: ten thousand services may all fail once.
+// servicePolicy puts a service that crashes three times in five seconds into quarantine. Its rows
+// stay in VPP, and other services are not affected: ten thousand services may all fail once.
 func servicePolicy() runtime.Policy {
 	return runtime.Policy{
 		Budget: -1, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,

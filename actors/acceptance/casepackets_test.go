@@ -58,9 +58,8 @@ func (r *run) generate(expect []casefile.Row) []deviation {
 	return found
 }
 
-// clients are the sources of packets to a frontend: a pod of this node, a process of this node, a
-// client elsewhere, the endpoints on this node themselves, and a client inside and outside of each
-// source range.
+// clients are the sources of packets to a frontend: a pod and a process of this node, a client
+// elsewhere, the endpoints on this node, and a client inside and outside of each source range.
 func (r *run) clients(row casefile.Row) []netip.Addr {
 	all := []netip.Addr{r.pod, r.remote}
 	for _, text := range r.self.Addresses {
@@ -174,8 +173,8 @@ func portsOf(statuses map[string]*messages.ServiceStatus) map[string]string {
 	return ports
 }
 
-// checkAffinity looks at the frontends with affinity: a client stays with its endpoint, at this
-// frontend and at the others of the service port, as long as the affinity lasts and not longer.
+// checkAffinity checks the frontends with affinity. While the affinity lasts, and not longer, a
+// client stays with its endpoint at all frontends of the service port.
 func (r *run) checkAffinity(expect []casefile.Row, ports map[string]string) []deviation {
 	r.Helper()
 	var found []deviation

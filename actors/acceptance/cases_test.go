@@ -14,9 +14,9 @@ import (
 )
 
 // TestCases runs every case of the acceptance file, unedited and with all its steps, through a
-// whole node: once where VPP owns the addresses of the node and the cluster is there from the
-// start, once where the host owns them and the cluster comes object by object, and once where VPP
-// has no access lists, so that less can be exact.
+// whole node, three times. First VPP owns the addresses of the node and the cluster exists from the
+// start. Then the host owns them and the cluster comes object by object. Then VPP has no access
+// lists, so that less can be exact.
 func TestCases(t *testing.T) {
 	file := casefile.Load(t)
 	tallies := map[owner]*tally{vppOwns: newTally(), hostOwns: newTally(), bareVPP: newTally()}
@@ -58,7 +58,7 @@ type run struct {
 	// inputs are the services before the step, ended the sessions that were ended by then.
 	inputs map[string]*messages.ServiceInput
 	ended  uint64
-	// used are the addresses that the case mentions, vips those of its frontends but the node's.
+	// used are the addresses in the case, vips the addresses of its frontends without the node's.
 	used, vips map[netip.Addr]bool
 	// pod and remote are generated clients.
 	pod, remote netip.Addr

@@ -119,8 +119,8 @@ func (r *run) connect(o *objects) {
 	}
 }
 
-// chooseClients makes the clients of the packets: those of the file, and one of each place where no
-// other client is.
+// chooseClients makes the clients of the packets: the clients of the file, and one for each place
+// without a client.
 func (r *run) chooseClients() {
 	r.Helper()
 	r.used, r.vips = map[netip.Addr]bool{}, map[netip.Addr]bool{}

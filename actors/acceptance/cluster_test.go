@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// What the clusters of the random tests have in common.
+// Limits of the clusters of the random tests.
 const (
 	nodeName    = "n1"
 	nodeAddress = "192.168.0.2"
@@ -130,7 +130,7 @@ func randomService(random *rand.Rand, i int) *messages.Service {
 	case 4:
 		s.external = s.ip
 	case 5:
-		// perhaps that of another service
+		// perhaps an endpoint of another service
 		s.external = fmt.Sprint("10.96.0.", random.IntN(randomServices)+1)
 	}
 	if random.IntN(4) == 0 {
@@ -194,9 +194,9 @@ func randomChange(random *rand.Rand) func(*kube.Store) {
 // tagPattern finds the name of the owner in the tag of a row.
 var tagPattern = regexp.MustCompile(`troupe/[a-z2-7]+`)
 
-// texts are the rows in VPP, complete, in order; but for the owner in the tag, which nothing
-// depends on while the row is right. What is dropped in front of them, and on how many interfaces,
-// follows.
+// texts are the rows in VPP, complete and in order, without the owner in the tag, on which nothing
+// depends while the row is right. The rules in front of them follow, with the number of their
+// interfaces.
 func (n *node) texts() []string {
 	n.Helper()
 	var all []string

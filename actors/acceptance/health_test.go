@@ -33,7 +33,7 @@ type checkups struct {
 	healthy atomic.Bool // the node keeps up
 
 	mu sync.Mutex
-	at map[string]string // the real addresses, by those that are listened on
+	at map[string]string // real addresses, by the addresses of the node
 }
 
 // newCheckups answers until the end of the test.
@@ -97,9 +97,9 @@ func (c *checkups) listening() map[string]string {
 	return maps.Clone(c.at)
 }
 
-// checkHealth asks every health-check node port of the node over HTTP: those that the outcome
-// speaks of as it says, and no other port answers. The listeners follow the troupe by themselves,
-// so they are waited for.
+// checkHealth asks every health-check node port of the node over HTTP. The ports in the outcome
+// answer as it says, and no other port answers. The listeners follow the troupe by themselves, so
+// they are waited for.
 func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: actorstest.Patience}
@@ -110,7 +110,7 @@ func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*me
 				return want.Service + ": " + reason
 			}
 		}
-		// Those that no outcome speaks of are as their views have them.
+		// Ports without an outcome answer as their views say.
 		for _, status := range statuses {
 			for _, check := range status.GetView().GetHealthChecks() {
 				for _, address := range check.GetListenAddresses() {
@@ -220,7 +220,7 @@ func (r *run) checkMetrics(want *casefile.Metrics, statuses map[string]*messages
 // deletesSession is the message by which the agent ends one session.
 const deletesSession = "nat44_del_session"
 
-// checkCleanup compares kube-proxy's decision to look for stale flows, on the inputs of the troupe
+// checkCleanup compares kube-proxy's decision to look for stale flows, on the input of the troupe
 // before and after the step. Without that decision the agent ends no session.
 func (r *run) checkCleanup(want *bool) {
 	r.Helper()

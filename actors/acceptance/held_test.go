@@ -25,11 +25,10 @@ type held struct {
 	open     *simulator.Connection
 }
 
-// Why a connection to an endpoint that its service still has was cut. The first two are what VPP
-// does by itself: the deletion of a backend, or of a row, ends the sessions to the address and
-// port, whatever row they are of. The others are rows that were deleted and added again although
-// they have the endpoint before and after, and why VPP leaves no other way. Every other cause is an
-// error.
+// Why a connection to an endpoint that its service still has was cut. VPP causes the first two by
+// itself: the deletion of a backend, or of a row, ends the sessions to the address and port through
+// all rows. The others are rows that were deleted and added again although they have the endpoint
+// before and after, and why VPP leaves no other way. Every other cause is an error.
 const (
 	cutByLeaving  = "VPP: the endpoint left another row"
 	cutByRow      = "VPP: another row with the endpoint went"
@@ -42,9 +41,9 @@ const (
 )
 
 // TestHeldConnections keeps connections through several services open while everything else
-// changes. The services themselves stay as they are; some of their endpoints are also those of
-// others. A cut needs a cause in what was written, and no restart may be one; causes are counted,
-// each kind of unexpected one fails the test once.
+// changes. The services themselves stay as they are; some of their endpoints belong to other
+// services too. A cut needs a cause among the writes, and no restart may be one. Causes are
+// counted; each kind of unexpected cause fails the test once.
 func TestHeldConnections(t *testing.T) {
 	h := newHolding(t, 1)
 	h.Start()

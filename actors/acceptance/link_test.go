@@ -24,7 +24,7 @@ type write struct {
 	add bool
 	// row is true for a whole row, false for one backend of it.
 	row bool
-	// backends are those that the message names; the deletion of a row names none.
+	// backends are the backends in the message; the deletion of a row has none.
 	backends []netip.AddrPort
 }
 

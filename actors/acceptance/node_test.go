@@ -53,8 +53,8 @@ type node struct {
 	cnat bool
 }
 
-// newNode builds a node of the cluster, with a VPP that has all plugins but the named ones; nothing
-// of the troupe runs before Start.
+// newNode builds a node of the cluster, with a VPP that lacks the named plugins. No actor runs
+// before Start.
 func newNode(t *testing.T, name string, serving service.Config, without ...string) *node {
 	t.Helper()
 	n := &node{T: t, checkups: newCheckups(t), known: map[string]bool{}, port: 1023}
@@ -76,9 +76,8 @@ func (n *node) configure(d *actors.Deps) {
 	}
 }
 
-// settled waits until everything that was changed has arrived: every actor on the way has seen it,
-// every service serves what the pure rules make of the input, VPP holds it and its interfaces have
-// their roles.
+// settled waits until all changes have arrived: every actor on the way has seen them, every service
+// has the view that the pure rules compute, VPP holds it and its interfaces have their roles.
 func (n *node) settled() {
 	n.Helper()
 	for range 2 {
@@ -152,8 +151,8 @@ func (n *node) unfinished(status *messages.ServiceStatus, want uint64) string {
 	return n.NotInSync(status)
 }
 
-// rolesMissing says which interface that packets use has not both NAT roles: the uplink, the host,
-// pods that Kubernetes knows and those that back a service.
+// rolesMissing names an interface on the way of packets without both NAT roles: the uplink, the
+// host, pods in Kubernetes and pods that back a service.
 func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string {
 	details, err := n.VPP.Exec(&nat44_ed.Nat44InterfaceDump{})
 	if err != nil {

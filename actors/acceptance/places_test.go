@@ -38,8 +38,8 @@ type places struct {
 	owner owner
 	// nodes are the addresses of this node.
 	nodes map[netip.Addr]bool
-	// pods are the interfaces of the pods of this node; known are those that Kubernetes has told
-	// of.
+	// pods are the interfaces of the pods of this node; known are the ones whose pods are in
+	// Kubernetes.
 	pods, known map[netip.Addr]string
 	count       int
 }

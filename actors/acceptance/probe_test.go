@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// What becomes of a packet: as the file says it, and what a dataplane does instead.
+// Fates of a packet: the words of the file, and other outcomes of a dataplane.
 const (
 	forward     = "forward"
 	reject      = "reject"
@@ -20,7 +20,7 @@ const (
 	nothing     = "nothing"     // of rows: there is none
 )
 
-// Client classes, as the file has them.
+// Kinds of clients, as the file calls them ("class").
 const (
 	classPod    = "pod"
 	classNode   = "node"
@@ -66,7 +66,7 @@ type seen struct {
 	wrongPlace string
 }
 
-// class is the client class of a source address, by the rule of the file.
+// class is the kind of client of a source address, by the rule of the file.
 func (r *run) class(src netip.Addr) string {
 	switch {
 	case slices.ContainsFunc(r.Serving.ClusterCIDRs, func(p netip.Prefix) bool { return p.Contains(src) }):

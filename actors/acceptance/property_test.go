@@ -22,9 +22,9 @@ const (
 )
 
 // TestAnySequenceEndsAlike lets random clusters change in random ways, with duplicates, relists,
-// restarts and failures on the way. What VPP holds in the end is what the rules make of the last
-// state, what a fresh node makes of it, and what the troupe says of itself. Another run of the
-// agent writes nothing.
+// restarts and failures on the way. In the end, the content of VPP is equal to the result of the
+// rules for the last state, to the content of a fresh node, and to the report of the troupe.
+// Another run of the agent writes nothing.
 func TestAnySequenceEndsAlike(t *testing.T) {
 	for seed := range uint64(sequences) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -147,7 +147,7 @@ func (n *node) compareWithRules() {
 	}
 }
 
-// compareWithStatus compares the rows in VPP with those that the troupe says are there.
+// compareWithStatus compares the rows in VPP with the rows in the report of the troupe.
 func (n *node) compareWithStatus() {
 	n.Helper()
 	var said []string

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Why a connection is cut although its endpoint stays in the row: VPP can change neither weights
-// nor affinity of a row, and does not forget the clients of an endpoint that leaves a row with
+// Why a connection is cut although its endpoint stays in the row: VPP cannot change the weights or
+// the affinity of a row. It does not forget the clients of an endpoint that leaves a row with
 // affinity.
 const (
 	becauseSeconds = cutByReplaced + replacedAffinity

@@ -31,7 +31,7 @@ type row struct {
 // rowPattern takes a line of simulator.Rows apart.
 var rowPattern = regexp.MustCompile(`^(\S+)/(\d+) lb \[(.*)\](.*) tag "(.*)"$`)
 
-// rows reads the rows of ours in VPP. Anything else in VPP fails the test: no other client writes
+// rows reads the agent's rows in VPP. Anything else in VPP fails the test: no other client writes
 // there.
 func (n *node) rows() map[string]row {
 	n.Helper()
@@ -40,7 +40,7 @@ func (n *node) rows() map[string]row {
 	return rows
 }
 
-// heldRows are all rows of ours, also those that VPP keeps for connections that drain.
+// heldRows are all rows of the agent, including rows that VPP keeps for draining connections.
 func (n *node) heldRows() map[string]row {
 	n.Helper()
 	rows := map[string]row{}
@@ -99,8 +99,8 @@ func parseRow(line string) (row, error) {
 	return r, nil
 }
 
-// dropped reports whether access lists of ours drop every packet of a class of clients to a
-// frontend, whatever its source.
+// dropped reports whether the agent's access lists drop every packet of a kind of clients to a
+// frontend.
 func (n *node) dropped(to target, from string) bool {
 	n.Helper()
 	state, err := acl.Read(n.Context(), n.link)

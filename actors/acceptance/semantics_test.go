@@ -194,8 +194,8 @@ func TestRenamedServices(t *testing.T) {
 // remoteClient is a client outside the cluster.
 var remoteClient = netip.AddrFrom4([4]byte{198, 51, 100, 7})
 
-// TestRetypedAndRecreatedServices: the rows follow, and a connection survives as long as a service
-// of this node has its endpoint: VPP would delete the sessions to it with each row.
+// TestRetypedAndRecreatedServices: the rows follow. A connection survives while a service of this
+// node has its endpoint, although VPP would delete the sessions to it with each row.
 func TestRetypedAndRecreatedServices(t *testing.T) {
 	n := newCluster(t)
 	spec := serviceSpec{name: "web", ip: "10.96.1.1"}

@@ -21,8 +21,8 @@ import (
 var worlds = flag.Uint64("worlds", 40, "random clusters of TestNothingIsApproximatedSilently, for each kind of VPP")
 
 // TestNothingIsApproximatedSilently sends packets of every kind of client to every frontend of
-// random clusters. What rows, access lists and routes do with them is what the frontends of the
-// views say, or an approximation of the service that owns the frontend says that it is not.
+// random clusters. Rows, access lists and routes must treat them as the frontends of the views say.
+// Otherwise the service that owns the frontend must have an approximation.
 func TestNothingIsApproximatedSilently(t *testing.T) {
 	counts := newTally()
 	t.Run("world", func(t *testing.T) {
@@ -140,8 +140,8 @@ func (r *run) expectSaid(service string, found []deviation, said func(deviation)
 	}
 }
 
-// checkOtherPorts judges packets to a port that no service has: at an address outside of the
-// service networks nothing happens to them, unless a service says that the whole address is
+// checkOtherPorts judges packets to a port that no service has. At an address outside of the
+// service networks nothing happens to them, unless a service reports that the whole address is
 // refused.
 func (r *run) checkOtherPorts(table *service.Table, reports []*report) {
 	r.Helper()

@@ -8,12 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Patience is how long a test waits for something that should happen at once. No test asserts on
@@ -38,13 +35,13 @@ func (w *World) Run(d time.Duration) {
 	}
 }
 
-// Until waits until nothing is missing; it fails the test with what is.
+// Until waits until missing returns ""; otherwise it fails the test with the last result.
 func (w *World) Until(what string, missing func() string) {
 	w.Helper()
 	w.Within(Patience, what, missing)
 }
 
-// Within is Until for so long at most.
+// Within is Until with a limit.
 func (w *World) Within(limit time.Duration, what string, missing func() string) {
 	w.Helper()
 	step, longest := time.Millisecond, 10*time.Millisecond
@@ -64,15 +61,7 @@ func (w *World) Within(limit time.Duration, what string, missing func() string) 
 	}
 }
 
-// held is what the simulated VPP holds.
-func (w *World) held() string {
-	if w.VPP == nil {
-		return "a real one"
-	}
-	return w.VPP.State()
-}
-
-// Await is Until for a condition that says no more.
+// Await is Until for a condition without a reason.
 func (w *World) Await(what string, holds func() bool) {
 	w.Helper()
 	w.Until(what, func() string {
@@ -83,7 +72,7 @@ func (w *World) Await(what string, holds func() bool) {
 	})
 }
 
-// Ready waits until the node is.
+// Ready waits until the node is ready.
 func (w *World) Ready() {
 	w.Helper()
 	w.Until("ready", w.unready)
@@ -99,8 +88,8 @@ func (w *World) unready() string {
 	return ""
 }
 
-// Settled waits until every actor on the way has seen what was changed, the node is ready, and
-// every service of the cluster is in sync.
+// Settled waits until every actor on the way has seen all changes, the node is ready, and every
+// service is in sync.
 func (w *World) Settled() {
 	w.Helper()
 	for range 2 { // messages that follow the first barrier are in sync after the second
@@ -109,8 +98,8 @@ func (w *World) Settled() {
 	}
 }
 
-// Barrier passes a question through the actors in the order in which a change travels: mailboxes
-// are queues, so an actor that answers has seen what came before.
+// Barrier asks the actors in the order in which a change travels. Mailboxes are queues, so an actor
+// that answers has seen all earlier messages.
 func (w *World) Barrier() {
 	paths := []string{address.Watch, address.Registry}
 	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
@@ -121,7 +110,7 @@ func (w *World) Barrier() {
 	}
 	for _, path := range append(paths, address.Introspect) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		// an actor that is not there yet has seen nothing; unsettled waits for it
+		// an actor that does not exist yet has seen nothing; unsettled waits for it
 		_, _ = w.System.Inspect(ctx, path)
 		cancel()
 	}
@@ -145,8 +134,8 @@ func (w *World) unsettled() string {
 	return ""
 }
 
-// NotInSync says in which renderer a service is not in sync; "" = it is in all, or a renderer has
-// said that it does not serve a part.
+// NotInSync names a renderer in which a service is not in sync. "" = the service is in sync in all
+// renderers, or they report that they do not serve a part.
 func (w *World) NotInSync(s *messages.ServiceStatus) string {
 	if n := len(s.GetRenders()); n != len(w.Deps.Renderers()) {
 		return fmt.Sprintf("known to %d renderers", n)
@@ -160,61 +149,12 @@ func (w *World) NotInSync(s *messages.ServiceStatus) string {
 	return ""
 }
 
-// Quiet waits until the node is settled and stays so for a while that is longer than every first
-// retry.
+// Quiet waits until the node is settled, and stays settled for longer than every first retry.
 func (w *World) Quiet() {
 	w.Helper()
 	for range 3 {
 		w.Run(250 * time.Millisecond)
 		w.Settled()
-	}
-}
-
-// Ask asks an actor. An answer that does not come fails the test.
-func Ask[T any](w *World, path string, question any) T {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	answer, err := w.System.Ask(ctx, path, question)
-	if err != nil {
-		w.Fatalf("ask %s: %v", path, err)
-	}
-	return answer.(T)
-}
-
-// Statuses asks introspection for all services, by key; none while it does not answer.
-func (w *World) Statuses() map[string]*messages.ServiceStatus {
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	defer cancel()
-	all := map[string]*messages.ServiceStatus{}
-	if answer, err := w.System.Ask(ctx, address.Introspect, &status.ServicesQuery{}); err == nil {
-		for _, s := range answer.(*status.ServicesPage).Services {
-			all[s.GetKey()] = s
-		}
-	}
-	return all
-}
-
-// Events asks the journal; the oldest comes first.
-func (w *World) Events(q *status.EventsQuery) []*messages.Event {
-	w.Helper()
-	events := slices.Clone(Ask[*status.EventsPage](w, address.Journal, q).Events)
-	slices.Reverse(events)
-	return events
-}
-
-// LogJournal logs what happened last, for a test that has failed.
-func (w *World) LogJournal() {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	answer, err := w.System.Ask(ctx, address.Journal, &status.EventsQuery{Limit: 30})
-	if err != nil {
-		w.Log(err)
-		return
-	}
-	for _, e := range answer.(*status.EventsPage).Events {
-		w.Log(time.Unix(0, e.GetTime()).UTC().Format("15:04:05.000"), e.GetActor(), e.GetObject(), e.GetText(), e.GetError(), e.GetOperations())
 	}
 }
 
@@ -235,28 +175,31 @@ func (w *World) Kill(path string) {
 	})
 }
 
-// Rows lists the rows of ours in VPP, ordered.
-func (w *World) Rows() []string { return probe.Rows(w.VPP) }
-
-// Backends counts the backends that the NAT44 row "ip:port/PROTO" has in VPP.
-func (w *World) Backends(vip string) int {
-	state, err := nat44.Read(context.Background(), w.Reader())
-	if err != nil {
-		w.Error(err)
-		return 0
-	}
-	for key, row := range state.Rows {
-		if key.String() == vip {
-			return len(row.Locals)
-		}
-	}
-	return 0
+// Settle waits until Wrong finds nothing.
+func (w *World) Settle(limit time.Duration) {
+	w.Helper()
+	w.Within(limit, "as it should be", w.Wrong)
 }
 
-// Writes is how many requests changed VPP so far.
-func (w *World) Writes() uint64 {
-	if w.Sim != nil {
-		return uint64(w.Stream.Writes)
+// Rests checks for a time that nothing writes to VPP, readiness does not change and Wrong finds
+// nothing.
+func (w *World) Rests(d time.Duration) {
+	w.Helper()
+	// An endpoint that has left the slices is removed after VPP was asked for its connections, a
+	// second later. The sessions actor may have waited for the connection to VPP meanwhile.
+	w.Run(10 * time.Second)
+	writes, since := w.Writes(), w.Readiness.Load().Since
+	w.Run(d)
+	if after := w.Writes(); after != writes {
+		w.Errorf("%d writes while nothing changed", after-writes)
 	}
-	return w.VPP.Counters().Mutating()
+	if report := w.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
+		w.Errorf("readiness flapped: %+v", report)
+	}
+	if wrong := w.Wrong(); wrong != "" {
+		w.Errorf("while nothing changed:\n%s", wrong)
+	}
+	if w.Failed() {
+		w.LogJournal()
+	}
 }

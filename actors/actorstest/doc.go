@@ -1,10 +1,11 @@
 // Package actorstest is the stage of the tests of the whole troupe: one cluster in memory (Source),
-// one simulated VPP, and the troupe between them (World), as production builds it: the source runs
-// in kube/relay, behind kube/mirror where a test wants that, and actors.Tree makes the actors.
+// one simulated VPP, and the troupe between them (World). The troupe is built as in production: the
+// source runs in kube/relay, behind kube/mirror if a test wants it, and actors.Tree makes the
+// actors.
 //
 // A World runs on the real dispatcher, with VPP behind its socket, or in virtual time on a seeded
 // runtime.Sim, with the connection of vpp/virtual. The helpers are the same: a test changes the
-// Source, waits (Until, Settled, Quiet), and looks at VPP and at what the actors answer.
+// Source, waits (Until, Settled, Quiet), and checks VPP and the answers of the actors.
 //
 // # Concurrency
 //

@@ -2,5 +2,5 @@
 
 package actorstest
 
-// Slow is how many times slower this build is: campaigns are that much shorter.
+// Slow is how many times slower this build is. Campaigns are shorter by this factor.
 const Slow = 1

@@ -36,8 +36,8 @@ func (s *Source) Mutate(r *rand.Rand) {
 	})
 }
 
-// externalAddresses are few; among them one that may be that of a host, one that nodes have at
-// times, and one that the peer has at times.
+// externalAddresses are few. One of them may belong to a host, one belongs to a node at times, and
+// one to the peer at times.
 var externalAddresses = []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "192.168.16.50", "172.30.1.1"}
 
 func randomService(r *rand.Rand, name string, n int) *messages.Service {

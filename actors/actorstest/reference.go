@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// views resolves every service by itself.
+// views resolves every service on its own.
 func (w *World) views() []*messages.ServiceView {
 	snapshot := w.Source.Snapshot()
 	node := snapshot.GetNode().GetSelf()
@@ -28,9 +28,9 @@ func (w *World) views() []*messages.ServiceView {
 	return service.ResolveAll(existing, &messages.NodeContext{Node: node, Addresses: addresses}, w.Serving)
 }
 
-// refusals computes from scratch which routes VPP has to hold: the service networks, cluster IPs of
-// which something is refused or, else, dropped, and load-balancer addresses of which no port is
-// served or dropped. Nothing for addresses of nodes, and for those that may be of a host.
+// refusals computes from scratch which routes VPP has to hold. They are the service networks,
+// cluster IPs with a refused or else a dropped port, and load-balancer addresses without a served
+// or dropped port. Addresses of nodes, and addresses that may belong to a host, have no route.
 func (w *World) refusals() map[netip.Prefix]routes.Kind {
 	want := map[netip.Prefix]routes.Kind{}
 	for _, network := range w.Serving.ServiceCIDRs {
@@ -46,7 +46,7 @@ func (w *World) refusals() map[netip.Prefix]routes.Kind {
 			wish := all[f.GetAddress()]
 			wish.reject = wish.reject || f.GetAction() == messages.Action_ACTION_REJECT && f.GetKind() != messages.FrontendKind_KIND_EXTERNAL_IP
 			wish.drop = wish.drop || f.GetAction() == messages.Action_ACTION_DROP
-			// in these clusters an address is either
+			// in these clusters an address is a cluster IP or external, never both
 			wish.external = f.GetScope() == messages.Scope_SCOPE_EXTERNAL
 			wish.served = wish.served || f.GetAction() != messages.Action_ACTION_REJECT
 			all[f.GetAddress()] = wish
@@ -71,10 +71,10 @@ func (w *World) refusals() map[netip.Prefix]routes.Kind {
 	return want
 }
 
-// reference computes from scratch what VPP has to hold: every service resolved and planned by
-// itself, a contested row given to the lowest rank, then to the service that was created first,
-// then to the smaller key, and none where another client of VPP has one. What a service drops
-// counts at the frontends that no other client owns, its source ranges everywhere.
+// reference computes from scratch what VPP has to hold. Every service is resolved and planned on
+// its own. A contested row goes to the lowest rank, then to the service that was created first,
+// then to the smaller key. There is none if another client of VPP has a row. Drops of a service
+// count at the frontends that it owns, its source ranges everywhere.
 func (w *World) reference() (map[rule.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
 		rank    rule.Rank

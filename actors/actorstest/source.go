@@ -8,16 +8,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Source is a cluster in memory and the kube.Source that reads it. It keeps the contract of
-// kube.Source, but for Hold, and outlives the processes that read it: a later Run finds what was
-// changed meanwhile.
+// Source is a cluster in memory and the kube.Source that reads it. Except in Hold, it keeps the
+// contract of kube.Source. It outlives the processes that read it: a later Run delivers the changes
+// made meanwhile.
 type Source struct {
 	wake chan struct{}           // of capacity one: Run has to deliver everything
 	park func(ready func() bool) // lets Run wait in virtual time; nil = on the channel
 
 	mu      sync.Mutex // held while the sink is called, which does not block
 	store   *kube.Store
-	sink    kube.Sink // of the present run; nil = there is none
+	sink    kube.Sink // of the present run; nil = no run
 	held    string    // why the cluster cannot be seen; "" = it can
 	partial bool      // an incomplete list is delivered
 	listed  bool      // the sink has everything
@@ -49,7 +49,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	return nil
 }
 
-// wait waits until everything has to be delivered; false = the context has ended.
+// wait waits until a delivery is due; false = the context has ended.
 func (s *Source) wait(ctx context.Context) bool {
 	if s.park != nil {
 		s.park(func() bool { return ctx.Err() != nil || len(s.wake) > 0 })
@@ -62,7 +62,7 @@ func (s *Source) wait(ctx context.Context) bool {
 	}
 }
 
-// deliver gives the sink everything. The lock is held.
+// deliver delivers everything to the sink. The lock is held.
 func (s *Source) deliver() {
 	switch {
 	case s.held == "":
@@ -80,7 +80,7 @@ func (s *Source) deliver() {
 	s.tell()
 }
 
-// tell tells the sink the health once. The lock is held.
+// tell sends the sink the health, once. The lock is held.
 func (s *Source) tell() {
 	if !s.told {
 		s.told = true
@@ -96,8 +96,8 @@ func (s *Source) Refresh() {
 	}
 }
 
-// Change changes the cluster. When it returns, the present listener has been told, unless the
-// source is held.
+// Change changes the cluster. When it returns, the changes have been delivered, unless the source
+// is held.
 func (s *Source) Change(change func(*kube.Store)) {
 	s.locked(func() {
 		change(s.store)
@@ -110,8 +110,8 @@ func (s *Source) Change(change func(*kube.Store)) {
 	})
 }
 
-// Hold begins an outage: the listener is told why, and nothing of what changes, until Release. With
-// partial the next Run delivers what there is as incomplete, which no source but the mirror may do.
+// Hold begins an outage: the listener gets the reason, and no changes until Release. With partial,
+// the next Run delivers an incomplete list, which only the mirror may do in production.
 func (s *Source) Hold(reason string, partial bool) {
 	s.locked(func() {
 		s.told = s.told && s.held != "" // an outage is reported once
@@ -122,8 +122,8 @@ func (s *Source) Hold(reason string, partial bool) {
 	})
 }
 
-// Release ends the outage: a listener that had everything before is told what has changed
-// meanwhile, another one is given everything.
+// Release ends the outage. A listener that had everything before gets the changes made meanwhile,
+// another one gets everything.
 func (s *Source) Release() {
 	s.locked(func() {
 		s.told = s.told && s.held == ""

@@ -21,9 +21,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Wrong compares a running troupe and its VPP with what they should be, and says what is not: VPP,
-// readiness, what introspection shows, which actors exist. It looks into VPP past the troupe and
-// computes everything from scratch; "" = nothing is wrong.
+// Wrong checks a running troupe: the content of VPP, readiness, introspection, and the list of
+// actors. It reads VPP past the troupe and computes the reference from scratch. "" = nothing is
+// wrong.
 func (w *World) Wrong() string {
 	var wrong []string
 	state, err := nat44.Read(context.Background(), w.Reader())
@@ -53,7 +53,7 @@ func (w *World) Wrong() string {
 	return strings.Join(slices.Concat(wrong, w.wrongRoutes(), w.wrongLists(rules), w.wrongStatuses(), w.wrongActors()), "\n")
 }
 
-// wrongLists compares what VPP drops, and where, with the rules.
+// wrongLists compares the access lists in VPP with the rules.
 func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 	want := acl.Want{Rules: acl.Minimal(rules), Interfaces: map[uint32]acl.Class{}}
 	err := w.Reader().Dump(context.Background(), &interfaceapi.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(msg api.Message) {
@@ -77,8 +77,8 @@ func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 	return wrong
 }
 
-// wrongRoutes compares the routes of ours with what the services ask for. VPP tells nothing of a
-// route beneath a better one of others.
+// wrongRoutes compares the agent's routes in VPP with the reference. VPP does not show a route
+// beneath a better one of another client.
 func (w *World) wrongRoutes() (wrong []string) {
 	want := w.refusals()
 	state, err := routes.Read(context.Background(), w.Reader(), slices.Collect(maps.Keys(want)), nil)
@@ -105,7 +105,7 @@ func (w *World) wrongRoutes() (wrong []string) {
 	return wrong
 }
 
-// wrongStatuses compares what introspection shows with the services that exist.
+// wrongStatuses compares the statuses in introspection with the existing services.
 func (w *World) wrongStatuses() (wrong []string) {
 	statuses := w.Statuses()
 	shown, want := slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(w.Source.Services()))

@@ -27,7 +27,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// Config is what a World is built of. The zero value is a furnished node on the real dispatcher.
+// Config is the configuration of a World. The zero value is a furnished node on the real
+// dispatcher.
 type Config struct {
 	// Node is the name of the node; "" = probe.Node.
 	Node string
@@ -37,36 +38,39 @@ type Config struct {
 	IPv6 bool
 	// CNAT: with IPv6, CNAT serves IPv4 as well.
 	CNAT bool
-	// Serving are the settings of the services; without networks those of Serving.
+	// Serving are the settings of the services; without networks, the result of the function
+	// Serving is used.
 	Serving service.Config
 	// VPP are options of the simulated VPP on the real dispatcher.
 	VPP simulator.Options
-	// Socket is that of a VPP that the test has started, with the interfaces of probe.Topology; ""
-	// = VPP is simulated.
+	// Socket is the API socket of a VPP that the test has started, with the interfaces of
+	// probe.Topology; "" = VPP is simulated.
 	Socket string
 	// Sim lets everything run in virtual time; nil = on the real dispatcher.
 	Sim *runtime.SimOptions
-	// Deps changes what every troupe is given; nil = nothing.
+	// Deps changes the Deps of every troupe; nil = no changes.
 	Deps func(*actors.Deps)
 	// Tree makes the tree of every troupe; nil = actors.Tree.
 	Tree func(*actors.Deps) runtime.Spec
 	// System changes the options of every actor system; nil = nothing.
 	System func(*runtime.Options)
-	// Chain stands between source and relay, as kube/mirror does; nil = nothing.
+	// Chain wraps the source before the relay, as kube/mirror does; nil = no wrapper.
 	Chain func(kube.Source) kube.Source
 }
 
-// Timing lets a test see soon what takes a node half a minute.
+// Timing has shorter intervals than a node, so that tests need not wait for half a minute.
 func Timing() actors.Timing {
 	return actors.Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond, RediscoverSoon: 200 * time.Millisecond, Staleness: time.Hour}
 }
 
-// World is one node with everything: a cluster in memory, a simulated VPP, and a troupe between
-// Start and Stop. A second Start is a restart of the agent: the process is another one, cluster and
-// VPP are the same.
+// World is one node: a cluster in memory, a simulated VPP, and a troupe between Start and Stop. A
+// second Start is a restart of the agent with the same cluster and VPP.
 type World struct {
 	testing.TB
 	Config
+
+	// Of the test, made by New.
+
 	// Source is the cluster.
 	Source *Source
 	// VPP is the simulated VPP; nil with Config.Socket.
@@ -75,18 +79,19 @@ type World struct {
 	// dispatcher.
 	Sim    *runtime.Sim
 	Stream *virtual.Stream
-	// Meter counts what the present troupe asked VPP for; nil in virtual time, where Stream counts.
-	Meter *vpplink.Meter
-	// Deps, System and Readiness are those of the present troupe, or of the last one.
-	Deps      *actors.Deps
-	System    *runtime.System
-	Readiness *health.Readiness
-
 	// Foreign are the rows of another client of VPP, see Occupy.
 	Foreign map[rule.Key]bool
 
-	fatal     atomic.Pointer[string]
-	endSource func() // ends the source of the present troupe; nil = no troupe runs
+	// Of the present troupe, or of the last one, made by Start.
+
+	// Meter counts the requests of the troupe to VPP; nil in virtual time, where Stream counts.
+	Meter *vpplink.Meter
+	// Deps, System and Readiness are what the troupe was given and made of.
+	Deps      *actors.Deps
+	System    *runtime.System
+	Readiness *health.Readiness
+	fatal     atomic.Pointer[string] // why the actor system gave up; nil = it has not
+	endSource func()                 // ends the source; nil = no troupe runs
 }
 
 // New builds a node; nothing of the troupe runs before Start. The end of the test closes it.
@@ -152,7 +157,6 @@ func (w *World) Start() {
 	log, options := slog.New(slog.DiscardHandler), runtime.Options{}
 	if w.Sim != nil {
 		options = w.Sim.Options()
-		options.Go = w.Sim.Start
 	} else {
 		log = slog.New(slog.NewTextHandler(testLog{w.TB}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
@@ -190,8 +194,7 @@ func (w *World) Start() {
 	}
 }
 
-// connect gives the troupe its connection to VPP, and what it has to be told besides in virtual
-// time.
+// connect gives the troupe its connection to VPP and, in virtual time, its node sync.
 func (w *World) connect(log *slog.Logger) {
 	if w.Sim != nil {
 		w.Deps.Link, w.Deps.Park, w.Deps.NodeSync = w.Stream, w.Sim.Park, &nodeSync{park: w.Sim.Park}
@@ -247,7 +250,7 @@ func (w *World) Stop() {
 	}
 	w.endSource()
 	w.endSource = nil
-	if w.Sim != nil { // the session of a process ends with it
+	if w.Sim != nil { // the connection of a process ends with it
 		w.Stream.Disconnect("the agent ended")
 		w.Stream.Connect()
 	}
@@ -276,7 +279,7 @@ func (l testLog) Write(p []byte) (int, error) {
 
 var errTwice = errors.New("is running already")
 
-// reserved are ports of the nodes that no service may claim: those of SSH and the kubelet.
+// reserved are ports of the nodes that no service may claim: the ports of SSH and the kubelet.
 func reserved() rule.Ground {
 	return rule.Ground{Reserved: rule.Ports{{Number: 22, Proto: rule.TCP}: true, {Number: 10250, Proto: rule.TCP}: true}}
 }

@@ -37,7 +37,7 @@ func Renderer(name string) string { return Dataplane + "/" + name }
 // Service is the path of the actor of the service "namespace/name".
 func Service(key string) string { return Services + "/" + runtime.EscapeName(key) }
 
-// ServiceKey is the reverse of Service; false where the path is not that of a service actor.
+// ServiceKey is the reverse of Service; false = the path does not belong to a service actor.
 func ServiceKey(path string) (key string, ok bool) {
 	name, ok := strings.CutPrefix(path, Services+"/")
 	if !ok {
@@ -46,7 +46,7 @@ func ServiceKey(path string) (key string, ok bool) {
 	return runtime.UnescapeName(name), true
 }
 
-// Part is the path of the actor that reports its health under that name.
+// Part is the path of the actor that reports health under the name of a part.
 func Part(name string) string {
 	switch name {
 	case "watch", "registry", "nodes", "external":

@@ -1,10 +1,9 @@
-// Package audit is the actor that schedules the drift checks of all renderers: VPP does not report
+// Package audit is the actor that schedules the drift checks of all renderers. VPP does not report
 // changes by other programs, so each renderer reads VPP at an interval and compares.
 //
-// VPP answers under a barrier that stops its workers, so a reading has a price for the packets:
-// after a reading VPP is left alone for a multiple of the time it took. The schedule is a value
-// without a clock and belongs to the actor. A renderer carries the check out when it has nothing
-// else to do.
+// VPP answers under a barrier that stops its workers, so a reading delays packets. After a reading,
+// VPP is left alone for a multiple of the time that it took. The schedule is a value without a
+// clock and belongs to the actor. A renderer carries out the check when it has no other work.
 package audit
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Renderers are the names of all renderers.
 	Renderers []string
@@ -23,9 +22,9 @@ type Config struct {
 	Least, Most time.Duration
 }
 
-// A reading may take one share-th of the time. The first overhead of it costs the packets nothing:
-// so long its requests, one after the other, are under way, and VPP 25.10 is busy with the answers
-// for a fraction of it when it holds next to nothing.
+// A reading may take one share-th of the time. The first overhead of it does not count: the
+// requests travel that long, one after the other, while VPP 25.10 with next to no rows is busy for
+// a fraction of it.
 const (
 	share    = 1000
 	overhead = time.Millisecond
@@ -39,7 +38,7 @@ type auditor struct {
 
 // check is the schedule of one renderer.
 type check struct {
-	took   time.Duration // by the last reading
+	took   time.Duration // duration of the last reading
 	cancel func()        // of the timer
 }
 
@@ -66,7 +65,7 @@ func (*auditor) Stop(*runtime.Context) {}
 // Receive satisfies runtime.Behaviour.
 func (a *auditor) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
-	case *messages.Verified: // of any reading, whatever it was for
+	case *messages.Verified: // of any reading, not only of drift checks
 		if k := a.checks[m.GetRenderer()]; k != nil {
 			a.after(c, m.GetRenderer(), k.next(time.Duration(m.GetTook()), a.config.Least, a.config.Most))
 		}
@@ -76,7 +75,7 @@ func (a *auditor) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// after has the check of a renderer come, in the place of an earlier time.
+// after schedules the check of a renderer and replaces the earlier time.
 func (a *auditor) after(c *runtime.Context, renderer string, d time.Duration) {
 	k := a.checks[renderer]
 	if k.cancel != nil {
@@ -85,8 +84,8 @@ func (a *auditor) after(c *runtime.Context, renderer string, d time.Duration) {
 	k.cancel = c.After(d, &due{renderer})
 }
 
-// next is the time until the next reading after one that took so long. Of the last two the shorter
-// one counts: the other has waited for something else than VPP, like a processor.
+// next returns the time until the next reading. It depends on the shorter one of the last two
+// readings: a longer one has waited for something else than VPP, for example a processor.
 func (k *check) next(took, least, most time.Duration) time.Duration {
 	cost := min(took, k.took) - overhead
 	k.took = took

@@ -84,7 +84,7 @@ var mutants = []mutant{
 		"	if (lost || restarted) && d.barrier.begun == nil {\n",
 	},
 	{
-		"rows of earlier runs stay", "actors/render/read.go",
+		"rows of earlier runs stay", "actors/render/barrier.go",
 		"slices.Concat(leftovers, d.queue.unfinished())",
 		"slices.Concat(leftovers[:0], d.queue.unfinished())",
 	},
@@ -154,7 +154,7 @@ var mutants = []mutant{
 		"	r.Draining = r.Draining[:min(len(r.Draining), slotsFor(len(r.Locals))-len(r.Locals))]\n",
 	},
 	{
-		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/drains.go",
+		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/wanted.go",
 		"	r = a.fitting(r, held, len(kept)).AlsoDraining(kept)\n",
 		"	r.Draining = nil\n",
 	},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -12,18 +11,19 @@ import (
 
 // Result answers a command, exactly once.
 type Result struct {
-	// Cause is the id under which the journal has the command and what followed from it.
+	// Cause is the id of the command and its consequences in the journal.
 	Cause uint64
-	// Err is why nothing was done; nil = all of it was.
+	// Err is why the command failed and nothing was changed; nil = success.
 	Err error
 }
 
 // Command is a transaction with a caller that waits for its Result.
 type Command struct {
 	*Transaction[*runtime.Context]
-	// Object is what it is about: a pod, a source. Text says what it does, for the journal.
+	// Object is the object of the command: a pod, a source. Text says what the command does, for
+	// the journal.
 	Object, Text string
-	// Method is how much it looks at.
+	// Method is how much the command changes.
 	Method messages.Method
 	// After is called with the outcome; may be nil.
 	After func(c *runtime.Context, err error)
@@ -36,19 +36,19 @@ type Command struct {
 // Cause is the id of the command in the journal.
 func (cmd *Command) Cause() uint64 { return cmd.cause }
 
-// Expired ends the wait for a command.
+// Expired is the message that ends the wait for a command.
 type Expired struct {
 	// Of is the command.
 	Of *Command
 }
 
-// Queue holds the commands of one actor, which embeds it: they are carried out one after the other,
-// so that each finds what the one before has left behind. Every one is answered exactly once: when
-// it has ended, when its deadline passes, or when the actor goes down.
+// Queue holds the commands of the actor that embeds it. They are carried out one after the other,
+// so that each sees the effects of the one before. Every command is answered exactly once: when it
+// has ended, when its deadline passes, or when the actor goes down.
 type Queue struct {
 	running *Command
 	waiting []*Command
-	last    uint64 // cause of the last one
+	last    uint64 // cause of the last command
 }
 
 // Running is the command under way; nil = none.
@@ -66,7 +66,7 @@ func (q *Queue) Submit(c *runtime.Context, cmd *Command, deadline time.Duration)
 	q.next(c)
 }
 
-// next carries out the waiting commands until one has to be waited for.
+// next carries out the waiting commands until one does not end at once.
 func (q *Queue) next(c *runtime.Context) {
 	for q.running == nil && len(q.waiting) > 0 {
 		q.running, q.waiting = q.waiting[0], q.waiting[1:]
@@ -75,7 +75,7 @@ func (q *Queue) next(c *runtime.Context) {
 	}
 }
 
-// Ticket is that of the step under way, with which its result is reported; 0 = none is waited for.
+// Ticket identifies the operation under way when its result is reported; 0 = none is under way.
 func (q *Queue) Ticket() uint64 {
 	if q.running == nil {
 		return 0
@@ -83,7 +83,7 @@ func (q *Queue) Ticket() uint64 {
 	return q.running.ticket
 }
 
-// Finish reports the result of the step under way.
+// Finish reports the result of the operation under way.
 func (q *Queue) Finish(c *runtime.Context, ticket uint64, err error) {
 	if q.running != nil {
 		q.running.Finish(c, ticket, err)
@@ -92,32 +92,32 @@ func (q *Queue) Finish(c *runtime.Context, ticket uint64, err error) {
 	}
 }
 
-// Expire ends the wait for a command: it is answered, and what was done of it is rolled back, which
-// has the deadline once more.
+// Expire ends the wait for a command: it is answered and rolled back. The rollback has the same
+// deadline again.
 func (q *Queue) Expire(c *runtime.Context, m *Expired, deadline time.Duration) {
 	cmd := m.Of
 	if cmd != q.running {
 		for i, waiting := range q.waiting {
 			if waiting == cmd {
 				q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
-				q.close(c, cmd, class.ErrTooLate, nil)
+				q.close(c, cmd, ErrTooLate, nil)
 			}
 		}
 		return
 	}
-	cmd.reply(c, fmt.Errorf("%w: %s", class.ErrTooLate, cmd.waitsFor()))
+	cmd.reply(c, fmt.Errorf("%w: %s", ErrTooLate, cmd.waitsFor()))
 	cmd.cancel = c.After(deadline, &Expired{cmd})
-	cmd.Abandon(c, class.ErrTooLate)
+	cmd.Abandon(c, ErrTooLate)
 	q.settle(c)
 	q.next(c)
 }
 
-// waitsFor names the step under way.
+// waitsFor names the operation under way.
 func (cmd *Command) waitsFor() string {
 	if cmd.ended() {
 		return cmd.Text
 	}
-	return cmd.steps[cmd.at].Name
+	return cmd.operations[cmd.at].Name
 }
 
 // settle concludes the command that has ended.
@@ -130,7 +130,7 @@ func (q *Queue) settle(c *runtime.Context) {
 	q.close(c, cmd, cmd.err(), cmd.executed)
 }
 
-// close answers a command and records what became of it.
+// close answers a command and records its outcome.
 func (q *Queue) close(c *runtime.Context, cmd *Command, err error, executed []string) {
 	cmd.cancel()
 	cmd.reply(c, err)
@@ -147,7 +147,7 @@ func (q *Queue) close(c *runtime.Context, cmd *Command, err error, executed []st
 	}
 }
 
-// reply answers, unless that has been done.
+// reply answers the command, unless it was answered before.
 func (cmd *Command) reply(c *runtime.Context, err error) {
 	if cmd.to != nil {
 		c.Send(cmd.to, &Result{Cause: cmd.cause, Err: err})
@@ -155,14 +155,14 @@ func (cmd *Command) reply(c *runtime.Context, err error) {
 	}
 }
 
-// Interrupt answers all commands because the actor goes down; what was done is not rolled back. It
-// is called in Stop.
+// Interrupt answers all commands because the actor goes down. Nothing is rolled back. It is called
+// in Stop.
 func (q *Queue) Interrupt(c *runtime.Context) {
 	if q.running != nil {
-		q.running.reply(c, fmt.Errorf("%w: %s", class.ErrInterrupted, q.running.waitsFor()))
+		q.running.reply(c, fmt.Errorf("%w: %s", ErrInterrupted, q.running.waitsFor()))
 	}
 	for _, cmd := range q.waiting {
-		cmd.reply(c, class.ErrInterrupted)
+		cmd.reply(c, ErrInterrupted)
 	}
 	q.running, q.waiting = nil, nil
 }

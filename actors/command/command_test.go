@@ -11,7 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -19,14 +18,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// worker is an actor with commands: each has one step that waits until the test says how it ends.
+// worker is an actor with commands. The one operation of each waits until the test says how it
+// ends.
 type worker struct {
 	Queue
 	undone *int
 	after  *[]error
 }
 
-// job asks a worker to do something; result ends the step under way.
+// job asks a worker to do something; result ends the operation under way.
 type (
 	job    struct{ name string }
 	result struct{ err error }
@@ -47,7 +47,7 @@ func (w *worker) Receive(c *runtime.Context, msg any) {
 		w.Submit(c, &Command{
 			Object: m.name, Text: "run", Method: messages.Method_METHOD_UPDATE,
 			After: func(_ *runtime.Context, err error) { *w.after = append(*w.after, err) },
-			Transaction: NewTransaction(Step[*runtime.Context]{
+			Transaction: NewTransaction(Operation[*runtime.Context]{
 				Name: "go there",
 				Do:   func(*runtime.Context) (bool, error) { return false, nil },
 				Undo: func(*runtime.Context) (bool, error) { *w.undone++; return true, nil },
@@ -111,7 +111,7 @@ func TestCommandsAreAnsweredOnce(t *testing.T) {
 		},
 		"the actor fails": {
 			play:    func(s *probe.Stage) { s.Kill(); s.Run(5 * testDeadline) },
-			answers: []error{class.ErrInterrupted, class.ErrInterrupted}, events: []string{"run", "run"},
+			answers: []error{ErrInterrupted, ErrInterrupted}, events: []string{"run", "run"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestCommandsAreAnsweredOnce(t *testing.T) {
 	}
 }
 
-// TestAnswerNamesTheStep for which there was no time.
-func TestAnswerNamesTheStep(t *testing.T) {
+// TestAnswerNamesTheOperation: the error of a deadline names the operation under way.
+func TestAnswerNamesTheOperation(t *testing.T) {
 	s := probe.New(t)
 	undone, after := 0, []error{}
 	s.Start(address.Interfaces, probe.Actors{address.Interfaces: func() runtime.Behaviour { return &worker{undone: &undone, after: &after} }})
@@ -159,20 +159,20 @@ func TestAnswerNamesTheStep(t *testing.T) {
 	}
 }
 
-// TestMeaning: the caller of a command learns what kind of error it is.
+// TestMeaning: the caller of a command learns the kind of error.
 func TestMeaning(t *testing.T) {
 	refused := Refusal("VPP has no such interface")
 	for _, tt := range []struct{ err, means error }{
 		{nil, nil},
 		{errBroken, nil},
 		{refused, ErrState},
-		{errors.Join(refused, class.ErrNotReverted), ErrState},
+		{errors.Join(refused, ErrNotReverted), ErrState},
 		{ErrTooLate, ErrTooLate},
-		{class.ErrInterrupted, ErrAway},
+		{ErrInterrupted, ErrAway},
 		{ErrNotConnected, ErrAway},
 		{ErrNotLoaded, ErrAway},
 		{link.ErrDown, ErrAway},
-		{errors.Join(link.ErrDown, class.ErrNotReverted), ErrAway},
+		{errors.Join(link.ErrDown, ErrNotReverted), ErrAway},
 	} {
 		if got := Meaning(tt.err); !errors.Is(got, tt.means) {
 			t.Errorf("%v means %v, want %v", tt.err, got, tt.means)

@@ -1,7 +1,7 @@
-// Package command carries out commands: transactions of steps that are all carried out, or rolled
-// back in the reverse order, with an answer that comes exactly once.
+// Package command carries out commands as transactions: their operations are all carried out, or
+// rolled back in the reverse order. The answer comes exactly once.
 //
-// A Queue and a Transaction belong to the actor that embeds them and neither wait nor do I/O: a
-// step that takes time is begun by Step.Do and its result reported with Queue.Finish.
-// Queue.Interrupt in the Stop of the actor answers what is left.
+// A Queue and a Transaction belong to the actor that embeds them and neither wait nor do I/O.
+// Operation.Do begins an operation that takes time, and Queue.Finish reports its result.
+// Queue.Interrupt in the Stop of the actor answers the remaining commands.
 package command

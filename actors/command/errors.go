@@ -3,27 +3,30 @@ package command
 import (
 	"errors"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Errors of commands by what the caller can do about them.
+// Errors of commands, by what the caller can do about them.
 var (
-	// ErrState is matched by errors that say that the state of VPP does not allow a command.
+	// ErrState matches errors of commands that the state of VPP does not allow.
 	ErrState = errors.New("not in this state of VPP")
-	// ErrAway is matched by errors that say that something is away that a command needs.
+	// ErrAway matches errors of commands that need something which is away.
 	ErrAway = errors.New("not now")
-	// ErrTooLate is matched by errors of commands whose deadline has passed.
-	ErrTooLate = class.ErrTooLate
+	// ErrTooLate matches errors of commands whose deadline has passed.
+	ErrTooLate = errors.New("not done in time")
 )
 
 // Errors that actors with commands share.
 var (
-	// ErrNotConnected answers what needs VPP while it is not connected.
+	// ErrNotConnected answers commands and queries that need VPP while it is not connected.
 	ErrNotConnected = errors.New("no connection to VPP, or its interfaces are not known yet")
 	// ErrNotLoaded answers commands while the state that earlier ones have saved is still being
 	// loaded.
 	ErrNotLoaded = errors.New("saved state is still loading")
+	// ErrInterrupted answers a command whose actor went down: its effects may or may not last.
+	ErrInterrupted = errors.New("interrupted by a restart")
+	// ErrNotReverted says that a command failed and that a part of it could not be rolled back.
+	ErrNotReverted = errors.New("the rollback is not complete")
 )
 
 // refusal is an error that ErrState matches.
@@ -35,23 +38,20 @@ func (refusal) Is(target error) bool { return target == ErrState }
 // Refusal returns an error with this text that ErrState matches.
 func Refusal(text string) error { return refusal{errors.New(text)} }
 
-// Meaning says which of ErrState, ErrAway and ErrTooLate an error of a command is; nil = none of
-// them.
+// Meaning returns ErrState, ErrAway or ErrTooLate for an error of a command; nil = any other error.
 func Meaning(err error) error {
 	for _, known := range []struct{ is, means error }{
 		{ErrState, ErrState},
 		{ErrNotLoaded, ErrAway},
 		{ErrNotConnected, ErrAway},
-		{link.ErrDown, ErrAway}, // also where the rollback failed for the same reason
-		{class.ErrInterrupted, ErrAway},
-		{class.ErrTooLate, ErrTooLate},
+		{link.ErrDown, ErrAway}, // also if the rollback failed for the same reason
+		{link.ErrNotSent, ErrAway},
+		{ErrInterrupted, ErrAway},
+		{ErrTooLate, ErrTooLate},
 	} {
 		if errors.Is(err, known.is) {
 			return known.means
 		}
-	}
-	if k, _ := class.Of(err); k == class.Wait {
-		return ErrAway
 	}
 	return nil
 }

@@ -3,63 +3,63 @@ package command
 import (
 	"errors"
 	"fmt"
-
-	"github.com/troupe-vpp/troupe/actors/class"
 )
 
-// Step is one part of a command; C is what its functions need of their owner, for actors
-// *runtime.Context. A step whose Do returns an error has done nothing. Neither function waits: one
-// that has only begun something reports done = false, and its result is reported later with
-// Transaction.Finish.
-type Step[C any] struct {
-	// Name says what the step does, for the journal: "attach interface tap3".
+// Operation is one part of a command; C is the context of its functions, for actors
+// *runtime.Context. If Do returns an error, the operation has changed nothing. Neither function
+// waits: a function that has only begun its work returns done = false, and Transaction.Finish
+// reports the result later.
+type Operation[C any] struct {
+	// Name says what the operation does, for the journal: "attach interface tap3".
 	Name string
-	// Do carries the step out.
+	// Do carries the operation out.
 	Do func(c C) (done bool, err error)
-	// Undo rolls it back, also when it was carried out in part only; nil = there is nothing to roll
-	// back.
+	// Undo rolls the operation back, also if it was carried out in part only; nil = there is
+	// nothing to roll back.
 	Undo func(c C) (done bool, err error)
 }
 
-// Transaction carries out the steps of a command in their order: all of them or none. When one
-// fails, those that were carried out are rolled back in the reverse order; one that failed after it
-// had begun is rolled back too, because some of it may have happened. A failed rollback of a step
-// does not keep the steps before it from being rolled back.
+// Transaction carries out the operations of a command in their order: all of them or none. When one
+// fails, the operations before it are rolled back in the reverse order. An operation that failed
+// after it had begun is rolled back too, because it may have taken effect in part. A failed
+// rollback does not stop the rollback of the operations before it.
 //
 // It is plain data: it neither sends nor waits. Its owner calls Begin once, then Finish with the
-// result of each step that is not done at once, and Abandon when waiting is over. A result that
-// comes too late has an old ticket and is ignored.
+// result of each operation that is not done at once, and Abandon at the deadline. A late result has
+// an old ticket and is ignored.
 type Transaction[C any] struct {
-	steps    []Step[C]
-	at       int    // the step under way
-	back     bool   // steps are being rolled back
-	ticket   uint64 // of the step under way; 0 = none is
-	issued   uint64
-	executed []string
-	failure  error
-	stuck    []error // steps that could not be rolled back
+	operations []Operation[C]
+	at         int    // the operation under way
+	back       bool   // operations are being rolled back
+	ticket     uint64 // of the operation under way; 0 = none is
+	issued     uint64
+	executed   []string
+	failure    error
+	stuck      []error // operations that could not be rolled back
 }
 
 // NewTransaction returns a transaction that has not begun.
-func NewTransaction[C any](steps ...Step[C]) *Transaction[C] { return &Transaction[C]{steps: steps} }
+func NewTransaction[C any](operations ...Operation[C]) *Transaction[C] {
+	return &Transaction[C]{operations: operations}
+}
 
-// Reversed returns steps in the order of a removal: what is added first is removed last.
-func Reversed[C any](steps []Step[C]) []Step[C] {
-	out := make([]Step[C], len(steps))
-	for i, s := range steps {
-		out[len(steps)-1-i] = s
+// Reversed returns operations in the order of a removal: what is added first is removed last.
+func Reversed[C any](operations []Operation[C]) []Operation[C] {
+	out := make([]Operation[C], len(operations))
+	for i, s := range operations {
+		out[len(operations)-1-i] = s
 	}
 	return out
 }
 
-// Begin carries out steps until one has to be waited for.
+// Begin carries out operations until one is not done at once.
 func (t *Transaction[C]) Begin(c C) {
 	for t.ticket == 0 && !t.ended() {
 		t.advance(c)
 	}
 }
 
-// Finish takes the result of the step that is waited for; one with another ticket is too late.
+// Finish takes the result of the operation under way; a result with another ticket is ignored.
 func (t *Transaction[C]) Finish(c C, ticket uint64, err error) {
 	if ticket == 0 || ticket != t.ticket {
 		return
@@ -69,15 +69,17 @@ func (t *Transaction[C]) Finish(c C, ticket uint64, err error) {
 	t.Begin(c)
 }
 
-// Abandon ends the wait for the step under way as a failure.
+// Abandon ends the wait for the operation under way as a failure.
 func (t *Transaction[C]) Abandon(c C, err error) { t.Finish(c, t.ticket, err) }
 
 // ended reports whether nothing is left to do in either direction.
-func (t *Transaction[C]) ended() bool { return t.back && t.at < 0 || !t.back && t.at >= len(t.steps) }
+func (t *Transaction[C]) ended() bool {
+	return t.back && t.at < 0 || !t.back && t.at >= len(t.operations)
+}
 
-// advance begins one step.
+// advance begins one operation.
 func (t *Transaction[C]) advance(c C) {
-	s, fn := t.steps[t.at], t.steps[t.at].Do
+	s, fn := t.operations[t.at], t.operations[t.at].Do
 	if t.back {
 		fn = s.Undo
 	}
@@ -93,9 +95,9 @@ func (t *Transaction[C]) advance(c C) {
 	}
 }
 
-// conclude enters the result of a step; begun says that it was under way before it failed.
+// conclude enters the result of an operation; begun says that it was under way before it failed.
 func (t *Transaction[C]) conclude(err error, begun bool) {
-	s := t.steps[t.at]
+	s := t.operations[t.at]
 	switch {
 	case t.back && err != nil:
 		t.stuck = append(t.stuck, fmt.Errorf("roll back %s: %w", s.Name, err))
@@ -116,19 +118,19 @@ func (t *Transaction[C]) conclude(err error, begun bool) {
 	}
 }
 
-// err says why nothing was done; nil = everything was. It wraps class.ErrNotReverted when something
-// was left behind.
+// err is why the transaction failed; nil = success. It wraps ErrNotReverted if the rollback is not
+// complete.
 func (t *Transaction[C]) err() error {
 	if len(t.stuck) == 0 {
 		return t.failure
 	}
-	return errors.Join(append([]error{t.failure, class.ErrNotReverted}, t.stuck...)...)
+	return errors.Join(append([]error{t.failure, ErrNotReverted}, t.stuck...)...)
 }
 
-// planned names the steps in the order in which they are to be carried out.
+// planned names the operations in the order in which they are to be carried out.
 func (t *Transaction[C]) planned() []string {
-	names := make([]string, len(t.steps))
-	for i, s := range t.steps {
+	names := make([]string, len(t.operations))
+	for i, s := range t.operations {
 		names[i] = s.Name
 	}
 	return names

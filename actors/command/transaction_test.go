@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ground is what the steps of a test change: it counts what each of them has left behind.
+// ground is changed by the operations of a test: it counts the effects of each.
 type ground struct {
 	log  []string
 	left map[string]int
@@ -19,16 +19,16 @@ type ground struct {
 
 var errBroken = errors.New("broken")
 
-// fates of a step.
+// fates of an operation.
 const (
 	succeeds = iota // at once
 	refuses         // at once, having done nothing
 	waits           // its result comes later
 )
 
-// act makes a step with a fate; stays says that it cannot be rolled back.
-func act(name string, fate int, stays bool) Step[*ground] {
-	return Step[*ground]{
+// act makes an operation with a fate; stays says that it cannot be rolled back.
+func act(name string, fate int, stays bool) Operation[*ground] {
+	return Operation[*ground]{
 		Name: name,
 		Do: func(g *ground) (bool, error) {
 			g.log = append(g.log, "do "+name)
@@ -51,33 +51,33 @@ func act(name string, fate int, stays bool) Step[*ground] {
 
 func TestTransaction(t *testing.T) {
 	for name, tt := range map[string]struct {
-		steps []Step[*ground]
-		play  func(g *ground, tx *Transaction[*ground])
-		log   []string
-		err   string
-		ran   []string
+		operations []Operation[*ground]
+		play       func(g *ground, tx *Transaction[*ground])
+		log        []string
+		err        string
+		ran        []string
 	}{
 		"nothing to do": {},
 		"all at once": {
-			steps: []Step[*ground]{act("a", succeeds, false), act("b", succeeds, false)},
-			log:   []string{"do a", "do b"}, ran: []string{"a", "b"},
+			operations: []Operation[*ground]{act("a", succeeds, false), act("b", succeeds, false)},
+			log:        []string{"do a", "do b"}, ran: []string{"a", "b"},
 		},
 		"a removal goes the other way": {
-			steps: Reversed([]Step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", succeeds, false)}),
-			log:   []string{"do c", "do b", "do a"}, ran: []string{"c", "b", "a"},
+			operations: Reversed([]Operation[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", succeeds, false)}),
+			log:        []string{"do c", "do b", "do a"}, ran: []string{"c", "b", "a"},
 		},
 		"the last is refused": {
-			steps: []Step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", refuses, false)},
-			log:   []string{"do a", "do b", "do c", "undo b", "undo a"}, err: "c: broken",
+			operations: []Operation[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", refuses, false)},
+			log:        []string{"do a", "do b", "do c", "undo b", "undo a"}, err: "c: broken",
 			ran: []string{"a", "b", "roll back b", "roll back a"},
 		},
 		"one fails that was under way": {
-			steps: []Step[*ground]{act("a", succeeds, false), act("b", waits, false), act("c", succeeds, false)},
-			play:  func(g *ground, tx *Transaction[*ground]) { tx.Finish(g, tx.ticket, errBroken) },
-			log:   []string{"do a", "do b", "undo b", "undo a"}, err: "b: broken", ran: []string{"a", "roll back b", "roll back a"},
+			operations: []Operation[*ground]{act("a", succeeds, false), act("b", waits, false), act("c", succeeds, false)},
+			play:       func(g *ground, tx *Transaction[*ground]) { tx.Finish(g, tx.ticket, errBroken) },
+			log:        []string{"do a", "do b", "undo b", "undo a"}, err: "b: broken", ran: []string{"a", "roll back b", "roll back a"},
 		},
 		"results that come twice or too late": {
-			steps: []Step[*ground]{act("a", waits, false), act("b", waits, false)},
+			operations: []Operation[*ground]{act("a", waits, false), act("b", waits, false)},
 			play: func(g *ground, tx *Transaction[*ground]) {
 				first := tx.ticket
 				tx.Finish(g, first, nil)
@@ -92,14 +92,14 @@ func TestTransaction(t *testing.T) {
 			ran: []string{"a", "roll back b", "roll back a"},
 		},
 		"what cannot be rolled back does not keep the rest": {
-			steps: []Step[*ground]{act("a", succeeds, false), act("b", succeeds, true), {Name: "c"}, act("d", refuses, false)},
-			log:   []string{"do a", "do b", "do d", "undo b", "undo a"},
-			err:   "d: broken\nthe rollback is not complete\nroll back b: broken",
-			ran:   []string{"a", "b", "c", "roll back a"},
+			operations: []Operation[*ground]{act("a", succeeds, false), act("b", succeeds, true), {Name: "c"}, act("d", refuses, false)},
+			log:        []string{"do a", "do b", "do d", "undo b", "undo a"},
+			err:        "d: broken\nthe rollback is not complete\nroll back b: broken",
+			ran:        []string{"a", "b", "c", "roll back a"},
 		},
 	} {
 		g := &ground{left: map[string]int{}}
-		tx := NewTransaction(tt.steps...)
+		tx := NewTransaction(tt.operations...)
 		tx.Begin(g)
 		if tt.play != nil {
 			tt.play(g, tx)
@@ -117,17 +117,17 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// TestTransactionIsAllOrNothing plays any steps with any results: in the end all of them are done,
-// or none is.
+// TestTransactionIsAllOrNothing plays any operations with any results: in the end all of them are
+// done, or none is.
 func TestTransactionIsAllOrNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fates := rapid.SliceOfN(rapid.IntRange(succeeds, waits), 0, 6).Draw(t, "fates")
 		g := &ground{left: map[string]int{}}
-		var steps []Step[*ground]
+		var operations []Operation[*ground]
 		for i, fate := range fates {
-			steps = append(steps, act(fmt.Sprint(i), fate, false))
+			operations = append(operations, act(fmt.Sprint(i), fate, false))
 		}
-		tx := NewTransaction(steps...)
+		tx := NewTransaction(operations...)
 		for tx.Begin(g); !tx.ended(); {
 			var err error
 			if rapid.Bool().Draw(t, "fails") {
@@ -141,7 +141,7 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 		}
 		for i, fate := range fates {
 			if n := g.left[fmt.Sprint(i)]; n != want || want == 1 && fate == refuses {
-				t.Errorf("step %d is there %d times, want %d: %v, %v", i, n, want, g.log, tx.err())
+				t.Errorf("operation %d is there %d times, want %d: %v, %v", i, n, want, g.log, tx.err())
 			}
 		}
 		if undone := slices.DeleteFunc(slices.Clone(g.log), func(l string) bool { return l[0] == 'd' }); !slices.IsSortedFunc(undone, func(a, b string) int {

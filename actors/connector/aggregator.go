@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// aggregator compares what the sources want with what the store holds.
+// aggregator compares the services of the sources with the objects in the store.
 type aggregator struct {
 	deps    *Deps
 	store   connector.Store
@@ -21,12 +21,12 @@ type aggregator struct {
 	inputs  map[string]*input
 	passes  *connector.Coalescer
 	listed  bool // the store has
-	changed bool // something that a comparison depends on, since the last one
+	changed bool // input of a comparison has changed since the last one
 	count   uint64
 	planned *Planned
 }
 
-// input is what is known of one source.
+// input is the last state of one source.
 type input struct {
 	gate   *gate.Gate
 	last   *Published
@@ -56,13 +56,13 @@ func (a *aggregator) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// publish publishes the state, now and in a second again.
+// publish publishes the state every second.
 func (a *aggregator) publish(c *runtime.Context) {
 	a.deps.Board.aggregator.Store(a.status())
 	c.After(time.Second, &publish{})
 }
 
-// ask has everything repeated.
+// ask asks the sources and the sink to repeat their state.
 func (a *aggregator) ask(c *runtime.Context) {
 	c.Send(c.PID(Sink), &again{})
 	for _, name := range a.order {
@@ -109,15 +109,14 @@ func (a *aggregator) Receive(c *runtime.Context, msg any) {
 // Stop satisfies runtime.Behaviour.
 func (*aggregator) Stop(*runtime.Context) {}
 
-// trigger has everything compared.
+// trigger starts a pass.
 func (a *aggregator) trigger() {
 	a.changed = true
 	a.passes.Trigger()
 }
 
-// pass compares everything, if something has changed. A snapshot that says the same as the one
-// before can still confirm what is held back. Before the store has listed its objects nothing
-// follows from what the sources say.
+// pass compares everything, if something has changed. An unchanged snapshot can still confirm
+// deletions that are held back. Before the store has listed its objects, a pass does nothing.
 func (a *aggregator) pass(c *runtime.Context) {
 	if a.store == nil {
 		return
@@ -162,7 +161,7 @@ func (a *aggregator) pass(c *runtime.Context) {
 	c.Send(c.PID(Sink), a.planned)
 }
 
-// Status is what operators are told of the sources.
+// Status is the state of the sources, for operators.
 type Status struct {
 	// Listed says that the objects in the store are known.
 	Listed bool
@@ -179,14 +178,14 @@ type Status struct {
 // SourceStatus is the state of one source.
 type SourceStatus struct {
 	Name string
-	// Published is when the last snapshot came; zero = none has.
+	// Published is when the last snapshot came; zero = none came.
 	Published time.Time
-	// Services in it, and whether it was complete.
+	// Services counts the services of the last snapshot; Complete says that it was complete.
 	Services int
 	Complete bool
-	// Gate is what of it is held back.
+	// Gate has the deletions that are held back.
 	Gate gate.Status
-	// Failed is why the source does not work; "" = it does.
+	// Failed is why the source does not work; "" = it works.
 	Failed string
 }
 

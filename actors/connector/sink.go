@@ -96,8 +96,7 @@ func (s *sink) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// publish publishes the state, now and in a second again, and logs what keeps the store from seeing
-// its objects.
+// publish publishes the state every second, and logs when the store does not see its objects.
 func (s *sink) publish(c *runtime.Context) {
 	status := s.status()
 	s.deps.Board.sink.Store(status)
@@ -123,7 +122,7 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 		c.Fail(fmt.Errorf("store: %w", m.err))
 	case *began:
 		s.term = m.term
-		// the pass that follows knows what the last leader wrote
+		// the next pass sees what the last leader wrote
 		c.Send(c.PID(Aggregator), &Changed{})
 	case *ceased:
 		s.term = nil
@@ -145,7 +144,7 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 // Stop satisfies runtime.Behaviour.
 func (*sink) Stop(*runtime.Context) {}
 
-// plan replaces what is to be written. A service keeps the delay of its retry.
+// plan replaces the work. A service keeps the delay of its retry.
 func (s *sink) plan(c *runtime.Context, m *Planned) {
 	if s.term == nil {
 		return // the term begins with a pass
@@ -194,7 +193,7 @@ func (s *sink) begin(c *runtime.Context) {
 	}
 }
 
-// done takes the result of one service's writes.
+// done takes the result of the writes of one service.
 func (s *sink) done(c *runtime.Context, m *wrote) {
 	s.running--
 	s.written += uint64(m.made)
@@ -224,7 +223,7 @@ func (s *sink) done(c *runtime.Context, m *wrote) {
 	s.begin(c)
 }
 
-// record records an Event about an object of another owner that has a name which is needed.
+// record records an Event about an object of another owner that occupies a needed name.
 func (s *sink) record(p catalog.Problem) {
 	if p.Reason == catalog.ReasonForeign && p.Object != "" {
 		s.event(p.Object, p.UID, events.ReasonNameConflict, p.String())
@@ -240,13 +239,13 @@ func (s *sink) event(service, uid, reason, note string) {
 	}
 }
 
-// SinkStatus is what operators are told of the writes.
+// SinkStatus is the state of the writes, for operators.
 type SinkStatus struct {
 	// Leads says that this connector may write.
 	Leads bool
-	// Trouble is why the store does not see its objects; "" = it does.
+	// Trouble is why the store does not see its objects; "" = it sees them.
 	Trouble string
-	// Written counts writes of this incarnation, Refused those that failed, by reason.
+	// Written counts the writes of this incarnation, Refused the failed ones by reason.
 	Written uint64
 	Refused map[connector.WriteReason]uint64
 	// Pending is how many services wait for their writes or for a retry.

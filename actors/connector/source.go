@@ -10,17 +10,17 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// source runs one source, and passes its snapshots on, cleaned.
+// source runs one source, cleans its snapshots and passes them on.
 type source struct {
 	deps *Deps
 	of   Source
 	last *Published
 }
 
-// snapshot is what the goroutine of the source posts.
+// snapshot is posted by the goroutine of the source.
 type snapshot struct{ catalog.Snapshot }
 
-// CoalesceKey replaces the one before.
+// CoalesceKey replaces the pending message.
 func (*snapshot) CoalesceKey() string { return "snapshot" }
 
 // ended says that the source has returned.
@@ -42,7 +42,7 @@ func (s *source) Start(c *runtime.Context) {
 	})
 }
 
-// run runs a source; it is an error if that returns by itself.
+// run runs a source. A source that returns by itself is an error.
 func run(ctx context.Context, from connector.Source, post func(any)) error {
 	err := from.Run(ctx, func(s catalog.Snapshot) { post(&snapshot{s}) })
 	if err == nil {

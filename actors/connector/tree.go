@@ -3,7 +3,6 @@ package connector
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -23,30 +22,31 @@ const (
 
 // Source is a source with its name.
 type Source struct {
-	// Name is in the label of its objects, unique and stable.
+	// Name is in the label of the source's objects, unique and stable.
 	Name string
-	// New makes it for each incarnation of its actor.
+	// New makes the source for each incarnation of its actor.
 	New func() (connector.Source, error)
 }
 
-// Deps is everything the connector is given. It is read-only once the root is spawned.
+// Deps is everything that the bootstrap gives to the connector. Once the root is spawned it is
+// read-only.
 type Deps struct {
-	// Sources in the order of their priority: where names collide, the earlier one has it.
+	// Sources in the order of their priority: the earlier one wins a name that several have.
 	Sources []Source
-	// Options of the objects; the policy is that of the store.
+	// Options of the objects, except the policy, which the store reports.
 	Options render.Options
 	// Limits of one snapshot.
 	Limits catalog.Limits
 	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
 	DeleteLimit int
-	// Store makes the place where the objects are, for each incarnation of the sink.
+	// Store makes the store of the objects for each incarnation of the sink.
 	Store func() connector.Store
 	// Lead competes for the right to write until ctx ends, and calls lead for each term; nil = this
 	// is the only connector.
 	Lead func(ctx context.Context, lead func(term context.Context))
 	// Events records Kubernetes Events; nil = none are recorded. It must not block.
 	Events events.Recorder
-	// Board is where the actors publish what operators look at; never nil.
+	// Board is where the actors publish their state for operators; never nil.
 	Board *Board
 	// Log is never nil.
 	Log *slog.Logger
@@ -77,73 +77,3 @@ func independent() runtime.Policy {
 		Budget: -1, Window: 10 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
 }
-
-// Board holds what the actors publish once a second outside of messages, so that probes have an
-// answer even when actors hang. Any goroutine may read it; the values are immutable.
-type Board struct {
-	aggregator atomic.Pointer[Status]
-	sink       atomic.Pointer[SinkStatus]
-}
-
-// Sources returns the state of the sources; nil = nothing is known yet.
-func (b *Board) Sources() *Status { return b.aggregator.Load() }
-
-// Sink returns the state of the writes; nil = nothing is known yet.
-func (b *Board) Sink() *SinkStatus { return b.sink.Load() }
-
-// publish is what the actors post to themselves when it is time to publish.
-type publish struct{}
-
-// Published is a clean snapshot of a source.
-type Published struct {
-	Source   string
-	Snapshot catalog.Snapshot
-	At       time.Time
-}
-
-// CoalesceKey replaces the snapshot before, if that is not handled yet.
-func (p *Published) CoalesceKey() string { return "published " + p.Source }
-
-// Failed says that a source cannot work, and why; it is tried again.
-type Failed struct {
-	Source, Why string
-}
-
-// Opened tells the aggregator which store the sink has.
-type Opened struct{ Store connector.Store }
-
-// CoalesceKey replaces the one before.
-func (*Opened) CoalesceKey() string { return "opened" }
-
-// Changed says that the store, or who leads, has changed: a pass is due.
-type Changed struct{}
-
-// CoalesceKey replaces the one before.
-func (*Changed) CoalesceKey() string { return "changed" }
-
-// Planned is what a pass found, all of it.
-type Planned struct {
-	Changes render.Changes
-	// Problems of sources, names and objects.
-	Problems []catalog.Problem
-	// Services is how many are wanted.
-	Services int
-}
-
-// CoalesceKey replaces the one before.
-func (*Planned) CoalesceKey() string { return "planned" }
-
-// Confirm is the word of an operator that what is held back of a source may be deleted. The answer
-// is a *Confirmed.
-type Confirm struct{ Source string }
-
-// Confirmed answers Confirm.
-type Confirmed struct {
-	// Known says that there is such a source.
-	Known bool
-	// Released are the names that were held back.
-	Released []string
-}
-
-// again asks a source, or the sink, to repeat what it last told the aggregator.
-type again struct{}

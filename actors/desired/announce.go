@@ -6,16 +6,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// announce tells every renderer which services there are.
+// announce sends every renderer the list of services.
 func (r *registry) announce(c *runtime.Context, rollCall bool) {
 	for _, renderer := range r.config.Renderers {
 		r.announceTo(c, renderer, rollCall)
 	}
 }
 
-// announceTo tells one renderer which services there are, and in which generation. Before the
-// addresses of VPP are known nothing is announced: what the services say without them must not lead
-// to a deletion.
+// announceTo sends one renderer the list of services with their generations. Before the addresses
+// of VPP are known it sends none: views without them must not lead to a deletion.
 func (r *registry) announceTo(c *runtime.Context, renderer string, rollCall bool) {
 	if !r.known() || r.context == nil || !r.looked {
 		return // began, updateContext or interfacesChanged does it
@@ -30,7 +29,7 @@ func (r *registry) announceTo(c *runtime.Context, renderer string, rollCall bool
 	c.Send(c.PID(address.Renderer(renderer)), begin)
 }
 
-// ensure tells the spawner and introspection which services exist: both drop the others.
+// ensure sends the spawner and introspection the list of services; both drop all others.
 func (r *registry) ensure(c *runtime.Context) {
 	if !r.known() {
 		return
@@ -40,11 +39,11 @@ func (r *registry) ensure(c *runtime.Context) {
 	c.Send(c.PID(address.Introspect), all)
 }
 
-// callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told
-// the others, the renderers ask the services that they know in an older generation, and repeat
-// acknowledgements, at which the services repeat their status. Specs are not repeated here: one
-// without an acknowledgement is sent again anyway. Inside a process nothing is lost without the
-// failure of an actor, whose next incarnation asks again; this is for whatever else there may be.
+// callRoll starts a roll call. The source delivers a snapshot, and each actor repeats its last
+// messages to the others. The renderers ask services that they know in an older generation, and
+// repeat acknowledgements; these make the services repeat their status. Specs are not repeated:
+// retry resends the unacknowledged ones. Inside a process a message is lost only when an actor
+// fails, whose next incarnation asks again. The roll call repairs any other loss.
 func (r *registry) callRoll(c *runtime.Context) {
 	call := &messages.RollCall{}
 	for _, path := range r.config.Called {
@@ -55,7 +54,7 @@ func (r *registry) callRoll(c *runtime.Context) {
 	r.tellEndpoints(c)
 }
 
-// callServices has every service repeat its status.
+// callServices asks every service to repeat its status.
 func (r *registry) callServices(c *runtime.Context) {
 	call := &messages.RollCall{}
 	for _, key := range r.keys() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
@@ -12,23 +11,24 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// NodeSync is what the nodes actor needs of package cluster; *cluster.Syncer satisfies it.
+// NodeSync is the part of package cluster that the nodes actor needs; *cluster.Syncer satisfies it.
 type NodeSync interface {
 	// Run works until ctx ends; out gets a complete state each time something changed, from one
 	// goroutine.
 	Run(ctx context.Context, out func(*messages.ClusterState)) error
-	// SetNodes passes on what Kubernetes says about nodes. It never blocks; the latest value wins.
+	// SetNodes passes on the nodes in Kubernetes. It never blocks; the latest value wins.
 	SetNodes(*messages.NodeInput)
-	// Publish passes on by which VPP addresses ("ip/len") this node wants to be known. It never
-	// blocks; the latest value wins.
+	// Publish passes on the VPP addresses ("ip/len") of this node. It never blocks; the latest
+	// value wins.
 	Publish(addresses []string)
 }
 
-// Config is what the actors of the package are given. It is read-only and shared by all of them.
+// Config is the configuration of the actors of the package. It is read-only and shared by all of
+// them.
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
-	// Feed delivers what Kubernetes says.
+	// Feed delivers the state of Kubernetes.
 	Feed kube.Feed
 	// Serving are the settings of the service semantics.
 	Serving service.Config
@@ -40,21 +40,21 @@ type Config struct {
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the
 	// run before has returned.
 	NodeSync NodeSync
-	// NodeGate lets one run of NodeSync in at a time.
-	NodeGate *gate.Gate
+	// NodeSyncRuns lets one run of NodeSync in at a time.
+	NodeSyncRuns *runtime.Exclusive
 	// Observer counts.
 	Observer report.Observer
 	// Retry is the first delay before something that was not acknowledged is sent again; it doubles
 	// five times.
 	Retry time.Duration
-	// Staleness is how old the state may be while the source does not see changes, before the node
-	// is not ready; negative = however old.
+	// Staleness is the age of the state, while the source does not see changes, above which the
+	// node is not ready; negative = no limit.
 	Staleness time.Duration
 	// RollCall is the interval of the registry's roll call.
 	RollCall time.Duration
 }
 
-// backoff is that of messages that were not acknowledged: it grows to 32 times the first delay.
+// backoff is the delay of unacknowledged messages: it grows to 32 times the first delay.
 func (g *Config) backoff() runtime.Backoff {
 	const growth, jitter = 32, 0.3
 	return runtime.Backoff{Min: g.Retry, Max: growth * g.Retry, Jitter: jitter}

@@ -1,5 +1,5 @@
-// Package desired is what the node should serve: the Kubernetes source, the registry of all
-// services, one actor for each service, and node sync.
+// Package desired decides what the node should serve: the watch of the Kubernetes source, the
+// registry of all services, one actor for each service, and node sync.
 //
 //	watch      listens to the source and passes on what it delivers
 //	registry   key -> input and generation; which services exist; the lists of the renderers; the
@@ -13,17 +13,17 @@
 //	                      ^           |          |
 //	                      |-- Have ---|<-- Ack --|
 //
-// Every hop is level-triggered: a message carries the whole latest value of one key with a
-// generation; the receiver acknowledges it; the sender retries with back-off until then. Inside the
-// process a message is lost only with the actor that was handling it, and the Start of the next
-// incarnation asks again (Listen, Pull, PullSpec, RenderUp). The registry's roll call repairs
-// whatever else there may be.
+// Every hop is level-triggered. A message carries the whole latest value of one key with a
+// generation; the sender retries with back-off until the receiver acknowledges it. Inside the
+// process a message is lost only with the actor that was handling it. The Start of the next
+// incarnation asks again (Listen, Pull, PullSpec, RenderUp). The registry's roll call repairs any
+// other loss.
 //
 // # Ownership and ordering
 //
-// Generations of the source grow over all that it delivers, and a mailbox keeps the order of one
-// sender, so the registry takes what is newer than all that it has seen and ignores the rest. The
-// registry does no I/O. Callbacks of the source only post messages.
+// Generations of the source grow with each delivery, and a mailbox keeps the order of one sender.
+// So the registry takes inputs that are newer than all before and ignores the rest. The registry
+// does no I/O. Callbacks of the source only post messages.
 //
 // The package is called by the tree of package actors. Shutdown stops the actors; nothing is
 // removed from VPP by it.

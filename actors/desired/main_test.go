@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
@@ -38,7 +37,7 @@ func perform(t *testing.T, path string, services []string, play func(s *stage)) 
 	s := &stage{Stage: probe.New(t), feed: &fakeFeed{store: kube.NewStore(probe.Node)}}
 	s.sync = &fakeSync{park: s.Sim.Park}
 	s.config = &Config{
-		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, Called: everyReceiver, NodeSync: s.sync, NodeGate: gate.New(s.Sim.Park), Observer: report.None{},
+		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, Called: everyReceiver, NodeSync: s.sync, NodeSyncRuns: runtime.NewExclusive(s.Sim.Park), Observer: report.None{},
 		Retry: 900 * time.Millisecond, RollCall: 30 * time.Second, Staleness: time.Minute,
 	}
 	actors := map[string]func() runtime.Behaviour{

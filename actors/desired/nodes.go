@@ -14,13 +14,13 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodes keeps this node known in the cluster and knows its peers: it runs node sync, feeds it what
-// Kubernetes and VPP say, and reports what the cluster agreed on. Without an etcd it has nothing to
-// do.
+// nodes keeps this node known in the cluster and knows its peers. It runs node sync, passes the
+// nodes of Kubernetes and the addresses of VPP to it, and reports what the cluster agreed on.
+// Without node sync it has nothing to do.
 type nodes struct {
 	report.Health
 	config    *Config
-	input     *messages.NodeInput // that node sync knows
+	input     *messages.NodeInput // passed to node sync
 	published []string
 	state     *messages.ClusterState
 }
@@ -36,10 +36,10 @@ func NewNodes(config *Config) runtime.Behaviour {
 // Start satisfies runtime.Behaviour.
 func (n *nodes) Start(c *runtime.Context) {
 	if sync := n.config.NodeSync; sync != nil {
-		post, gate := c.Post(), n.config.NodeGate
+		post, runs := c.Post(), n.config.NodeSyncRuns
 		c.Go("nodesync", func(ctx context.Context) {
 			out := func(s *messages.ClusterState) { post(s) }
-			if ran, err := gate.Run(ctx, func() error { return sync.Run(ctx, out) }); ran && ctx.Err() == nil {
+			if ran, err := runs.Run(ctx, func() error { return sync.Run(ctx, out) }); ran && ctx.Err() == nil {
 				post(&nodesEnded{err})
 			}
 		})
@@ -69,7 +69,7 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
 		}
-		// the supervisor restarts us, with back-off
+		// the supervisor restarts the actor, with back-off
 		c.Fail(fmt.Errorf("node sync failed: %w", m.err))
 	case *messages.RollCall, *messages.Resync:
 		n.tell(c)
@@ -80,8 +80,8 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// publish asks for the addresses of VPP's uplink to be known to the peers; an uplink that is gone
-// for a moment withdraws nothing.
+// publish passes the addresses of VPP's uplink to node sync. An uplink that is gone for a moment
+// withdraws nothing.
 func (n *nodes) publish(addresses []string) {
 	if n.config.NodeSync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
 		return
@@ -104,7 +104,7 @@ func (n *nodes) changed(c *runtime.Context, m *messages.ClusterState) {
 	n.tell(c)
 }
 
-// tell passes on what is known of the claim and of the peers.
+// tell sends the state of the claim and of the peers.
 func (n *nodes) tell(c *runtime.Context) {
 	if n.state != nil {
 		c.Send(c.PID(address.Introspect), n.state)
@@ -112,12 +112,12 @@ func (n *nodes) tell(c *runtime.Context) {
 	}
 }
 
-// mostPeersRecorded is how many changes of single nodes the journal gets from one state of the
-// cluster; of more it gets a count.
+// mostPeersRecorded is how many changes of single nodes one state of the cluster adds to the
+// journal; more changes are counted.
 const mostPeersRecorded = 8
 
-// recordPeers records which nodes joined, changed and left. What was there before this incarnation
-// is no news.
+// recordPeers records which nodes joined, changed and left. The first state of an incarnation is
+// not recorded.
 func (n *nodes) recordPeers(c *runtime.Context, before, now *messages.ClusterState) {
 	if before == nil {
 		return
@@ -127,12 +127,12 @@ func (n *nodes) recordPeers(c *runtime.Context, before, now *messages.ClusterSta
 		report.Event(c, &messages.Event{Kind: "node", Object: n.config.NodeName, Text: peersChanged(updates)})
 		return
 	}
-	for _, u := range updates { // few: each is worth a line
+	for _, u := range updates { // few enough for a line each
 		report.Event(c, &messages.Event{Kind: "node", Object: u.GetName(), Text: peerChanged(u)})
 	}
 }
 
-// peerChanged says what became of one node.
+// peerChanged describes the change of one node.
 func peerChanged(u *messages.NodeUpdate) string {
 	was, is := u.GetPrevious(), u.GetCurrent()
 	switch {
@@ -163,7 +163,7 @@ func peerChanged(u *messages.NodeUpdate) string {
 	return "now has " + strings.Join(news, ", ")
 }
 
-// peersChanged counts.
+// peersChanged counts the nodes that joined, left and changed.
 func peersChanged(updates []*messages.NodeUpdate) string {
 	var joined, left int
 	for _, u := range updates {

@@ -19,31 +19,38 @@ import (
 // second would need twelve days to reach the next.
 const generationBits = 40
 
-// registry holds what the node should serve: the input of every service with a generation, and
-// which services exist at all. It does no I/O; a restarted registry pulls everything from the watch
-// and hands it out again, which changes nothing for services that have it already.
+// registry holds the input of every service with a generation, and knows which services exist. It
+// does no I/O. A restarted registry pulls everything from the watch and hands it out again, which
+// changes nothing for services that have it already.
 type registry struct {
 	report.Health
-	config     *Config
-	complete   bool // a complete snapshot has been taken
-	mirrored   bool // before that, one of the local mirror was taken
-	generation uint64
-	newest     uint64 // highest generation of the source that has been seen
+	config *Config
+
+	// Services: changed by changed and by specs.go.
 	entries    map[string]*entry
-	unacked    map[string]*entry // those whose spec has no acknowledgement
+	unacked    map[string]*entry // the entries whose spec has no acknowledgement
 	retrying   bool              // a retryTick is under way
-	// keys of entries, ordered; nil = to be made again; shared with messages
-	members []string
+	members    []string          // keys of entries, ordered; nil = outdated; shared with messages
+	budget     *service.Budget   // which services their namespaces have room for
+	generation uint64            // given out last
+
+	// The source: changed by Receive, serviceChanged, snapshot and mirror.
+	complete bool   // a complete snapshot has been taken
+	mirrored bool   // before that, a snapshot of the local mirror was taken
+	newest   uint64 // highest generation of the source that has been seen
+
+	// The nodes: changed by nodeChanged, interfacesChanged and updateContext.
 	node    *messages.NodeInput
 	vpp     []string // VPP addresses of this node, "ip/len"
 	looked  bool     // VPP's interfaces are known, and so vpp
 	context *messages.NodeContext
-	// that the nodes of the cluster use themselves; shared with messages
-	addresses, podNetworks []string
+
+	// Addresses of the nodes themselves: changed by Receive and lookAround; shared with messages.
 	peers                  *messages.ClusterState // nil = not known
-	// addresses of local endpoints by service, of those that have some
-	hosted    map[string][]string
-	budget    *service.Budget // which services their namespaces have room for
+	addresses, podNetworks []string
+
+	// Local endpoints: changed by endpoints.go.
+	hosted    map[string][]string // addresses by service; services without any are left out
 	endpoints *messages.LocalEndpoints
 	stale     bool // endpoints must be computed again
 }
@@ -51,13 +58,13 @@ type registry struct {
 // entry is one service.
 type entry struct {
 	spec    *messages.ServiceSpec
-	started bool      // its actor exists: it has asked
+	started bool      // its actor exists, because it has asked for its spec
 	tries   int       // how often this spec was sent
 	again   time.Time // when it is sent again
 }
 
-// Ticks of the registry: retryTick sends again what was not acknowledged, rollCallTick repeats
-// everything.
+// Timer messages of the registry: retryTick resends unacknowledged specs, rollCallTick starts a
+// roll call.
 type (
 	retryTick    struct{}
 	rollCallTick struct{}
@@ -131,47 +138,38 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// known reports whether it is known which services there are: from the source, or from an earlier
-// process through the local mirror.
+// known reports whether the list of services is known: from the source, or from the local mirror of
+// an earlier process.
 func (r *registry) known() bool { return r.complete || r.mirrored }
 
-// serviceChanged takes one change of the source. Before the first snapshot there are none; what is
-// not newer than all that has been seen comes late.
+// serviceChanged takes one change of the source, except changes before the first snapshot and late
+// ones.
 func (r *registry) serviceChanged(c *runtime.Context, in *messages.ServiceInput) {
 	if !r.known() || in.GetGeneration() <= r.newest {
 		return
 	}
 	r.newest = in.GetGeneration()
-	// The actor of a known service exists, or is being started again by its supervisor.
-	if r.apply(c, in, messages.Method_METHOD_UPDATE) {
+	what := r.changed(c, in, traced)
+	r.record(c, in, what, messages.Method_METHOD_UPDATE)
+	if what == created { // otherwise its actor exists, or is being restarted by its supervisor
 		c.Send(c.PID(address.Services), &messages.Ensure{Keys: []string{in.GetKey()}})
 	}
 }
 
-// apply takes the latest input of one service and, if that is news, records the id of everything
-// that follows from it.
-func (r *registry) apply(c *runtime.Context, in *messages.ServiceInput, method messages.Method) (created bool) {
-	before := r.generation
-	created = r.changed(c, in, true)
-	if r.generation == before {
-		return created // the source counts on without a change that a service would see
-	}
-	text := "changed"
-	switch {
-	case in.GetService() == nil:
-		text = "gone"
-	case created:
-		text = "new"
+// record writes a change of a service into the journal, under the generation of its new spec.
+func (r *registry) record(c *runtime.Context, in *messages.ServiceInput, what change, method messages.Method) {
+	if what == unchanged {
+		return
 	}
 	report.Event(c, &messages.Event{
-		Kind: "service", Object: in.GetKey(), Cause: r.generation, Method: method,
-		Text: fmt.Sprintf("%s in the source, revision %d there", text, in.GetGeneration()),
+		Kind: "service", Object: in.GetKey(), Cause: r.entries[in.GetKey()].spec.GetGeneration(), Method: method,
+		Text: fmt.Sprintf("%s in the source, revision %d there", what, in.GetGeneration()),
 	})
-	return created
 }
 
-// snapshot takes a list of everything: a service that is not in a complete one is gone; one of the
-// local mirror only adds. A complete list that is older than what has been seen comes late.
+// snapshot takes a list of everything. A service that is missing in a complete list is gone; a list
+// of the local mirror only adds services. A complete list that is older than a change seen before
+// is ignored.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	if !m.GetComplete() {
 		r.mirror(c, m)
@@ -190,7 +188,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	for _, in := range m.GetServices() {
 		shown[in.GetKey()] = true
 		if e := r.entries[in.GetKey()]; e == nil || e.spec.GetInput() != in {
-			// nearly all are repeated, and have been measured
+			// nearly all are unchanged and have been measured
 			r.measure(in)
 		}
 	}
@@ -208,9 +206,8 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 			r.listed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()}, first)
 		}
 	}
-	r.moved(c, moved, false)
-	// not before everything is in: a Begin with half of the services would cost the others their
-	// rows
+	r.moved(c, moved, untraced)
+	// only after all services: a Begin with half of them would remove the rows of the others
 	r.complete = true
 	if first {
 		r.mirrored = false
@@ -219,17 +216,17 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	r.ensure(c)
 }
 
-// listed takes the input of one service out of a list. Only what is new in a later list is worth a
-// record.
+// listed takes the input of one service from a list. Changes in a later list than the first are
+// recorded.
 func (r *registry) listed(c *runtime.Context, in *messages.ServiceInput, first bool) {
 	if first {
-		r.changed(c, in, false)
+		r.changed(c, in, untraced)
 	} else {
-		r.apply(c, in, messages.Method_METHOD_UPSTREAM_RESYNC)
+		r.record(c, in, r.changed(c, in, traced), messages.Method_METHOD_UPSTREAM_RESYNC)
 	}
 }
 
-// mirror takes what an earlier process has seen, unless the source has delivered.
+// mirror takes the snapshot of the local mirror, unless the source has delivered.
 func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 	if r.complete {
 		return
@@ -242,9 +239,9 @@ func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 	}
 	moved := r.budget.Settle()
 	for _, in := range m.GetServices() {
-		r.changed(c, in, false)
+		r.changed(c, in, untraced)
 	}
-	r.moved(c, moved, false)
+	r.moved(c, moved, untraced)
 	if !r.mirrored {
 		r.mirrored = true
 		r.began(c, fmt.Sprintf("%d services taken from the local mirror; nothing is removed before the source delivers", len(r.entries)), m)
@@ -255,15 +252,15 @@ func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 // began announces the services for the first time.
 func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) {
 	r.report(c)
-	r.computeEndpoints(c) // also when there are none: a predecessor may have announced some
+	r.computeEndpoints(c) // also when there are no endpoints: a predecessor may have announced some
 	r.announce(c, false)
 	report.Event(c, &messages.Event{
 		Kind: "resync", Text: fmt.Sprintf("%s, revision %d there", text, m.GetGeneration()), Method: messages.Method_METHOD_UPSTREAM_RESYNC,
 	})
 }
 
-// report reports what the registry lacks. Without a node nothing can be served; when Kubernetes
-// deletes one that was known, the node goes on with what it was.
+// report reports what the registry lacks. Without a Node object nothing can be served. If
+// Kubernetes deletes the object later, its last state stays in use.
 func (r *registry) report(c *runtime.Context) {
 	ok, reason, missing := true, "", "Kubernetes has no node "+r.config.NodeName
 	switch {
@@ -281,33 +278,44 @@ func (r *registry) report(c *runtime.Context) {
 	}
 }
 
-// changed takes the latest input of one service and reports whether it needs an actor that it did
-// not need before. traced says that what follows is recorded service by service.
-func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput, traced bool) (created bool) {
+// change is what a new input means for a service, as the journal says it.
+type change string
+
+const (
+	unchanged change = ""
+	created   change = "new" // the service needs an actor
+	updated   change = "changed"
+	deleted   change = "gone"
+)
+
+// changed takes the latest input of one service. An input that differs gives the service a new
+// spec.
+func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput, t trace) change {
 	key, gone := in.GetKey(), in.GetService() == nil
-	e := r.entries[key]
+	e, what := r.entries[key], updated
 	switch {
 	case e == nil && gone:
-		return false // slices of a service that is not there
+		return unchanged // slices of a service that does not exist
 	case e == nil:
-		e, created = &entry{}, true
+		e, what = &entry{}, created
 		r.entries[key], r.members = e, nil
 	case sameInput(e.spec.GetInput(), in):
-		return false
-	}
-	if gone { // slices that outlive their service for a moment serve nothing
+		return unchanged
+	case gone: // slices that outlive their service for a moment serve nothing
+		what = deleted
 		in = &messages.ServiceInput{Key: key, Generation: in.GetGeneration()}
 	}
 	r.host(c, in)
 	r.measure(in)
 	moved := r.budget.Settle()
-	r.give(c, e, in, traced)
-	r.moved(c, moved, traced)
-	return created
+	r.give(c, e, in, t)
+	r.moved(c, moved, t)
+	return what
 }
 
-// sameInput reports whether the service would see no difference, whatever generation the source
-// counts: the local mirror and the source after it mostly say the same, in different messages.
+// sameInput reports whether two inputs differ in nothing except their generation. The source mostly
+// delivers the same state as the local mirror before it, in different messages, and such inputs end
+// here.
 func sameInput(a, b *messages.ServiceInput) bool {
 	if a == b || a.GetService() == nil && b.GetService() == nil {
 		return true
@@ -317,7 +325,7 @@ func sameInput(a, b *messages.ServiceInput) bool {
 		slices.EqualFunc(a.GetErrors(), b.GetErrors(), func(x, y *messages.ObjectError) bool { return proto.Equal(x, y) })
 }
 
-// nodeChanged takes what Kubernetes says of the nodes.
+// nodeChanged takes the nodes in Kubernetes.
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()), r.context
 	r.node = in
@@ -328,21 +336,23 @@ func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	}
 }
 
-// lookAround notes what the nodes use themselves, and reports whether that has changed.
+// lookAround computes the addresses and networks of the nodes, and reports whether they have
+// changed.
 func (r *registry) lookAround() bool {
 	addresses, pods := r.addresses, r.podNetworks
 	r.addresses, r.podNetworks = Used(r.node, r.peers)
 	return !slices.Equal(r.addresses, addresses) || !slices.Equal(r.podNetworks, pods)
 }
 
-// announceAnew tells every renderer what has changed besides the services: a renderer ignores a
-// list that is not newer.
+// announceAnew sends every renderer a list with a new generation, because something besides the
+// services has changed. A renderer ignores a list that is not newer.
 func (r *registry) announceAnew(c *runtime.Context) {
 	r.generation++
 	r.announce(c, false)
 }
 
-// interfacesChanged takes the VPP addresses, and answers with what the interface set depends on.
+// interfacesChanged takes the VPP addresses of this node. The first ones are answered with the
+// local endpoints.
 func (r *registry) interfacesChanged(c *runtime.Context, set *messages.InterfaceSet) {
 	first := !r.looked
 	r.vpp, r.looked = set.GetNodeAddresses(), true
@@ -354,11 +364,11 @@ func (r *registry) interfacesChanged(c *runtime.Context, set *messages.Interface
 	}
 }
 
-// updateContext gives every service a new spec when something of the node changed that serving
-// depends on, and reports whether it did.
+// updateContext gives every service a new spec if the node has changed in a way that serving
+// depends on, and reports whether it has.
 func (r *registry) updateContext(c *runtime.Context) bool {
 	if r.node.GetSelf() == nil || c.Incarnation() > 1 && !r.looked {
-		return false // a restarted registry must not give out less than its predecessor knew
+		return false // a restarted registry must not give out fewer addresses than its predecessor
 	}
 	next := NodeContext(r.node.GetSelf(), r.vpp)
 	if r.context != nil && proto.Equal(next.GetNode(), r.context.GetNode()) && slices.Equal(next.GetAddresses(), r.context.GetAddresses()) {
@@ -373,13 +383,13 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	}
 	r.budget.Settle()
 	for _, key := range r.keys() {
-		r.give(c, r.entries[key], r.entries[key].spec.GetInput(), false)
+		r.give(c, r.entries[key], r.entries[key].spec.GetInput(), untraced)
 	}
 	r.announce(c, false)
 	return true
 }
 
-// keys are the services whose actors must exist: also those that are gone and have not retired yet.
+// keys are the services whose actors must exist, including deleted ones that have not retired yet.
 func (r *registry) keys() []string {
 	if r.members == nil {
 		r.members = slices.Sorted(maps.Keys(r.entries))
@@ -387,10 +397,10 @@ func (r *registry) keys() []string {
 	return r.members
 }
 
-// resync repeats what an actor that has just started needs of the registry.
+// resync sends an actor that has just started what it needs of the registry.
 func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
-	case "introspect": // it knows neither which services exist nor their status
+	case "introspect": // introspection knows neither the list of services nor their status
 		r.ensure(c)
 		r.callServices(c)
 	case "interfaces":

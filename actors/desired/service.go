@@ -10,25 +10,25 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// serviceActor is one service: it turns what Kubernetes says of it into what this node serves and
-// sees to it that every renderer has it. It keeps nothing that it could not ask for again; after a
-// crash it pulls its spec and repeats its Renders, which cost VPP nothing when nothing changed.
+// serviceActor is one service. It resolves its input into the view of this node and sends the view
+// to every renderer until it is acknowledged. After a crash it pulls its spec and repeats its
+// Renders, which cost VPP nothing if nothing has changed.
 type serviceActor struct {
 	config   *Config
 	key      string
 	spec     *messages.ServiceSpec // nil until the registry has answered
 	view     *messages.ServiceView // nil when the service is gone
 	hash     uint64
-	acks     map[string]*messages.RenderAck // by renderer; nil = none for the present view
+	acks     map[string]*messages.RenderAck // by renderer, for the present view
 	status   *messages.ServiceStatus        // published last
 	triggers triggers
 	cancel   func() // of the retry timer; nil = none is running
-	tries    int    // how often it fired since there was news
+	tries    int    // how often it fired since the last news
 	traced   bool   // the outcome of the present spec is recorded
 	waiting  waiting
 }
 
-// serviceRetry repeats what was not acknowledged.
+// serviceRetry is the message of the retry timer.
 type serviceRetry struct{}
 
 // NewService returns the actor of the service "namespace/name".
@@ -65,7 +65,7 @@ func (s *serviceActor) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// repeatStatus publishes again what was published last: it may have been lost.
+// repeatStatus publishes the last status again, because it may have been lost.
 func (s *serviceActor) repeatStatus(c *runtime.Context) {
 	if s.status != nil {
 		c.Send(c.PID(address.Introspect), s.status)
@@ -76,7 +76,7 @@ func (s *serviceActor) pull(c *runtime.Context) {
 	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})
 }
 
-// take adopts a spec. A repeated one is acknowledged again, because the acknowledgement may have
+// take adopts a spec. A repeated spec is acknowledged again, because the acknowledgement may have
 // been lost.
 func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	if spec.GetGeneration() < s.spec.GetGeneration() {
@@ -95,22 +95,24 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	if why := s.view.GetRefused(); why != "" && why != refused {
 		c.Logger().Warn("service not served", "service", s.key, "err", why)
 	}
+	// Endpoints of other nodes mostly change nothing in the view of this one: then the
+	// acknowledgements stay valid.
 	if unchanged := !first && s.hash == before && !s.unsettled(); unchanged {
-		s.triggers.drop() // VPP holds it already: their latency says nothing
+		s.triggers.drop() // VPP holds the view already: the latency of this change means nothing
 		s.trace(c, "nothing that this node serves has changed")
 		s.traced = false
 	} else {
 		s.trace(c, s.served())
-		clear(s.acks) // they are about another view
+		clear(s.acks) // the acknowledgements are about another view
 	}
 	for _, name := range s.config.Renderers {
-		// also where nothing has changed: the barrier of a renderer counts generations
+		// also if nothing has changed: the barrier of a renderer counts generations
 		s.render(c, name)
 	}
 	s.publish(c)
 }
 
-// trace records what became of a change, under its id.
+// trace records the outcome of a change, under its cause.
 func (s *serviceActor) trace(c *runtime.Context, text string) {
 	if s.traced {
 		report.Event(c, &messages.Event{
@@ -119,7 +121,7 @@ func (s *serviceActor) trace(c *runtime.Context, text string) {
 	}
 }
 
-// served sums up what this node serves.
+// served summarises the view.
 func (s *serviceActor) served() string {
 	switch {
 	case s.view == nil:
@@ -155,9 +157,9 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 	s.retryLater(c)
 }
 
-// acknowledged takes the answer of a renderer. An answer to an earlier Render says nothing; one
-// that is not about the present view means that the renderer has lost it, for example because a
-// list of the registry did not have the service.
+// acknowledged takes the answer of a renderer. An answer to an earlier Render is ignored. Another
+// answer about an earlier view means that the renderer has lost the present one, for example
+// because a list of the registry lacked the service.
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	name := ack.GetRenderer()
 	before := s.acks[name]
@@ -171,7 +173,8 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 	}
 	switch {
 	case ack.GetHash() == s.hash && (s.view == nil || ack.GetState() != messages.RenderState_RENDER_RETIRED):
-		if ack.GetState() != before.GetState() { // a renderer at work gets the short delays again
+		// a renderer that makes progress gets the short delays again
+		if ack.GetState() != before.GetState() {
 			s.resetRetry()
 		}
 		s.acks[name] = ack
@@ -196,7 +199,8 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 	}
 }
 
-// retire tells the registry that nothing is left of the service, until its actor is stopped.
+// retire tells the registry, until the actor is stopped, that nothing of the service is left in
+// VPP.
 func (s *serviceActor) retire(c *runtime.Context) {
 	c.Send(c.PID(address.Registry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
 	s.retryLater(c)
@@ -217,7 +221,7 @@ func settled(ack *messages.RenderAck) bool {
 	return state == messages.RenderState_RENDER_IN_SYNC || state == messages.RenderState_RENDER_RETIRED
 }
 
-// retry sends again what is not settled.
+// retry resends the view to renderers that have not settled it.
 func (s *serviceActor) retry(c *runtime.Context) {
 	if s.spec == nil {
 		s.pull(c)
@@ -234,10 +238,9 @@ func (s *serviceActor) retry(c *runtime.Context) {
 	}
 }
 
-// retryLater retries with back-off: a renderer reports by itself when something changes.
+// retryLater schedules the next retry, with back-off.
 func (s *serviceActor) retryLater(c *runtime.Context) {
-	// A service that is gone goes on until its actor is stopped: the registry may have missed
-	// Retired.
+	// A deleted service retries until its actor is stopped: the registry may have missed Retired.
 	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
 		return
 	}
@@ -245,7 +248,7 @@ func (s *serviceActor) retryLater(c *runtime.Context) {
 	s.cancel = c.After(s.config.backoff().DelayFor(s.key, s.tries), &serviceRetry{})
 }
 
-// resetRetry ends the back-off: there is news.
+// resetRetry ends the back-off after news.
 func (s *serviceActor) resetRetry() {
 	s.tries = 0
 	if s.cancel != nil {
@@ -254,12 +257,12 @@ func (s *serviceActor) resetRetry() {
 	}
 }
 
-// publish tells introspection what this service looks like now.
+// publish sends introspection the present status.
 func (s *serviceActor) publish(c *runtime.Context) {
 	s.status = &messages.ServiceStatus{
 		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Changed: c.Now().UnixNano(),
 		Gone:       s.spec != nil && s.view == nil && !s.unsettled(),
-		Errors:     s.view.GetErrors(), // those of the input are among them
+		Errors:     s.view.GetErrors(), // including the errors of the input
 		Unanswered: s.waiting.since,
 		Spec:       s.spec,
 	}

@@ -262,7 +262,7 @@ func TestServicePublishesEveryAnswer(t *testing.T) {
 	})
 }
 
-// hash is that of the present view.
+// hash is the hash of the present view.
 func (s *stage) hash() uint64 {
 	s.Tell(&messages.Replay{Renderer: "nat44"})
 	return s.rendered().GetHash()

@@ -143,7 +143,7 @@ func TestRegistryKnowsActorsByTheirAcknowledgement(t *testing.T) {
 	})
 }
 
-// everyReceiver are the actors that a roll call concerns here, but for services and renderers.
+// everyReceiver are the actors of a roll call here, except services and renderers.
 var everyReceiver = []string{address.Watch, address.Link, address.Interfaces, address.Nodes, address.External}
 
 func TestRollCall(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 )
 
 // triggers are the instants at which Kubernetes stamped the endpoint changes of one service that
-// have not reached VPP yet. What was stamped before the service was first seen counts for nothing:
-// the agent may have been away.
+// have not reached VPP yet. Stamps from before the service was first seen do not count: the agent
+// may have been away.
 type triggers struct {
-	seen    int64 // latest one, Unix nanoseconds
+	seen    int64 // latest stamp, Unix nanoseconds
 	pending []trigger
 }
 
-// trigger is one of them.
+// trigger is one stamp.
 type trigger struct {
 	at   int64 // Unix nanoseconds
 	ipv6 bool
@@ -34,10 +34,10 @@ func (t *triggers) take(in *messages.ServiceInput, first bool) {
 	t.seen = latest
 }
 
-// drop forgets changes that mean nothing to this node.
+// drop forgets the pending changes, because they do not concern this node.
 func (t *triggers) drop() { t.pending = nil }
 
-// report reports how long the pending changes took, which have reached VPP with this cause.
+// report reports how long the pending changes took. They have reached VPP with this cause.
 func (t *triggers) report(o report.Observer, now time.Time, cause uint64) {
 	for _, p := range t.pending {
 		o.Programmed(report.Programming{Latency: now.Sub(time.Unix(0, p.at)), IPv6: p.ipv6, Cause: cause})

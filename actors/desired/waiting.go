@@ -6,14 +6,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// waiting knows since when a change of a service waits that a renderer has not answered. While the
-// service changes again and again, an answer may always be about an earlier generation: the clock
-// is about the generation that was the latest one when it began, and each answer to that one, or a
-// later one, moves it.
+// waiting knows since when a change of a service waits for an answer of a renderer. While the
+// service changes again and again, every answer may be about an earlier generation. So the clock
+// belongs to the generation that was the latest when it began, and an answer to that generation, or
+// a later one, moves it.
 type waiting struct {
-	since      int64             // Unix nanoseconds; 0 = nothing waits
-	generation uint64            // that the clock is about
-	by         map[string]uint64 // latest generation that each renderer has answered since
+	since      int64  // Unix nanoseconds; 0 = nothing waits
+	generation uint64 // generation of the clock
+	// latest generation that each renderer has answered, since the clock began
+	by map[string]uint64
 }
 
 // take notes that there is another generation.
@@ -23,8 +24,8 @@ func (w *waiting) take(generation uint64, now time.Time) {
 	}
 }
 
-// answered notes an acknowledgement, whatever it says, and reports whether the clock has moved.
-// latest is the generation that is wanted now.
+// answered notes an acknowledgement of any state, and reports whether the clock has moved. latest
+// is the present generation.
 func (w *waiting) answered(ack *messages.RenderAck, renderers []string, latest uint64, now time.Time) (moved bool) {
 	if w.since == 0 {
 		return false

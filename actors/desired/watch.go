@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// watch listens to the Kubernetes source and passes on what it delivers, in its order. It is
-// started after its receivers, so that they miss nothing.
+// watch listens to the Kubernetes source and passes on its deliveries in their order. It is started
+// after its receivers, so that they miss nothing.
 type watch struct {
 	report.Health
 	config   *Config
@@ -59,7 +59,7 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *messages.Pull, *messages.RollCall:
 		w.config.Feed.Refresh()
 	case *messages.Resync: // an earlier sibling, or the interfaces, has started
-		// Nodes and interfaces need no services, of which there may be ten thousand.
+		// Nodes and interfaces do not need the services, of which there may be ten thousand.
 		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
 			w.nodeChanged(c, &messages.NodeChanged{Input: w.node})
 		} else {
@@ -71,12 +71,13 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *report.Ask:
 		w.Repeat(c)
 	case *report.Beat:
-		w.report(c) // time alone makes the state too old
+		w.report(c) // the state becomes too old without a message
 		w.Beat(c)
 	}
 }
 
-// nodeChanged passes nodes and pods on; the registry gets them in their order with the services.
+// nodeChanged passes nodes and pods on. The registry gets them separately, in their order with the
+// services.
 func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
 	w.node = m.GetInput()
 	for _, path := range []string{address.Nodes, address.Interfaces, address.Introspect} {
@@ -84,9 +85,9 @@ func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
 	}
 }
 
-// report reports the health: the first list must be complete, and a source that does not see what
-// happens must not have been away for too long. A mirror is no list, however young: an update that
-// cuts off the API server must stop at its first node.
+// report reports the health. The first list must be complete, and a source that does not see
+// changes must not have been away for too long. Even a young snapshot of the mirror does not count
+// as a list: a rolling update that cuts off the API server must stop at its first node.
 func (w *watch) report(c *runtime.Context) {
 	ok, reason := w.complete, w.source.Reason
 	if w.AsOf = 0; !w.source.OK {
@@ -103,7 +104,7 @@ func (w *watch) report(c *runtime.Context) {
 	}
 }
 
-// postSink turns what a source delivers into messages to the watch.
+// postSink turns the deliveries of a source into messages to the watch.
 type postSink struct{ post func(msg any) }
 
 // ServiceChanged satisfies kube.Sink.

@@ -10,16 +10,15 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/command"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Sources is where external configuration comes from, and where it is saved. What was saved must
-// survive restarts of the actor; where it survives those of the process as well, so does what was
-// applied at the control socket.
+// Sources is where external configuration comes from, and where it is saved. Saved documents must
+// survive restarts of the actor. If they survive restarts of the process too, so does configuration
+// that was applied at the control socket.
 type Sources interface {
 	// Families are the kinds of sources that Run watches: "file", "etcd:".
 	Families() []string
@@ -32,18 +31,17 @@ type Sources interface {
 	Run(ctx context.Context, out func(Update)) error
 }
 
-// Update is what a family of sources says now.
+// Update is the present state of a family of sources.
 type Update struct {
-	// Family is one of Sources.Families. One that ends with a colon has the layers whose source
-	// begins like that, any other one only the layer of its own name: "file" is not "fileserver",
-	// which may be the name of a layer at the control socket.
+	// Family is one of Sources.Families. A family that ends with a colon has all layers with that
+	// prefix; any other family has the layer of its own name. So "file" does not have the layer
+	// "fileserver" of the control socket.
 	Family string
 	// Documents by source, as JSON; complete.
 	Documents map[string][]byte
-	// Unreadable are sources whose document is there and cannot even be read; their last good one
-	// stays.
+	// Unreadable are sources whose document exists and cannot be read; their last good one stays.
 	Unreadable map[string]error
-	// Err is why the family cannot be read: its last documents stay.
+	// Err is why the family cannot be read; then its last documents stay.
 	Err error
 }
 
@@ -52,43 +50,48 @@ func (u *Update) has(source string) bool {
 	return source == u.Family || strings.HasSuffix(u.Family, ":") && strings.HasPrefix(source, u.Family)
 }
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
-	// Sources may be nil: then there are commands only, and nothing is saved.
+	// Sources may be nil: then only commands change layers, and nothing is saved.
 	Sources Sources
-	// Gate lets one run of Sources in at a time.
-	Gate *gate.Gate
+	// Runs lets one run of Sources in at a time.
+	Runs *runtime.Exclusive
 	// SNAT are the settings of dynamic SNAT, a layer beneath the others.
 	SNAT external.SNAT
-	// Renderer is the path of the renderer that carries it out.
+	// Renderer is the path of the renderer that carries out the merged layers.
 	Renderer string
-	// Retry is the delay before what was not acknowledged is sent again.
+	// Retry is the delay before unacknowledged Wants are sent again.
 	Retry time.Duration
 }
 
 // externals keeps external configuration: a layer per source, merged by priority, sent to the
-// renderer. Layers come from the families of sources, which are watched, and from commands. A
-// command is a transaction: its layer is in VPP and saved, or nothing of it is, and the answer says
-// why.
+// renderer. Layers come from the watched families of sources, and from commands. A command is a
+// transaction: its layer is in VPP and saved, or nothing changes and the answer says why.
 //
 // A document with an error changes nothing: the last good layer of its source stays.
 type externals struct {
 	report.Health
 	command.Queue
-	config   *Config
-	loaded   bool
+	config *Config
+
+	// Layers: changed by adopt, updated, replace and begin.
+	loaded   bool // the documents of an earlier run are layers
 	layers   map[string]*layered
-	problems map[string]string // by source or family: what is wrong with what it says now
+	problems map[string]string // by source or family: why its present document is not taken
 	read     map[string]bool   // families
-	retired  Retired
-	wants    *Wants // nil before everything is loaded
-	status   *Status
-	issued   uint64
-	waits    *wait // for the step under way; nil = VPP is not waited for
-	saves    []save
-	saving   bool
-	retrying bool // a retryTick is under way
-	snat     snatState
+	snat     snatState         // changed by snat.go
+
+	// The renderer: changed by publish, send and statusChanged.
+	issued   uint64  // generation of the last Wants
+	wants    *Wants  // nil before everything is loaded
+	retired  Retired // what earlier layers wanted
+	status   *Status // answer of the renderer
+	waits    *wait   // for the operation under way; nil = VPP is not waited for
+	retrying bool    // a retryTick is under way
+
+	// Saves: changed by save, saveNext and saved.
+	saves  []save
+	saving bool
 }
 
 // generationBits is how many generations one incarnation can give out.
@@ -101,17 +104,17 @@ type layered struct {
 	since    time.Time
 }
 
-// wait waits until VPP holds what is wanted now.
+// wait is a wait until VPP holds the present Wants.
 type wait struct {
 	ticket uint64
-	source string // whose entries have to be had; "" = it does not matter
+	source string // its entries must not be refused; "" = entries may be refused
 }
 
 // save is one document to be saved.
 type save struct {
 	source   string
 	document []byte
-	ticket   uint64 // of the command that waits for it; 0 = none does
+	ticket   uint64 // of the command that waits for the save; 0 = none waits
 }
 
 // Results of work in goroutines, and the timer of retries.
@@ -142,13 +145,13 @@ func (x *externals) Start(c *runtime.Context) {
 	x.Report(c, true, "", 0)
 	x.Health.Start(c)
 	sources := x.config.Sources
-	if sources == nil { // nothing to wait for
+	if sources == nil { // nothing to load
 		x.begin(c, &loadedDocuments{})
 		return
 	}
-	post, gate := c.Post(), x.config.Gate
+	post, runs := c.Post(), x.config.Runs
 	c.Go("external", func(ctx context.Context) {
-		ran, err := gate.Run(ctx, func() error {
+		ran, err := runs.Run(ctx, func() error {
 			documents, err := sources.Load(ctx)
 			post(&loadedDocuments{documents, err})
 			return sources.Run(ctx, func(u Update) { post(&u) })
@@ -178,7 +181,7 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		x.apply(c, m)
 	case *command.Expired:
 		if m.Of == x.Running() {
-			x.waits = nil // its rollback sets another one
+			x.waits = nil // the rollback sets another one
 		}
 		x.Expire(c, m, Deadline)
 	case *savedDocument:
@@ -194,7 +197,7 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
 		}
-		// the supervisor restarts us, with back-off
+		// the supervisor restarts the actor, with back-off
 		c.Fail(fmt.Errorf("external configuration: %w", m.err))
 	case *Query:
 		c.Reply(x.page())
@@ -209,12 +212,12 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 	x.warn(c)
 }
 
-// acknowledged reports whether the renderer has answered to what is wanted now.
+// acknowledged reports whether the renderer has answered to the present Wants.
 func (x *externals) acknowledged() bool {
 	return x.status != nil && x.status.Generation == x.wants.Generation
 }
 
-// begin adopts what was saved.
+// begin adopts the saved documents.
 func (x *externals) begin(c *runtime.Context, m *loadedDocuments) {
 	x.loaded = true
 	if m.err != nil {
@@ -228,11 +231,11 @@ func (x *externals) begin(c *runtime.Context, m *loadedDocuments) {
 	x.publish(c)
 }
 
-// problemSaved is the name of the problem that what was saved cannot be loaded.
+// problemSaved is the key in problems for saved documents that cannot be loaded.
 const problemSaved = "saved"
 
-// adopt makes the document of a source its layer; nil removes it. It reports whether that changed
-// anything. A document with an error leaves the layer as it is.
+// adopt makes the document of a source its layer; nil removes the layer. It reports whether the
+// layer has changed. A document with an error changes nothing.
 func (x *externals) adopt(c *runtime.Context, source string, document []byte) bool {
 	delete(x.problems, source)
 	before := x.layers[source]
@@ -255,8 +258,8 @@ func (x *externals) adopt(c *runtime.Context, source string, document []byte) bo
 	return true
 }
 
-// updated takes what a family of sources says. Commands change other layers, so neither waits for
-// the other.
+// updated takes the state of a family of sources. Commands change other layers, so neither waits
+// for the other.
 func (x *externals) updated(c *runtime.Context, m *Update) {
 	delete(x.problems, m.Family)
 	if m.Err != nil {
@@ -289,7 +292,7 @@ func (x *externals) updated(c *runtime.Context, m *Update) {
 			delete(x.problems, source)
 		}
 	}
-	// A source without a good document so far may be the owner of what is in VPP.
+	// A source without a good document so far may own entries in VPP.
 	sources = map[string]bool{}
 	for _, source := range slices.Concat(slices.Sorted(maps.Keys(m.Documents)), slices.Sorted(maps.Keys(m.Unreadable))) {
 		sources[source] = x.layers[source] == nil
@@ -308,7 +311,7 @@ func (l *layered) size() int {
 	return l.Size()
 }
 
-// merge is what all layers want together.
+// merge merges all layers.
 func (x *externals) merge() *external.Merged {
 	var layers []*external.Layer
 	for _, source := range slices.Sorted(maps.Keys(x.layers)) {
@@ -317,7 +320,7 @@ func (x *externals) merge() *external.Merged {
 	return external.Merge(layers)
 }
 
-// publish sends the renderer what all layers want together.
+// publish sends the merged layers to the renderer.
 func (x *externals) publish(c *runtime.Context) {
 	x.issued++
 	merged := x.merge()
@@ -342,24 +345,25 @@ func (x *externals) complete() bool {
 	return x.problems[problemSaved] == ""
 }
 
-// retire notes what is wanted, because VPP does not say whose it is when it is not wanted any more.
+// retire notes addresses and roles, because VPP does not say whose they are when no layer wants
+// them any more.
 func (x *externals) retire(merged *external.Merged) {
 	x.retired = x.retired.With(merged.Addresses(), merged.Roles())
 }
 
-// send sends what is wanted, and again later if it is not acknowledged.
+// send sends the Wants, and again later if they are not acknowledged.
 func (x *externals) send(c *runtime.Context) {
 	if x.wants == nil {
 		return
 	}
 	c.Send(c.PID(x.config.Renderer), x.wants)
-	if !x.retrying && !x.acknowledged() { // one timer, and none without something to retry
+	if !x.retrying && !x.acknowledged() { // one timer, and only while something is unacknowledged
 		x.retrying = true
 		c.After(x.config.Retry, &retryTick{})
 	}
 }
 
-// save saves a document; one after the other, in their order.
+// save saves a document. Saves follow each other in their order.
 func (x *externals) save(c *runtime.Context, s save) {
 	x.saves = append(x.saves, s)
 	x.saveNext(c)
@@ -386,8 +390,8 @@ func (x *externals) saved(c *runtime.Context, m *savedDocument) {
 	x.saveNext(c)
 }
 
-// warn reports the health of the part, which is always good: the node serves what it should. A
-// warning stands beside it.
+// warn reports the health of the part. It is always good, because the node serves what it should,
+// and may have a warning.
 func (x *externals) warn(c *runtime.Context) {
 	reason := ""
 	if len(x.problems) > 0 {
@@ -401,7 +405,7 @@ func (x *externals) warn(c *runtime.Context) {
 	}
 }
 
-// failed counts the entries that cannot be had, and returns the first one.
+// failed counts the failed and refused entries, and returns the first one.
 func (x *externals) failed() (n int, first external.Entry, why string) {
 	if x.wants == nil {
 		return 0, first, ""
@@ -418,7 +422,7 @@ func (x *externals) failed() (n int, first external.Entry, why string) {
 	return n, first, why
 }
 
-// state is what became of an entry, as far as it is known.
+// state is the known state of an entry.
 func (x *externals) state(e *external.Entry) State {
 	switch {
 	case e.Shadowed:

@@ -65,7 +65,7 @@ func (w *world) passes(in, src, dst string, proto uint8, flags simulator.TCPFlag
 }
 
 // translation are packets of a node: through a service from outside and from a pod, of the overlay,
-// of and to the node, and out of pods.
+// from and to the node, and out of pods.
 func (w *world) translation(port string, snat bool) {
 	w.Helper()
 	tcp, udp, answer := simulator.ProtoTCP, simulator.ProtoUDP, simulator.SYN|simulator.ACK
@@ -126,9 +126,9 @@ const (
 	snatRefusal    = "snat: refused: packets to pods of other nodes leave through uplink0 without an overlay, and would be translated: 10.1.2.0/24 of n2"
 )
 
-// TestSNAT: pods leave with the address of the node and get their answers, and nothing else is
-// translated; failures of actors cost no write; an overlay that goes takes it away, with a reason,
-// and one that comes brings it.
+// TestSNAT: pods leave with the address of the node and get their answers, and no other packets are
+// translated. Failures of actors cost no write. SNAT ends with the overlay, for a reported reason,
+// and begins again with it.
 func TestSNAT(t *testing.T) {
 	s := newSources("file")
 	s.say(update("file"))
@@ -226,8 +226,8 @@ func (w *world) recorded(text string) {
 	}
 }
 
-// nothingRefused fails the test if VPP has ever refused an operation on rows or roles: while it is
-// tried again the uplink has no role at all.
+// nothingRefused fails the test if VPP has ever refused an operation on rows or roles. Until the
+// next try the uplink would have no role.
 func (w *world) nothingRefused() {
 	w.Helper()
 	events := w.Events(&status.EventsQuery{Limit: 500})

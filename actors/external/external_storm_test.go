@@ -15,8 +15,8 @@ import (
 )
 
 // TestExternalStorms: layers come, change and go in any order, services take addresses and give
-// them back, actors fail and VPP as well. In the end VPP holds what a merge of the layers says, but
-// for what services have.
+// them back, actors fail and VPP as well. In the end VPP holds the merge of the layers, except for
+// frontends of services.
 func TestExternalStorms(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

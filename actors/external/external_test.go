@@ -139,9 +139,9 @@ func TestExternalCommandsChangeAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestExternalContradictionIsNeverSent: what contradicts another layer is refused before the
-// renderer gets anything that stands beside it, so that VPP serves it at no time and no NAT address
-// of another client is taken for one of ours.
+// TestExternalContradictionIsNeverSent: a layer that contradicts another one is refused before the
+// renderer gets any of its entries. So VPP never serves them, and no NAT address of another client
+// is taken for an address of the agent.
 func TestExternalContradictionIsNeverSent(t *testing.T) {
 	withExternal(t, newSources(), func(w *world) {
 		w.Settled()
@@ -163,8 +163,8 @@ func TestExternalContradictionIsNeverSent(t *testing.T) {
 	})
 }
 
-// TestExternalFamiliesAreApart: a layer of the control socket is not that of the file because its
-// name begins like it.
+// TestExternalFamiliesAreApart: a layer of the control socket whose name begins with "file" does
+// not belong to the file.
 func TestExternalFamiliesAreApart(t *testing.T) {
 	s := newSources("file")
 	s.say(update("file"))

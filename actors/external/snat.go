@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Place is what dynamic SNAT depends on, from the interfaces actor; always complete and immutable.
+// Place is the input of dynamic SNAT, from the interfaces actor; always complete and immutable.
 type Place struct {
 	// Set is the interface set.
 	Set *messages.InterfaceSet
@@ -20,18 +20,18 @@ type Place struct {
 	Hairpin netip.Addr
 }
 
-// snatState is what external configuration knows of dynamic SNAT, which is a layer like others: its
-// document follows from the place. Like those it is saved, so that a restart neither takes anything
-// away nor forgets what has to go when SNAT is switched off.
+// snatState is the state of dynamic SNAT. SNAT is a layer like others; its document follows from
+// the place. It is saved like others, so that a restart neither removes it from VPP nor forgets
+// what has to leave VPP when SNAT is switched off.
 type snatState struct {
-	known      bool // there was a Place
+	known      bool // a Place was received
 	generation uint64
 	saved      []byte
-	why        string // there is none
+	why        string // why there is no document
 }
 
-// beginSNAT goes on from what was saved. Where SNAT is not wanted any more, it is still known what
-// has to leave VPP.
+// beginSNAT starts from the saved document. If SNAT was switched off meanwhile, the document says
+// what has to leave VPP.
 func (x *externals) beginSNAT(c *runtime.Context) {
 	last := x.layers[external.SourceSNAT]
 	if last == nil {
@@ -48,14 +48,14 @@ func (x *externals) beginSNAT(c *runtime.Context) {
 	report.Event(c, &messages.Event{Kind: "external", Object: external.SourceSNAT, Text: "switched off"})
 }
 
-// askPlace has the interfaces actor repeat its state.
+// askPlace asks the interfaces actor to repeat its state.
 func (x *externals) askPlace(c *runtime.Context) {
 	if x.config.SNAT.Enabled {
 		c.Send(c.PID(address.Interfaces), &messages.Resync{Sibling: "external", Incarnation: c.Incarnation()})
 	}
 }
 
-// placed works out what SNAT wants, and says why where it wants nothing.
+// placed derives the document of SNAT from the place, or says why there is none.
 func (x *externals) placed(c *runtime.Context, m *Place) {
 	if !x.loaded || m.Set.GetGeneration() < x.snat.generation {
 		return // beginSNAT asks for it
@@ -97,8 +97,8 @@ func snatText(why string) string {
 	return "pods leave with an address of the node"
 }
 
-// forgetSNAT deletes what was saved when nothing of it is in VPP any more, not earlier: VPP does
-// not say whose it is.
+// forgetSNAT deletes the saved document when its entries have left VPP. Before, only the document
+// says whose they are.
 func (x *externals) forgetSNAT(c *runtime.Context) {
 	gone := x.layers[external.SourceSNAT] == nil && (x.snat.known || !x.config.SNAT.Enabled)
 	if x.snat.saved != nil && gone && x.status != nil && x.status.Settled && x.acknowledged() {

@@ -8,22 +8,22 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Wants is what external configuration wants, for the renderer; always complete and immutable. It
-// is sent again until a Status of its generation comes.
+// Wants is the merged external configuration for the renderer; always complete and immutable. It is
+// sent again until a Status of its generation comes.
 type Wants struct {
 	// Generation grows with each change, over restarts too.
 	Generation uint64
-	// Merged is what all layers want together.
+	// Merged is the merge of all layers.
 	Merged *external.Merged
-	// Retired is what earlier layers wanted.
+	// Retired has the addresses and roles of earlier layers.
 	Retired Retired
-	// Complete says that every source has been read. Before, what an earlier run left in VPP of
-	// external configuration stays there.
+	// Complete says that every source has been read. Before, external configuration of an earlier
+	// run stays in VPP.
 	Complete bool
 }
 
-// Retired is what external configuration has wanted and may not want any more, where VPP does not
-// say whose it is.
+// Retired has the addresses and roles that layers have wanted so far: VPP does not say whose they
+// are.
 type Retired struct {
 	// Addresses are NAT addresses, ordered.
 	Addresses []netip.Addr
@@ -31,7 +31,7 @@ type Retired struct {
 	Roles map[string]external.Role
 }
 
-// With is a copy with more in it.
+// With returns a copy with further addresses and roles.
 func (r Retired) With(addresses []netip.Addr, roles map[string]external.Role) Retired {
 	all := Retired{slices.Clone(r.Addresses), maps.Clone(r.Roles)}
 	if all.Roles == nil {
@@ -43,28 +43,29 @@ func (r Retired) With(addresses []netip.Addr, roles map[string]external.Role) Re
 		}
 	}
 	for name, role := range roles {
-		if all.Roles[name] != external.RoleOutput { // which has to go whatever comes instead
+		// an output interface stays retired as one: its feature has to leave VPP in any case
+		if all.Roles[name] != external.RoleOutput {
 			all.Roles[name] = role
 		}
 	}
 	return all
 }
 
-// Status answers Wants: what became of each entry, by its name. It is sent again when something
-// changes, and immutable.
+// Status answers Wants with the state of each entry. It is sent again when a state changes, and
+// immutable.
 type Status struct {
-	// Generation is that of the Wants.
+	// Generation is the generation of the Wants.
 	Generation uint64
 	// Entries by name.
 	Entries map[string]State
-	// Settled says that nothing of it is under way, removals included.
+	// Settled says that no entry and no removal is under way.
 	Settled bool
 }
 
-// State is what became of one entry.
+// State is the state of one entry.
 type State struct {
-	// State is one of the constants, Owner has it where State is Refused or Shadowed, Why says
-	// more.
+	// State is one of the constants. Owner is the owner of a refused or shadowed entry. Why
+	// explains the state.
 	State, Owner, Why string
 }
 
@@ -73,7 +74,7 @@ const (
 	InSync  = "in-sync"
 	Pending = "pending"
 	Failed  = "failed"
-	// Refused: another owner has it.
+	// Refused: the entry has another owner.
 	Refused = "refused"
 	// Shadowed: a layer above has an entry of the same name.
 	Shadowed = "shadowed"

@@ -14,7 +14,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/external"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
@@ -24,7 +23,7 @@ import (
 func withActor(t *testing.T, from *sources, play func(s *probe.Stage)) {
 	t.Helper()
 	s := probe.New(t)
-	config := &external.Config{Gate: gate.New(s.Sim.Park), Renderer: address.Renderer("nat44"), Retry: 900 * time.Millisecond}
+	config := &external.Config{Runs: runtime.NewExclusive(s.Sim.Park), Renderer: address.Renderer("nat44"), Retry: 900 * time.Millisecond}
 	if from != nil {
 		from.park, config.Sources = s.Sim.Park, from
 	}

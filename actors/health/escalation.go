@@ -8,14 +8,14 @@ import (
 	"github.com/troupe-vpp/troupe/actors/report"
 )
 
-// budget is how often a step may be taken within a time; then the next one is.
+// budget is how often a step may be taken within a time, before the next step is taken instead.
 type budget struct {
 	most   int
 	within time.Duration
 }
 
-// budgets of the steps that the healer takes. Downstream resyncs are counted for each part, the
-// others for all together: they concern all parts.
+// budgets of the steps that the healer takes. Downstream resyncs are counted for each part. The
+// other steps concern all parts and are counted for all together.
 func budgets() map[report.Step]budget {
 	const window = 10 * time.Minute
 	return map[report.Step]budget{
@@ -23,11 +23,11 @@ func budgets() map[report.Step]budget {
 	}
 }
 
-// escalation decides what is done about parts that are not well and do not recover by themselves.
-// It is plain data: the healer carries out what it decides. Single objects that fail are retried by
-// their renderer (the first two steps) and never escalate.
+// escalation decides about steps for parts that do not recover by themselves. It is plain data: the
+// healer takes the steps. Single objects that fail are retried by their renderer (the first two
+// steps) and never escalate.
 type escalation struct {
-	patience time.Duration // with a part that is not well, and with each step
+	patience time.Duration // of a part that is not well, and after each step
 	cases    map[string]*condition
 	spent    map[expense][]time.Time
 	counts   map[string]map[report.Step]uint64 // steps that were taken, by part
@@ -37,13 +37,14 @@ type escalation struct {
 type condition struct {
 	reason string
 	since  time.Time
-	until  time.Time   // nothing is done before
-	at     report.Step // taken last; NoStep = none yet
-	lowest report.Step // it begins there
-	paused time.Time   // since when nothing could be done about it; zero = something can
+	until  time.Time   // no step is taken before
+	at     report.Step // last step; NoStep = none yet
+	lowest report.Step // the first step
+	// since when the part waits for something outside of the process; zero = it does not
+	paused time.Time
 }
 
-// expense is what a budget is for.
+// expense is the key of a budget.
 type expense struct {
 	step report.Step
 	part string // "" = all parts
@@ -55,8 +56,8 @@ func newEscalation(patience time.Duration) *escalation {
 	}
 }
 
-// recovered notes that nothing is wrong with a part, or nothing that can be repaired here. It
-// returns the step that has helped; NoStep = none was needed.
+// recovered notes that a part is well. It returns the step that has helped; NoStep = none was
+// needed.
 func (l *escalation) recovered(part string) (helped report.Step) {
 	is := l.cases[part]
 	delete(l.cases, part)
@@ -66,13 +67,13 @@ func (l *escalation) recovered(part string) (helped report.Step) {
 	return is.at
 }
 
-// waits notes that a part is not well and waits for something outside of the process. A part that
-// was restarted to be repaired reports that at first, too, and has not recovered by that.
+// waits notes that a part waits for something outside of the process. A part that was restarted as
+// a step reports that at first, too, and has not recovered by that.
 func (l *escalation) waits(part string, now time.Time) {
 	is := l.cases[part]
 	switch {
 	case is == nil:
-	case is.at == report.NoStep: // nothing has been tried: patience begins anew
+	case is.at == report.NoStep: // no step was taken: patience begins anew
 		delete(l.cases, part)
 	case is.paused.IsZero():
 		is.paused, is.until = now, now.Add(l.patience)
@@ -81,14 +82,14 @@ func (l *escalation) waits(part string, now time.Time) {
 	}
 }
 
-// failing notes that something is wrong with a part, and says what is to be done about it now.
+// failing notes that a part is not well, and returns the step to take now.
 func (l *escalation) failing(part, reason string, lowest report.Step, now time.Time) report.Step {
 	is := l.cases[part]
 	if is == nil {
 		l.cases[part] = &condition{reason: reason, since: now, until: now.Add(l.patience), at: report.NoStep, lowest: lowest}
 		return report.NoStep
 	}
-	// a part that has become silent does not get the gentle steps
+	// a part that has become silent skips the gentle steps
 	is.lowest, is.paused = max(is.lowest, lowest), time.Time{}
 	is.reason = reason
 	if now.Before(is.until) {
@@ -97,7 +98,7 @@ func (l *escalation) failing(part, reason string, lowest report.Step, now time.T
 	return l.next(part, is, now)
 }
 
-// slept puts off every step by a time in which the process could not work.
+// slept delays every step by a time in which the process could not work.
 func (l *escalation) slept(d time.Duration) {
 	for _, is := range l.cases {
 		is.since, is.until = is.since.Add(d), is.until.Add(d)
@@ -107,19 +108,20 @@ func (l *escalation) slept(d time.Duration) {
 	}
 }
 
-// next takes the lowest step that still has a budget, and never a lower one than before.
+// next takes the lowest step with a budget left, and never a lower one than before.
 func (l *escalation) next(part string, is *condition, now time.Time) report.Step {
 	s := is.lowest
 	if is.at != report.NoStep {
 		s = max(s, is.at)
 	}
 	for s < report.StepExit && !l.spend(s, part, now) {
-		// a step that has not helped so often will not now
+		// a step that has not helped so often will not help now
 		s++
 	}
 	is.at, is.until = s, now.Add(l.patience)
 	l.count(part, s, 1)
-	if s > report.StepDownstream { // it concerns all parts: the others wait whether it helps them
+	// the step concerns all parts: the others wait whether it helps them
+	if s > report.StepDownstream {
 		for _, other := range l.cases {
 			if other.until.Before(is.until) {
 				other.until = is.until
@@ -129,7 +131,7 @@ func (l *escalation) next(part string, is *condition, now time.Time) report.Step
 	return s
 }
 
-// spend takes one of a budget, if there is one left.
+// spend uses the budget of a step, if some is left.
 func (l *escalation) spend(s report.Step, part string, now time.Time) bool {
 	of := expense{step: s}
 	if s == report.StepDownstream {

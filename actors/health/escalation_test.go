@@ -95,8 +95,8 @@ func TestEscalation(t *testing.T) {
 	}
 }
 
-// TestEscalationIsNotFooledByARestart: a part that was restarted waits for others at first. That is
-// no recovery, but a VPP that stays away ends the case.
+// TestEscalationIsNotFooledByARestart: a part that was restarted waits for others at first. A wait
+// for VPP is no recovery, but a VPP that stays away ends the case.
 func TestEscalationIsNotFooledByARestart(t *testing.T) {
 	e, now := newEscalation(calm), time.Unix(1_000_000, 0)
 	_ = escalates(e, now, 2*time.Minute, always, report.StepDownstream, "nat44")

@@ -11,10 +11,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config is what the healer is given. It is read-only.
+// Config is the configuration of the healer. It is read-only.
 type Config struct {
-	// Expected are the parts without which the node is not ready, Advisory those that only add a
-	// warning.
+	// Expected are the parts without which the node is not ready. Advisory are parts that only add
+	// a warning.
 	Expected, Advisory []string
 	// Patience is how long a part may be wrong before the next step of the escalation.
 	Patience time.Duration
@@ -22,11 +22,11 @@ type Config struct {
 	Readiness *Readiness
 	// Observer counts.
 	Observer report.Observer
-	// Fatal ends the process when no step has helped; nil = it goes on. It must not block.
+	// Fatal ends the process when no step has helped; nil = the process goes on. It must not block.
 	Fatal func(error)
 }
 
-// healer knows which parts of the agent do what they should and publishes readiness.
+// healer collects the health of all parts, publishes readiness and treats parts that are not well.
 type healer struct {
 	config     *Config
 	parts      map[string]received
@@ -35,7 +35,7 @@ type healer struct {
 	unready    string // why not ready
 	logged     string // the reason that was logged last
 	served     bool   // ready at least once
-	turned     map[string]turn
+	changes    map[string]change
 	escalation *escalation
 	started    time.Time
 	ticked     time.Time // the last look at all parts
@@ -47,13 +47,13 @@ type received struct {
 	at time.Time
 }
 
-// turn is when a part last became what it is.
-type turn struct {
+// change is when a part last became ready or not ready.
+type change struct {
 	ok bool
 	at time.Time
 }
 
-// healthTick makes the healer look for parts without a heartbeat.
+// healthTick is the timer message for the check of all parts.
 type healthTick struct{}
 
 // New returns the actor.
@@ -62,7 +62,7 @@ func New(config *Config) runtime.Behaviour { return &healer{config: config} }
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
 	// Readiness begins anew: each part repeats its health within a heartbeat.
-	h.parts, h.since, h.turned = map[string]received{}, c.Now(), map[string]turn{}
+	h.parts, h.since, h.changes = map[string]received{}, c.Now(), map[string]change{}
 	h.escalation, h.started, h.ticked = newEscalation(h.config.Patience), c.Now(), c.Now()
 	h.publish(c)
 	for _, name := range h.config.Expected {
@@ -91,7 +91,7 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	case *Query:
 		c.Reply(h.page())
 	case *healthTick:
-		h.publish(c) // silence is no message
+		h.publish(c) // a silent part sends no message
 		h.awake(c.Now())
 		h.heal(c)
 		if !h.ready {
@@ -101,8 +101,8 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// awake notices that its own time was late: the machine slept, the process was stopped, or the
-// healer was held up. A part cannot recover in such a time.
+// awake notices that the healer's timer was late: the machine slept, the process was stopped, or
+// the healer was delayed. Parts cannot recover in such a time.
 func (h *healer) awake(now time.Time) {
 	if late := now.Sub(h.ticked) - report.Heartbeat; late > report.Heartbeat {
 		h.escalation.slept(late)
@@ -115,10 +115,10 @@ func (h *healer) publish(c *runtime.Context) {
 	all := Report{Ready: true}
 	for _, name := range h.config.Expected {
 		part := h.judge(c, name)
-		if last, known := h.turned[name]; !known || last.ok != part.OK {
-			h.turned[name] = turn{part.OK, c.Now()}
+		if last, known := h.changes[name]; !known || last.ok != part.OK {
+			h.changes[name] = change{part.OK, c.Now()}
 		}
-		part.Since = h.turned[name].at
+		part.Since = h.changes[name].at
 		all.Ready = all.Ready && part.OK
 		all.Parts = append(all.Parts, part)
 	}
@@ -129,7 +129,7 @@ func (h *healer) publish(c *runtime.Context) {
 	h.config.Readiness.store(all)
 }
 
-// judge says how a part is from its last report.
+// judge derives the state of a part from its last report.
 func (h *healer) judge(c *runtime.Context, name string) Part {
 	last, known := h.parts[name]
 	if !known {
@@ -152,7 +152,7 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	return part
 }
 
-// advice is what advisory parts report, as far as they have; their silence is a warning as well.
+// advice returns the state of the advisory parts that have reported. Their silence is a warning.
 func (h *healer) advice(c *runtime.Context) (parts []Part) {
 	for _, name := range h.config.Advisory {
 		last, known := h.parts[name]
@@ -163,17 +163,17 @@ func (h *healer) advice(c *runtime.Context) (parts []Part) {
 		if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
 			part.Reason = "silent for " + silent.Round(time.Second).String()
 		}
-		if _, turned := h.turned[name]; !turned {
-			h.turned[name] = turn{true, c.Now()}
+		if _, seen := h.changes[name]; !seen {
+			h.changes[name] = change{true, c.Now()}
 		}
-		part.Since = h.turned[name].at
+		part.Since = h.changes[name].at
 		parts = append(parts, part)
 	}
 	return parts
 }
 
-// log logs why the node is not ready, or that it is. While parts come up the reason changes with
-// each of them: it is logged when it has lasted.
+// log logs readiness and its reason. While parts come up the reason changes with each of them, so
+// it is logged when it has lasted.
 func (h *healer) log(c *runtime.Context) {
 	if h.logged != h.unready || h.ready {
 		say := c.Logger().Info
@@ -185,14 +185,14 @@ func (h *healer) log(c *runtime.Context) {
 	h.logged = h.unready
 }
 
-// behind reports whether a renderer has not carried out the interface set that the interfaces actor
-// is sure of. That matters until the node is ready; later on interfaces come and go all the time.
+// behind reports whether a renderer has not carried out the last interface set. It matters until
+// the node is ready; later on interfaces come and go all the time.
 func (h *healer) behind(renderer *messages.Health) bool {
 	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
 }
 
-// outdated reports whether a part is well with what the local mirror says although the source has
-// delivered meanwhile.
+// outdated reports whether a part still works with the local mirror although the source has
+// delivered.
 func (h *healer) outdated(part *messages.Health) bool {
 	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
 }

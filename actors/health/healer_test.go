@@ -50,7 +50,7 @@ func (o observer) Healed(part, step string, n int) {
 	}
 }
 
-// all reports the health of all parts, but for those that are named.
+// all reports the health of all parts, except the named ones.
 func (s *stage) all(ok bool, but ...string) {
 	s.Helper()
 	for _, part := range s.config.Expected {
@@ -60,7 +60,7 @@ func (s *stage) all(ok bool, but ...string) {
 	}
 }
 
-// goOn lets time pass while all parts repeat their health, but for those that are named.
+// goOn lets time pass while all parts repeat their health, except the named ones.
 func (s *stage) goOn(d time.Duration, other *messages.Health, but ...string) {
 	s.Helper()
 	for end := s.Sim.Now().Add(d); s.Sim.Now().Before(end); s.Run(report.Heartbeat) {
@@ -225,8 +225,8 @@ func TestReadyWithTheInterfaces(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithAnOldMirror: a part that serves what the local mirror says is behind as soon as
-// the source has delivered, also if the source has not said yet that it is well.
+// TestNotReadyWithAnOldMirror: a part that works with the local mirror is outdated as soon as the
+// source has delivered, even if the watch has not reported its health yet.
 func TestNotReadyWithAnOldMirror(t *testing.T) {
 	perform(t, func(s *stage) {
 		s.all(true)
@@ -240,8 +240,8 @@ func TestNotReadyWithAnOldMirror(t *testing.T) {
 	})
 }
 
-// TestHealerEscalates: a part that does not recover gets the steps one after the other, each of
-// which the journal and the metrics show.
+// TestHealerEscalates: a part that does not recover gets one step after the other. The journal and
+// the metrics show each step.
 func TestHealerEscalates(t *testing.T) {
 	perform(t, func(s *stage) {
 		wrong := &messages.Health{Part: "nat44", Reason: "cannot read VPP", Epoch: 3, Reach: messages.Reach_REACH_DOWNSTREAM}

@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/external"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/render"
@@ -36,11 +35,11 @@ func (silentFeed) Refresh() {}
 func TestEveryPartHasAHeartbeat(t *testing.T) {
 	for part, make := range map[string]func(s *probe.Stage) func() runtime.Behaviour{
 		"link": func(s *probe.Stage) func() runtime.Behaviour {
-			config := &link.Config{Link: s.VPP(), Gate: gate.New(s.Sim.Park)}
+			config := &link.Config{Link: s.VPP(), Runs: runtime.NewExclusive(s.Sim.Park)}
 			return func() runtime.Behaviour { return link.New(config) }
 		},
 		"interfaces": func(s *probe.Stage) func() runtime.Behaviour {
-			config := &interfaces.Config{VPP: s.VPP(), Attachments: &interfaces.MemoryStore{}, StoreGate: gate.New(s.Sim.Park)}
+			config := &interfaces.Config{VPP: s.VPP(), Attachments: &interfaces.MemoryStore{}, Saves: runtime.NewExclusive(s.Sim.Park)}
 			return func() runtime.Behaviour { return interfaces.New(config) }
 		},
 		"nat44": func(s *probe.Stage) func() runtime.Behaviour {
@@ -56,7 +55,7 @@ func TestEveryPartHasAHeartbeat(t *testing.T) {
 			return func() runtime.Behaviour { return sessions.New(config) }
 		},
 		"external": func(s *probe.Stage) func() runtime.Behaviour {
-			config := &external.Config{Gate: gate.New(s.Sim.Park), Renderer: address.Renderer("nat44"), Retry: time.Second}
+			config := &external.Config{Runs: runtime.NewExclusive(s.Sim.Park), Renderer: address.Renderer("nat44"), Retry: time.Second}
 			return func() runtime.Behaviour { return external.New(config) }
 		},
 		"registry": func(*probe.Stage) func() runtime.Behaviour {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Readiness is the one value the troupe publishes outside messages, so that /readyz has an answer
-// even when actors hang. The healer writes it; any goroutine may read it. The zero value says that
-// the agent is starting.
+// Readiness is published outside of messages, so that /readyz has an answer even when actors hang.
+// The healer writes it; any goroutine may read it. The zero value says that the agent is starting.
 type Readiness struct{ report atomic.Pointer[Report] }
 
 // Report says whether the node serves what it should, part by part. It is immutable.
@@ -28,20 +27,19 @@ type Part struct {
 	Name string
 	// OK is true when the part does what it should.
 	OK bool
-	// Reason why not, one line; with OK, a warning or nothing.
+	// Reason is why OK is false, one line; with OK, a warning or nothing.
 	Reason string
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64
-	// Partial says that the part is not OK because of single objects only, and all else is served.
+	// Partial says that the part is not OK because of single objects only, and all other objects
+	// are served.
 	Partial bool
-	// Waiting is since when the object waits that has waited the longest for an answer of VPP; zero
-	// = none does, or the part has no objects.
+	// Waiting is since when the oldest object waits for an answer of VPP; zero = none waits.
 	Waiting time.Time
-	// AsOf is when the state was current that the part works with, while its source does not see
-	// changes; zero = it does.
+	// AsOf is when the state of the part was last current, while its source does not see changes;
+	// zero = it sees changes.
 	AsOf time.Time
-	// Since is when OK last changed, or when the healer that says so started; zero only before the
-	// first report.
+	// Since is when OK last changed, or when the healer started; zero only before the first report.
 	Since time.Time
 }
 
@@ -55,8 +53,8 @@ func (r *Readiness) Load() Report {
 
 func (r *Readiness) store(report Report) { r.report.Store(&report) }
 
-// Reasons joins what keeps the parts from being ready; "" when all are. A lost VPP comes first, and
-// then a lost source of Kubernetes objects: they are the causes of the other reasons.
+// Reasons joins the reasons of all parts that are not ready; "" = all are ready. A lost VPP comes
+// first, and then a lost source of Kubernetes objects: they are the causes of the other reasons.
 func (r Report) Reasons() string {
 	causes := []string{"watch", "link"}
 	parts := slices.DeleteFunc(slices.Clone(r.Parts), func(p Part) bool { return p.OK })
@@ -68,9 +66,9 @@ func (r Report) Reasons() string {
 	return strings.Join(reasons, "; ")
 }
 
-// Behind is since when VPP lacks something that should be there, as far as these parts know; zero =
-// it lacks nothing. What VPP refuses of single services does not count: it has been tried. Neither
-// do parts that only know what is wanted, because the node serves what it knew last.
+// Behind is since when VPP lacks something that it should hold; zero = it lacks nothing. Refusals
+// of single services do not count, because they have been tried. The parts beside do not count:
+// they only know what is wanted.
 func (r Report) Behind(beside ...string) time.Time {
 	var since time.Time
 	for _, p := range r.Parts {

@@ -10,16 +10,15 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Attach says that an interface of VPP is that of a pod, before a route leads there. It is a
-// command; the answer, a command.Result, comes when the interface has its roles in VPP, or with the
-// reason why nothing was changed.
+// Attach says that an interface of VPP belongs to a pod, before a route leads there. It is a
+// command. The command.Result comes when the interface has its roles in VPP, or with the reason why
+// nothing was changed.
 type Attach struct {
 	// Pod is "namespace/name".
 	Pod string
@@ -27,20 +26,10 @@ type Attach struct {
 	Interface string
 }
 
-// Detach undoes Attach, if there was one. The answer comes when VPP holds the roles that follow
-// without it.
+// Detach undoes Attach, if there was one. The answer comes when VPP holds the resulting roles.
 type Detach struct {
 	// Pod is "namespace/name".
 	Pod string
-}
-
-// Store keeps the attachments over restarts of the actor, and of the process where it can. Its
-// methods are called from goroutines of actors, one at a time.
-type Store interface {
-	// Load returns what was saved last; nothing saved is no error.
-	Load() (*messages.Attachments, error)
-	// Save replaces it; after an error what was saved before is still there.
-	Save(*messages.Attachments) error
 }
 
 // attachments are the interfaces of pods that were attached by command. The interfaces actor embeds
@@ -48,30 +37,30 @@ type Store interface {
 type attachments struct {
 	command.Queue
 	loaded   bool
-	recorded map[string]string // interface by pod, as it is saved
-	// interface by pod, as the interface set is derived from it
+	recorded map[string]string // interface by pod, as saved
+	// interface by pod, as input of the interface set
 	active   map[string]string
-	detached map[string]bool                      // interfaces that lost their pod by a command
+	detached map[string]bool                      // interfaces that a command has detached
 	version  uint64                               // of active and detached
 	latest   atomic.Pointer[messages.Attachments] // recorded, for the goroutine that saves it
 	reports  map[string]*messages.Health          // by renderer: which interface set is in VPP
-	// by pod: since when neither it nor the interface that was recorded for it exists
+	// by pod: since when neither the pod nor its recorded interface exists
 	gone  map[string]time.Time
 	await await
 }
 
-// forgetAfter is how long a pod and its interface have to be gone until the record of it goes: a
-// VPP that has restarted gets its interfaces back one after the other, and the pods of the local
-// mirror may be old.
+// forgetAfter is how long a pod and its interface have to be gone until their record is deleted. A
+// restarted VPP gets its interfaces back one after the other, and the pods of the local mirror may
+// be old.
 const forgetAfter = 10 * time.Minute
 
-// await is what the command under way waits for.
+// await is the wait of the command under way.
 type await struct {
 	ticket     uint64 // 0 = for nothing
-	version    uint64 // a discovery that began with this one
+	version    uint64 // of the discovery that it waits for
 	pod        string
-	want       string // interface that has to be the pod's in it; "" = none
-	generation uint64 // then this interface set in VPP; 0 = the discovery has not ended
+	want       string // interface that has to belong to the pod in that discovery; "" = none
+	generation uint64 // interface set that has to be in VPP then; 0 = the discovery has not ended
 }
 
 // Errors of attaching pods.
@@ -99,7 +88,7 @@ func (a *attachments) prepare() {
 	a.gone = map[string]time.Time{}
 }
 
-// load asks the store.
+// load reads the store.
 func (i *interfacesActor) load(c *runtime.Context) {
 	post, store := c.Post(), i.config.Attachments
 	c.Go("attachments", func(context.Context) {
@@ -108,8 +97,8 @@ func (i *interfacesActor) load(c *runtime.Context) {
 	})
 }
 
-// adopt takes the attachments of an earlier incarnation or process. Without them the roles in VPP
-// stay what they are, so the actor goes on with an unreadable store.
+// adopt takes the attachments of an earlier incarnation or process. If the store is unreadable, the
+// actor goes on without them: the roles in VPP stay.
 func (i *interfacesActor) adopt(c *runtime.Context, m *loadedAttachments) {
 	if m.err != nil {
 		c.Logger().Error("cannot load the interfaces that were attached to pods", "err", m.err)
@@ -124,7 +113,7 @@ func (i *interfacesActor) adopt(c *runtime.Context, m *loadedAttachments) {
 	i.look(c)
 }
 
-// handleCommand handles what concerns commands, and reports whether it did.
+// handleCommand handles the messages of commands, and reports whether msg is one.
 func (i *interfacesActor) handleCommand(c *runtime.Context, msg any) bool {
 	switch m := msg.(type) {
 	case *Attach:
@@ -145,29 +134,28 @@ func (i *interfacesActor) handleCommand(c *runtime.Context, msg any) bool {
 	return true
 }
 
-// attaching is the command that gives a pod an interface; "" takes it away. What comes first when
-// it is given goes last when it is taken: the record is there before the role, and as long as it
-// is.
+// attaching is the command that gives a pod an interface; "" takes it away. The record is saved
+// before the roles are given, and deleted after they are taken.
 func (i *interfacesActor) attaching(pod, name string) *command.Command {
 	cmd := &command.Command{Object: pod, Method: messages.Method_METHOD_UPDATE, Text: "attach interface " + name}
 	if name == "" {
 		cmd.Text = "detach its interface"
 	}
-	steps := []step{i.recording(pod, name), i.giving(pod, name)}
+	operations := []operation{i.recording(pod, name), i.giving(pod, name)}
 	if name == "" {
-		steps = command.Reversed(steps)
+		operations = command.Reversed(operations)
 	}
-	cmd.Transaction = command.NewTransaction(steps...)
+	cmd.Transaction = command.NewTransaction(operations...)
 	cmd.After = i.verifyRoles
 	return cmd
 }
 
-// step is a step of a command of this actor.
-type step = command.Step[*runtime.Context]
+// operation is an operation of a command of this actor.
+type operation = command.Operation[*runtime.Context]
 
-// verifyRoles has VPP read when the rollback of a command has failed.
+// verifyRoles requests a read of VPP when the rollback of a command has failed.
 func (i *interfacesActor) verifyRoles(c *runtime.Context, err error) {
-	if k, reach := class.Of(err); k == class.Resync && reach == messages.Reach_REACH_DOWNSTREAM {
+	if errors.Is(err, command.ErrNotReverted) {
 		for _, part := range i.config.RoleGivers {
 			c.Send(c.PID(address.Renderer(part)), &messages.Verify{Reason: "the rollback of a command failed"})
 		}
@@ -175,9 +163,9 @@ func (i *interfacesActor) verifyRoles(c *runtime.Context, err error) {
 }
 
 // recording saves the attachment.
-func (i *interfacesActor) recording(pod, name string) step {
+func (i *interfacesActor) recording(pod, name string) operation {
 	var before string
-	return step{
+	return operation{
 		Name: "record the interface of pod " + pod,
 		Do: func(c *runtime.Context) (bool, error) {
 			if !i.loaded {
@@ -192,7 +180,7 @@ func (i *interfacesActor) recording(pod, name string) step {
 	}
 }
 
-// save saves the attachments; it reports false, because the store has to be waited for.
+// save saves the attachments. It returns false, because the result comes later.
 func (i *interfacesActor) save(c *runtime.Context, pod, name string) (done bool) {
 	if i.recorded[pod] = name; name == "" {
 		delete(i.recorded, pod)
@@ -202,22 +190,22 @@ func (i *interfacesActor) save(c *runtime.Context, pod, name string) (done bool)
 		all.Items = append(all.Items, &messages.Attachment{Pod: pod, Interface: i.recorded[pod]})
 	}
 	i.latest.Store(all)
-	post, store, gate, latest, ticket := c.Post(), i.config.Attachments, i.config.StoreGate, &i.latest, i.Ticket()
+	post, store, saves, latest, ticket := c.Post(), i.config.Attachments, i.config.Saves, &i.latest, i.Ticket()
 	c.Go("attachments", func(ctx context.Context) {
 		// Each goroutine saves what is the latest when its turn comes, so their order does not
 		// matter.
-		if ran, err := gate.Run(ctx, func() error { return store.Save(latest.Load()) }); ran {
+		if ran, err := saves.Run(ctx, func() error { return store.Save(latest.Load()) }); ran {
 			post(&savedAttachments{ticket, err})
 		}
 	})
 	return false
 }
 
-// giving derives the interface set with the attachment, and waits until VPP has the roles that
-// follow.
-func (i *interfacesActor) giving(pod, name string) step {
+// giving derives the interface set with the attachment, and waits until VPP has the resulting
+// roles.
+func (i *interfacesActor) giving(pod, name string) operation {
 	var before string
-	return step{
+	return operation{
 		Name: "roles of the interface of pod " + pod,
 		Do: func(c *runtime.Context) (bool, error) {
 			if !i.link.GetUp() {
@@ -228,17 +216,17 @@ func (i *interfacesActor) giving(pod, name string) step {
 			return false, nil
 		},
 		Undo: func(c *runtime.Context) (bool, error) {
-			// whether the former interface is in VPP is no matter of this command
+			// the former interface may be missing in VPP: it does not concern this command
 			i.activate(c, pod, before, "")
 			return false, nil
 		},
 	}
 }
 
-// activate changes what the set is derived from, and starts a discovery.
+// activate changes the attachments in use, and starts a discovery.
 func (i *interfacesActor) activate(c *runtime.Context, pod, name, want string) {
 	if old := i.active[pod]; old != "" && old != name {
-		// renderers take roles away only where a command has said so
+		// renderers take roles away only from detached interfaces
 		i.detached[old] = true
 	}
 	delete(i.detached, name)
@@ -250,10 +238,10 @@ func (i *interfacesActor) activate(c *runtime.Context, pod, name, want string) {
 	i.look(c)
 }
 
-// looked goes on with the command when a discovery has ended that knew of it.
+// looked continues the command when a discovery with its change has ended.
 func (i *interfacesActor) looked(c *runtime.Context, m *discovered) {
 	w := &i.await
-	if w.ticket == 0 || w.generation > 0 || m.version < w.version || m.session != i.link.GetSession() {
+	if w.ticket == 0 || w.generation > 0 || m.version < w.version || m.connection != i.link.GetSession() {
 		return
 	}
 	err := m.err
@@ -268,7 +256,7 @@ func (i *interfacesActor) looked(c *runtime.Context, m *discovered) {
 	i.checkRoles(c)
 }
 
-// ready says why an interface cannot be that of a pod; nil = it can.
+// ready says why an interface cannot belong to a pod; nil = it can.
 func ready(set *messages.InterfaceSet, pod, name string) error {
 	for _, one := range set.GetInterfaces() {
 		switch {
@@ -284,9 +272,9 @@ func ready(set *messages.InterfaceSet, pod, name string) error {
 	return fmt.Errorf("interface %s: %w", name, errNoInterface)
 }
 
-// rolesReported takes from a renderer which interface set is in VPP.
+// rolesReported takes the health of a renderer, which says which interface set is in VPP.
 func (i *interfacesActor) rolesReported(c *runtime.Context, m *messages.Health) {
-	// also without a command: the set of the next one may be that of today
+	// also without a command: the next one may lead to the same set
 	i.reports[m.GetPart()] = m
 	if w := &i.await; w.ticket != 0 && w.generation > 0 && m.GetRefusedSet() >= w.generation {
 		i.arrive(c, fmt.Errorf("%s: %w: %s", m.GetPart(), errRolesRefused, m.GetRolesRefused()))
@@ -315,7 +303,7 @@ func (i *interfacesActor) arrive(c *runtime.Context, err error) {
 	i.Finish(c, ticket, err)
 }
 
-// attached is what the derivation needs: pods by interface.
+// attached returns the pods by interface, for the derivation.
 func (a *attachments) attached() map[string][]string {
 	pods := map[string][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(a.active)) {
@@ -324,10 +312,10 @@ func (a *attachments) attached() map[string][]string {
 	return pods
 }
 
-// forget drops what no command has detached: interfaces without a pod that VPP does not have any
-// more, and records of pods that are gone together with their interfaces, one at a time.
+// forget drops detached interfaces that VPP does not have any more. One at a time, it also drops
+// records of pods that are gone together with their interfaces.
 func (i *interfacesActor) forget(c *runtime.Context) {
-	if !i.podsKnown || !i.loaded || i.Running() != nil { // a pod that is not known yet is not gone
+	if !i.podsKnown || !i.loaded || i.Running() != nil { // before the pods are known, none is gone
 		return
 	}
 	there := map[string]bool{}
@@ -350,7 +338,7 @@ func (i *interfacesActor) forget(c *runtime.Context) {
 		if !known {
 			i.gone[pod] = c.Now()
 		} else if c.Now().Sub(since) >= forgetAfter {
-			delete(i.gone, pod) // if it fails, it has as long again
+			delete(i.gone, pod) // if the command fails, the delay begins again
 			cmd := i.attaching(pod, "")
 			cmd.Text = "forget its interface, which is gone as the pod is"
 			i.Submit(c, cmd, i.config.Command)
@@ -359,7 +347,7 @@ func (i *interfacesActor) forget(c *runtime.Context) {
 	}
 }
 
-// explains returns the cause of the command under way if a discovery knew of it; 0 = none.
+// explains returns the cause of the command under way if the discovery has its change; 0 = none.
 func (a *attachments) explains(m *discovered) uint64 {
 	if a.Running() == nil || a.await.ticket == 0 || m.version < a.await.version {
 		return 0

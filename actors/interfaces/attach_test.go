@@ -7,7 +7,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -58,8 +57,8 @@ func TestAttachWaitsForTheRoles(t *testing.T) {
 	})
 }
 
-// TestAttachEndsByItsDeadline: VPP does not answer; the command does, and what it has saved is
-// rolled back.
+// TestAttachEndsByItsDeadline: VPP does not answer; the command is answered at its deadline, and
+// its save is rolled back.
 func TestAttachEndsByItsDeadline(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})
@@ -73,7 +72,7 @@ func TestAttachEndsByItsDeadline(t *testing.T) {
 		if s.store.Text() != "" {
 			t.Errorf("saved %q after the deadline", s.store.Text())
 		}
-		if last := s.lastCommand(); !strings.Contains(last.GetError(), command.ErrTooLate.Error()) || !strings.Contains(last.GetError(), class.ErrNotReverted.Error()) {
+		if last := s.lastCommand(); !strings.Contains(last.GetError(), command.ErrTooLate.Error()) || !strings.Contains(last.GetError(), command.ErrNotReverted.Error()) {
 			t.Errorf("recorded: %v", last)
 		}
 		if n := len(probe.All[*messages.Verify](s.Stage, address.Renderer("nat44"))); n != 1 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	layers "github.com/troupe-vpp/troupe/actors/external"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -21,7 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
@@ -29,17 +28,17 @@ type Config struct {
 	VPP link.Caller
 	// Hints says that VPP's interfaces changed; may be nil. One pending hint is enough.
 	Hints <-chan struct{}
-	// NAT44 has the hairpin address, SNAT the settings of dynamic SNAT, which depends on the
+	// NAT44 has the hairpin address. SNAT are the settings of dynamic SNAT, which depends on the
 	// interface set.
 	NAT44 nat44.Config
 	SNAT  external.SNAT
 	// Listening returns the ports on which processes of this node listen, "number/PROTO", ordered.
 	// It is called by discoveries, outside of the actor. May be nil: none are known.
 	Listening func(now time.Time) []string
-	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one
-	// save in at a time.
+	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one call
+	// of its Save in at a time.
 	Attachments Store
-	StoreGate   *gate.Gate
+	Saves       *runtime.Exclusive
 	// Receivers are the paths of the actors that get the set.
 	Receivers []string
 	// RoleGivers are the names of the renderers that give interfaces their roles.
@@ -52,40 +51,46 @@ type Config struct {
 	Command time.Duration
 }
 
-// interfacesActor derives the frontend/backend interface set from VPP, the pods of this node and
-// the local endpoints. It keeps no counts: each time something may have changed it discovers the
-// interfaces again and sends the complete set if it differs.
+// interfacesActor derives the interface set from VPP, the pods of this node and the local
+// endpoints. It keeps no counts: when something may have changed, it discovers the interfaces again
+// and sends the complete set if it differs.
 type interfacesActor struct {
 	report.Health
 	attachments
-	config     *Config
-	link       *messages.LinkState
-	input      *messages.NodeInput // the last one
-	pods       []*messages.Pod
-	addresses  []string // of this node, in Kubernetes
-	hairpin    netip.Addr
-	peers      []interfaces.Peer // only with SNAT
-	podsKnown  bool              // Kubernetes has delivered the pods
-	endpoints  *messages.LocalEndpoints
+	config *Config
+
+	// Input of the derivation: changed by linkChanged, nodeChanged and Receive.
+	link      *messages.LinkState
+	input     *messages.NodeInput // the last one
+	pods      []*messages.Pod
+	addresses []string // of this node, in Kubernetes
+	hairpin   netip.Addr
+	peers     []interfaces.Peer // only with SNAT
+	podsKnown bool              // Kubernetes has delivered the pods
+	endpoints *messages.LocalEndpoints
+
+	// The set: changed by Start and take.
 	set        *messages.InterfaceSet
-	generation uint64            // of the last set
-	looking    bool              // a discovery is under way
-	again      bool              // something changed since it began
-	reader     interfaces.Reader // of the discovery under way, or none
-	hinted     bool              // VPP has reported an interface event
-	wake       func()            // cancels the timer of the next discovery
-	changed    time.Time         // when the set, or what it is derived from, changed last
+	generation uint64 // of the last set
+
+	// Discoveries: changed by look, found, lookLater and Receive.
+	looking bool              // a discovery is under way
+	again   bool              // something changed since it began
+	reader  interfaces.Reader // belongs to the goroutine of a discovery while one is under way
+	hinted  bool              // VPP has reported an interface event
+	wake    func()            // cancels the timer of the next discovery
+	changed time.Time         // when the set, or the input of its derivation, last changed
 }
 
 // discovered is the result of one discovery.
 type discovered struct {
-	session uint64
-	version uint64 // of the attachments
-	set     *messages.InterfaceSet
-	err     error
+	connection uint64
+	version    uint64 // of the attachments
+	set        *messages.InterfaceSet
+	err        error
 }
 
-// interfaceHint says that VPP reported an interface event.
+// interfaceHint says that VPP has reported an interface event.
 type interfaceHint struct{}
 
 // setBits is how many sets one incarnation of the actor can send.
@@ -109,7 +114,7 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
 	}
 	i.Report(c, false, "VPP's interfaces are not known yet", 0)
-	i.load(c) // the set is not complete before, so renderers take no role away
+	i.load(c) // without the attachments the set is not complete, so renderers take no role away
 	i.askLink(c)
 	for _, path := range []string{address.Registry, address.Watch} { // local endpoints, pods
 		c.Send(c.PID(path), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
@@ -118,7 +123,7 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// askLink has the link repeat its state.
+// askLink asks the link to repeat its state.
 func (*interfacesActor) askLink(c *runtime.Context) {
 	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
 }
@@ -174,7 +179,7 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// nodeChanged takes what Kubernetes says of the node and its pods.
+// nodeChanged takes the node and its pods in Kubernetes.
 func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	if in == i.input && i.podsKnown {
 		return // repeated
@@ -189,8 +194,7 @@ func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput
 	}
 }
 
-// takePeers notes what SNAT depends on besides the interfaces, and reports whether that has
-// changed.
+// takePeers notes the input of SNAT besides the interfaces, and reports whether it has changed.
 func (i *interfacesActor) takePeers(in *messages.NodeInput) bool {
 	if !i.config.SNAT.Enabled {
 		return false
@@ -201,7 +205,7 @@ func (i *interfacesActor) takePeers(in *messages.NodeInput) bool {
 	return changed
 }
 
-// linkChanged discovers the interfaces of a VPP, or over a connection, that was not known.
+// linkChanged discovers the interfaces after each new connection.
 func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if m.GetSession() < i.link.GetSession() {
 		return // of an earlier incarnation of the link
@@ -217,7 +221,7 @@ func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState)
 	}
 }
 
-// look starts a discovery, or notes that another one is needed after the present one.
+// look starts a discovery, or notes that another one has to follow the present one.
 func (i *interfacesActor) look(c *runtime.Context) {
 	switch {
 	case !i.link.GetUp():
@@ -228,11 +232,11 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	}
 	i.looking, i.again = true, false
 	if i.hinted || i.link.GetBoot() != i.set.GetBoot() {
-		// something that is known may have changed: everything is read
+		// a known interface may have changed: everything is read
 		i.reader.Forget()
 	}
 	i.hinted = false
-	session, post, vpp, listening, now := i.link.GetSession(), c.Post(), i.config.VPP, i.config.Listening, c.Now()
+	connection, post, vpp, listening, now := i.link.GetSession(), c.Post(), i.config.VPP, i.config.Listening, c.Now()
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
 		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
@@ -243,14 +247,14 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		if err == nil && listening != nil {
 			set.Listening = listening(now)
 		}
-		post(&discovered{session, version, set, err})
+		post(&discovered{connection, version, set, err})
 	})
 }
 
 func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	i.looking = false
 	switch {
-	case m.session != i.link.GetSession(): // of an earlier VPP, worthless
+	case m.connection != i.link.GetSession(): // of an earlier connection
 		i.again = true
 	case m.err != nil && i.link.GetUp():
 		i.Reach = messages.Reach_REACH_DOWNSTREAM
@@ -270,9 +274,9 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	i.lookLater(c)
 }
 
-// lookLater has the next discovery come: soon after a change, because the routes of a CNI come
-// after the interface that VPP reports, and longer while a pod of this node has no interface;
-// seldom otherwise.
+// lookLater schedules the next discovery. It comes soon after a change, because a CNI adds routes
+// after the interface that VPP reports, and while a pod of this node has no interface. Otherwise
+// discoveries are rare.
 func (i *interfacesActor) lookLater(c *runtime.Context) {
 	if i.wake != nil {
 		i.wake()
@@ -285,8 +289,8 @@ func (i *interfacesActor) lookLater(c *runtime.Context) {
 	i.wake = c.After(next, &interfacesTick{})
 }
 
-// settling is how long after a change others are likely, mostSettling how long the interface of a
-// pod is waited for.
+// settling is how long after a change further changes are likely, mostSettling how long discoveries
+// are frequent for the interface of a pod.
 const (
 	settling     = 10 * time.Second
 	mostSettling = time.Minute
@@ -305,9 +309,9 @@ func (i *interfacesActor) unplaced() bool {
 	})
 }
 
-// take adopts a set and sends it if it differs; cause is the command that it follows from, if any.
+// take adopts a set and sends it if it differs; cause is the command that has changed it, 0 = none.
 func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, cause uint64) {
-	// for the comparison: they are no difference
+	// for the comparison, which ignores both
 	set.Generation, set.Cause = i.generation, i.set.GetCause()
 	if i.set == nil || !proto.Equal(i.set, set) {
 		i.generation++
@@ -321,14 +325,14 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 		i.Reach = messages.Reach_REACH_NONE
 		i.Report(c, false, podsUnknown, 0)
 	case i.podsKnown && !i.again && !i.Last.GetOk():
-		// a discovery that began before the last change says nothing of it
+		// a discovery that began before the last change does not have it
 		i.Interfaces = i.set.GetGeneration()
 		i.Reach = messages.Reach_REACH_NONE
 		i.Report(c, true, "", 0)
 	}
 }
 
-// podsUnknown is why the set is not complete while Kubernetes has not delivered.
+// podsUnknown is why the set is not complete before Kubernetes has delivered.
 const podsUnknown = "the pods of this node are not known yet"
 
 // send sends the set to its receivers.
@@ -340,7 +344,7 @@ func (i *interfacesActor) send(c *runtime.Context) {
 		c.Send(c.PID(path), i.set)
 	}
 	if i.config.SNAT.Enabled && i.set.GetComplete() {
-		// of a part, SNAT would be refused or placed for a moment
+		// with an incomplete set, SNAT would be refused or placed wrongly for a moment
 		c.Send(c.PID(address.External), &layers.Place{Set: i.set, Hairpin: i.hairpin})
 	}
 }

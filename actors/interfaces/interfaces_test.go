@@ -227,8 +227,8 @@ func TestDiscoveriesFollowChanges(t *testing.T) {
 	})
 }
 
-// TestQuietDiscoveriesReadAShare: while nothing changes, a discovery costs VPP a number of requests
-// that does not grow with its interfaces; a hint has everything read.
+// TestQuietDiscoveriesReadAShare: while nothing changes, the number of requests of a discovery does
+// not grow with the interfaces. After a hint, everything is read.
 func TestQuietDiscoveriesReadAShare(t *testing.T) {
 	perform(t, func(s *stage) {
 		for i := range 200 {

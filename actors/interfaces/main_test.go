@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -27,7 +26,7 @@ type stage struct {
 	config       *Config
 	vpp          *virtual.Stream
 	store        *probe.Store
-	dumps, lists int // that VPP has made, and those of them that list its interfaces
+	dumps, lists int // dumps that VPP has made, and dumps of its interfaces among them
 }
 
 // perform plays with an interfaces actor that has not been told of a connection.
@@ -46,7 +45,7 @@ func perform(t *testing.T, play func(s *stage)) {
 		return nil
 	}
 	s.config = &Config{
-		NodeName: probe.Node, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
+		NodeName: probe.Node, VPP: s.vpp, Attachments: s.store, Saves: runtime.NewExclusive(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
 		Rediscover: time.Minute, RediscoverSoon: time.Second, Command: 5 * time.Second,
 	}
 	s.Start(address.Interfaces, probe.Actors{address.Interfaces: func() runtime.Behaviour { return New(s.config) }})

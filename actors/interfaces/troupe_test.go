@@ -18,8 +18,8 @@ import (
 
 var errBroken = errors.New("broken")
 
-// world is a whole troupe on a node with two interfaces that nothing leads to, no route and no
-// address: what they are for only a command can say. memif0 is up.
+// world is a whole troupe on a node with two interfaces without a route or an address. Only a
+// command can say what they are for. memif0 is up.
 type world struct {
 	*actorstest.World
 	store *probe.Store

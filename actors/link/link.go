@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -14,22 +13,23 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Link is what the dataplane actors need of vpp/link; *link.Link satisfies it.
+// Link is the part of vpp/link that the dataplane actors need; *link.Link satisfies it.
 type Link interface {
 	link.Caller
-	// Run keeps VPP connected until ctx ends; on gets every change, from one goroutine.
+	// Run keeps VPP connected until ctx ends. It calls on with every change, from one goroutine.
 	Run(ctx context.Context, on func(*messages.LinkState)) error
 }
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Link is the connection. A restarted actor runs it again, when the run before has returned.
 	Link Link
-	// Gate lets one run of it in at a time.
-	Gate *gate.Gate
+	// Runs lets one run of Link in at a time.
+	Runs *runtime.Exclusive
 	// Receivers are the paths of the actors that get the state.
 	Receivers []string
-	// Renderers are the names of the renderers that run. What they need and VPP lacks is a warning.
+	// Renderers are the names of the renderers that run. Messages that they need and VPP lacks are
+	// a warning.
 	Renderers []string
 }
 
@@ -39,47 +39,48 @@ type linkActor struct {
 	report.Health
 	config *Config
 	state  *messages.LinkState
-	// boot is the VPP of the last session that ended, lost why it ended.
+	// boot is the VPP of the last connection that ended, lost why it ended.
 	boot, lost string
-	// trusted is when the loss of the last session is no warning any more; zero = there is none.
+	// trusted is when the loss of the last session is no warning any more; zero = why there is no
+	// document.
 	trusted time.Time
 }
 
-// distrust is how long the reason for the end of a session stays a warning in the next session with
-// the same VPP. It is longer than a session that VPP breaks again in the same way
-// (Config.DumpTimeout of package vpp/link), so that readiness says why all the time, and not only
-// between sessions.
+// distrust is how long the end of a connection stays a warning on the next connection to the same
+// VPP. It is longer than a connection that VPP breaks again in the same way (Config.DumpTimeout of
+// package vpp/link). So readiness shows the reason all the time, and not only between connections.
 const distrust = time.Minute
 
-// linkEnded is posted when the connection loop ended, which it only does when the agent stops.
+// linkEnded is posted when Link.Run has returned, which it should do only when the agent stops.
 type linkEnded struct{ err error }
 
-// sessionBits is how many sessions one incarnation of the link can have.
-const sessionBits = 32
+// connectionBits bounds the connections of one incarnation of the link: it has 2^connectionBits
+// numbers.
+const connectionBits = 32
 
 // New returns the actor.
 func New(config *Config) runtime.Behaviour {
 	return &linkActor{Health: report.Health{Part: "link"}, config: config, state: &messages.LinkState{Reason: "not connected yet"}}
 }
 
-// Start satisfies runtime.Behaviour. A link counts the sessions of one run; the actor makes them
-// unique over its incarnations, because a receiver goes on to believe what it has read in a session
-// that it knows.
+// Start satisfies runtime.Behaviour. Link.Run numbers its connections from 1. The actor makes the
+// numbers unique over its incarnations, because receivers keep what they have read over a
+// connection of the same number.
 func (l *linkActor) Start(c *runtime.Context) {
-	post, link, gate, base := c.Post(), l.config.Link, l.config.Gate, c.Incarnation()<<sessionBits
+	post, link, runs, base := c.Post(), l.config.Link, l.config.Runs, c.Incarnation()<<connectionBits
 	on := func(s *messages.LinkState) {
 		s.Session += base
 		post(s)
 	}
 	c.Go("link", func(ctx context.Context) {
-		if ran, err := gate.Run(ctx, func() error { return link.Run(ctx, on) }); ran && ctx.Err() == nil {
+		if ran, err := runs.Run(ctx, func() error { return link.Run(ctx, on) }); ran && ctx.Err() == nil {
 			post(&linkEnded{err})
 		}
 	})
 	l.state.Session = base
 	l.Report(c, false, l.state.GetReason(), 0)
 	l.Health.Start(c)
-	c.Ready() // able to work, whether VPP is there or not
+	c.Ready() // able to work, with or without VPP
 }
 
 // Stop satisfies runtime.Behaviour; the connection is closed with the incarnation.
@@ -94,7 +95,8 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
 		}
-		c.Fail(fmt.Errorf("link failed: %w", m.err)) // the supervisor restarts us, with back-off
+		// the supervisor restarts the actor, with back-off
+		c.Fail(fmt.Errorf("link failed: %w", m.err))
 	case *messages.Resync, *messages.RollCall:
 		l.send(c)
 	case *report.Ask:
@@ -128,12 +130,13 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 	l.send(c)
 }
 
-// report reports the connection: without one why, with a new one to the same VPP for a while why
-// the one before ended, then what VPP lacks.
+// report reports the connection. While VPP is disconnected, it says why. Shortly after a
+// reconnection to the same VPP, it warns why the last connection ended, otherwise which messages
+// VPP lacks.
 func (l *linkActor) report(c *runtime.Context) {
 	reason := l.state.GetReason()
 	if !l.trusted.IsZero() {
-		reason = "connected again; the session before ended: " + l.lost
+		reason = "connected again; the connection before ended: " + l.lost
 	} else if lacks := features.Lacks(l.state.GetFeatures(), l.config.Renderers); lacks != "" {
 		reason = "VPP " + l.state.GetVersion() + " lacks messages: " + lacks
 	}

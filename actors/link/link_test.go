@@ -11,7 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -37,7 +36,7 @@ func withLink(t *testing.T, play func(s *probe.Stage, vpp *virtual.Stream)) {
 
 // start starts the tree with a link actor.
 func start(s *probe.Stage, connection Link) {
-	config := &Config{Link: connection, Gate: gate.New(s.Sim.Park), Receivers: receivers, Renderers: []string{"nat44"}}
+	config := &Config{Link: connection, Runs: runtime.NewExclusive(s.Sim.Park), Receivers: receivers, Renderers: []string{"nat44"}}
 	s.Start(address.Link, probe.Actors{address.Link: func() runtime.Behaviour { return New(config) }})
 }
 
@@ -57,7 +56,7 @@ func TestLinkReportsTheConnection(t *testing.T) {
 		}{
 			{"connected", func() {}, true, ""},
 			{"disconnected", func() { vpp.Disconnect("connection lost") }, false, "connection lost"},
-			{"connected again", vpp.Connect, true, "connected again; the session before ended: connection lost"},
+			{"connected again", vpp.Connect, true, "connected again; the connection before ended: connection lost"},
 			{"VPP died", func() {
 				if err := vpp.Crash(); err != nil {
 					t.Error(err)
@@ -86,8 +85,8 @@ func TestLinkReportsTheConnection(t *testing.T) {
 	})
 }
 
-// TestLinkSaysWhyVPPIsNotTrusted: a VPP that breaks every session in the same way is why the node
-// is not ready, also while a session lasts.
+// TestLinkSaysWhyVPPIsNotTrusted: a VPP that breaks every connection in the same way is reported,
+// also while a connection lasts.
 func TestLinkSaysWhyVPPIsNotTrusted(t *testing.T) {
 	const why = "dump too large: nat44_lb_static_mapping_dump: more than 1048576 details"
 	withLink(t, func(s *probe.Stage, vpp *virtual.Stream) {
@@ -159,9 +158,9 @@ func TestLinkRepeatsItsStateWhenAsked(t *testing.T) {
 	})
 }
 
-// TestLinkNumbersSessionsForEver: a restarted link runs the connection anew, which may count from 1
-// again; a receiver that remembers session 1 must not take the new one for it.
-func TestLinkNumbersSessionsForEver(t *testing.T) {
+// TestLinkNumbersConnectionsForEver: a restarted link runs the connection anew, which may count
+// from 1 again. A receiver that remembers connection 1 must not confuse the two.
+func TestLinkNumbersConnectionsForEver(t *testing.T) {
 	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
 		seen := map[uint64]bool{}
 		for range 3 {

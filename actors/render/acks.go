@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// answer acknowledges a service, if that is news.
+// answer acknowledges a service, if its acknowledgement has changed.
 func (d *Driver[K]) answer(c *runtime.Context, key string) {
 	s := d.subscribers[key]
 	if s == nil {
@@ -32,13 +32,13 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 	}
 }
 
-// acknowledgement says what became of a service in VPP, as far as it is known.
+// acknowledgement is the present state of a service in VPP.
 func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderAck {
 	ack := &messages.RenderAck{
 		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.name, State: messages.RenderState_RENDER_IN_SYNC,
 	}
 	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
-		// the states of very many objects are sent once, when they are done
+		// the state of a very large service is sent once, when all is done
 		ack.State = messages.RenderState_RENDER_PENDING
 		return ack
 	}
@@ -58,19 +58,19 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) {
-		// until it has gone the service is served as before
+		// until the object has left VPP, the service is served as before
 		d.queue.acknowledge(ack, k, true)
 	}
 	d.adapter.Acknowledge(ack, key, d.known)
 	if d.barrier.begun == nil {
-		ack.Approximations = nil // they depend on the node
+		ack.Approximations = nil // approximations depend on the node
 	}
 	return ack
 }
 
-// answerEach acknowledges services, if that is news. An acknowledgement is about everything that a
-// service has in VPP, and so costs as much: one that knows not to be in sync is told again when
-// nothing of it is in the queue any more, and not after every batch.
+// answerEach acknowledges services whose acknowledgement has changed. Its cost grows with the
+// number of objects of the service. So an unfinished service gets the next one when its last object
+// has left the queue, and not after every batch.
 func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
 	slices.Sort(services)
 	for _, name := range slices.Compact(services) {
@@ -82,7 +82,7 @@ func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
 	}
 }
 
-// unfinished reports whether the service has been told that VPP does not hold what it wants now.
+// unfinished reports whether the last acknowledgement says that VPP does not hold the present view.
 func (s *subscriber) unfinished() bool {
 	switch s.acked.GetState() {
 	case messages.RenderState_RENDER_PENDING, messages.RenderState_RENDER_FAILED:
@@ -91,9 +91,9 @@ func (s *subscriber) unfinished() bool {
 	return false
 }
 
-// answerOwed acknowledges services of which nothing is in the queue or under way any more.
+// answerOwed acknowledges services whose last object has left the queue.
 func (d *Driver[K]) answerOwed(c *runtime.Context) {
-	if d.work != nil {
+	if d.exchange != nil {
 		return
 	}
 	for _, name := range d.queue.drained {
@@ -118,35 +118,36 @@ func (d *Driver[K]) answerAll(c *runtime.Context) {
 	d.answerEach(c, slices.Collect(maps.Keys(d.subscribers)))
 }
 
-// Acknowledgements in roll calls: news are repeated in newsRepeats of them, so that a fault that
-// hides one roll call and the news before it hides nothing; what is in sync has its turn every
-// restInterval of them, so that services at rest cost next to nothing.
+// Acknowledgements in roll calls. A new one is repeated in newsRepeats roll calls: a fault may hide
+// the acknowledgement and one roll call. A service in sync is acknowledged in every restInterval-th
+// roll call, so that services at rest cost next to nothing.
 const (
 	newsRepeats  = 2
 	restInterval = 10
 )
 
-// repeatAcks sends acknowledgements again: news, those of services that are not in sync, and a part
-// of the others in turn.
+// repeatAcks sends acknowledgements again: new ones, failed and pending ones, and a part of the
+// others in turn.
 func (d *Driver[K]) repeatAcks(c *runtime.Context) {
-	d.barrier.rollCalls++
+	d.rollCalls++
 	for i, key := range d.barrier.begun.GetKeys() {
 		s := d.subscribers[key]
 		if s == nil || s.acked == nil {
 			continue
 		}
 		settled := s.acked.GetState() == messages.RenderState_RENDER_IN_SYNC
-		if s.repeats > 0 || !settled || (i+d.barrier.rollCalls)%restInterval == 0 {
+		if s.repeats > 0 || !settled || (i+d.rollCalls)%restInterval == 0 {
 			c.Send(c.PID(address.Service(key)), s.acked)
 			s.repeats = max(0, s.repeats-1)
 		}
 	}
 }
 
-// ErrContested is what a row shows whose address has another owner; RenderAck.conflicts names it.
+// ErrContested is the error of a row whose address has another owner. RenderAck.conflicts names the
+// owner.
 var ErrContested = errors.New("the address has another owner")
 
-// RowState is what an acknowledgement says of a row; err is its last error, nil = none.
+// RowState is the state of one row in an acknowledgement; err is its last error, nil = none.
 func RowState(renderer string, key fmt.Stringer, inSync bool, err error) *messages.RowState {
 	state := &messages.RowState{Renderer: renderer, Vip: key.String(), InSync: inSync}
 	if err != nil {
@@ -155,8 +156,8 @@ func RowState(renderer string, key fmt.Stringer, inSync bool, err error) *messag
 	return state
 }
 
-// Unrendered adds parts of a service that there are no means for to its acknowledgement; what says
-// what becomes of them: "not rendered".
+// Unrendered adds the parts of a service that VPP cannot serve to its acknowledgement. what says
+// their fate: "not rendered".
 func Unrendered(ack *messages.RenderAck, what string, parts []*messages.ObjectError) {
 	if len(parts) == 0 {
 		return

@@ -15,25 +15,25 @@ type Key interface {
 	fmt.Stringer
 }
 
-// Renderer is an adapter with what the Driver has to know of it before it asks.
+// Renderer is an adapter with its names and claims.
 type Renderer[K Key] struct {
 	// Name is the name of the actor, the part of the node's health and the renderer in metrics:
 	// "nat44".
 	Name string
 	// Noun is the word for its objects: "rows".
 	Noun string
-	// Claims are a *Claims: the wishes of the services. The adapter enters them in Plan, and the
-	// Driver does everything else with them.
+	// Claims are a *Claims: the wishes of the services. Only Plan of the adapter changes them; the
+	// Driver reads them.
 	Claims wishes[K]
-	// Adapter is what differs between renderers. It may have abilities besides: Settler, Gated and
-	// the others.
+	// Adapter is the part that differs between renderers. It may have further abilities: Settler,
+	// Gated and the others in abilities.go.
 	Adapter Adapter[K]
 }
 
-// Adapter is what differs between renderers; everything else is in the Driver. It holds what VPP
-// holds as plain data, and its methods are called from the Driver's actor only: they compute and
-// never block. What talks to VPP is returned as a function (Reader) or a value (Work) and runs in a
-// goroutine; it must not touch the Adapter.
+// Adapter is the part that differs between renderers; everything else is in the Driver. It keeps
+// the content of VPP as plain data. Only the Driver's actor calls its methods, which compute and
+// never block. Functions that talk to VPP (Reader, Work) are returned and run in a goroutine; they
+// must not touch the Adapter.
 //
 // All methods are idempotent: the same input again changes nothing.
 type Adapter[K Key] interface {
@@ -42,72 +42,52 @@ type Adapter[K Key] interface {
 	Apply[K]
 }
 
-// Plan enters into the claims what VPP should hold. The Driver takes from them of which objects
-// something else is wanted now.
+// Plan enters into the claims what VPP should hold. The Driver takes the changed objects from the
+// claims.
 type Plan[K Key] interface {
-	// Plan takes what a service wants to be served; nil = nothing any more.
+	// Plan takes the view of a service; nil = the service is gone.
 	Plan(service string, view *messages.ServiceView)
-	// Surroundings takes what planning depends on besides the services.
+	// Surroundings takes the other input of planning.
 	Surroundings(s Surroundings)
 }
 
-// Actual is what VPP holds, as far as is known.
+// Actual is the content of VPP, as far as it is known.
 type Actual[K Key] interface {
-	// Forget drops what VPP holds: the connection ended, and with restarted it is another VPP.
+	// Forget drops the content of VPP, because the connection has ended. restarted says that VPP is
+	// another process.
 	Forget(restarted bool)
-	// Reader returns a function that reads what VPP holds. known says whether the present belief is
-	// certain.
+	// Reader returns a function that reads the content of VPP. known says whether the present
+	// belief is certain.
 	Reader(known bool) func(ctx context.Context, vpp link.Caller) (any, error)
-	// Adopt takes what was read and, where known, compares it with what was believed. It returns
-	// the objects that were not as believed: they were modified outside of the agent. settings
-	// counts settings and roles.
+	// Adopt takes a reading and, with known, compares it with the belief before. It returns the
+	// objects that differ: they were modified outside of the agent. settings counts the settings
+	// and roles that differ.
 	Adopt(reading any, known bool) (drifted []K, settings int)
-	// Diff lists, a line each, the operations that would make VPP equal to what is wanted, if it
-	// holds what was read; with sweep, removals too. The reading is not adopted.
+	// Diff lists, a line each, the operations that would turn the reading into the wanted content;
+	// with sweep, removals too. The reading is not adopted.
 	Diff(reading any, sweep bool) []string
-	// Cost is about how many messages make VPP hold what is wanted under the key; 0 = VPP holds it,
-	// or the object may not be changed yet.
+	// Cost estimates how many messages bring the wanted object to VPP; 0 = VPP holds it, or the
+	// object may not be changed yet.
 	Cost(k K) int
-	// Held are the objects of ours in VPP, in no order.
+	// Held yields the agent's objects in VPP, in no order.
 	Held() iter.Seq[K]
 }
 
-// Apply makes VPP hold what is wanted.
+// Apply brings the wanted content to VPP.
 type Apply[K Key] interface {
-	// Work returns what is to be sent to VPP for these objects, preceded by settings that are not
-	// in VPP; nil = nothing. For one object it sends at most TurnMessages, the rest in a later
+	// Work returns the requests for these objects, preceded by settings that are not in VPP; nil =
+	// there are none. For one object it sends at most TurnMessages and leaves the rest to a later
 	// batch, where that is safe.
 	Work(keys []K) Work[K]
-	// Record enters the results of Work. It may clear the error of a result that no object has
-	// caused.
+	// Record enters the results of Work. It may clear an error that is not the fault of an object.
 	Record(results []Result[K])
 }
-
-// Surroundings are what planning depends on besides the services.
-type Surroundings struct {
-	// Begin is the last list of services, with the node; nil = none yet.
-	Begin *messages.Begin
-	// Set is the interface set of the connected VPP; nil = not known.
-	Set *messages.InterfaceSet
-}
-
-// Phase is how far the services have rendered.
-type Phase uint8
-
-const (
-	// Rendering: there is no list of services yet, or one of them has not rendered.
-	Rendering Phase = iota
-	// Rendered: all of the list have, but it is that of the local mirror, and there may be others.
-	Rendered
-	// Passed: every service has rendered, and the barrier is open.
-	Passed
-)
 
 // Work is a batch for VPP: it is carried out in a goroutine, and returns one result per operation.
 type Work[K Key] func(ctx context.Context, vpp link.Caller) []Result[K]
 
-// Batch is the Work of operations that do carries out, with a result for each; nil = there are
-// none.
+// Batch returns a Work in which do carries out the operations, with a result for each; nil = no
+// operations.
 func Batch[K Key, O, D any](ops []O, do func(context.Context, link.Caller, []O) []D, result func(*D) Result[K]) Work[K] {
 	if len(ops) == 0 {
 		return nil
@@ -122,7 +102,8 @@ func Batch[K Key, O, D any](ops []O, do func(context.Context, link.Caller, []O) 
 	}
 }
 
-// Drifted lists the keys under which VPP holds something else than was believed, in no order.
+// Drifted lists the keys whose values differ between the belief before and the reading now, in no
+// order.
 func Drifted[K comparable, V any](before, now map[K]V, same func(a, b V) bool) (keys []K) {
 	for k, old := range before {
 		if held, found := now[k]; !found || !same(old, held) {
@@ -137,34 +118,19 @@ func Drifted[K comparable, V any](before, now map[K]V, same func(a, b V) bool) (
 	return keys
 }
 
-// Result is what became of one operation.
+// Result is the outcome of one operation.
 type Result[K Key] struct {
 	// Text describes the operation in one line.
 	Text string
-	// Object is what it was about, unless Setting is true.
+	// Object is the object of the operation, unless Setting is true.
 	Object  K
 	Setting bool
-	// Err is nil where VPP holds now what the operation is for.
+	// Err is nil when VPP holds the wanted value now.
 	Err error
-	// Idle says that VPP had it already, and nothing was sent: it is no news.
+	// Idle says that VPP held the value already and nothing was sent.
 	Idle bool
-	// Unknown says that VPP may hold something else than is believed: it has to be read.
+	// Unknown says that VPP has to be read, because it may not hold what is believed.
 	Unknown bool
 	// Op is the operation, for Apply.Record.
 	Op any
-}
-
-// Replaced are the indexes of the interfaces of a set that are not in the next one, or belong to
-// another interface there. What VPP held of them is gone.
-func Replaced(before, now *messages.InterfaceSet) (indexes []uint32) {
-	names := make(map[uint32]string, len(now.GetInterfaces()))
-	for _, i := range now.GetInterfaces() {
-		names[i.GetSwIfIndex()] = i.GetName()
-	}
-	for _, i := range before.GetInterfaces() {
-		if names[i.GetSwIfIndex()] != i.GetName() {
-			indexes = append(indexes, i.GetSwIfIndex())
-		}
-	}
-	return indexes
 }

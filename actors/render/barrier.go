@@ -11,14 +11,25 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// barrier knows which services exist and which of them have not rendered what they should have.
-// Nothing that an earlier run put into VPP may be removed before all have.
+// Phase is how far the services have rendered.
+type Phase uint8
+
+const (
+	// Rendering: there is no list of services yet, or one of them has not rendered.
+	Rendering Phase = iota
+	// Rendered: every service of the list has rendered, and the list comes from the local mirror,
+	// so there may be other services.
+	Rendered
+	// Passed: every service has rendered, and the barrier is open.
+	Passed
+)
+
+// barrier knows which services exist and which of them have not rendered the generation in the
+// list. Before all have, nothing that an earlier run put into VPP may be removed.
 type barrier struct {
 	begun *messages.Begin // last list of the services; nil = none yet
-	// services that have not rendered, with the generation that is awaited
+	// services that have not rendered, with the awaited generation
 	awaited map[string]uint64
-
-	rollCalls int // since the start
 }
 
 // phase is how far the services have rendered.
@@ -41,7 +52,7 @@ func (b *barrier) listed(key string) bool {
 	return found
 }
 
-// departed reports whether a Render is older than a list that does not have its service any more.
+// departed reports whether a Render is older than a list without its service.
 func (b *barrier) departed(m *messages.Render) bool {
 	return b.begun != nil && m.GetView() != nil && m.GetGeneration() < b.begun.GetGeneration() && !b.listed(m.GetKey())
 }
@@ -53,8 +64,9 @@ func (b *barrier) rendered(key string, generation uint64) {
 	}
 }
 
-// begin takes a list of the services. The first one, and the first that is not provisional, closes
-// the barrier until every service in it has rendered its generation; those that have not are asked.
+// begin takes a list of the services. The first list, and the first that is not provisional, closes
+// the barrier until every service in it has rendered its generation. The driver asks the services
+// that have not.
 func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 	if m.GetGeneration() < d.barrier.begun.GetGeneration() {
 		return
@@ -75,7 +87,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		if closes {
 			d.barrier.awaited[key] = wanted
 		}
-		if first && s != nil { // a message that was late: what VPP holds may be newer
+		if first && s != nil { // a late message: VPP may hold a newer view
 			delete(d.subscribers, key)
 			d.adapter.Plan(key, nil)
 			d.changed(c)
@@ -99,5 +111,26 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 	case m.GetRollCall():
 		d.repeatAcks(c)
+	}
+}
+
+// sweep puts the objects that waited for the phase into the queue. When the barrier has been
+// passed, it adds the agent's objects that no service wants.
+func (d *Driver[K]) sweep(c *runtime.Context) {
+	d.swept = d.barrier.phase()
+	var leftovers []K
+	if d.barrier.passed() {
+		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) })
+		slices.SortFunc(leftovers, d.adapter.Compare)
+	}
+	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
+		d.queue.list(k)
+	}
+	if d.barrier.passed() && (!d.opened || len(leftovers) > 0) {
+		d.opened = true
+		report.Event(c, &messages.Event{
+			Kind: "resync", Object: d.name, Method: d.connection.method(),
+			Text: fmt.Sprintf("every service has rendered; %d %s of earlier runs are not wanted any more", len(leftovers), d.noun),
+		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -14,13 +13,13 @@ import (
 
 // applied is the result of a batch.
 type applied[K Key] struct {
-	*work
-	keys    []K
-	results []Result[K]
+	exchange *exchange
+	keys     []K
+	results  []Result[K]
 }
 
 // startBatch sends the operations for the objects in the queue, and settings that are not in VPP.
-// Objects that need none are passed over.
+// It skips objects that need no operation.
 func (d *Driver[K]) startBatch(c *runtime.Context) {
 	var keys, quiet []K
 	messages := d.budget
@@ -43,7 +42,7 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 			case Blocked:
 				d.queue.hold(k)
 				d.queue.blocked[k] = true
-			case Closed: // it is listed again when the barrier has been passed
+			case Closed: // sweep puts it into the queue when the barrier has been passed
 				d.queue.hold(k)
 			}
 		}
@@ -54,36 +53,36 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 	}
 	d.answerFor(c, quiet)
 	if todo == nil {
-		if d.queue.Pending() == 0 && !d.session.full.IsZero() {
-			d.session.synced(c, d.session.full, 0) // VPP held everything already
+		if d.queue.Pending() == 0 && !d.connection.full.IsZero() {
+			d.connection.synced(c, d.connection.full, 0) // VPP held everything already
 		}
 		return
 	}
-	w := &work{session: d.session.link.GetSession(), began: c.Now()}
-	d.work = w
+	x := &exchange{connection: d.connection.number(), began: c.Now()}
+	d.exchange = x
 	report.TookStep(c, d.name, report.StepKey, d.queue.retries(keys))
 	post, vpp := c.Post(), d.config.VPP
-	c.Go("apply", func(ctx context.Context) { post(&applied[K]{w, keys, todo(ctx, vpp)}) })
+	c.Go("apply", func(ctx context.Context) { post(&applied[K]{x, keys, todo(ctx, vpp)}) })
 }
 
 // settingsDone notes that the settings and roles of the present interface set are in VPP.
 func (d *Driver[K]) settingsDone() {
 	d.health.Interfaces, d.health.RefusedSet, d.health.RefusedWhy = d.set.GetGeneration(), 0, ""
-	if d.session.refused != nil && !d.session.readRefused {
-		d.session.accepted() // the refused operation is not wanted any more
+	if d.connection.refused != nil && !d.connection.readRefused {
+		d.connection.accepted() // the refused operation is not wanted any more
 	}
 }
 
-// applied takes the results of a batch.
+// applied takes the results of a batch from its goroutine.
 func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
-	d.work = nil
-	if c.Now().Sub(m.began) > slowBatch {
+	d.exchange = nil
+	if c.Now().Sub(m.exchange.began) > slowBatch {
 		d.budget = max(d.budget/2, TurnMessages)
 	} else {
 		d.budget = min(d.budget+TurnMessages, batchMessages)
 	}
 	d.record(c, m.results)
-	if m.session != d.session.link.GetSession() || !d.known {
+	if m.exchange.connection != d.connection.number() || !d.known {
 		return // VPP was away meanwhile, everything is read again
 	}
 	d.adapter.Record(m.results)
@@ -96,8 +95,8 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	if o.unknown > 0 {
 		d.known = false // some of it may have happened
 	}
-	conclude(c, &d.session, &o, d.queue.stubborn(m.keys))
-	d.session.synced(c, m.began, d.queue.Pending())
+	conclude(c, &d.connection, &o, d.queue.stubborn(m.keys))
+	d.connection.synced(c, m.exchange.began, d.queue.Pending())
 	if d.warned() {
 		d.answerAll(c)
 		return
@@ -107,18 +106,18 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	d.answerOwed(c)
 }
 
-// outcome sums up what became of a batch.
+// outcome is the summary of a batch.
 type outcome[K Key] struct {
 	refused  map[K]error
-	settings error // of the last operation that is about settings
+	settings error // error of the last operation on settings
 	done     int
 	failed   int
 	unknown  int  // without an answer
 	unsent   int  // never left this process
-	doubt    bool // VPP holds something else than was believed
+	doubt    bool // VPP has to be read
 }
 
-// sum sums up results.
+// sum summarises results.
 func sum[K Key](results []Result[K]) (o outcome[K]) {
 	o.refused = map[K]error{}
 	for i := range results {
@@ -128,53 +127,53 @@ func sum[K Key](results []Result[K]) (o outcome[K]) {
 }
 
 func (o *outcome[K]) take(r *Result[K]) {
-	kind, _ := class.Of(r.Err)
+	kind := classOf(r.Err)
 	switch {
 	case r.Idle:
 		return
-	case kind == class.None:
+	case kind == classNone:
 		o.done++
 		o.doubt = o.doubt || r.Unknown
 		return
 	case errors.Is(r.Err, link.ErrUnknown):
 		o.unknown++
 		return
-	case kind == class.Wait:
+	case kind == classWait:
 		o.unsent++
 		return
 	case r.Setting:
 		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
 	default:
 		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) {
-			// a later refusal may only follow from it
+			// a later refusal may be a consequence of the first
 			o.refused[r.Object] = r.Err
 		}
 	}
 	o.failed++
-	o.doubt = o.doubt || r.Unknown || kind == class.Resync
+	o.doubt = o.doubt || r.Unknown || kind == classResync
 }
 
-// conclude draws the consequences of a batch for the next one; stubborn says that something in it
-// was refused again and again.
-func conclude[K Key](c *runtime.Context, s *session, o *outcome[K], stubborn bool) {
-	s.config.Observer.Operations(s.name, o.done, o.failed, o.unknown+o.unsent)
+// conclude prepares the next batch or read. stubborn says that VPP has refused one object of the
+// batch again and again.
+func conclude[K Key](c *runtime.Context, n *connection, o *outcome[K], stubborn bool) {
+	n.config.Observer.Operations(n.name, o.done, o.failed, o.unknown+o.unsent)
 	switch {
 	case o.unknown+o.unsent > 0:
 		// the link reports the next connection, which ends the wait
-		s.delayed = c.Now().Add(s.config.Backoff)
+		n.delayed = c.Now().Add(n.config.Backoff)
 	case o.settings != nil:
-		s.refuse(c, o.settings)
+		n.refuse(c, o.settings)
 	default:
-		s.accepted()
+		n.accepted()
 	}
 	if !o.doubt && !stubborn && o.settings == nil {
 		return
 	}
-	if o.settings == nil && s.verify == "" {
-		report.TookStep(c, s.name, report.StepObject, 1)
+	if o.settings == nil && n.verify == "" {
+		report.TookStep(c, n.name, report.StepObject, 1)
 	}
-	s.verify, s.reread = "VPP refused an operation", c.Now()
+	n.verify, n.reread = "VPP refused an operation", c.Now()
 	if !o.doubt {
-		s.reread = c.Now().Add(s.config.Backoff) // not after every one of many
+		n.reread = c.Now().Add(n.config.Backoff) // not after every one of many
 	}
 }

@@ -9,51 +9,51 @@ import (
 
 // Claim is the wish of one service for one object.
 type Claim[V any] struct {
-	// Service wants it; Created is its creation in Unix seconds.
+	// Service wants the object; Created is the creation of the service in Unix seconds.
 	Service string
 	Created int64
-	// Value is what it wants, Rank how much that counts: the lowest most.
+	// Value is the wish. A wish of a lower Rank counts more.
 	Value V
 	Rank  int
 }
 
-// compare orders claims: the lowest rank, then the service that was created first, then the one
-// with the smallest key.
+// compare orders claims by rank, then by the creation of the service, then by its key.
 func (c Claim[V]) compare(other Claim[V]) int {
 	return cmp.Or(cmp.Compare(c.Rank, other.Rank), cmp.Compare(c.Created, other.Created), cmp.Compare(c.Service, other.Service))
 }
 
-// Claims knows what every service wants for which objects, and what follows where several want the
-// same object. A service that loses gets the object as soon as it is free. V is the wish of one
-// service, D what VPP should hold. It belongs to one goroutine: the Driver's, which takes from it
-// of which objects something else is wanted.
+// Claims knows the wishes of all services, and decides where several services want the same object.
+// A service that loses gets the object as soon as it is free. V is the wish of one service, D the
+// value that VPP should hold. Claims belongs to the Driver's goroutine.
 type Claims[K comparable, V, D any] struct {
 	Rules[K, V, D]
 	services map[string][]K
 	claims   map[K][]Claim[V]
-	changed  []K      // something else is wanted since the last call of News
+	changed  []K      // keys whose wanted value has changed since the last call of News
 	concerns []string // services
 }
 
-// Rules say how wishes come to objects.
+// Rules say how wishes become objects.
 type Rules[K comparable, V, D any] struct {
 	// Order compares keys, so that a run is repeatable.
 	Order func(a, b K) int
-	// Rank says how much a wish counts, the lowest most, before age does; nil = all alike.
+	// Rank returns the rank of a wish: lower ranks win; equal ranks are ordered by age. nil = all
+	// ranks are equal.
 	Rank func(V) int
-	// Resolve says what the claims on an object, in their order, come to, and whether VPP should
-	// hold anything.
+	// Resolve returns the value that follows from the claims on an object, in their order, and
+	// whether VPP should hold a value at all.
 	Resolve func(k K, claims []Claim[V]) (D, bool)
 	// Same compares two results of Resolve.
 	Same func(a, b D) bool
-	// Taken describes the object of another client of VPP that has the key, "" = there is none: as
-	// long as it is there, VPP should hold nothing of ours. nil = there never is.
+	// Taken describes the object that another client of VPP has under the key; "" = why there is no
+	// document. While there is one, VPP should hold no object of the agent. nil = other clients
+	// have no such objects.
 	Taken func(k K) string
 	// Shared says that services share an object, so that it has no owner.
 	Shared bool
 }
 
-// wishes are the Claims of a renderer, whatever is wished.
+// wishes are the Claims of a renderer with any types of wishes and values.
 type wishes[K Key] interface {
 	Compare(a, b K) int
 	Keys() iter.Seq[K]
@@ -75,14 +75,14 @@ func NewClaims[K comparable, V, D any](rules Rules[K, V, D]) *Claims[K, V, D] {
 	return &Claims[K, V, D]{Rules: rules, services: map[string][]K{}, claims: map[K][]Claim[V]{}}
 }
 
-// Touch notes that something else is wanted of objects for a reason that the claims do not know.
+// Touch notes that the wanted value of objects has changed for a reason outside of the claims.
 func (c *Claims[K, V, D]) Touch(keys ...K) { c.changed = append(c.changed, keys...) }
 
-// Concern notes that the acknowledgement of services may have changed although nothing else is
-// wanted.
+// Concern notes that the acknowledgement of services may have changed although the wanted values
+// have not.
 func (c *Claims[K, V, D]) Concern(services ...string) { c.concerns = append(c.concerns, services...) }
 
-// News returns, once, the objects of which something else is wanted, and the services whose
+// News returns, once, the objects whose wanted value has changed, and the services whose
 // acknowledgement may have changed besides.
 func (c *Claims[K, V, D]) News() (changed []K, services []string) {
 	changed, services, c.changed, c.concerns = c.changed, c.concerns, nil, nil
@@ -120,8 +120,8 @@ func (c *Claims[K, V, D]) withdraw(k K, service string) {
 	}
 }
 
-// Change carries out a change that resolve depends on and returns those of the keys, ordered, for
-// which Desired has another answer then.
+// Change carries out a change on which Resolve depends. It returns the keys, ordered, for which
+// Desired has another answer afterwards.
 func (c *Claims[K, V, D]) Change(keys []K, change func()) (changed []K) {
 	slices.SortFunc(keys, c.Compare)
 	keys = slices.Compact(keys)
@@ -135,6 +135,7 @@ func (c *Claims[K, V, D]) Change(keys []K, change func()) (changed []K) {
 	}
 	change()
 	for i, k := range keys {
+		// of a large service, only the changed objects go into the work queue
 		if after, found := c.Desired(k); found != before[i].found || found && !c.Same(after, before[i].value) {
 			changed = append(changed, k)
 		}
@@ -143,7 +144,7 @@ func (c *Claims[K, V, D]) Change(keys []K, change func()) (changed []K) {
 	return changed
 }
 
-// Desired is what VPP should hold under a key, and whether it should hold anything.
+// Desired returns the value that VPP should hold under a key, and whether it should hold one.
 func (c *Claims[K, V, D]) Desired(k K) (desired D, found bool) {
 	if claims := c.claims[k]; len(claims) > 0 && c.Taken(k) == "" {
 		if d, wanted := c.Resolve(k, claims); wanted {
@@ -153,7 +154,7 @@ func (c *Claims[K, V, D]) Desired(k K) (desired D, found bool) {
 	return desired, false
 }
 
-// All is everything that VPP should hold. The map belongs to the caller.
+// All returns everything that VPP should hold. The map belongs to the caller.
 func (c *Claims[K, V, D]) All() map[K]D {
 	all := make(map[K]D, len(c.claims))
 	for k := range c.claims {
@@ -173,11 +174,11 @@ func (c *Claims[K, V, D]) Claimed(k K) bool {
 	return found
 }
 
-// Objects are those that a service wants, ordered; shared, not to be changed.
+// Objects returns the objects that a service wants, ordered; shared, not to be changed.
 func (c *Claims[K, V, D]) Objects(service string) []K { return c.services[service] }
 
-// Services are those that want an object, the owner first. A claim without a service is the
-// renderer's own.
+// Services returns the services that want an object, the owner first. A claim without a service
+// belongs to the renderer.
 func (c *Claims[K, V, D]) Services(k K) (services []string) {
 	for _, claim := range c.claims[k] {
 		if claim.Service != "" {
@@ -187,8 +188,8 @@ func (c *Claims[K, V, D]) Services(k K) (services []string) {
 	return services
 }
 
-// Owner is the owner of an object that can have only one: a service or, where it is not one of
-// ours, a description. "" = shared by its services.
+// Owner returns the owner of an object: a service, or a description of another client of VPP. "" =
+// the services share the object.
 func (c *Claims[K, V, D]) Owner(k K) string {
 	if c.Shared {
 		return ""
@@ -197,10 +198,10 @@ func (c *Claims[K, V, D]) Owner(k K) string {
 	return cmp.Or(c.Taken(k), first.Service)
 }
 
-// At are the claims on a key, the one that counts most first; shared, not to be changed.
+// At returns the claims on a key, the winning one first; shared, not to be changed.
 func (c *Claims[K, V, D]) At(k K) []Claim[V] { return c.claims[k] }
 
-// First is the claim on a key that counts most; false = there is none.
+// First returns the winning claim on a key; false = there is none.
 func (c *Claims[K, V, D]) First(k K) (Claim[V], bool) {
 	if claims := c.claims[k]; len(claims) > 0 {
 		return claims[0], true

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newClaims are claims on names of which the first one counts, unless the name is blocked.
+// newClaims returns claims on names. The first claim wins, unless the name is blocked.
 func newClaims(blocked map[string]bool) *Claims[string, int, int] {
 	resolve := func(k string, claims []Claim[int]) (int, bool) { return claims[0].Value, !blocked[k] }
 	return NewClaims(Rules[string, int, int]{Order: strings.Compare, Resolve: resolve, Same: func(a, b int) bool { return a == b }})
@@ -130,8 +130,8 @@ func (w *plainClaims) all() map[string]int {
 	return all
 }
 
-// TestClaimsLikeTheObvious: whatever the order of events, owners and values are those of the
-// obvious implementation, and exactly the keys whose value changes are returned.
+// TestClaimsLikeTheObvious: for any order of events, owners and values equal the obvious
+// implementation, and exactly the keys whose value changes are returned.
 func TestClaimsLikeTheObvious(t *testing.T) {
 	universe, services := []string{"k1", "k2", "k3"}, []string{"a/a", "a/b", "b/a", "b/b"}
 	rapid.Check(t, func(t *rapid.T) {

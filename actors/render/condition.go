@@ -11,13 +11,13 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// condition is what keeps a renderer from being in sync: words that do not change while it lasts,
-// and the details, which are only worked out when they are reported. The zero value is none.
+// condition is what keeps a renderer from being in sync. Its cause does not change while it lasts;
+// its details are computed for a report. The zero value is no condition.
 type condition struct {
 	cause   string
 	details func() string // nil: the cause says it all
 	reach   messages.Reach
-	partial bool // all else is served
+	partial bool // all other objects are served
 }
 
 // Causes that keep renderers from being in sync.
@@ -34,12 +34,12 @@ const (
 	causeInSync     = "in sync"
 )
 
-// report reports the health of the renderer when it has changed. With a warning it is in sync
-// nevertheless.
+// report reports the health of the renderer when it has changed. A renderer with a warning is in
+// sync.
 func (d *Driver[K]) report(c *runtime.Context) {
 	settled := d.adapter.Settings()
 	if d.resting() && settled {
-		d.session.damaged, d.session.programmed = false, d.session.programmed || d.opened
+		d.connection.damaged, d.connection.programmed = false, d.connection.programmed || d.opened
 	}
 	warning := cmp.Or(d.shortage(), d.adapter.Warning())
 	if warning != d.told {
@@ -77,25 +77,25 @@ func (d *Driver[K]) report(c *runtime.Context) {
 // with the cluster.
 func (d *Driver[K]) fromMirror() bool { return d.health.Last.GetReason() == report.FromMirror }
 
-// resting reports whether nothing is left to do. On a provisional list what waits for the barrier
-// does not count.
+// resting reports whether nothing is left to do. On a provisional list, objects that wait for the
+// barrier do not count.
 func (d *Driver[K]) resting() bool {
-	return d.queue.Pending() == 0 || d.barrier.begun.GetProvisional() && d.known && d.work == nil && d.queue.next.empty()
+	return d.queue.Pending() == 0 || d.barrier.begun.GetProvisional() && d.known && d.exchange == nil && d.queue.next.empty()
 }
 
-// condition is the first thing that is not as it should be. Once in sync, ordinary changes do not
-// take readiness away: VPP holds what was wanted a moment ago. What was modified outside of the
-// agent does.
+// condition returns the first condition that applies. After the first sync, ordinary changes do not
+// take readiness away: VPP holds what was wanted a moment ago. A modification outside of the agent
+// takes readiness away.
 func (d *Driver[K]) condition(settled bool) condition {
 	const downstream = messages.Reach_REACH_DOWNSTREAM
-	unready := !d.health.Last.GetOk() || d.session.damaged || d.fromMirror()
+	unready := !d.health.Last.GetOk() || d.connection.damaged || d.fromMirror()
 	switch {
-	case !d.session.link.GetUp():
+	case !d.connection.link.GetUp():
 		return condition{cause: causeLink}
 	case !d.known:
 		return condition{cause: reasonUnknown, details: d.unknown, reach: downstream}
-	case d.session.refused != nil:
-		return condition{cause: causeRefused, details: d.session.refused.Error, reach: downstream}
+	case d.connection.refused != nil:
+		return condition{cause: causeRefused, details: d.connection.refused.Error, reach: downstream}
 	case d.barrier.begun == nil:
 		return condition{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
 	case len(d.barrier.awaited) > 0:
@@ -114,21 +114,21 @@ func (d *Driver[K]) condition(settled bool) condition {
 	return condition{cause: causeInSync}
 }
 
-// unknown says why it is not known what VPP holds, as far as there is more to say.
+// unknown adds the refusal, if there is one, to reasonUnknown.
 func (d *Driver[K]) unknown() string {
-	if d.session.refused != nil {
-		return reasonUnknown + ": " + d.session.refused.Error()
+	if d.connection.refused != nil {
+		return reasonUnknown + ": " + d.connection.refused.Error()
 	}
 	return reasonUnknown
 }
 
-// working says how much is to be done.
+// working counts the objects that are being programmed.
 func (d *Driver[K]) working() string {
 	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.noun, causeWork)
 }
 
-// progress is the reach of work: as long as VPP comes to hold what is wanted, however much that is,
-// nothing is wrong as a whole.
+// progress is the reach of unfinished work: while objects reach VPP, however many there are, VPP as
+// a whole is well.
 func (d *Driver[K]) progress() messages.Reach {
 	if d.advanced || d.advances {
 		return messages.Reach_REACH_OBJECT
@@ -136,8 +136,7 @@ func (d *Driver[K]) progress() messages.Reach {
 	return messages.Reach_REACH_DOWNSTREAM
 }
 
-// refusesAll reports whether VPP holds nothing of what services want of this renderer, which serves
-// their packets.
+// refusesAll reports whether no wanted object of a renderer that serves packets is in VPP.
 func (d *Driver[K]) refusesAll() bool {
 	if !d.givesRoles {
 		return false
@@ -152,12 +151,12 @@ func (d *Driver[K]) refusesAll() bool {
 	return true
 }
 
-// silent says which services are awaited.
+// silent names the first awaited service and counts them.
 func (d *Driver[K]) silent() string {
 	return fmt.Sprintf("%d %s, first %s", len(d.barrier.awaited), causeSilent, slices.Min(slices.Collect(maps.Keys(d.barrier.awaited))))
 }
 
-// failures says what VPP refused.
+// failures names the first refused object and counts them.
 func (d *Driver[K]) failures() string {
 	k, err := d.queue.firstFailure()
 	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed)-d.queue.short, d.noun, causeFailed, k, err)

@@ -2,10 +2,10 @@
 // object in VPP (render/nat44, render/cnat, render/routes).
 //
 //	Adapter   Plan, Actual, Apply: pure, or a thin call; abilities that only some have
-//	Claims    which service wants which object, whose it is, of which something else is wanted now
+//	Claims    wishes of the services for objects, their owners, and the changed objects
 //	Driver    everything else, once: work queue, back-off and half-open probes, barrier,
-//	          acknowledgements, drift checks, batches, the session with VPP, health, the operation
-//	          log
+//	          acknowledgements, drift checks, batches, the connection to VPP, health, the
+//	          operation log
 //
 // # One pass
 //
@@ -15,30 +15,28 @@
 //
 // # The port
 //
-// An Adapter has ten methods: Plan (what a service, and the surroundings, ask for), Actual (read
-// VPP, adopt it, forget it, what it holds, what an object would cost, the difference to a reading)
-// and Apply (operations, what became of them). Claims tell the Driver of which objects something
-// else is wanted, so an Adapter returns no lists of changes. What only some adapters have is an
-// ability (abilities.go): settings, roles of interfaces, gates, rows for operators, warnings,
-// messages of their own, clean-up. The Driver finds out once, when it is made, which of them an
-// adapter has.
+// An Adapter has ten methods. Plan takes views and surroundings. Actual reads, adopts and forgets
+// the content of VPP, lists it, estimates the cost of an object and computes the difference to a
+// reading. Apply returns operations and records their results. Claims tell the Driver which wanted
+// values have changed, so an Adapter returns no lists of changes. Features of single adapters are
+// abilities (abilities.go): settings, roles of interfaces, gates, rows for operators, warnings,
+// messages, clean-up. The Driver finds out the abilities of its adapter when it is made (port.go).
 //
-// A new renderer is a package with an Adapter, a package below vpp/ and one line in actors/tree.go:
-// order, health, commands, clean-up and the simulation follow from the tree. rendertest/toy and
-// vpp/toytest are one; actors/renderer_test.go has its line. Settings (bootstrap/config), an entry
-// in vpp/features, guards of inputs that crash VPP (vpp/link) and messages that the simulated VPP
-// does not have come to it where there are any.
+// A new renderer is a package with an Adapter, a package below vpp/ and one line in actors/tree.go.
+// Order, health, commands, clean-up and the simulation follow from the tree. Example:
+// rendertest/toy, vpp/toytest and a line in actors/renderer_test.go. Where needed, add settings
+// (bootstrap/config), an entry in vpp/features, guards of inputs that crash VPP (vpp/link), and
+// messages of the simulated VPP.
 //
 // # Ownership and ordering
 //
-// A Driver and its Adapter belong to one actor; only the functions and values that an Adapter
-// returns for VPP run elsewhere, in goroutines of the incarnation. There is one read or batch under
-// way at a time, and its results are ignored if they are of an earlier connection. Objects of an
-// earlier run are removed when every service of the last Begin has rendered the generation in it
-// (the barrier).
+// A Driver and its Adapter belong to one actor. Only functions that talk to VPP run in other
+// goroutines, which belong to the incarnation. One read or batch is under way at a time. Results of
+// an earlier connection are ignored. Objects of an earlier run are removed when every service of
+// the last Begin has rendered the generation in it (the barrier).
 //
-// A large view takes long to plan. It waits until the messages behind it have been handled, in the
-// turns of its namespace; a Begin is handled after all views that came before it.
+// A large view takes long to plan. It waits until the messages behind it have been handled, and its
+// namespace has its turn. A Begin is handled after all views before it.
 //
 // A Driver is started by the tree of package actors. Stop changes nothing in VPP.
 package render

@@ -3,7 +3,6 @@ package render
 import (
 	"maps"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -11,7 +10,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
-	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // Limits of one batch: several request windows of VPP, short enough that a change of another
@@ -19,43 +17,16 @@ import (
 const (
 	// batchSize is the number of objects.
 	batchSize = 1024
-	// batchMessages is about how many messages they need at most; a turn may exceed it.
+	// batchMessages is about how many messages a batch has at most; a turn may exceed it.
 	batchMessages = 2048
 	// slowBatch is how long VPP may take for a batch. After a slower one the next has half as many
-	// messages, but not less than a turn: VPP takes a thousand times longer for a message that ends
-	// sessions when it has many of them.
+	// messages, at least a turn. With many sessions, VPP takes a thousand times longer for a
+	// message that ends some of them.
 	slowBatch = 200 * time.Millisecond
 )
 
-// Config is what a Driver is given. It is shared by all renderers and read-only, except Granted.
-type Config struct {
-	// VPP is the connection.
-	VPP link.Caller
-	// Observer counts.
-	Observer report.Observer
-	// Tick is the interval at which refused objects are tried again, if there are any.
-	Tick time.Duration
-	// Backoff is the first delay after VPP refused something; it doubles up to 30 s.
-	Backoff time.Duration
-	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
-	HeapReserve int
-	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, which costs it
-	// more.
-	Heap func() Heap
-	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
-	Granted atomic.Int64
-	// DriftCheckOverdue is how long a drift check waits for work to end.
-	DriftCheckOverdue time.Duration
-}
-
-// backoff is that of refused objects and settings: up to 30 s, a fifth longer or shorter.
-func (g *Config) backoff() runtime.Backoff {
-	const longest, jitter = 30 * time.Second, 0.2
-	return runtime.Backoff{Min: g.Backoff, Max: longest, Jitter: jitter}
-}
-
 // Driver makes VPP equal to what the services want, by means of an Adapter. It owns the work queue,
-// the barrier, the acknowledgements and the session with VPP; the difference between desired and
+// the barrier, the acknowledgements and the connection to VPP. The difference between desired and
 // actual objects goes to VPP in batches, one at a time, over one stream.
 //
 // The driver reads VPP at the start, after VPP was away and after an operation without an answer.
@@ -66,40 +37,37 @@ type Driver[K Key] struct {
 	config     *Config
 	name, noun string // of the renderer, of its objects
 	givesRoles bool
+	adapter    *port[K]
+	statistics Heap // of VPP; nil = none
 
-	adapter *port[K]
-	queue   *queue[K]
-	heap    heap.Reserve
-	// statistics of VPP's heap; nil = none
-	statistics Heap
-	set        *messages.InterfaceSet // complete; nil = none yet
-	ticking    bool                   // a tick is under way
-
-	// The services: touched by barrier.go, services.go, views.go and acks.go only.
+	// The services: changed by barrier.go, services.go, largeviews.go and acks.go only.
 	barrier     barrier
 	views       views
 	subscribers map[string]*subscriber
-	// services whose acknowledgement may be another one when nothing of them is in the queue any
-	// more
-	owed map[string]bool
+	owed        map[string]bool // to be acknowledged when their last object has left the queue
+	rollCalls   int             // since the start
 
-	// VPP: touched by read.go and batch.go, and where the connection changes.
-	session session
-	known   bool  // the adapter knows what VPP holds
-	work    *work // under way; nil = none
-	budget  int   // messages of a batch, TurnMessages to batchMessages
-	// since the last read: what has waited for this phase is in the queue
-	swept  Phase
-	opened bool // the barrier has been passed once
+	// Work: changed wherever an object has to be compared, or is done.
+	queue   *queue[K]
+	set     *messages.InterfaceSet // complete; nil = none yet
+	ticking bool                   // a tick is under way
 
-	// Last reports: set by condition.go, cleared where a report is due again.
-	health  report.Health
-	warning string // of the adapter, when the services were acknowledged
-	told    string // the adapter's warning at the last report
-	cause   string // of the last condition that was reported
-	// since the last heartbeat VPP has come to hold an object as it is wanted
-	advanced bool
-	advances bool // it had before
+	// VPP: changed by read.go, batch.go, memory.go and barrier.go, and by linkChanged.
+	connection connection
+	exchange   *exchange // under way; nil = none
+	known      bool      // the adapter knows the content of VPP
+	heap       heap.Reserve
+	budget     int   // messages of a batch, TurnMessages to batchMessages
+	swept      Phase // since the last read: objects that waited for this phase are in the queue
+	opened     bool  // the barrier has been passed once
+
+	// Last reports: changed by condition.go and batch.go, cleared where a report is due again.
+	health   report.Health
+	warning  string // of the adapter, when the services were acknowledged
+	told     string // the adapter's warning at the last report
+	cause    string // of the last condition that was reported
+	advanced bool   // since the last heartbeat an object has reached VPP
+	advances bool   // the same in the heartbeat interval before
 }
 
 // tick tries again what VPP refused.
@@ -112,7 +80,7 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 		health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, adapter: adapter, givesRoles: r.GivesRoles(),
 		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}}, budget: batchMessages,
-		session: session{config: config, name: r.Name, link: &messages.LinkState{}},
+		connection: connection{config: config, name: r.Name, link: &messages.LinkState{}},
 	}
 	if config.Heap != nil {
 		d.statistics = config.Heap()
@@ -120,27 +88,9 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 	if d.givesRoles {
 		d.health.Also = address.Interfaces
 	}
-	adapter.Bind(progress[K]{d.queue, &d.session, &d.heap})
+	adapter.Bind(progress[K]{d.queue, &d.connection, &d.heap})
 	return d
 }
-
-// progress is what the adapter sees.
-type progress[K Key] struct {
-	*queue[K]
-	session *session
-	heap    *heap.Reserve
-}
-
-// Refused satisfies Progress.
-func (p progress[K]) Refused() (times int, err error) {
-	return p.session.refusals, p.session.refused
-}
-
-// Read satisfies Progress.
-func (p progress[K]) Read(reason string) { p.session.verify = reason }
-
-// Memory satisfies Progress.
-func (p progress[K]) Memory() heap.Level { return p.heap.Level() }
 
 // Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for
 // what the renderer needs.
@@ -152,7 +102,7 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their
+// askSiblings asks the earlier siblings, and the actors on which the adapter depends, for their
 // state.
 func (d *Driver[K]) askSiblings(c *runtime.Context) {
 	for _, path := range append([]string{address.Link, address.Interfaces}, d.adapter.Asks()...) {
@@ -160,7 +110,7 @@ func (d *Driver[K]) askSiblings(c *runtime.Context) {
 	}
 }
 
-// Stop satisfies runtime.Behaviour: VPP keeps what it has.
+// Stop satisfies runtime.Behaviour: nothing is removed from VPP.
 func (*Driver[K]) Stop(*runtime.Context) {}
 
 // Receive satisfies runtime.Behaviour.
@@ -178,11 +128,11 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		d.adoptAll(c)
 		d.begin(c, m)
 	case *messages.LinkState:
-		d.connection(c, m)
+		d.linkChanged(c, m)
 	case *messages.InterfaceSet:
 		d.interfaces(c, m)
 	case *messages.Verify:
-		d.session.ask(m, c.Now())
+		d.connection.ask(m, c.Now())
 	case *messages.Resync: // an earlier sibling has a new incarnation
 		d.askSiblings(c)
 	case *readDone:
@@ -222,8 +172,8 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	d.adapter.After(c, d.known)
 }
 
-// touched puts the objects of which something else is wanted now into the queue, in the turns of a
-// service where no other wants them.
+// touched puts the objects whose wanted value has changed into the queue. An object that no service
+// wants has its turn with the service by.
 func (d *Driver[K]) touched(by string) (changed []K, services []string) {
 	changed, services = d.adapter.News()
 	for _, k := range changed {
@@ -232,8 +182,8 @@ func (d *Driver[K]) touched(by string) (changed []K, services []string) {
 	return changed, services
 }
 
-// changed has objects looked at of which something else is wanted now, and acknowledges the
-// services that this concerns.
+// changed puts the objects whose wanted value has changed into the queue, and acknowledges the
+// services concerned.
 func (d *Driver[K]) changed(c *runtime.Context) {
 	changed, services := d.touched("")
 	concerned := map[string]bool{}
@@ -246,10 +196,10 @@ func (d *Driver[K]) changed(c *runtime.Context) {
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
 }
 
-// connection takes the state of the connection: what VPP holds is not known on another one, and
+// linkChanged takes the state of the connection: what VPP holds is not known on another one, and
 // what it refused means nothing when it has restarted.
-func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
-	lost, restarted := d.session.linkChanged(m)
+func (d *Driver[K]) linkChanged(c *runtime.Context, m *messages.LinkState) {
+	lost, restarted := d.connection.linkChanged(m)
 	if lost || restarted {
 		d.known = false
 		d.adapter.Forget(restarted)
@@ -261,52 +211,27 @@ func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
 	d.surroundings(c) // the interfaces may have become known while the connection was down
 }
 
-// interfaces adopts the interface set when all is known about it: a role that comes later would
-// have every row walked for it and leave entries in VPP's forwarding table, and a client of an
-// unknown interface would be dropped or let in.
-func (d *Driver[K]) interfaces(c *runtime.Context, m *messages.InterfaceSet) {
-	if m.GetComplete() && m.GetGeneration() > d.set.GetGeneration() {
-		d.set = m
-		d.surroundings(c)
-	}
-}
-
-// located reports whether the interfaces of the connected VPP are known.
-func (d *Driver[K]) located() bool {
-	return d.set != nil && d.set.GetBoot() == d.session.link.GetBoot()
-}
-
-// surroundings gives the adapter what planning depends on besides the services.
-func (d *Driver[K]) surroundings(c *runtime.Context) {
-	s := Surroundings{Begin: d.barrier.begun}
-	if d.located() {
-		s.Set = d.set
-	}
-	d.adapter.Surroundings(s)
-	d.changed(c)
-}
-
 // pump starts the next piece of work, if there is any and VPP is there.
 func (d *Driver[K]) pump(c *runtime.Context) {
 	now := c.Now()
 	switch {
-	case d.work != nil || !d.session.open(now):
-	case !d.known || d.session.doubtful(now):
+	case d.exchange != nil || !d.connection.open(now):
+	case !d.known || d.connection.doubtful(now):
 		d.startRead(c)
 	case d.located() && d.barrier.begun != nil:
 		if d.barrier.phase() > d.swept {
 			d.sweep(c)
 		}
 		d.startNext(c)
-		if d.work == nil && !d.session.driftCheckDue.IsZero() {
+		if d.exchange == nil && !d.connection.driftCheckDue.IsZero() {
 			d.startRead(c)
 		}
 	}
 	d.tickLater(c)
 }
 
-// startNext starts the next batch. Where none was needed, objects that turned out to be as wanted
-// may have been what others wait for.
+// startNext starts the next batch. If none was needed, it tries once more: objects that turned out
+// to be in sync may unblock others.
 func (d *Driver[K]) startNext(c *runtime.Context) {
 	for range 2 {
 		d.adapter.Settle(d.barrier.phase())
@@ -316,18 +241,18 @@ func (d *Driver[K]) startNext(c *runtime.Context) {
 			return
 		}
 		d.startBatch(c)
-		for d.work == nil && d.queue.unblock(d.barrier.phase()) {
+		for d.exchange == nil && d.queue.unblock(d.barrier.phase()) {
 			d.startBatch(c)
 		}
-		if d.work != nil {
+		if d.exchange != nil {
 			return
 		}
 	}
 }
 
-// tickLater has the next tick come while something waits for its time.
+// tickLater schedules the next tick while a retry waits.
 func (d *Driver[K]) tickLater(c *runtime.Context) {
-	s := &d.session
+	s := &d.connection
 	waits := len(d.queue.failed) > 0 || d.rereads() || s.link.GetUp() && (s.refused != nil || s.verify != "" || s.delayed.After(c.Now()))
 	if waits && !d.ticking {
 		d.ticking = true
@@ -335,7 +260,7 @@ func (d *Driver[K]) tickLater(c *runtime.Context) {
 	}
 }
 
-// tick tries what VPP refused: what is due, and a half-open probe of each refusal class.
+// tick retries refused objects: the due ones, and a half-open probe for each kind of refusal.
 func (d *Driver[K]) tick(c *runtime.Context) {
 	d.ticking = false
 	if d.rereads() {
@@ -349,8 +274,8 @@ func (d *Driver[K]) tick(c *runtime.Context) {
 func (d *Driver[K]) Inspect() any {
 	state := map[string]any{
 		"services": len(d.subscribers), "awaited": len(d.barrier.awaited), "barrierPassed": d.barrier.passed(), "knowsVPP": d.known,
-		"notInSync": len(d.queue.dirty), "refused": len(d.queue.failed), "working": d.work != nil, "settingsInVPP": d.adapter.Settings(),
-		"connected": d.session.link.GetUp(),
+		"notInSync": len(d.queue.dirty), "refused": len(d.queue.failed), "working": d.exchange != nil, "settingsInVPP": d.adapter.Settings(),
+		"connected": d.connection.link.GetUp(),
 	}
 	if d.known {
 		state["holds"] = d.adapter.Summary()

@@ -7,12 +7,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// DryRun returns what a renderer would acknowledge to each service if VPP were connected and empty,
-// in the order of the views, with the rows as it would install them. The adapter must be new.
+// DryRun returns the acknowledgement of each service, in the order of the views, as if VPP were
+// connected and empty. The rows are the ones that would be installed. The adapter must be new.
 func DryRun[K Key](r Renderer[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 	adapter := newPort(r)
 	// nothing is under way
-	adapter.Bind(progress[K]{newQueue[K](adapter), &session{}, &heap.Reserve{}})
+	adapter.Bind(progress[K]{newQueue[K](adapter), &connection{}, &heap.Reserve{}})
 	adapter.Surroundings(Surroundings{Begin: begin})
 	for _, view := range views {
 		adapter.Plan(view.GetKey(), view)

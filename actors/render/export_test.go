@@ -14,7 +14,7 @@ func NewCounted[K Key](config *Config, r Renderer[K], reading func(routine bool)
 	return d
 }
 
-// counted is an adapter of which reads are counted.
+// counted is an adapter that counts its reads.
 type counted[K Key] struct {
 	Adapter[K]
 	reading func(routine bool)

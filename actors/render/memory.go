@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -20,23 +19,23 @@ type Heap interface {
 
 // memoryRead is the state of VPP's heap.
 type memoryRead struct {
-	*work
-	state heap.State
-	err   error
+	exchange *exchange
+	state    heap.State
+	err      error
 }
 
-// startMemoryRead asks how much memory of VPP is free.
+// startMemoryRead reads how much memory of VPP is free.
 func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
-	w := &work{session: d.session.link.GetSession(), began: c.Now()}
-	d.work = w
+	x := &exchange{connection: d.connection.number(), began: c.Now()}
+	d.exchange = x
 	post, statistics, vpp := c.Post(), d.statistics, d.config.VPP
 	c.Go("memory", func(ctx context.Context) {
 		state, err := readHeap(ctx, statistics, vpp)
-		post(&memoryRead{w, state, err})
+		post(&memoryRead{x, state, err})
 	})
 }
 
-// readHeap reads VPP's statistics, and asks VPP where they do not say it within a second.
+// readHeap reads VPP's statistics, and asks VPP if they do not answer within a second.
 func readHeap(ctx context.Context, statistics Heap, vpp link.Caller) (heap.State, error) {
 	if statistics != nil {
 		short, cancel := context.WithTimeout(ctx, time.Second)
@@ -48,11 +47,11 @@ func readHeap(ctx context.Context, statistics Heap, vpp link.Caller) (heap.State
 	return heap.Read(ctx, vpp)
 }
 
-// memoryRead takes the state of VPP's heap. A VPP that does not say it is programmed without a
+// memoryRead takes the state of VPP's heap. If VPP does not report it, rows are added without a
 // reserve.
 func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
-	d.work = nil
-	if m.session != d.session.link.GetSession() {
+	d.exchange = nil
+	if m.exchange.connection != d.connection.number() {
 		return
 	}
 	switch {
@@ -63,32 +62,32 @@ func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
 		if d.known && d.heap.Level() < before {
 			d.regrow()
 		}
-	case !class.Lost(m.err):
+	case !link.Lost(m.err):
 		d.heap = heap.Reserve{Granted: &d.config.Granted}
 		c.Logger().Warn("VPP does not say how much memory is free, rows are added without a reserve", "err", m.err)
 	}
 }
 
-// rereads reports whether the heap is read again after a tick, so that what waits for memory does
-// not wait for a change. Without statistics that would hold VPP too long.
+// rereads reports whether a tick reads the heap again, so that objects that wait for memory do not
+// wait for a change. Without statistics that would stop VPP for too long.
 func (d *Driver[K]) rereads() bool { return d.statistics != nil && d.heap.Level() > heap.Enough }
 
-// regrow puts the objects into the queue that differ from the wanted ones for lack of memory.
+// regrow puts the objects into the queue that are not as wanted for lack of memory.
 func (d *Driver[K]) regrow() {
 	for _, k := range d.adapter.differing(func(k K) bool { return !d.queue.Dirty(k) && d.mayDiffer(k) }) {
 		d.queue.list(k)
 	}
 }
 
-// observeMemory counts the state of VPP's heap, and what waits for it.
+// observeMemory reports the state of VPP's heap, and the number of objects that wait for memory.
 func (d *Driver[K]) observeMemory() {
 	now := d.heap.State()
 	d.config.Observer.Memory(d.name, now.Total, now.Free, d.queue.short)
 }
 
-// admit reports whether VPP has memory for what is wanted of an object. One that VPP holds already
-// may grow, because an outdated row does more harm; the adapter wants it no larger where memory is
-// critical.
+// admit reports whether VPP has memory for an object as it is wanted. An object in VPP may grow,
+// because an outdated row does more harm; while memory is critical, the adapter wants no larger
+// one.
 func (d *Driver[K]) admit(c *runtime.Context, k K) bool {
 	wanted, held := d.adapter.Bytes(k)
 	if held > 0 || wanted == 0 {
@@ -111,7 +110,7 @@ func (d *Driver[K]) memoryLost(c *runtime.Context) {
 	}
 }
 
-// shortage is the warning of rows that VPP has no memory for; "" = there are none.
+// shortage is the warning about rows for which VPP has no memory; "" = there are none.
 func (d *Driver[K]) shortage() string {
 	if d.queue.short == 0 {
 		return ""

@@ -11,20 +11,20 @@ import (
 
 // Limits of what one batch writes into the journal.
 const (
-	mostRecords = 32 // up to so many services have a record each, of more there is one for all
+	mostRecords = 32 // services with a record each; more services share one record
 	mostLines   = 32 // operations in one record
 )
 
-// oplog collects the operations of a batch for the journal: an operation has the id of the change
-// of the input that it follows from.
+// oplog collects the operations of a batch for the journal. Each operation is recorded under the
+// cause of the change that it follows from.
 type oplog[K Key] struct {
 	causes map[string]uint64      // by service, or name of the renderer for settings
 	groups map[string][]Result[K] // likewise
 	names  []string               // in the order in which they come
 }
 
-// record writes the operations of a batch into the journal. A half-open probe that was refused as
-// before is no news.
+// record writes the operations of a batch into the journal, without half-open probes that were
+// refused as before.
 func (d *Driver[K]) record(c *runtime.Context, results []Result[K]) {
 	log := oplog[K]{causes: map[string]uint64{}, groups: map[string][]Result[K]{}}
 	var all []Result[K]
@@ -43,7 +43,7 @@ func (d *Driver[K]) record(c *runtime.Context, results []Result[K]) {
 	}
 }
 
-// add enters one operation under the service for which it is carried out.
+// add enters an operation under the service for which it is carried out.
 func (l *oplog[K]) add(d *Driver[K], r Result[K]) {
 	name, cause := d.name, d.set.GetCause()
 	if !r.Setting {
@@ -57,8 +57,8 @@ func (l *oplog[K]) add(d *Driver[K], r Result[K]) {
 	l.groups[name], l.causes[name] = append(l.groups[name], r), cause
 }
 
-// beneficiary is the service for which an object is changed: its owner, the first that wants it, or
-// one that leaves it; "" = none.
+// beneficiary is the service for which an object is changed: its owner, the first service that
+// wants it, or one that leaves it; "" = none.
 func (d *Driver[K]) beneficiary(k K) string {
 	for _, name := range slices.Concat([]string{d.adapter.Owner(k)}, d.adapter.Services(k), d.queue.leavers[k]) {
 		if d.subscribers[name] != nil {
@@ -68,10 +68,9 @@ func (d *Driver[K]) beneficiary(k K) string {
 	return ""
 }
 
-// event is the record of some operations: those that were planned, and where one failed those that
-// were carried out.
+// event is the record of some operations: the planned ones and, if one failed, the executed ones.
 func (d *Driver[K]) event(object string, cause uint64, list []Result[K]) *messages.Event {
-	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.session.method()}
+	e := &messages.Event{Kind: "render", Object: object, Cause: cause, Method: d.connection.method()}
 	objects := map[K]bool{}
 	var planned, executed []string
 	var failures int

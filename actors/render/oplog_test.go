@@ -23,7 +23,7 @@ func newLogger() (*Driver[name], *owned) {
 	a := &owned{nil, map[name]string{}, map[name][]string{}}
 	d := &Driver[name]{
 		name: "toy", noun: "rows", adapter: &port[name]{wishes: a}, queue: newQueue[name](newNames()), set: &messages.InterfaceSet{Cause: 9},
-		subscribers: map[string]*subscriber{"a/a": {generation: 11}, "b/b": {generation: 22}}, session: session{programmed: true},
+		subscribers: map[string]*subscriber{"a/a": {generation: 11}, "b/b": {generation: 22}}, connection: connection{programmed: true},
 	}
 	return d, a
 }

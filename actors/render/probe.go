@@ -6,29 +6,27 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Refused objects are tried again with a back-off that grows to half a minute, or VPP would be
-// asked for a thousand rows over and over again. When the cause is gone that would be long. So each
-// refusal class is a circuit breaker: at every tick one of its objects is tried as a half-open
-// probe, in turn. When VPP takes it, two others follow at once, then four, and so on as long as
-// none is refused.
+// Refused objects are tried again with a back-off that grows to half a minute, so that VPP does not
+// get a thousand rows again and again. When the cause is gone, half a minute is long. So each kind
+// of refusal is a circuit breaker: at every tick one of its objects is tried as a half-open probe,
+// in turn. When VPP accepts it, two others follow at once, then four, until one is refused.
 
-// refusal is the class of a refusal: the request and VPP's answer. The zero value is any other one.
+// refusal is a kind of refusal: the request and VPP's answer. The zero value is every other kind.
 type refusal struct {
 	message string
 	retval  int32
 }
 
-// compare orders refusal classes.
+// compare orders kinds of refusals.
 func (r refusal) compare(o refusal) int {
 	return cmp.Or(cmp.Compare(r.message, o.message), cmp.Compare(r.retval, o.retval))
 }
 
-// refusalOf is the class of an error.
+// refusalOf returns the kind of refusal of an error.
 func refusalOf(err error) refusal {
 	var answer *link.RetvalError
 	if errors.As(err, &answer) {
@@ -40,24 +38,23 @@ func refusalOf(err error) refusal {
 	return refusal{}
 }
 
-// probeable reports whether a try before its time makes sense: not where it would end the same way,
-// and not where VPP has to be read for it.
+// probeable reports whether a try before its time makes sense. It does not if it would end the same
+// way, or if VPP has to be read first.
 func (f *failure) probeable() bool {
-	k, _ := class.Of(f.err)
-	return k == class.Retry
+	return classOf(f.err) == classRetry
 }
 
-// probe puts one object of each refusal class into the queue, unless one of them is being tried
-// anyway.
+// probe puts one object of each kind of refusal into the queue, unless another one of that kind is
+// being tried.
 func (q *queue[K]) probe() {
 	candidates := map[refusal][]K{}
 	busy := map[refusal]bool{}
 	for k, f := range q.failed {
 		switch {
 		case q.dirty[k].state != held:
-			busy[f.class] = true
+			busy[f.refusal] = true
 		case f.probeable():
-			candidates[f.class] = append(candidates[f.class], k)
+			candidates[f.refusal] = append(candidates[f.refusal], k)
 		}
 	}
 	maps.DeleteFunc(q.probed, func(c refusal, _ K) bool { return candidates[c] == nil })
@@ -75,7 +72,7 @@ func (q *queue[K]) probe() {
 	}
 }
 
-// turn is the object after the one that was probed last.
+// turn is the object after the last probed one.
 func (q *queue[K]) turn(c refusal, all []K) K {
 	if last, had := q.probed[c]; had {
 		if later := slices.DeleteFunc(slices.Clone(all), func(k K) bool { return q.adapter.Compare(k, last) <= 0 }); len(later) > 0 {
@@ -85,11 +82,11 @@ func (q *queue[K]) turn(c refusal, all []K) K {
 	return slices.MinFunc(all, q.adapter.Compare)
 }
 
-// release puts some objects of a refusal class into the queue.
+// release puts some objects of one kind of refusal into the queue.
 func (q *queue[K]) release(c refusal, most int) {
 	var waiting []K
 	for k, f := range q.failed {
-		if f.class == c && q.dirty[k].state == held {
+		if f.refusal == c && q.dirty[k].state == held {
 			waiting = append(waiting, k)
 		}
 	}
@@ -99,8 +96,8 @@ func (q *queue[K]) release(c refusal, most int) {
 	}
 }
 
-// asBefore reports whether a probe was refused as before, which is no news.
+// asBefore reports whether a probe was refused as before.
 func (q *queue[K]) asBefore(k K, err error) bool {
 	f := q.failed[k]
-	return err != nil && f != nil && f.probe && f.class == refusalOf(err)
+	return err != nil && f != nil && f.probe && f.refusal == refusalOf(err)
 }

@@ -16,7 +16,7 @@ func retval(message string, n int32) error {
 	return fmt.Errorf("an operation: %w", &link.RetvalError{Message: message, Retval: n})
 }
 
-// refusedQueue holds objects that VPP has refused, n of each class.
+// refusedQueue holds objects that VPP has refused, n of each kind of refusal.
 func refusedQueue(t *testing.T, n int, classes map[string]error) (*queue[name], time.Time) {
 	t.Helper()
 	q, now := newQueue[name](newNames()), time.Unix(1000, 0)
@@ -35,8 +35,8 @@ func refusedQueue(t *testing.T, n int, classes map[string]error) (*queue[name], 
 	return q, now
 }
 
-// TestProbesTakeTurns: one of each class, the next one each time; none where the same request
-// cannot end otherwise or VPP has to be read for it.
+// TestProbesTakeTurns: one object of each kind of refusal, the next one each time; none where the
+// same request cannot end otherwise or VPP has to be read for it.
 func TestProbesTakeTurns(t *testing.T) {
 	classes := map[string]error{
 		"a": retval("m", -1), "b": retval("m", -2), "c": retval("n", -1), "other": errors.New("no"),
@@ -86,13 +86,13 @@ func TestProbeInVain(t *testing.T) {
 	}
 	q.probe()
 	q.conclude(took(q, 1), map[name]error{k: retval("m", -2)}, now, backoff)
-	if f := q.failed[k]; f.tries != before.tries+1 || f.class.retval != -2 {
+	if f := q.failed[k]; f.tries != before.tries+1 || f.refusal.retval != -2 {
 		t.Errorf("before %+v, now %+v", before, *f)
 	}
 }
 
-// TestReleaseGrows: when VPP takes the probe, more and more follow at once, of the same class only;
-// when it refuses again, none.
+// TestReleaseGrows: when VPP accepts the probe, more and more objects of the same kind of refusal
+// follow at once; when it refuses again, none.
 func TestReleaseGrows(t *testing.T) {
 	classes := map[string]error{"a": retval("m", -1), "b": retval("m", -2)}
 	q, now := refusedQueue(t, 20, classes)
@@ -115,8 +115,8 @@ func TestReleaseGrows(t *testing.T) {
 	}
 }
 
-// TestProbeSurvivesARead: what is about to be tried is tried also when VPP has been read meanwhile,
-// what waits goes on waiting, and what is as wanted nevertheless is neither.
+// TestProbeSurvivesARead: after a read of VPP, an object that was about to be tried is tried, a
+// waiting one goes on waiting, and one that is in sync does neither.
 func TestProbeSurvivesARead(t *testing.T) {
 	q, _ := refusedQueue(t, 3, map[string]error{"a": retval("m", -1)})
 	q.probe()
@@ -147,7 +147,7 @@ func TestOnlyWhatIsSentWasTriedAgain(t *testing.T) {
 	}
 }
 
-// TestReleaseHasAnOrder: of several classes as well, so that the same run is the same again.
+// TestReleaseHasAnOrder: also with several kinds of refusals, so that a run can be repeated.
 func TestReleaseHasAnOrder(t *testing.T) {
 	classes := map[string]error{"a": retval("m", -1), "b": retval("m", -2), "c": retval("n", -3), "d": retval("l", -1)}
 	for range 20 {

@@ -6,33 +6,33 @@ import (
 	"slices"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
-// queue is the work queue of a renderer: the objects that may not be as wanted, those that VPP
-// refused and when they are tried again, and those that services have left behind. It is plain
-// data: it neither sends nor waits.
+// queue is the work queue of a renderer. It has the objects that may not be as wanted, the refused
+// ones with the time of their next try, and the ones that services leave behind. It is plain data:
+// it neither sends nor waits.
 type queue[K Key] struct {
 	adapter objects[K]
 	now     int64      // Unix nanoseconds
 	dirty   map[K]mark // may not be as wanted
-	// to be looked at; those that became clean meanwhile are still in it
+	// to be compared; objects that became clean meanwhile are still in it
 	next    turns[K]
-	drained []string       // services of which nothing is in next any more
+	drained []string       // services whose last object has left next
 	blocked map[K]bool     // wait for another object
 	failed  map[K]*failure // refused by VPP, or not admitted
-	short   int            // those of failed for which VPP has no memory
+	short   int            // number of failed objects for which VPP has no memory
 	first   *K             // smallest key of failed; nil = to be looked for
-	probed  map[refusal]K  // the last half-open probe of each refusal class
-	// by service: what it wanted, no service wants any more, and may still be in VPP
+	probed  map[refusal]K  // the last half-open probe of each kind of refusal
+	// by service: objects that it wanted, that no service wants any more, and that may still be in
+	// VPP
 	leaving map[string]map[K]bool
-	leavers map[K][]string // the services that an object is leaving
+	leavers map[K][]string // the same by object: the services that it leaves
 }
 
-// objects are what the queue has to know of those of an adapter.
+// objects are the methods of an adapter that the queue needs.
 type objects[K Key] interface {
 	Compare(a, b K) int
 	Services(k K) []string
@@ -41,13 +41,13 @@ type objects[K Key] interface {
 	Gated[K]
 }
 
-// mark says where an object is that may not be as wanted, and since when.
+// mark is the place of an object that may not be as wanted, and since when it is there.
 type mark struct {
 	state place
 	since int64 // Unix nanoseconds
 }
 
-// place is where an object is.
+// place says whether an object is in the queue.
 type place uint8
 
 const (
@@ -58,12 +58,12 @@ const (
 
 // failure is an object that VPP refused.
 type failure struct {
-	err   error
-	class refusal
-	tries int
-	until time.Time // not tried again before, unless as a probe
-	probe bool      // it is being tried as a probe
-	again bool      // the last try was a probe that was refused as before
+	err     error
+	refusal refusal
+	tries   int
+	until   time.Time // not tried again before, unless as a probe
+	probe   bool      // it is being tried as a probe
+	again   bool      // the last try was a probe that was refused as before
 }
 
 func newQueue[K Key](adapter objects[K]) *queue[K] {
@@ -93,9 +93,9 @@ func (q *queue[K]) inSync(k K) bool { return q.adapter.Cost(k) == 0 }
 // Pending satisfies Progress.
 func (q *queue[K]) Pending() int { return len(q.dirty) - len(q.failed) }
 
-// waiting is since when the object waits that has waited the longest for its batch to be answered,
-// in Unix nanoseconds; 0 = none does. What was refused, or waits for another object or the barrier,
-// does not count.
+// waiting is the time, in Unix nanoseconds, since which the oldest object waits for the answer to
+// its batch; 0 = none waits. Objects that were refused, or wait for another object or the barrier,
+// do not count.
 func (q *queue[K]) waiting() (since int64) {
 	for _, m := range q.dirty {
 		if m.state != held && (since == 0 || m.since < since) {
@@ -105,8 +105,8 @@ func (q *queue[K]) waiting() (since int64) {
 	return since
 }
 
-// touch has an object looked at, and forgets that it was refused: something else is wanted now. It
-// has the turns of the service that wants it; where none does, those of the one that has given it
+// touch puts an object whose wanted value has changed into the queue, and forgets that it was
+// refused. It has its turn with the service that wants it, or else with the service that gave it
 // up.
 func (q *queue[K]) touch(k K, by string) {
 	q.reset(k)
@@ -116,7 +116,7 @@ func (q *queue[K]) touch(k K, by string) {
 // list puts an object into the queue.
 func (q *queue[K]) list(k K) { q.enter(k, "", q.now) }
 
-// enter puts an object into the queue. One that is there keeps its turn.
+// enter puts an object into the queue. An object in the queue keeps its turn.
 func (q *queue[K]) enter(k K, by string, since int64) {
 	if q.dirty[k].state != listed {
 		q.dirty[k] = mark{listed, since}
@@ -124,7 +124,7 @@ func (q *queue[K]) enter(k K, by string, since int64) {
 	}
 }
 
-// turnOf is the service in whose turns an object is taken.
+// turnOf is the service with which an object has its turn.
 func (q *queue[K]) turnOf(k K, by string) string {
 	for _, services := range [...][]string{q.leavers[k], q.adapter.Services(k)} {
 		if len(services) > 0 {
@@ -134,8 +134,8 @@ func (q *queue[K]) turnOf(k K, by string) string {
 	return by
 }
 
-// relist replaces the whole queue, because VPP has been read. A refused object that differs waits
-// until its time comes, unless it has; the others, which are returned, are as wanted nevertheless.
+// relist replaces the whole queue, because VPP has been read. A refused object that differs goes on
+// waiting for its next try. The refused objects that do not differ are in sync and are returned.
 func (q *queue[K]) relist(differing []K) (settled []K) {
 	before := q.dirty
 	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.flows))...)
@@ -158,8 +158,8 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 	return settled
 }
 
-// take takes objects out of the queue that need about so many messages; the last turn may exceed
-// that. The caller calls clean, hold, list or fail for each.
+// take takes objects out of the queue that need about the given number of messages; the last turn
+// may exceed it. The caller calls clean, hold, list or fail for each.
 func (q *queue[K]) take(most, messages int) (keys []K, needed int) {
 	for len(keys) < most && needed < messages && !q.next.empty() {
 		turn, n, drained := q.next.turn(most-len(keys), q.adapter.Cost)
@@ -180,8 +180,8 @@ func (q *queue[K]) take(most, messages int) (keys []K, needed int) {
 // hold keeps an object that has been taken out of the queue.
 func (q *queue[K]) hold(k K) { q.dirty[k] = mark{held, q.now} }
 
-// unblock puts blocked objects back whose gate is not blocked any more, and reports whether there
-// were any.
+// unblock puts objects back into the queue whose gate is not blocked any more, and reports whether
+// there were any.
 func (q *queue[K]) unblock(phase Phase) bool {
 	if len(q.blocked) == 0 {
 		return false
@@ -200,16 +200,16 @@ func (q *queue[K]) unblock(phase Phase) bool {
 	return listed
 }
 
-// unfinished lists, ordered, what is dirty and was not refused.
+// unfinished lists, ordered, the dirty objects that were not refused.
 func (q *queue[K]) unfinished() []K {
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(q.dirty)), func(k K) bool { return q.failed[k] != nil })
 	slices.SortFunc(keys, q.adapter.Compare)
 	return keys
 }
 
-// fail notes that VPP refused an object; it is tried again with back-off, which a failed probe does
-// not extend. One that is not what was believed is tried again at once, the first time, because VPP
-// is read meanwhile.
+// fail notes that VPP refused an object. It is tried again with back-off, which a failed probe does
+// not extend. If VPP does not hold what is believed, the first retry is immediate, because VPP is
+// read before it.
 func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) {
 	f := q.failed[k]
 	if f == nil {
@@ -220,24 +220,24 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) 
 	q.hold(k)
 	q.count(f, -1)
 	defer q.count(f, 1)
-	if f.again, f.probe = f.probe && f.class == refusalOf(err), false; f.again {
+	if f.again, f.probe = f.probe && f.refusal == refusalOf(err), false; f.again {
 		f.err = err
 		return
 	}
 	delay := backoff.DelayFor(k.String(), f.tries+1)
-	switch kind, _ := class.Of(err); {
-	case kind == class.Abort:
-		delay = backoff.Max // it ends the same way, unless something changes that is not reported
-	case kind == class.Resync && f.tries == 0:
+	switch kind := classOf(err); {
+	case kind == classAbort:
+		// the next try ends the same way, unless VPP changes in a way that it does not report
+		delay = backoff.Max
+	case kind == classResync && f.tries == 0:
 		delay = 0
 	}
-	f.err, f.class, f.until = err, refusalOf(err), now.Add(delay)
+	f.err, f.refusal, f.until = err, refusalOf(err), now.Add(delay)
 	f.tries++
 }
 
-// stubborn reports whether VPP has refused one of the objects several times since it was last read
-// for that: what is believed of it may be wrong. The first few tries cost less than reading VPP
-// does.
+// stubborn reports whether VPP has refused one of the objects several times since the last read for
+// it: the belief about the object may be wrong. A few tries cost less than a read.
 func (q *queue[K]) stubborn(keys []K) bool {
 	for _, k := range keys {
 		if f := q.failed[k]; f != nil && !f.again && f.tries%triesUntilRead == 0 {
@@ -247,7 +247,7 @@ func (q *queue[K]) stubborn(keys []K) bool {
 	return false
 }
 
-// triesUntilRead is how often an object is tried before VPP is read for it, each time.
+// triesUntilRead is the number of tries of an object between two reads of VPP for it.
 const triesUntilRead = 3
 
 // retries counts the objects of a batch that were refused before.
@@ -274,9 +274,9 @@ func (q *queue[K]) retry(now time.Time) {
 	}
 }
 
-// conclude sorts what was in a batch: refused, in sync, or to be looked at again. Where VPP takes
-// now what it refused before, others of the same refusal class need not wait any longer. It reports
-// whether anything is in sync now that was not.
+// conclude sorts the objects of a batch: refused, in sync, or in the queue again. If VPP accepts an
+// object that it refused before, others of the same kind of refusal need not wait any longer. It
+// reports whether an object has reached sync.
 func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) (advanced bool) {
 	accepted := map[refusal]int{}
 	var again []K
@@ -287,7 +287,7 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 			q.fail(k, err, now, backoff)
 		case q.inSync(k):
 			if before != nil {
-				accepted[before.class]++
+				accepted[before.refusal]++
 			}
 			q.clean(k)
 			advanced = true
@@ -295,7 +295,8 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 			again = append(again, k)
 		}
 	}
-	for _, k := range slices.Backward(again) { // a begun change ends before the next
+	// a change that has begun is finished before the next one
+	for _, k := range slices.Backward(again) {
 		if q.dirty[k].state != listed {
 			q.dirty[k] = mark{listed, q.dirty[k].since}
 			q.next.again(q.turnOf(k, ""), k)
@@ -339,7 +340,7 @@ func (q *queue[K]) clean(k K) {
 	q.reset(k)
 }
 
-// firstFailure is the failure to report; it is the same one as long as nothing changes.
+// firstFailure is the failure to report. It stays the same while the failures do.
 func (q *queue[K]) firstFailure() (k K, err error) {
 	if len(q.failed) == 0 {
 		return k, nil
@@ -361,7 +362,7 @@ func (q *queue[K]) firstFailure() (k K, err error) {
 	return *q.first, q.failed[*q.first].err
 }
 
-// leave notes what of a service must leave VPP. What it or another service wants need not.
+// leave notes which objects of a service must leave VPP, unless a service wants them.
 func (q *queue[K]) leave(service string, before []K) {
 	if len(before) > 0 && q.leaving[service] == nil {
 		q.leaving[service] = map[K]bool{}
@@ -375,8 +376,8 @@ func (q *queue[K]) leave(service string, before []K) {
 	q.left(service)
 }
 
-// left forgets what has left VPP, and reports whether everything of the service has. What stays for
-// connections has left when it gets no new ones.
+// left forgets the objects that have left VPP, and reports whether all of the service have. An
+// object that stays for its connections has left when it gets no new ones.
 func (q *queue[K]) left(service string) bool {
 	for k := range q.leaving[service] {
 		if !q.Dirty(k) || q.adapter.Claimed(k) {
@@ -390,7 +391,7 @@ func (q *queue[K]) left(service string) bool {
 	return true
 }
 
-// gone notes that an object does not leave a service any more.
+// gone notes that a service does not wait for an object to leave VPP any more.
 func (q *queue[K]) gone(service string, k K) {
 	delete(q.leaving[service], k)
 	others := slices.DeleteFunc(q.leavers[k], func(name string) bool { return name == service })
@@ -399,7 +400,7 @@ func (q *queue[K]) gone(service string, k K) {
 	}
 }
 
-// forget forgets what is leaving a service.
+// forget drops the objects that a service waits to leave VPP.
 func (q *queue[K]) forget(service string) {
 	for k := range q.leaving[service] {
 		q.gone(service, k)
@@ -407,8 +408,8 @@ func (q *queue[K]) forget(service string) {
 	delete(q.leaving, service)
 }
 
-// acknowledge enters one object into the state of its service, which is in sync only when nothing
-// is left to do.
+// acknowledge enters the state of one object into the acknowledgement of its service, which is in
+// sync only when all objects are.
 func (q *queue[K]) acknowledge(ack *messages.RenderAck, k K, todo bool) {
 	switch failed := q.failed[k]; {
 	case failed != nil:

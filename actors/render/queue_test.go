@@ -126,9 +126,9 @@ func TestDelaysAreSpread(t *testing.T) {
 	}
 }
 
-// TestQueueKnowsTheClassOfARefusal: what would end the same way waits longest, what needs a read is
-// tried right after it, the first time.
-func TestQueueKnowsTheClassOfARefusal(t *testing.T) {
+// TestQueueDelaysByTheClassOfTheError: a request that would end the same way waits longest; one
+// that needs a read is tried right after it, the first time.
+func TestQueueDelaysByTheClassOfTheError(t *testing.T) {
 	for what, tc := range map[string]struct {
 		err           error
 		first, second time.Duration

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Remover is an adapter that removes the agent's objects from VPP when the agent has ended,
-// whatever it knows of them. It blocks.
+// Remover is an adapter that removes all of the agent's objects from VPP when the agent has ended.
+// Remove reads VPP itself, and blocks.
 type Remover interface {
 	Remove(ctx context.Context, vpp link.Caller, r *Removal) error
 }
@@ -34,4 +34,12 @@ func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {
 		return nil
 	}
 	return apply()
+}
+
+// Remove removes the agent's objects from VPP, see Remover. It may be called without a Driver.
+func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, removal *Removal) error {
+	if a, is := r.Adapter.(Remover); is {
+		return a.Remove(ctx, vpp, removal)
+	}
+	return nil
 }

@@ -12,20 +12,20 @@ import (
 // subscriber is one service that has rendered.
 type subscriber struct {
 	generation, hash uint64
-	// nil: it is gone, and is forgotten when nothing of it is left in VPP
+	// nil: the service is gone, and is forgotten when its last object has left VPP
 	view *messages.ServiceView
-	// last acknowledgement; nil = none for what it rendered last
+	// last acknowledgement; nil = none for the last Render
 	acked *messages.RenderAck
-	// so many roll calls repeat it before it waits for its turn
+	// number of roll calls that repeat acked before it waits for its turn
 	repeats int
 }
 
-// render adopts what a service wants and answers at once with what is known.
+// render adopts the view of a service and answers at once with the known state.
 func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 	key := m.GetKey()
 	s := d.subscribers[key]
 	if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.barrier.awaited[key] || s == nil && d.barrier.departed(m) {
-		return // older than what the service, or the list of services, has said since
+		return // older than a later Render, or the list of services
 	}
 	d.barrier.rendered(key, m.GetGeneration())
 	switch {
@@ -34,6 +34,7 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.name, State: messages.RenderState_RENDER_RETIRED,
 		})
 	case s != nil && s.hash == m.GetHash() && (s.view == nil) == (m.GetView() == nil):
+		// a repeated view, or the same view in a newer generation, needs no plan, only an answer
 		if s.generation == m.GetGeneration() && d.owed[key] {
 			// repeated while it is being programmed
 			c.Send(c.PID(address.Service(key)), s.acked)
@@ -46,7 +47,7 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 	}
 }
 
-// forget has the services leave that are not in a list and have not rendered since.
+// forget removes the services that are not in a list and have not rendered since.
 func (d *Driver[K]) forget(c *runtime.Context, m *messages.Begin) {
 	var gone []string
 	for key, s := range d.subscribers {
@@ -60,8 +61,8 @@ func (d *Driver[K]) forget(c *runtime.Context, m *messages.Begin) {
 	}
 }
 
-// adopt changes what a service wants; nil = nothing any more. Objects that VPP is known to hold as
-// they are wanted now need no work, and the answer says so.
+// adopt replaces the view of a service; nil = the service is gone. Objects that VPP holds as they
+// are wanted now need no work, and the answer says so.
 func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint64, view *messages.ServiceView) {
 	s := d.subscribers[key]
 	if s == nil {
@@ -73,23 +74,23 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	d.adapter.Plan(key, view)
 	concerned := map[string]bool{key: true}
 	for _, k := range slices.Concat(before, d.adapter.Objects(key)) {
-		// its owner may be another one although the same is wanted
+		// its owner may have changed although its wanted value has not
 		d.concern(k, concerned)
 	}
 	d.touched(key)
 	d.queue.leave(key, before)
-	if d.known && d.work == nil {
+	if d.known && d.exchange == nil {
 		for _, k := range d.adapter.Objects(key) {
 			if d.queue.Dirty(k) && d.queue.inSync(k) {
 				d.queue.clean(k)
 			}
 		}
 	}
-	s.acked = nil // the answer to what it wants now does not wait until VPP has it
+	s.acked = nil // the new view is answered at once, before VPP has it
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
 }
 
-// concern enters the services whose acknowledgement depends on an object.
+// concern adds the services whose acknowledgement depends on an object.
 func (d *Driver[K]) concern(k K, services map[string]bool) {
 	for _, name := range d.adapter.Services(k) {
 		services[name] = true

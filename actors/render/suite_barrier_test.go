@@ -240,8 +240,8 @@ func TestDriverRetiresNothingBeforeTheBarrier(t *testing.T) {
 	})
 }
 
-// TestDriverRepeatsAcknowledgementsInARollCall: those that were sent, to every service, and it asks
-// the services that are behind the list.
+// TestDriverRepeatsAcknowledgementsInARollCall: the driver repeats the last acknowledgement of
+// every service, and asks the services that are behind the list.
 func TestDriverRepeatsAcknowledgementsInARollCall(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(5, "a/a", "b/b")
@@ -289,7 +289,7 @@ func TestDriverRepeatsNewsTwice(t *testing.T) {
 	})
 }
 
-// TestDriverGivesAContestedObjectToTheOldest, or has the services share it.
+// TestDriverGivesAContestedObjectToTheOldest, or lets the services share it.
 func TestDriverGivesAContestedObjectToTheOldest(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")

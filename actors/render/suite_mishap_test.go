@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// mishap is what happens to one message that the renderer receives.
+// mishap is a fault of one message to the renderer.
 type mishap struct {
 	message string // its type
 	nth     int    // which one of the type, from 1
@@ -45,7 +45,7 @@ type troupe struct {
 	seen       map[string]int // messages that the renderer has received, by type
 }
 
-// newTroupe has the mishap happen.
+// newTroupe makes the mishap happen.
 func newTroupe(s *scene, m *mishap) *troupe {
 	r := &troupe{scene: s, want: map[string]*messages.Render{}, interfaces: 1, answered: map[string]int{}, seen: map[string]int{}}
 	s.Before = func(msg any, handle func(any)) {
@@ -132,8 +132,7 @@ func (r *troupe) attend() {
 	}
 }
 
-// retry has the services repeat what is not acknowledged as done, and forgets those that have been
-// retired.
+// retry lets the services repeat unacknowledged Renders, and forgets retired services.
 func (r *troupe) retry() {
 	for _, key := range slices.Sorted(maps.Keys(r.want)) {
 		switch ack := r.Ack(key); {
@@ -181,8 +180,8 @@ func (r *troupe) life() {
 	r.pass(3 * time.Second)
 }
 
-// rollCall has every actor repeat what it last told the renderer, twice, because the message of the
-// first may be the one with the mishap.
+// rollCall lets every actor repeat its last message to the renderer, twice, because the mishap may
+// happen to the first.
 func (r *troupe) rollCall() {
 	for range 2 {
 		r.Connected()

@@ -161,7 +161,7 @@ func TestDriverReadsBackAnUnansweredOperation(t *testing.T) {
 	}
 }
 
-// TestDriverIgnoresAReadOfAnEarlierConnection: what it has found may be of another VPP.
+// TestDriverIgnoresAReadOfAnEarlierConnection: it may have read another VPP.
 func TestDriverIgnoresAReadOfAnEarlierConnection(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
@@ -242,7 +242,7 @@ func TestDriverDoesNotTakeOneVPPForAnother(t *testing.T) {
 		s.expect("the new VPP", "10.0.0.1")
 		s.Tell(&messages.LinkState{Session: 1, Reason: "long ago"})
 		if !s.Health().GetOk() {
-			s.Errorf("a state of an earlier session counts: %v", s.Health())
+			s.Errorf("a state of an earlier connection counts: %v", s.Health())
 		}
 	})
 }

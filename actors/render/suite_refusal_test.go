@@ -41,8 +41,8 @@ func TestDriverRetriesWhatWasRefused(t *testing.T) {
 	})
 }
 
-// TestDriverTakesManyRefusalsBackQuickly: one probe a second for all objects of a class, and when
-// VPP takes it the others follow at once.
+// TestDriverTakesManyRefusalsBackQuickly: one probe a second for all objects of one kind of
+// refusal, and when VPP takes it the others follow at once.
 func TestDriverTakesManyRefusalsBackQuickly(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a", "b/b")

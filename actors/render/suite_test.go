@@ -41,7 +41,7 @@ type subject struct {
 	view func(key string, created int64, addresses ...string) *messages.ServiceView
 	// incarnation makes the actor; reading is called for each read.
 	incarnation func(config *render.Config, reading func(routine bool)) runtime.Behaviour
-	// held are the objects of ours that VPP holds.
+	// held are the agent's objects that VPP holds.
 	held func(vpp *simulator.VPP) (map[string]bool, error)
 	// object is the object that a request to VPP is about; the zero value: none.
 	object func(vpp *simulator.VPP, req api.Message) netip.Addr
@@ -67,7 +67,7 @@ func kindOf[K render.Key](r render.Renderer[K]) kind {
 	return kind{r.Name, r.Noun, r.GivesRoles(), external}
 }
 
-// incarnations has the reads of a renderer counted.
+// incarnations makes a renderer that counts its reads.
 func incarnations[K render.Key, C any](renderer func(C) render.Renderer[K], settings C) func(*render.Config, func(bool)) runtime.Behaviour {
 	return func(config *render.Config, reading func(bool)) runtime.Behaviour {
 		return render.NewCounted(config, renderer(settings), reading)
@@ -267,7 +267,7 @@ func (sub subject) play(t *testing.T, services []string, play func(s *scene)) {
 	})
 }
 
-// holds are the addresses of the objects of ours in VPP, ordered.
+// holds are the addresses of the agent's objects in VPP, ordered.
 func (s *scene) holds() []string {
 	s.Helper()
 	held, err := s.held(s.VPP.VPP)
@@ -305,7 +305,7 @@ func (s *scene) outside(do func(*simulator.VPP, netip.Addr) error, addr string) 
 	}
 }
 
-// refuse has VPP refuse changes of one object.
+// refuse makes VPP refuse changes of one object.
 func (s *scene) refuse(addr string) (tries *int) {
 	tries = new(int)
 	s.Refuse = func(req api.Message) error {

@@ -22,7 +22,7 @@ func many(n, from int) (addresses []string) {
 	return addresses
 }
 
-// slow has VPP take its time for each change of an object, until end is called.
+// slow makes each change of an object take long, until end is called.
 func (s *scene) slow(each time.Duration) (end func()) {
 	over := false
 	s.Refuse = func(req api.Message) error {
@@ -158,8 +158,7 @@ func TestChangesWithoutEndAreNoDelay(t *testing.T) {
 	}, "a/a")
 }
 
-// TestWorkThatGoesOnIsNotWrong: the healer has nothing to do as long as VPP takes what there is to
-// do, and has when it does not.
+// TestWorkThatGoesOnIsNotWrong: the healer acts only when VPP stops accepting changes.
 func TestWorkThatGoesOnIsNotWrong(t *testing.T) {
 	each(t, func(s *scene) {
 		s.slow(time.Millisecond)

@@ -6,25 +6,24 @@ import "strings"
 const (
 	// turnSize is how many objects are taken.
 	turnSize = 16
-	// TurnMessages is how many messages to VPP they need, as far as Adapter.Cost knows. The last
-	// object of a turn may need more than are left; of one object at most so many are sent.
+	// TurnMessages is how many messages to VPP a turn needs at most, as Adapter.Cost estimates. The
+	// last object of a turn may exceed it; for one object at most this many messages are sent.
 	TurnMessages = 256
 )
 
-// turns is a queue that hands out objects in turns: one namespace after the other, within a
-// namespace one service after the other, and within a service in the order in which they came. So a
-// change waits for a turn of each other namespace, however much one of them has to do. The zero
-// value is empty.
+// turns is a queue that hands out objects in turns. It goes from namespace to namespace, within one
+// from service to service, and within a service it is first in, first out. So a change waits for a
+// turn of each other namespace, however long their queues are. The zero value is empty.
 type turns[K comparable] struct {
 	flows  map[string]*flow[K]  // by service
 	spaces map[string]*space[K] // by namespace
-	order  []*space[K]          // those that have something, the next one first
+	order  []*space[K]          // namespaces with objects, the next one first
 }
 
 // space is one namespace.
 type space[K comparable] struct {
 	name  string
-	order []*flow[K] // the services that have something, the next one first
+	order []*flow[K] // services with objects, the next one first
 }
 
 // flow is one service.
@@ -54,7 +53,7 @@ func (t *turns[K]) push(service string, k K) {
 	l.keys = append(l.keys, k)
 }
 
-// again puts an object in front of its service: a part of its messages has been sent.
+// again puts an object, a part of whose messages has been sent, in front of its service.
 func (t *turns[K]) again(service string, k K) {
 	t.push(service, k)
 	keys := t.flows[service].keys
@@ -62,8 +61,8 @@ func (t *turns[K]) again(service string, k K) {
 	keys[0] = k
 }
 
-// turn takes the objects of the next turn, at most so many, and says how many messages they need.
-// drained is the service that has no object left; "" = the service whose turn it was has more.
+// turn takes the objects of the next turn, at most most, and returns how many messages they need.
+// It returns in drained the service of the turn if that has no object left; "" = it has more.
 func (t *turns[K]) turn(most int, cost func(K) int) (keys []K, messages int, drained string) {
 	if len(t.order) == 0 {
 		return nil, 0, ""

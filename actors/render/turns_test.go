@@ -35,8 +35,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsLoseNothing: everything comes out once, that of one service in its order, and a service
-// waits exactly as long as something of it does.
+// TestTurnsLoseNothing: every object comes out once, the objects of one service in their order, and
+// a service waits exactly while one of its objects does.
 func TestTurnsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q turns[int]

@@ -23,43 +23,43 @@ type Beat struct{}
 type Ask struct{}
 
 // Health reports the health of one part to the healer. The actor of the part embeds it, calls Start
-// in its Start and Beat for every Beat.
+// in its Start, and Beat for every Beat message.
 type Health struct {
 	// Part is the name of the part, for example "nat44".
 	Part string
-	// Also is the path of another actor that has to know, besides the healer; "" = none.
+	// Also is the path of another actor that gets the reports; "" = none.
 	Also string
-	// Interfaces is the generation of the interface set that the next report is about; 0 = of none.
+	// Interfaces is the generation of the interface set in VPP; 0 = none.
 	Interfaces uint64
 	// RefusedSet is the generation of the interface set whose roles VPP refused, and RefusedWhy the
-	// reason; 0 = of none.
+	// reason; 0 = none.
 	RefusedSet uint64
 	RefusedWhy string
 	// Reach of what is wrong; without meaning while the part is well.
 	Reach messages.Reach
 	// Partial says that only single objects are wrong; without meaning while the part is well.
 	Partial bool
-	// Waiting is since when, in Unix nanoseconds, the object waits that has waited the longest for
-	// an answer of VPP; 0 = none does.
+	// Waiting is since when, in Unix nanoseconds, the oldest object waits for an answer of VPP; 0 =
+	// none waits.
 	Waiting int64
-	// AsOf is when, in Unix nanoseconds, the state was current that the part works with; 0 = it is.
+	// AsOf is when, in Unix nanoseconds, the state of the part was last current; 0 = it is current.
 	AsOf int64
-	// Last is what was reported last; nil = nothing yet. It is immutable.
+	// Last is the last report; nil = none yet. It is immutable.
 	Last *messages.Health
 }
 
 // Start begins the heartbeat.
 func (*Health) Start(c *runtime.Context) { c.After(Heartbeat, &Beat{}) }
 
-// Beat repeats the last report, so that a restarted healer learns it, and has the next heartbeat
-// come.
+// Beat repeats the last report, so that a restarted healer learns it, and schedules the next
+// heartbeat.
 func (h *Health) Beat(c *runtime.Context) {
 	c.After(Heartbeat, &Beat{})
 	h.Repeat(c)
 }
 
-// Report sends the health of the part; with ok, a reason is a warning. epoch is that of a renderer,
-// 0 for other parts.
+// Report sends the health of the part; with ok, a reason is a warning. epoch is the incarnation of
+// a renderer, 0 for other parts.
 func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64) {
 	h.Last = &messages.Health{
 		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
@@ -68,7 +68,7 @@ func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64
 	h.Repeat(c)
 }
 
-// Current reports whether Last says this, so that another report would be no news.
+// Current reports whether Last is equal to such a report, so that it need not be sent.
 func (h *Health) Current(ok bool, reason string) bool {
 	l := h.Last
 	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet &&
@@ -86,6 +86,6 @@ func (h *Health) Repeat(c *runtime.Context) {
 	}
 }
 
-// FromMirror is the warning of parts that work with what the local mirror says, because the source
-// has not delivered.
+// FromMirror is the warning of parts that work with the local mirror, because the source has not
+// delivered.
 const FromMirror = "the services are those of the local mirror"

@@ -2,38 +2,36 @@ package report
 
 import "time"
 
-// Observer is told what metrics count. Its methods are called from actors and must not block.
+// Observer counts for metrics. Its methods are called from actors and must not block.
 type Observer interface {
-	// Synced is called when a renderer has brought changes of some services into VPP: how long it
-	// took from the first to the last message to VPP, and whether it was a full pass (after a read
-	// of VPP) or an incremental one.
+	// Synced is called when a renderer has brought changes into VPP. took is the time from the
+	// first to the last message to VPP. full says that the pass followed a read of VPP.
 	Synced(renderer string, took time.Duration, full bool)
 	// Programmed is called once per change of an EndpointSlice that reached VPP.
 	Programmed(p Programming)
 	// Operations is called with the outcome of operations on VPP.
 	Operations(renderer string, succeeded, failed, unknown int)
-	// Healed is called with what was done about a part that was not well: the step of the
-	// escalation ("key", "object", "downstream", "full", "subtree", "exit") and how often.
+	// Healed is called when steps of the escalation were taken for a part. step is "key", "object",
+	// "downstream", "full", "subtree" or "exit", n is how often.
 	Healed(part, step string, n int)
-	// Drifted is called with the number of objects that VPP did not hold as the renderer knew: they
-	// were modified outside of the agent.
+	// Drifted is called with the number of objects that were modified outside of the agent.
 	Drifted(renderer string, n int)
-	// Memory is called with what a renderer knows of VPP's main heap, in bytes (total 0 = nothing),
-	// and with the number of its objects for which VPP has no memory.
+	// Memory is called with the size and the free part of VPP's main heap, in bytes; total 0 =
+	// unknown. waiting is the number of objects for which VPP has no memory.
 	Memory(renderer string, total, free, waiting int)
 	// InputErrors is called with the number of problems in the input of all services, whenever it
 	// changes.
 	InputErrors(n int)
 }
 
-// Programming is a change of an EndpointSlice that reached VPP.
+// Programming is a change of an EndpointSlice that has reached VPP.
 type Programming struct {
 	// Latency is the time since Kubernetes stamped the change. The clocks of two machines may make
 	// it negative.
 	Latency time.Duration
 	// IPv6 is the family of the slice.
 	IPv6 bool
-	// Cause is the ID under which the journal has the change.
+	// Cause is the ID of the change in the journal.
 	Cause uint64
 }
 

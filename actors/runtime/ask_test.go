@@ -54,7 +54,7 @@ func TestInspect(t *testing.T) {
 }
 
 // TestInspectWaiting: an actor that gets no messages has a state: one that is held, waits for its
-// restart or is in quarantine. What waits is not handled for it.
+// restart or is in quarantine. Waiting messages are not handled for it.
 func TestInspectWaiting(t *testing.T) {
 	sim, sys := simulated(t, 1, nil)
 	child := Spec{Kind: "child", New: func() Behaviour {

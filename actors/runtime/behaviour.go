@@ -1,14 +1,16 @@
 package runtime
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Behaviour is what an actor does. One value serves one incarnation: a restart makes a new one with
 // Spec.New and discards the old one with all its fields. The three methods of one value never run
 // concurrently.
 //
 // A panic in Start or Receive is a failure of the actor: the message is lost, the incarnation is
-// over, and the supervisor decides what comes next. A panic in Stop is contained, recorded, and
-// changes nothing.
+// over, and the supervisor decides. A panic in Stop is contained, recorded, and changes nothing.
 type Behaviour interface {
 	// Start is called first. It must not block.
 	Start(c *Context)
@@ -35,10 +37,10 @@ type Spec struct {
 	// New makes the Behaviour of the next incarnation. It must return a new value each time.
 	New func() Behaviour
 	// Limit is how many user messages wait at most; one more makes the first a dead letter. It is
-	// for actors whose messages have no keys and lose value with age. 0 = unlimited: with keys that
-	// is one message each.
+	// for actors whose messages have no keys and lose value with age. 0 = unlimited: with keys, one
+	// message of each key waits.
 	Limit int
-	// Children are those of an Ordered supervisor, in the order of their start; read-only.
+	// Children are the children of an Ordered supervisor, in the order of their start; read-only.
 	Children []Child
 }
 
@@ -46,9 +48,9 @@ type Spec struct {
 type Reaction int
 
 const (
-	// ReactRestart closes the gate of the child at once and restarts it after the earlier sibling
-	// is ready again, because it holds handles of the failed incarnation. No pending message is
-	// lost.
+	// ReactRestart closes the gate of the child at once, and restarts the child when the earlier
+	// sibling is ready again. It is for children with handles of the failed incarnation. No pending
+	// message is lost.
 	ReactRestart Reaction = iota
 	// ReactResync leaves the child running and sends it *messages.Resync when the earlier sibling
 	// is ready again: it keeps its state and asks again.
@@ -74,7 +76,7 @@ func (r Reaction) String() string {
 	}
 }
 
-// Child is one step of an Ordered start.
+// Child is one child of an Ordered supervisor.
 type Child struct {
 	// Name is the last element of the child's path, unique among its siblings; a '/' in it is
 	// escaped.
@@ -112,4 +114,23 @@ type Policy struct {
 	// QuarantineFor is how long the child stays suspended, unless a Nudge with a higher generation
 	// comes; default 30 s.
 	QuarantineFor time.Duration
+}
+
+// withDefaults fills in what Policy leaves open.
+func (p Policy) withDefaults(budget int, backoffMax time.Duration) Policy {
+	p.Budget = cmp.Or(p.Budget, budget)
+	p.Window = cmp.Or(p.Window, 10*time.Second)
+	p.BackoffMin = cmp.Or(p.BackoffMin, time.Millisecond)
+	p.BackoffMax = max(cmp.Or(p.BackoffMax, backoffMax), p.BackoffMin)
+	p.Jitter = min(max(cmp.Or(p.Jitter, 0.2), 0), 1)
+	p.HealthyAfter = cmp.Or(p.HealthyAfter, time.Minute)
+	p.QuarantineAfter = cmp.Or(p.QuarantineAfter, 3)
+	p.QuarantineWindow = cmp.Or(p.QuarantineWindow, 5*time.Second)
+	p.QuarantineFor = cmp.Or(p.QuarantineFor, 30*time.Second)
+	return p
+}
+
+// backoff is the part of the policy that Backoff computes.
+func (p Policy) backoff() Backoff {
+	return Backoff{Min: p.BackoffMin, Max: p.BackoffMax, Jitter: p.Jitter}
 }

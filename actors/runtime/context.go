@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// PID is the address of an actor, to which messages are sent.
+// PID is the address of an actor.
 type PID = actor.PID
 
 // Context is what a Behaviour sees of its actor. It is valid only inside Start, Receive and Stop of
@@ -33,8 +33,8 @@ func (c *Context) Self() *actor.PID { return c.adapter.inc.box.pid }
 func (c *Context) Path() string { return c.adapter.inc.box.Path() }
 
 // Incarnation is the number of this incarnation, from 1. It grows with every restart. The numbers
-// of an Ordered child also go on growing when its supervisor is restarted; those of a Dynamic child
-// begin again when it was released and is ensured anew.
+// of an Ordered child go on growing when its supervisor is restarted. A Dynamic child that was
+// released and is ensured anew begins with 1.
 func (c *Context) Incarnation() uint64 { return c.adapter.inc.number }
 
 // Sender is the actor that requested the present message, nil if it was sent without one.

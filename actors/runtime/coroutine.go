@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// coroutine is a function of Context.Go that may wait while it is simulated. Its goroutine and that
-// of the simulation take turns, so only one of them runs at any time.
+// coroutine is a function of Context.Go that may wait while it is simulated. Its goroutine and the
+// goroutine of the simulation take turns, so only one of them runs at any time.
 type coroutine struct {
 	path, name    string
 	run           func()
@@ -15,12 +15,11 @@ type coroutine struct {
 	waiting       func() bool // reports whether it may go on; nil = it has ended
 }
 
-// errNotParkable is the panic of Park in a function that is one step of the simulation and so can
-// not wait.
+// errNotParkable is the panic of Park outside of a function of Start.
 var errNotParkable = errors.New("park: the caller was not started by Sim.Start")
 
-// Start is an Options.Go for functions that wait: they run like those of Go, in one step each time
-// they may go on, and must wait with Park or Sleep, never on a channel or a lock.
+// Start is the Options.Go of a simulation. The function must wait with Park or Sleep, never on a
+// channel or a lock. Between two waits it runs in one step.
 func (s *Sim) Start(path, name string, run func()) {
 	co := &coroutine{path: path, name: name, run: run, resume: make(chan struct{}), yield: make(chan struct{})}
 	s.add(unit{path: path, name: name, run: func() {

@@ -31,9 +31,7 @@ func waiter(j *journal, sim *Sim, name string) Spec {
 func TestSimStart(t *testing.T) {
 	play := func(seed uint64) (string, uint64) {
 		sim, j := NewSim(SimOptions{Seed: seed, MessageCost: time.Millisecond}), &journal{}
-		o := sim.Options()
-		o.Go = sim.Start
-		sys := NewSystem(o)
+		sys := NewSystem(sim.Options())
 		for _, name := range []string{"a", "b"} {
 			root(t, sys, name, waiter(j, sim, name))
 		}
@@ -62,9 +60,7 @@ func TestSimStart(t *testing.T) {
 // TestSimParkEndsWithTheActor: what a dead incarnation waits for does not keep it.
 func TestSimParkEndsWithTheActor(t *testing.T) {
 	sim, j := NewSim(SimOptions{Seed: 1}), &journal{}
-	o := sim.Options()
-	o.Go = sim.Start
-	sys := NewSystem(o)
+	sys := NewSystem(sim.Options())
 	root(t, sys, "a", probeSpec(probe{start: func(c *Context) {
 		incarnation := c.Incarnation()
 		c.Go("wait", func(ctx context.Context) {
@@ -90,7 +86,7 @@ func TestSimParkEndsWithTheActor(t *testing.T) {
 	}
 }
 
-// TestSimParkOfAStep: a step can not wait.
+// TestSimParkOfAStep: only a function of Start can wait.
 func TestSimParkOfAStep(t *testing.T) {
 	defer func() {
 		if recover() == nil {

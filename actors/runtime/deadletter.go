@@ -63,12 +63,12 @@ func (s *System) undeliverable(path string, msg any, reason string) {
 	s.letters.add(DeadLetter{At: s.clock.Now(), To: path, Type: typeName(msg), Sender: sender.GetId(), Reason: reason})
 }
 
-// replaceEventStream turns off protoactor's own handling of dead letters, whose subscriptions stay
-// on the old stream: it starts a goroutine that sleeps for a second, logs, and answers each
-// requester with a DeadLetterResponse. The subscriber runs in the sender's goroutine and must not
-// panic.
+// replaceEventStream turns off protoactor's own handling of dead letters, which stays subscribed to
+// the old stream. It would start a goroutine that sleeps for a second, log, and answer each
+// requester with a DeadLetterResponse. The new subscriber runs in the sender's goroutine and must
+// not panic.
 func (s *System) replaceEventStream() {
-	// A new stream has no subscriber but this one.
+	// A new stream has no other subscriber.
 	stream := eventstream.NewEventStream()
 	stream.Subscribe(func(event any) {
 		letter, ok := event.(*actor.DeadLetterEvent)
@@ -77,7 +77,7 @@ func (s *System) replaceEventStream() {
 		}
 		switch letter.Message.(type) {
 		case actor.SystemMessage, actor.MailboxMessage:
-			// life cycle of an actor that has stopped already
+			// messages of the life cycle of an actor that has stopped already
 			return
 		}
 		s.letters.add(DeadLetter{

@@ -11,14 +11,13 @@ import (
 )
 
 // Dynamic makes a supervisor whose children come and go by message: messages.Ensure starts them,
-// messages.Release stops them. child makes the Spec of a key, which it gets as it is in the
-// messages; the path of the child ends in EscapeName(key). Children fail alone (one-for-one): each
-// is restarted after a back-off of its own.
+// messages.Release stops them. child makes the Spec of a key; the path of the child ends in
+// EscapeName(key). Children fail alone (one-for-one): each is restarted after its own back-off.
 //
 // A child that fails Policy.QuarantineAfter times in Policy.QuarantineWindow is quarantined: it
-// stays suspended and keeps its mailbox, until Policy.QuarantineFor is over or a messages.Nudge
-// brings a higher generation than was known when the quarantine began. The generations of the
-// message it failed on and of earlier nudges are known.
+// stays suspended and keeps its mailbox. The quarantine ends when Policy.QuarantineFor is over, or
+// when a messages.Nudge brings a higher generation than the message on which the child failed and
+// earlier nudges.
 //
 // The supervisor is Ready at once. After a restart of its own it has no children until the next
 // Ensure; a Nudge for an unknown key counts as an Ensure.
@@ -39,8 +38,8 @@ type dynamic struct {
 	quarantined int // children in quarantine
 }
 
-// dynamicChild is one child. There are ten thousand of them, so what only failing ones need is
-// apart.
+// dynamicChild is one child. There are ten thousand of them, so the fields that only failing ones
+// need are apart.
 type dynamicChild struct {
 	key        string
 	box        *Mailbox // nil: it has ended, or could not be started
@@ -50,7 +49,7 @@ type dynamicChild struct {
 	past       *pastFailures
 }
 
-// pastFailures is what the supervisor knows of a child that has failed.
+// pastFailures is the state of a child that has failed.
 type pastFailures struct {
 	retry       retry
 	window      window // the quarantine window
@@ -96,7 +95,7 @@ func (d *dynamic) Receive(c *Context, msg any) {
 	}
 }
 
-// find returns the child of a name, nil if there is none. It may have another actor by now.
+// find returns the child of a name; nil = there is none. Its actor may have been replaced since.
 func (d *dynamic) find(pid *actor.PID) *dynamicChild {
 	return d.children[UnescapeName(baseName(pid.GetId()))]
 }
@@ -287,8 +286,8 @@ func (d *dynamic) failed(c *Context, ch *dynamicChild, f *Failure) (decision str
 // publish shows the failures of the children.
 func (d *dynamic) publish(c *Context) { d.failures.publish(c, "one-for-one", d.policy) }
 
-// dynamicState is what Inspect shows: the children are visible as actors, so only those with a
-// problem are named.
+// dynamicState is the result of Inspect. The children are visible as actors, so only children with
+// a problem are named.
 type dynamicState struct {
 	Children    int             `json:"children"`
 	Quarantined int             `json:"quarantined"`
@@ -320,4 +319,20 @@ func (d *dynamic) Inspect() any {
 		}
 	}
 	return state
+}
+
+// resetBackoff is a user message to a Dynamic supervisor: restart this child now.
+type resetBackoff struct{ child *Mailbox }
+
+// ResetBackoff ends the back-off or the quarantine of an actor below a Dynamic supervisor at once,
+// as if its time were over. It has no effect on any other actor.
+func (s *System) ResetBackoff(path string) error {
+	box := s.lookup(path)
+	if box == nil {
+		return fmt.Errorf("reset back-off of %s: %w", path, ErrNoActor)
+	}
+	if parent := s.lookup(parentPath(path)); parent != nil {
+		s.Send(parent.pid, &resetBackoff{box})
+	}
+	return nil
 }

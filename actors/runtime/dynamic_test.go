@@ -209,7 +209,7 @@ func TestDynamicQuarantineEnds(t *testing.T) {
 }
 
 // TestDynamicQuarantineTimersAreCalledOff: the timer of a quarantine that was lifted does not
-// shorten the next one, nor that of another child of the name.
+// shorten the next quarantine, nor the one of a later child of the name.
 func TestDynamicQuarantineTimersAreCalledOff(t *testing.T) {
 	for name, lift := range map[string]any{"nudge": &messages.Nudge{Key: "a", Generation: 1}, "release": &messages.Release{Key: "a"}} {
 		t.Run(name, func(t *testing.T) {

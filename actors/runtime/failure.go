@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -34,9 +32,9 @@ type Failure struct {
 	Incarnation uint64 `json:"incarnation"`
 	// Reason is the text of the panic value.
 	Reason string `json:"reason"`
-	// Message is the type of the message that was being handled, without its envelope; "Started"
-	// when Start failed, "goroutine NAME" when the panic was in a goroutine of Context.Go, "" when
-	// the failure was injected by Kill.
+	// Message is the type of the message that was being handled, without its envelope. "Started"
+	// means that Start failed, "goroutine NAME" that a goroutine of Context.Go panicked, "" that
+	// Kill injected the failure.
 	Message string `json:"message"`
 	// Decision is what the supervisor did; "" until it has decided.
 	Decision string `json:"decision"`
@@ -105,7 +103,7 @@ func (s *System) announce(path string, f *Failure, decision string) {
 	})
 }
 
-// failureLog is what only failing actors need.
+// failureLog has the fields that only failing actors need.
 type failureLog struct {
 	latest    []*Failure // oldest first
 	condition State      // StateBackoff or StateQuarantined as set by the supervisor, "" otherwise
@@ -163,85 +161,53 @@ func (b *Mailbox) Failures() []Failure {
 	return out
 }
 
-// Phase is the point at which a FaultHook is called.
-type Phase int
-
-const (
-	// Before: the message was taken from the mailbox, the actor has not seen it. A panic loses the
-	// message.
-	Before Phase = iota
-	// After: the actor has handled the message and made all its sends. A panic leaves these effects
-	// behind.
-	After
-	// Starting: an incarnation begins, its Behaviour was made and not started; there is no message.
-	// A panic fails it.
-	Starting
-	// Stopping: an incarnation ends, its Stop was not called; there is no message. A panic is
-	// contained, and Stop is never called.
-	Stopping
-)
-
-// FaultHook is called around every user message with the message out of its envelope, and at both
-// ends of every incarnation. It may panic, which fails the actor, and it may send messages. It runs
-// in the goroutine of the actor.
-type FaultHook func(m *Mailbox, msg any, phase Phase)
-
-// NetworkHook decides what becomes of a message on its way to an actor: it returns when copies of
-// it arrive, as delays from now. One zero is the usual case, nothing loses the message. The message
-// is out of its envelope. The hook does not see what an actor posts to itself, nor what reaches an
-// actor that is still being made. It is called on the goroutine of the sender and must not block.
-type NetworkHook func(to *Mailbox, msg any) []time.Duration
-
-// fault calls the hook at one end of an incarnation.
-func (s *System) fault(b *Mailbox, phase Phase) {
-	if hook := s.options.Faults; hook != nil {
-		hook(b, nil, phase)
-	}
+// window counts failures that are not older than a duration.
+type window struct {
+	at   []time.Time
+	left int // so many at the front have left the window
 }
 
-// deliver posts a message of another sender, or what the hook makes of it. protoactor makes an
-// actor known before it registers its mailbox; a message that comes between the two waits there,
-// and the hook must not see that mailbox, which has no path yet.
-func (b *Mailbox) deliver(msg any) {
-	network := b.sys.options.Network
-	if network == nil || !b.registered() {
-		b.post(msg)
-		return
+// add counts a failure and returns how many lie in the window now. Success does not reset it: an
+// actor that works for a moment and fails again would restart in a hot loop.
+func (w *window) add(now time.Time, length time.Duration) int {
+	w.at = append(w.at, now)
+	for now.Sub(w.at[w.left]) >= length {
+		w.left++
 	}
-	_, inner, _ := actor.UnwrapEnvelope(msg)
-	for _, delay := range network(b, inner) {
-		if delay > 0 {
-			b.sys.clock.AfterFunc(delay, func() { b.post(msg) })
-		} else {
-			b.post(msg)
+	if w.left > len(w.at)/2 { // so that fewer are moved than removed
+		w.at = append(w.at[:0], w.at[w.left:]...)
+		w.left = 0
+	}
+	return w.count()
+}
+
+// publish shows a supervisor's failures in its ActorState.
+func (w *window) publish(c *Context, strategy string, p Policy) {
+	c.adapter.inc.box.supervises.Store(&supervision{strategy: strategy, budget: p.Budget, window: p.Window, failures: slices.Clone(w.at[w.left:])})
+}
+
+// count is how many failures lay in the window when the last one was added.
+func (w *window) count() int { return len(w.at) - w.left }
+
+// supervision is how a supervisor treats failures of its children, and when they failed. It is
+// never modified.
+type supervision struct {
+	strategy string
+	budget   int
+	window   time.Duration
+	failures []time.Time
+}
+
+// left is how many more failures are tolerated now; -1 = any number.
+func (s *supervision) left(now time.Time) int {
+	if s.budget < 0 {
+		return -1
+	}
+	left := s.budget
+	for _, at := range s.failures {
+		if now.Sub(at) < s.window {
+			left--
 		}
 	}
-}
-
-// Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of
-// its user messages, counted as a failure. It has no effect on an actor that has failed already or
-// is going down.
-func (s *System) Kill(path string) error {
-	box := s.lookup(path)
-	if box == nil {
-		return fmt.Errorf("kill %s: %w", path, ErrNoActor)
-	}
-	box.postFailure(nil, newFailure(ErrKilled, "", nil))
-	return nil
-}
-
-// resetBackoff is a user message to a Dynamic supervisor: restart this child now.
-type resetBackoff struct{ child *Mailbox }
-
-// ResetBackoff ends the back-off or the quarantine of an actor below a Dynamic supervisor at once,
-// as if its time were over. It has no effect on any other actor.
-func (s *System) ResetBackoff(path string) error {
-	box := s.lookup(path)
-	if box == nil {
-		return fmt.Errorf("reset back-off of %s: %w", path, ErrNoActor)
-	}
-	if parent := s.lookup(parentPath(path)); parent != nil {
-		s.Send(parent.pid, &resetBackoff{box})
-	}
-	return nil
+	return max(left, 0)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// stage is a way to run a system of which nothing may be left.
+// stage is a way to run a system. Nothing of the system may be left afterwards.
 type stage struct {
 	sys   *System
 	wait  func(ctx context.Context)                // what functions of actors wait with
@@ -29,10 +29,8 @@ func stageOnDispatcher(t *testing.T) stage {
 func stageInSimulation(t *testing.T) stage {
 	t.Helper()
 	sim := NewSim(SimOptions{Seed: 1})
-	o := sim.Options()
-	o.Go = sim.Start
 	return stage{
-		NewSystem(o), func(ctx context.Context) { sim.Park(func() bool { return ctx.Err() != nil }) },
+		NewSystem(sim.Options()), func(ctx context.Context) { sim.Park(func() bool { return ctx.Err() != nil }) },
 		func(what string, condition func() bool) {
 			if settle(t, sim); !condition() {
 				t.Fatal("not reached: " + what)
@@ -41,9 +39,9 @@ func stageInSimulation(t *testing.T) stage {
 	}
 }
 
-// live gives a system everything that could keep it in memory: children that have failed, are
-// quarantined and have ended, timers that are due in an hour, functions that wait, questions, dead
-// letters, and a queue that has grown. Then it shuts the system down and forgets it.
+// live gives a system everything that could keep it in memory: failed, quarantined and ended
+// children, timers that are due in an hour, waiting functions, questions, dead letters, and a grown
+// queue. Then it shuts the system down and forgets it.
 func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], weak.Pointer[Mailbox]) {
 	t.Helper()
 	s := set(t)
@@ -106,9 +104,10 @@ func TestShutDownIsGarbage(t *testing.T) {
 	}
 }
 
-// TestShutDownIsGarbageAtOnce: the first collection takes it. What only the second one took would
-// count as in use when the collector plans its next round, which is then the later the more such
-// systems there are. A system or two may hang on in what is left on the stack.
+// TestShutDownIsGarbageAtOnce: the first collection takes it. Memory that only the second
+// collection frees would count as in use when the collector plans its next round. The more such
+// systems there are, the later that round would be. A system or two may hang on in what is left on
+// the stack.
 func TestShutDownIsGarbageAtOnce(t *testing.T) {
 	const systems, stale = 10, 2
 	var all []weak.Pointer[System]

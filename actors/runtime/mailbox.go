@@ -25,9 +25,9 @@ type Mailbox struct {
 	pid  *actor.PID
 	kind *traffic // of all actors of its kind
 
-	labelled context.Context // of the goroutine that drains it; nil before the first
-
-	supervises atomic.Pointer[supervision] // nil = it is no supervisor
+	// Read and written by one goroutine only, or atomic.
+	labelled   context.Context             // of the draining goroutine; nil before the first
+	supervises atomic.Pointer[supervision] // nil = the actor is no supervisor
 
 	mu       sync.Mutex // guards the following
 	invoker  actor.MessageInvoker
@@ -320,7 +320,7 @@ func (b *Mailbox) lastIncarnation() (number uint64, fixed bool) {
 }
 
 // coalesceKey is the key of a messages.Coalescer, "" for any other message. The key of a timer or
-// an envelope is that of its content.
+// an envelope is the key of its content.
 func coalesceKey(msg any) string {
 	switch m := msg.(type) {
 	case *timer:

@@ -82,9 +82,9 @@ func TestCoalescing(t *testing.T) {
 	}
 }
 
-// TestOrderOfOneSender: whatever is posted by several senders and by the actor itself while it
-// works, what it handles of one sender is in the order sent, contains every message without a key,
-// and of each key the value that was posted last.
+// TestOrderOfOneSender: several senders and the actor itself post messages while it works. Messages
+// of one sender are handled in the order sent, every message without a key is among them, and of
+// each key the last value.
 func TestOrderOfOneSender(t *testing.T) {
 	type sent struct {
 		sender, serial int
@@ -204,7 +204,7 @@ func TestLimit(t *testing.T) {
 		sys.Send(sys.PID("a"), &work{i})
 	}
 	sys.Send(sys.PID("a"), &keyed{"x", 1}) // takes the place of work 2
-	sys.Send(sys.PID("a"), &keyed{"x", 2}) // and this one that of the key
+	sys.Send(sys.PID("a"), &keyed{"x", 2}) // and this one the place of the key
 	if s := state(t, sys, "a"); s.User != 3 || s.HighWater != 3 || s.Discarded != 3 || s.Coalesced != 1 {
 		t.Errorf("state: %+v", s)
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start
-// in order, each when the one before has called Ready; one with ReactIndependent starts at once.
-// A child that fails is restarted after a back-off, and once it is ready again the later siblings
-// follow in order, each according to its Reaction; meanwhile the gates of those that will be
-// restarted are closed. PIDs and mailboxes survive, so that a planned restart loses no message. The
+// in order, each when the one before has called Ready; one with ReactIndependent starts at once. A
+// child that fails is restarted after a back-off. When it is ready again, the later siblings follow
+// in order, each according to its Reaction. Meanwhile the gates of siblings that will be restarted
+// are closed. PIDs and mailboxes survive, so that a planned restart loses no message. The
 // supervisor itself is Ready when all of its children have been up for the first time.
 //
 // Only a child with ReactRestart that fails waits for earlier siblings that are down at that time.
@@ -36,11 +36,11 @@ type ordered struct {
 	wasUp    bool // all children have been up once
 }
 
-// childState is what the supervisor knows of one child.
+// childState is the state of one child.
 type childState struct {
 	box         *Mailbox // nil: no actor has this name
 	incarnation uint64   // the one that was requested last; only its Ready counts
-	begun       bool     // it was started once: the order of the start is behind it
+	begun       bool     // it was started once, so the ordered start does not hold it back any more
 	due         bool     // to be started or restarted when its turn comes
 	ready       bool
 	retry       retry // back-off; while it runs the child is not started
@@ -136,7 +136,7 @@ func (o *ordered) begin(c *Context, i int) {
 	s.retry.began(c.Now())
 	if s.box != nil {
 		s.due = false
-		// First the restart, which passes a closed gate, then the gate: in the other order the old
+		// First the restart, which passes a closed gate, then the gate. In the other order the old
 		// incarnation could take messages that were kept for the new one.
 		s.incarnation = s.box.restart()
 		s.box.gate(false)
@@ -221,8 +221,8 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 // publish shows the failures of the children.
 func (o *ordered) publish(c *Context) { o.failures.publish(c, "rest-for-one", o.policy) }
 
-// index finds a child by its PID, -1 if it is none. The pointer is compared, because an earlier
-// actor of the name has an equal PID.
+// index finds a child by its PID; -1 = it is not a child. The pointer is compared, because an
+// earlier actor of the name has an equal PID.
 func (o *ordered) index(pid *actor.PID) int {
 	for i := range o.states {
 		if box := o.states[i].box; box != nil && box.pid == pid {
@@ -232,7 +232,7 @@ func (o *ordered) index(pid *actor.PID) int {
 	return -1
 }
 
-// orderedState is what Inspect shows.
+// orderedState is the result of Inspect.
 type orderedState struct {
 	AllUp      bool           `json:"allUp"`
 	Failures   int            `json:"failuresInWindow"`

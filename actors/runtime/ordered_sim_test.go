@@ -148,8 +148,7 @@ func (w *orderedWorld) check(t *testing.T) {
 }
 
 // TestOrderedSimulated: through random failures of handlers, starts and stops the order holds,
-// everything comes up again, and the only messages lost are those that were being handled by a
-// child that panicked.
+// everything comes up again, and only messages that a panicking child was handling are lost.
 func TestOrderedSimulated(t *testing.T) {
 	failures, all := 0, 0
 	chains := [][]Reaction{

@@ -167,7 +167,7 @@ func TestOrderedRewinds(t *testing.T) {
 }
 
 // TestOrderedEscalates: beyond the budget the supervisor fails itself and its supervisor brings up
-// a new chain, whose incarnation numbers go on, so that nothing of the old chain is taken for new.
+// a new chain. Its incarnation numbers go on, so that nothing of the old chain is taken for new.
 func TestOrderedEscalates(t *testing.T) {
 	var j journal
 	var faults []*messages.Fault
@@ -246,7 +246,7 @@ func TestOrderedNestedReady(t *testing.T) {
 }
 
 // TestOrderedMergedRestarts: two restarts of a child that waits for its own children are one, and
-// the barrier opens with the Ready of the incarnation that comes of them.
+// the barrier opens with the Ready of the resulting incarnation.
 func TestOrderedMergedRestarts(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)

@@ -151,8 +151,8 @@ func TestPitfallP20StaleClosures(t *testing.T) {
 	})
 }
 
-// TestPitfallP22MessageOfAFailure: it is named without its envelope, and a failing Start by what it
-// is.
+// TestPitfallP22MessageOfAFailure: it is named without its envelope, and a failing Start as
+// "Started".
 func TestPitfallP22MessageOfAFailure(t *testing.T) {
 	var got []string
 	var j journal

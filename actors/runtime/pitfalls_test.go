@@ -12,10 +12,11 @@ import (
 )
 
 // The tests of this file show, one by one, that we do not step into the known defects of
-// protoactor-go. Their numbers are those of the list of pitfalls that the runtime was built from.
+// protoactor-go. Their numbers come from the list of pitfalls that the runtime was built from.
 
-// TestPitfallP01RespawnWhileDown: a supervisor that goes down does not start children, whatever it
-// receives while it waits for the old ones; protoactor would wait for ever for "no children".
+// TestPitfallP01RespawnWhileDown: a supervisor that goes down does not start children, for any
+// message that it receives while it waits for the old ones. protoactor would wait for ever for "no
+// children".
 func TestPitfallP01RespawnWhileDown(t *testing.T) {
 	campaign(t, 20, func(t *testing.T, seed uint64) {
 		var j journal

@@ -22,15 +22,15 @@ type entry struct {
 	at int64
 }
 
-// slot is what an entry coalesces by. What an incarnation posts to itself never replaces what
-// others have sent, because it is dropped with the incarnation and would take the other's message
-// with it.
+// slot is the key by which an entry coalesces. A message of an incarnation to itself never replaces
+// a message of another sender: it is dropped with the incarnation, and the other message would be
+// lost.
 type slot struct {
 	key string
 	own bool
 }
 
-// slot says what the entry replaces, and what replaces it.
+// slot is the slot of the entry.
 func (e *entry) slot() slot { return slot{e.key, e.own()} }
 
 // own reports whether an incarnation posted the message to itself.
@@ -47,7 +47,7 @@ type queue struct {
 }
 
 // list links its entries in the order in which they will be handled. An entry stays in its node
-// until it is handled, so a newer value costs a few changed links and neither memory nor a change
+// until it is handled. So a newer value changes a few links, and needs neither memory nor a change
 // of the index. Node numbers begin at 1, so that 0 means none.
 type list struct {
 	nodes []node         // number 0 is not used
@@ -93,8 +93,9 @@ func (q *queue) all() iter.Seq[*entry] {
 	}
 }
 
-// push appends an entry. It reports true if that replaced a pending one of the same slot: its node
-// moves to the end, so what one sender sends is handled in the order sent, minus superseded values.
+// push appends an entry. It reports true if the entry replaced a pending one of the same slot,
+// whose node moves to the end. So messages of one sender are handled in the order sent, minus
+// superseded values.
 func (q *queue) push(p *lists, e entry) (replaced bool) {
 	l := q.list
 	if l == nil {
@@ -212,20 +213,20 @@ func (l *list) grow(p *lists) *list {
 	return bigger
 }
 
-// lists is the store of empty lists of one system, by size. It must be allocated by itself: package
-// sync has a list of all pools that are in use, so that what a pool is a field of stays in memory
-// until the second collection after its end.
+// lists is the store of empty lists of one system, by size. It must be allocated by itself. Package
+// sync has a list of all pools in use, so a struct with a pool stays in memory until the second
+// collection after its end.
 type lists struct {
 	bySize [8]sync.Pool // for minNodes << 0 to minNodes << 7 = maxPooled nodes
 }
 
-// sizeClass is the index of a size, which is a power of two, in lists.
-func sizeClass(size int) int { return bits.TrailingZeros(uint(size / minNodes)) }
+// sizeIndex is the index in lists of a size, which is a power of two.
+func sizeIndex(size int) int { return bits.TrailingZeros(uint(size / minNodes)) }
 
 // get returns an empty list. Its nodes hold no entries, its links are leftovers.
 func (p *lists) get(size int) *list {
 	if size <= maxPooled {
-		if l, ok := p.bySize[sizeClass(size)].Get().(*list); ok {
+		if l, ok := p.bySize[sizeIndex(size)].Get().(*list); ok {
 			return l
 		}
 	}
@@ -246,5 +247,5 @@ func (p *lists) put(l *list) {
 		clear(l.index)
 	}
 	l.n, l.head, l.tail, l.used, l.free, l.indexed = 0, 0, 0, 0, 0, false
-	p.bySize[sizeClass(size)].Put(l)
+	p.bySize[sizeIndex(size)].Put(l)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestOrderedOnDispatcher is the campaign of TestOrderedSimulated on protoactor's dispatcher and
-// the real clock, for the race detector: races inside one message, which a simulation can not see.
+// the real clock. The race detector finds races inside one message, which a simulation cannot see.
 func TestOrderedOnDispatcher(t *testing.T) {
 	const senders, each = 4, 1000
 	var done, lost atomic.Int64
@@ -58,7 +58,7 @@ func TestOrderedOnDispatcher(t *testing.T) {
 }
 
 // TestDynamicOnDispatcher: membership, failures, kills, stops from outside and inspection all at
-// once; in the end exactly the wanted children are left (pitfalls P4 and P5 are races inside one
+// once. In the end exactly the wanted children are left (pitfalls P4 and P5 are races inside one
 // message).
 func TestDynamicOnDispatcher(t *testing.T) {
 	const workers, each, keys = 4, 400, 12

@@ -23,10 +23,10 @@ type runner interface {
 	RunUntil(done func() bool, limit time.Duration) (bool, error)
 }
 
-// Shutdown stops the root actors, each of which stops its children, and waits until all of them and
-// their goroutines have ended. It works in every state of the tree: gates, suspension, back-off and
-// quarantine do not delay it. When ctx ends first it returns an error that names what is left and
-// wraps the error of ctx; the stop remains posted, and another call goes on waiting.
+// Shutdown stops the root actors, which stop their children, and waits until all actors and their
+// goroutines have ended. It works in every state of the tree: gates, suspension, back-off and
+// quarantine do not delay it. When ctx ends first, it returns an error that names the remaining
+// actors and wraps the error of ctx. The stop remains posted, and another call goes on waiting.
 func (s *System) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"container/heap"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -38,30 +39,31 @@ type SimStep struct {
 	System bool
 }
 
-// Sim runs a System on one goroutine, repeatably: the unit is one message, the choice of the next
-// actor comes from a seed, and time is virtual. It is the Scheduler, the Clock and the Go of the
-// System's Options; see Options.
+// Sim runs a System on one goroutine, repeatably. A step handles one message, the choice of the
+// next actor comes from a seed, and time is virtual. Sim is the Scheduler, the Clock and, with
+// Start, the Go of the System's Options; see Options.
 //
-// All methods but AfterFunc, Ready, Go, Start and Now belong to the goroutine that runs the
-// simulation. Code under simulation must not depend on the order of a map, the global random
-// source, goroutines or identifiers that are not counted; otherwise two runs of one seed differ.
+// AfterFunc, Ready, Start and Now may be called from any goroutine, all other methods only on the
+// goroutine that runs the simulation. Simulated code must not depend on the order of a map, the
+// global random source, goroutines or random identifiers. Otherwise two runs of one seed differ.
 type Sim struct {
+	// Set by NewSim, read-only.
 	options SimOptions
 	rand    *rand.Rand
+	added   chan struct{} // of capacity one: something became ready
+
+	// Used on the goroutine of the simulation only.
 	steps   int
 	fired   int
 	hash    uint64
+	current *coroutine   // runs now; nil = none
+	parked  []*coroutine // in the order in which they were parked
 
 	mu     sync.Mutex // guards the following; in a bubble other goroutines may post
 	now    time.Time  // virtual, unused in a bubble
 	ready  []unit
 	timers timerHeap
 	serial int
-
-	added chan struct{} // of capacity one: something became ready
-
-	current *coroutine   // that runs now; nil = none
-	parked  []*coroutine // in the order in which they were parked
 }
 
 // unit is what the simulation chooses from: a mailbox with work, or a function of Context.Go.
@@ -87,7 +89,7 @@ func NewSim(o SimOptions) *Sim {
 
 // Options are what a System needs to run in the simulation; the caller adds the rest.
 func (s *Sim) Options() Options {
-	return Options{Scheduler: s, Clock: s, Go: s.Go, Seed: s.options.Seed}
+	return Options{Scheduler: s, Clock: s, Go: s.Start, Seed: s.options.Seed}
 }
 
 // Rand is the only source of randomness, also for the faults and the workload of a test.
@@ -99,8 +101,7 @@ func (s *Sim) Steps() int { return s.steps }
 // Happened is how many steps were taken and timers fired.
 func (s *Sim) Happened() int { return s.steps + s.fired }
 
-// TraceHash identifies everything that happened so far: actors, message types and virtual times, in
-// order.
+// TraceHash is a hash of all steps so far: actors, message types and virtual times, in order.
 func (s *Sim) TraceHash() uint64 { return s.hash }
 
 // Now satisfies Clock.
@@ -115,10 +116,6 @@ func (s *Sim) Now() time.Time {
 
 // Ready satisfies Scheduler.
 func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
-
-// Go is Options.Go: the function becomes one step of the simulation, so it must not wait for
-// anything.
-func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
 
 // add makes a unit ready, and ends a wait in idleUntil.
 func (s *Sim) add(u unit) {
@@ -174,7 +171,7 @@ func (s *Sim) loop(done func() bool, until time.Time) error {
 	return nil
 }
 
-// choose removes a random unit from those that are ready.
+// choose removes a random unit from the ready ones.
 func (s *Sim) choose() (u unit, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,4 +243,95 @@ func (s *Sim) idleUntil(at time.Time) (interrupted bool) {
 	case <-t.C:
 		return len(s.added) > 0 // at the same instant
 	}
+}
+
+// simTimer is one call of Sim.AfterFunc.
+type simTimer struct {
+	sim    *Sim
+	at     time.Time
+	serial int
+	fn     func() // nil when stopped or fired
+}
+
+// AfterFunc satisfies Clock. Timers of one instant fire in the order in which they were set, on the
+// goroutine of the simulation, between two steps.
+func (s *Sim) AfterFunc(d time.Duration, fn func()) Timer {
+	at := s.Now().Add(max(d, 0))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serial++
+	t := &simTimer{sim: s, at: at, serial: s.serial, fn: fn}
+	heap.Push(&s.timers, t)
+	return t
+}
+
+// Stop satisfies Timer.
+func (t *simTimer) Stop() bool { return t.take() != nil }
+
+// take returns the function of a pending timer, once: a timer is either stopped or fired.
+func (t *simTimer) take() (fn func()) {
+	t.sim.mu.Lock()
+	defer t.sim.mu.Unlock()
+	fn, t.fn = t.fn, nil
+	return fn
+}
+
+// fireDue calls every timer that is due.
+func (s *Sim) fireDue() {
+	now := s.Now()
+	for {
+		s.mu.Lock()
+		if len(s.timers) == 0 || s.timers[0].at.After(now) {
+			s.mu.Unlock()
+			return
+		}
+		t := heap.Pop(&s.timers).(*simTimer)
+		s.mu.Unlock()
+		if fn := t.take(); fn != nil {
+			s.fired++
+			fn()
+		}
+	}
+}
+
+// nextTimer is the instant of the first timer that was not stopped.
+func (s *Sim) nextTimer() (at time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.timers) > 0 {
+		if t := s.timers[0]; t.fn != nil {
+			return t.at, true
+		}
+		heap.Pop(&s.timers)
+	}
+	return time.Time{}, false
+}
+
+// timerHeap orders timers by instant, then by age.
+type timerHeap []*simTimer
+
+// Len satisfies heap.Interface.
+func (h timerHeap) Len() int { return len(h) }
+
+// Swap satisfies heap.Interface.
+func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Less satisfies heap.Interface.
+func (h timerHeap) Less(i, j int) bool {
+	if h[i].at.Equal(h[j].at) {
+		return h[i].serial < h[j].serial
+	}
+	return h[i].at.Before(h[j].at)
+}
+
+// Push satisfies heap.Interface.
+func (h *timerHeap) Push(x any) { *h = append(*h, x.(*simTimer)) }
+
+// Pop satisfies heap.Interface.
+func (h *timerHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return last
 }

@@ -55,10 +55,10 @@ type ActorState struct {
 	System    int           `json:"system"`
 	HighWater int           `json:"highWater"`
 	OldestAge time.Duration `json:"oldestAge"`
-	// Posted counts user messages that came, Coalesced those of them that replaced a pending one,
-	// Stale those of an ended incarnation or a cancelled timer, Discarded those that were dropped
-	// because the actor went down or because too many waited (Spec.Limit). Handled counts all
-	// messages, system messages included.
+	// Posted counts all user messages, Coalesced the ones that replaced a pending one. Stale counts
+	// messages of an ended incarnation or a cancelled timer. Discarded counts messages that were
+	// dropped because the actor went down or because too many waited (Spec.Limit). Handled counts
+	// all messages, system messages included.
 	Posted    uint64 `json:"posted"`
 	Handled   uint64 `json:"handled"`
 	Coalesced uint64 `json:"coalesced"`
@@ -154,8 +154,8 @@ type PendingMessage struct {
 	Age time.Duration `json:"age"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
-	// Body is the message if it is one of package messages, which are not modified once they are
-	// sent; nil for a note of the actor to itself.
+	// Body is the message if its type is of package messages, which are not modified once they are
+	// sent; nil for other messages.
 	Body proto.Message `json:"-"`
 }
 
@@ -209,7 +209,7 @@ func (s *System) Mailbox(path string) (*Mailbox, bool) {
 type Statistics struct {
 	// Actors are the registered mailboxes, Spawning the actors that are being made.
 	Actors, Spawning int
-	// Goroutines are those of Context.Go that have not ended.
+	// Goroutines counts the goroutines of Context.Go that have not ended.
 	Goroutines int
 	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and
 	// a fixed number of protoactor's own. Its guardian, which it makes with the first root actor

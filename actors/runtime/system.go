@@ -105,9 +105,9 @@ func NewSystem(o Options) *System {
 	return s
 }
 
-// shrinkRegistry leaves protoactor's registry one of its 1024 buckets, each of which consists of 32
-// maps: empty they take 3 MB, and one entry of a map has the room of eight. Its processes do not
-// change: nothing else knows the system yet.
+// shrinkRegistry leaves one of the 1024 buckets to protoactor's registry. Each bucket has 32 maps,
+// and an entry of a map takes the room of eight: empty, all buckets take 3 MB. The processes stay,
+// because nothing else knows the system yet.
 func (s *System) shrinkRegistry() {
 	buckets := &s.proto.ProcessRegistry.LocalPIDs.LocalPIDs
 	first := (*buckets)[0]
@@ -221,7 +221,7 @@ func (s *System) unregister(b *Mailbox) {
 	}
 }
 
-// lookup finds the mailbox of a path, nil if there is none.
+// lookup finds the mailbox of a path; nil = there is none.
 func (s *System) lookup(path string) *Mailbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,3 +278,30 @@ func quietLogging(log *slog.Logger) actor.ConfigOption {
 	quiet := slog.New(quietHandler{log.Handler()})
 	return actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet })
 }
+
+// Clock is the time of the runtime and the actors. RealClock is for production and for
+// testing/synctest bubbles, Sim for simulations.
+type Clock interface {
+	// Now is the current time.
+	Now() time.Time
+	// AfterFunc calls f once, d from now, on any goroutine. f must only send messages.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a pending call of Clock.AfterFunc.
+type Timer interface {
+	// Stop prevents the call. It reports false when the call has begun, has been made or was
+	// stopped before.
+	Stop() bool
+}
+
+// RealClock is the clock of package time.
+func RealClock() Clock { return realClock{} }
+
+type realClock struct{}
+
+// Now satisfies Clock.
+func (realClock) Now() time.Time { return time.Now() }
+
+// AfterFunc satisfies Clock.
+func (realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

@@ -16,8 +16,8 @@ import (
 type Traffic struct {
 	// Messages are the types of handled messages, the most frequent first.
 	Messages []MessageTraffic
-	// From and To are the kinds that have sent to actors of this one, and those to which they have,
-	// by the number of messages.
+	// From are the kinds that have sent messages to actors of this kind, To the kinds that have
+	// received messages from them, by the number of messages.
 	From, To []KindTraffic
 }
 
@@ -103,13 +103,13 @@ type durations [65]atomic.Uint64
 // summary is what the counters say.
 func (d *durations) summary(name string) MessageTraffic {
 	m := MessageTraffic{Type: name}
-	var classes [len(d)]uint64
+	var counts [len(d)]uint64
 	for i := range d {
-		classes[i] = d[i].Load()
-		m.Count += classes[i]
+		counts[i] = d[i].Load()
+		m.Count += counts[i]
 	}
 	var seen uint64
-	for i, n := range classes {
+	for i, n := range counts {
 		if n == 0 {
 			continue
 		}

@@ -3,18 +3,18 @@ package sessions
 import (
 	"context"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// cnatWatch is what the housekeeper knows of CNAT's sessions, which it only counts.
+// cnatWatch is the state of CNAT's sessions. The housekeeper only counts them.
 type cnatWatch struct {
 	history sessions.CNATHistory
 	alarm   string
-	broken  string // why they cannot be read; "" = they can
+	broken  string // why they cannot be read; "" = they can be read
 	tick    func() // cancels the next look; nil = there is none
 }
 
@@ -23,9 +23,9 @@ type cnatTick struct{}
 
 // cnatLooked is the result of a look.
 type cnatLooked struct {
-	session uint64
-	usage   sessions.CNAT
-	err     error
+	connection uint64
+	usage      sessions.CNAT
+	err        error
 }
 
 // restartCNAT begins the looks with a new connection.
@@ -35,25 +35,25 @@ func (k *housekeeper) restartCNAT(c *runtime.Context) {
 		k.cnat.tick()
 	}
 	if k.config.CNAT && k.link.GetUp() {
-		k.cnat.tick = c.After(k.cfg.Soon, &cnatTick{})
+		k.cnat.tick = c.After(k.settings.Soon, &cnatTick{})
 	}
 }
 
 // lookCNAT reads how full CNAT is.
 func (k *housekeeper) lookCNAT(c *runtime.Context) {
-	post, session, caller := c.Post(), k.link.GetSession(), k.config.VPP
+	post, connection, caller := c.Post(), k.link.GetSession(), k.config.VPP
 	c.Go("cnat-usage", func(ctx context.Context) {
 		usage, err := sessions.LookCNAT(ctx, caller)
-		post(&cnatLooked{session, usage, err})
+		post(&cnatLooked{connection, usage, err})
 	})
 }
 
-// cnatLooked begins or ends the alarm about CNAT.
+// cnatLooked takes the usage of CNAT, and begins or ends its alarm.
 func (k *housekeeper) cnatLooked(c *runtime.Context, m *cnatLooked) {
-	if m.session != k.link.GetSession() || class.Lost(m.err) {
+	if m.connection != k.link.GetSession() || link.Lost(m.err) {
 		return // the link reports the next connection
 	}
-	k.cnat.tick = c.After(k.cfg.SurveyEvery, &cnatTick{})
+	k.cnat.tick = c.After(k.settings.SurveyEvery, &cnatTick{})
 	if m.err != nil {
 		if k.cnat.broken == "" {
 			c.Logger().Warn("cannot read CNAT sessions", "err", m.err)
@@ -64,7 +64,7 @@ func (k *housekeeper) cnatLooked(c *runtime.Context, m *cnatLooked) {
 		return
 	}
 	k.cnat.broken = ""
-	alarm, next := sessions.DecideCNAT(c.Now(), m.usage, k.cnat.history, k.cfg)
+	alarm, next := sessions.DecideCNAT(c.Now(), m.usage, k.cnat.history, k.settings)
 	k.cnat.history = next
 	raise(c, "cnat", "CNAT", k.cnat.alarm, alarm)
 	k.cnat.alarm = alarm

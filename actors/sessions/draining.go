@@ -17,43 +17,41 @@ import (
 // nat44Renderer is the name of the renderer whose backends drain.
 const nat44Renderer = "nat44"
 
-// VPP stops its workers while it looks through its sessions. After a look that took a time, the
-// next one waits for restFactor times as long, and for longestRest at most: the workers stop for
-// one percent of the time, of a look that takes more than 2.4 seconds for more. A look that fails
-// says nothing about the time that VPP takes for one.
+// VPP stops its workers while it lists its sessions. After a look, the next one waits restFactor
+// times as long as the look took, and longestRest at most. So the workers stop for one percent of
+// the time, or more if a look takes over 2.4 seconds. A failed look has no meaningful duration.
 const (
 	restFactor  = 100
 	longestRest = 4 * time.Minute
 )
 
-// draining looks, every now and then, for the sessions of backends that drain, as long as there are
-// any.
+// draining looks repeatedly for the sessions of draining backends, while there are any.
 type draining struct {
-	list  *messages.Draining // nil = none was received
+	list  *messages.Draining // nil = none received
 	turn  netip.Addr
 	timed bool // a look is scheduled
 	began time.Time
 }
 
-// drainingTick has VPP asked.
+// drainingTick starts a look for draining backends.
 type drainingTick struct{}
 
-// drainingLooked is what VPP answered.
+// drainingLooked is the result of a look for draining backends.
 type drainingLooked struct {
-	session uint64
-	of      *messages.Draining
-	found   map[netip.AddrPort]sessions.Live
-	turn    netip.Addr
-	err     error
+	connection uint64
+	of         *messages.Draining
+	found      map[netip.AddrPort]sessions.Live
+	turn       netip.Addr
+	err        error
 }
 
-// drains takes the list of the backends that drain.
+// drains takes the list of draining backends.
 func (k *housekeeper) drains(c *runtime.Context, m *messages.Draining) {
 	k.draining.list = m
 	if o := k.config.Observer; o != nil {
 		o.Draining(len(m.GetEndpoints()))
 	}
-	k.lookLater(c, k.cfg.Soon)
+	k.lookLater(c, k.settings.Soon)
 }
 
 // lookLater schedules the next look, if there is something to look for.
@@ -64,13 +62,13 @@ func (k *housekeeper) lookLater(c *runtime.Context, d time.Duration) {
 	}
 }
 
-// lookForDraining begins a look, or tells the renderer that time has passed.
+// lookForDraining begins a look. If it cannot, it tells the renderer that time has passed.
 func (k *housekeeper) lookForDraining(c *runtime.Context) {
 	k.draining.timed = false
 	list := k.draining.list
 	if k.busy || !k.link.GetUp() {
 		k.answer(c, list, nil)
-		k.lookLater(c, k.cfg.Soon)
+		k.lookLater(c, k.settings.Soon)
 		return
 	}
 	var backends []netip.AddrPort
@@ -80,29 +78,29 @@ func (k *housekeeper) lookForDraining(c *runtime.Context) {
 		}
 	}
 	k.draining.began = c.Now()
-	session, caller, turn, dumps := k.link.GetSession(), k.config.VPP, k.draining.turn, k.cfg.Dumps
+	connection, caller, turn, dumps := k.link.GetSession(), k.config.VPP, k.draining.turn, k.settings.Dumps
 	k.do(c, "session-draining", func(ctx context.Context) any {
 		found, turn, err := sessions.CountLive(ctx, caller, backends, turn, dumps)
-		return &drainingLooked{session, list, found, turn, err}
+		return &drainingLooked{connection, list, found, turn, err}
 	})
 }
 
-// lookedForDraining tells the renderer what VPP answered.
+// lookedForDraining sends the result to the renderer.
 func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
-	rest := k.cfg.Soon
+	rest := k.settings.Soon
 	if m.err == nil {
 		rest = max(rest, min(restFactor*c.Now().Sub(k.draining.began), longestRest))
 	}
 	k.lookLater(c, rest)
-	if !k.done(c, m.session, m.err) {
+	if !k.done(c, m.connection, m.err) {
 		return
 	}
 	k.draining.turn = m.turn
 	k.answer(c, m.of, m.found)
 }
 
-// answer sends the numbers of sessions; without any it only says that time has passed, and which
-// list is known.
+// answer sends the numbers of sessions to the renderer. Without numbers it only says that time has
+// passed, and which list is known.
 func (*housekeeper) answer(c *runtime.Context, list *messages.Draining, found map[netip.AddrPort]sessions.Live) {
 	out := &messages.DrainingSessions{Generation: list.GetGeneration()}
 	for at, live := range found {

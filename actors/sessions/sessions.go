@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -19,37 +18,35 @@ import (
 
 // Stats reads how full VPP's table of NAT sessions is; *sessions.Reader satisfies it.
 type Stats interface {
-	// Read looks at the table at no cost for VPP. It returns when ctx ends, whatever VPP does.
+	// Read reads the usage at no cost for VPP. It returns when ctx ends, even if VPP hangs.
 	Read(ctx context.Context) (sessions.Usage, error)
 }
 
 // Observer counts NAT sessions for metrics. Its methods are called from an actor and must not
 // block.
 type Observer interface {
-	// Sessions is called after every look at the table: how full it is, the present limit of a
-	// worker (0 = not known), what was seen when it was last looked at closely, and whether there
-	// is an alarm.
+	// Sessions is called after every look at the table: its usage, the limit of a worker (0 = not
+	// known), the last survey, and whether there is an alarm.
 	Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool)
 	// SessionsDeleted is called with the number of expired sessions that were deleted.
 	SessionsDeleted(n int)
 	// SessionErrors is called with the number of requests about sessions that failed.
 	SessionErrors(n int)
-	// CNATSessions is called after every look at CNAT: how full it is, and whether there is an
-	// alarm.
+	// CNATSessions is called after every look at CNAT: its usage, and whether there is an alarm.
 	CNATSessions(u sessions.CNAT, alarm bool)
-	// Draining is called with the number of backends that keep their connections and get no new
-	// ones.
+	// Draining is called with the number of draining backends: they keep their connections and get
+	// no new ones.
 	Draining(n int)
 }
 
-// Config is what the actor is given. It is read-only.
+// Config is the configuration of the actor. It is read-only.
 type Config struct {
-	// NAT44 says whether the table of NAT44-ED is kept, CNAT whether the sessions of CNAT are
-	// watched.
+	// NAT44 says whether the table of NAT44-ED has a housekeeper, CNAT whether the sessions of CNAT
+	// are counted.
 	NAT44, CNAT bool
 	// Settings of the housekeeping.
 	Settings sessions.Config
-	// Stats says how full the table is; nil = VPP is asked, which costs it more.
+	// Stats says how full the table is; nil = VPP is asked, at a higher cost.
 	Stats Stats
 	// Observer counts; nil = nothing is counted.
 	Observer Observer
@@ -57,69 +54,73 @@ type Config struct {
 	VPP link.Caller
 }
 
-// housekeeper keeps VPP's table of NAT sessions from filling up: it reads its usage, frees expired
-// sessions and raises the limit, of which it is the owner while VPP runs. vpp/sessions decides what
-// to do. One request is under way at a time, and what an earlier connection has answered is
-// ignored. Of CNAT it only counts the sessions (cnat.go).
+// housekeeper keeps VPP's table of NAT sessions from filling up: it reads the usage, frees expired
+// sessions and raises the limit. While VPP runs it owns the limit. vpp/sessions decides. One
+// request is under way at a time, and answers of an earlier connection are ignored. Sessions of
+// CNAT are only counted (cnat.go).
 type housekeeper struct {
 	report.Health
-	config  *Config
-	cfg     sessions.Config
-	link    *messages.LinkState
+	config   *Config
+	settings sessions.Config // config.Settings with defaults
+	link     *messages.LinkState
+
+	// Requests: changed by do, done, after and linkChanged. One is under way at a time.
+	busy bool
+	tick func() // cancels the next look
+
+	// The table of NAT44-ED: changed where a result of a request is taken.
 	history sessions.History
 	usage   sessions.Usage
-	left    []sessions.User // of the search for expired sessions
-	busy    bool
-	tick    func() // cancels the next one
-	freed   int    // since the last record in the journal
+	left    []sessions.User // where the search for expired sessions goes on
+	freed   int             // since the last record in the journal
 	alarm   string
-	origin  origin // where the usage is read
 	broken  string // why the table cannot be read; "" = it can
-	cnat    cnatWatch
+	origin  origin // where the usage is read
 
-	draining draining
+	cnat     cnatWatch // changed by cnat.go
+	draining draining  // changed by draining.go
 }
 
-// origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts
-// opens one socket after the other.
+// origin is where the usage is read. It is recorded when it was the same twice, because a starting
+// VPP opens one socket after the other.
 type origin struct{ recorded, last string }
 
-// statsTimeout is how long VPP may take to hand out its statistics, which it does at once unless it
-// is stuck.
+// statsTimeout is how long VPP may take to hand out its statistics. It does so at once unless it is
+// stuck.
 const statsTimeout = time.Second
 
-// sessionsTick has the usage read.
+// sessionsTick starts a look at the usage.
 type sessionsTick struct{}
 
 // Results of requests to VPP.
 type (
 	tableLooked struct {
-		session uint64
-		usage   sessions.Usage
-		survey  sessions.Survey // known where the look was a survey at the same time
-		source  string
-		err     error
+		connection uint64
+		usage      sessions.Usage
+		survey     sessions.Survey // known if the look was a survey at the same time
+		source     string
+		err        error
 	}
 	tableSurveyed struct {
-		session uint64
-		survey  sessions.Survey
-		err     error
+		connection uint64
+		survey     sessions.Survey
+		err        error
 	}
 	limitRaised struct {
-		session uint64
-		limit   uint32
-		err     error
+		connection uint64
+		limit      uint32
+		err        error
 	}
 	sessionsFreed struct {
-		session uint64
-		freed   sessions.Freed
+		connection uint64
+		freed      sessions.Freed
 	}
 )
 
 // New returns the actor.
 func New(config *Config) runtime.Behaviour {
 	return &housekeeper{
-		Health: report.Health{Part: "sessions"}, config: config, cfg: config.Settings.WithDefaults(), link: &messages.LinkState{},
+		Health: report.Health{Part: "sessions"}, config: config, settings: config.Settings.WithDefaults(), link: &messages.LinkState{},
 	}
 }
 
@@ -132,7 +133,7 @@ func (k *housekeeper) Start(c *runtime.Context) {
 	if k.config.NAT44 {
 		// asks for the list
 		c.Send(c.PID(address.Renderer(nat44Renderer)), &messages.DrainingSessions{})
-		k.after(c, k.cfg.Soon)
+		k.after(c, k.settings.Soon)
 	}
 }
 
@@ -149,7 +150,7 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 	case *tableLooked:
 		k.looked(c, m)
 	case *tableSurveyed:
-		if k.done(c, m.session, m.err) {
+		if k.done(c, m.connection, m.err) {
 			k.history = k.history.Surveyed(c.Now(), m.survey, m.err)
 			k.decide(c)
 		}
@@ -174,7 +175,7 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// after has the usage read in about d; jitter spreads the nodes of a cluster.
+// after schedules the next look in about d; jitter spreads the nodes of a cluster.
 func (k *housekeeper) after(c *runtime.Context, d time.Duration) {
 	if k.tick != nil {
 		k.tick()
@@ -183,8 +184,8 @@ func (k *housekeeper) after(c *runtime.Context, d time.Duration) {
 	k.tick = c.After(time.Duration(float64(d)*(1-jitter/2+jitter*c.Rand().Float64())), &sessionsTick{})
 }
 
-// linkChanged forgets everything when the connection is another one: the outcome of requests on the
-// one before is unknown, and VPP may have restarted.
+// linkChanged forgets everything on another connection: the outcome of earlier requests is unknown,
+// and VPP may have restarted.
 func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if m.GetSession() < k.link.GetSession() {
 		return
@@ -194,33 +195,33 @@ func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if !changed {
 		return
 	}
-	// the result of a request under way is ignored by its session
+	// the result of a request under way is ignored, because its connection has ended
 	k.history, k.left, k.busy = sessions.History{}, nil, false
 	k.settle(c)
 	if m.GetUp() && k.config.NAT44 {
-		k.after(c, k.cfg.Soon)
+		k.after(c, k.settings.Soon)
 	}
 	k.restartCNAT(c)
 }
 
-// do starts the one request that is under way.
+// do starts a request. No other one may be under way.
 func (k *housekeeper) do(c *runtime.Context, name string, fn func(ctx context.Context) any) {
 	k.busy = true
 	post := c.Post()
 	c.Go(name, func(ctx context.Context) { post(fn(ctx)) })
 }
 
-// done ends the request under way. It reports whether the result is of the present connection; an
-// error that does not only say that the connection has ended is counted.
-func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
-	if session != k.link.GetSession() {
+// done ends the request under way. It reports whether the result belongs to the present connection.
+// It counts errors other than the end of the connection.
+func (k *housekeeper) done(c *runtime.Context, connection uint64, err error) bool {
+	if connection != k.link.GetSession() {
 		return false // another request may be under way
 	}
 	k.busy = false
 	switch {
 	case err == nil:
-	case class.Lost(err): // the link reports the next connection
-		k.after(c, k.cfg.Interval)
+	case link.Lost(err): // the link reports the next connection
+		k.after(c, k.settings.Interval)
 		return false
 	case k.config.Observer != nil:
 		k.config.Observer.SessionErrors(1)
@@ -228,14 +229,14 @@ func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
 	return true
 }
 
-// look reads the usage: from the statistics, or else by asking VPP.
+// look reads the usage from the statistics, or else asks VPP.
 func (k *housekeeper) look(c *runtime.Context) {
-	k.after(c, k.cfg.Interval)        // also where this look ends without a decision
-	k.answer(c, k.draining.list, nil) // the latest list may be lost
+	k.after(c, k.settings.Interval)   // also if this look ends without a decision
+	k.answer(c, k.draining.list, nil) // the sessions actor may have lost the latest list
 	if k.busy || !k.link.GetUp() {
 		return
 	}
-	session, stats, caller := k.link.GetSession(), k.config.Stats, k.config.VPP
+	connection, stats, caller := k.link.GetSession(), k.config.Stats, k.config.VPP
 	k.do(c, "session-usage", func(ctx context.Context) any {
 		why := errors.New("no statistics socket is configured")
 		if stats != nil {
@@ -246,18 +247,18 @@ func (k *housekeeper) look(c *runtime.Context) {
 				usage, err = sessions.WithLimit(ctx, caller, usage)
 			}
 			if err == nil {
-				return &tableLooked{session: session, usage: usage, source: "from VPP's statistics"}
+				return &tableLooked{connection: connection, usage: usage, source: "from VPP's statistics"}
 			}
 			why = err
 		}
 		usage, survey, err := sessions.Ask(ctx, caller)
-		return &tableLooked{session, usage, survey, "by API, at a cost: " + why.Error(), err}
+		return &tableLooked{connection, usage, survey, "by API, at a cost: " + why.Error(), err}
 	})
 }
 
-// looked decides what to do.
+// looked takes the usage and decides.
 func (k *housekeeper) looked(c *runtime.Context, m *tableLooked) {
-	if !k.done(c, m.session, m.err) {
+	if !k.done(c, m.connection, m.err) {
 		return
 	}
 	if m.err != nil {
@@ -283,7 +284,7 @@ func (k *housekeeper) cannotRead(c *runtime.Context, err error) {
 	k.warn(c)
 }
 
-// readFrom records where the usage is read, when that changes.
+// readFrom records a change of the origin of the usage.
 func (k *housekeeper) readFrom(c *runtime.Context, where string) {
 	if k.origin.last == where && k.origin.recorded != where {
 		c.Logger().Info("NAT sessions are read " + where)
@@ -293,9 +294,9 @@ func (k *housekeeper) readFrom(c *runtime.Context, where string) {
 	k.origin.last = where
 }
 
-// decide asks the policy and begins what it says.
+// decide asks the policy and starts the request that it decides.
 func (k *housekeeper) decide(c *runtime.Context) {
-	d, next := sessions.Decide(c.Now(), k.usage, k.history, k.cfg)
+	d, next := sessions.Decide(c.Now(), k.usage, k.history, k.settings)
 	k.history = next
 	k.setAlarm(c, d.Alarm)
 	k.observe()
@@ -303,21 +304,21 @@ func (k *housekeeper) decide(c *runtime.Context) {
 	if d.Free == 0 { // one record for all slices of a cleaning
 		k.settle(c)
 	}
-	session, caller := k.link.GetSession(), k.config.VPP
+	connection, caller := k.link.GetSession(), k.config.VPP
 	switch {
 	case d.Survey:
 		k.do(c, "session-survey", func(ctx context.Context) any {
 			survey, err := sessions.Look(ctx, caller)
-			return &tableSurveyed{session, survey, err}
+			return &tableSurveyed{connection, survey, err}
 		})
 	case d.Raise > 0:
 		k.do(c, "session-limit", func(ctx context.Context) any {
-			return &limitRaised{session, d.Raise, sessions.Raise(ctx, caller, d.Raise)}
+			return &limitRaised{connection, d.Raise, sessions.Raise(ctx, caller, d.Raise)}
 		})
 	case d.Free > 0:
-		left, slice := k.left, sessions.Slice{Deletions: d.Free, Dumps: k.cfg.Dumps}
+		left, slice := k.left, sessions.Slice{Deletions: d.Free, Dumps: k.settings.Dumps}
 		k.do(c, "session-freeing", func(ctx context.Context) any {
-			return &sessionsFreed{session, sessions.Free(ctx, caller, left, slice)}
+			return &sessionsFreed{connection, sessions.Free(ctx, caller, left, slice)}
 		})
 	}
 }
@@ -325,7 +326,7 @@ func (k *housekeeper) decide(c *runtime.Context) {
 // raised records another limit.
 func (k *housekeeper) raised(c *runtime.Context, m *limitRaised) {
 	before, exact := k.history.Limit(k.usage)
-	if !k.done(c, m.session, m.err) {
+	if !k.done(c, m.connection, m.err) {
 		return
 	}
 	k.history = k.history.Raised(c.Now(), m.limit, m.err)
@@ -343,7 +344,7 @@ func (k *housekeeper) raised(c *runtime.Context, m *limitRaised) {
 	k.observe()
 }
 
-// freedSome counts the deletions of a slice.
+// freedSome takes the result of one slice of deletions.
 func (k *housekeeper) freedSome(c *runtime.Context, m *sessionsFreed) {
 	f := m.freed
 	if o := k.config.Observer; o != nil {
@@ -353,7 +354,7 @@ func (k *housekeeper) freedSome(c *runtime.Context, m *sessionsFreed) {
 		}
 	}
 	k.freed += f.Deleted
-	if !k.done(c, m.session, f.Err) {
+	if !k.done(c, m.connection, f.Err) {
 		return
 	}
 	k.left = f.Left
@@ -363,7 +364,7 @@ func (k *housekeeper) freedSome(c *runtime.Context, m *sessionsFreed) {
 	}
 }
 
-// settle records what was freed when that is over.
+// settle records the number of freed sessions when the cleaning is over.
 func (k *housekeeper) settle(c *runtime.Context) {
 	if k.freed > 0 {
 		report.Event(c, &messages.Event{Kind: "sessions", Object: "nat44", Text: fmt.Sprintf("%d expired NAT sessions freed", k.freed)})
@@ -394,8 +395,8 @@ func raise(c *runtime.Context, object, kind, before, alarm string) {
 	report.Event(c, e)
 }
 
-// warn reports the health of the part, which is always good: the node serves what it should. A
-// warning stands beside it.
+// warn reports the health of the part. It is always good, because the node serves what it should,
+// and may have a warning.
 func (k *housekeeper) warn(c *runtime.Context) {
 	reasons := []string{k.alarm, k.cnat.alarm}
 	if k.broken != "" {

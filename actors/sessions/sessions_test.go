@@ -154,9 +154,9 @@ func TestSessionsOutOfTheTrap(t *testing.T) {
 	})
 }
 
-// TestSessionsLimitIsRaised: living sessions are not freed; the limit grows before connections are
-// refused, up to the highest, and then there is an alarm, which does not make the node unready and
-// ends with its cause.
+// TestSessionsLimitIsRaised: living sessions are not freed. The limit grows before connections are
+// refused, up to the highest limit; then there is an alarm. The alarm does not make the node
+// unready and ends with its cause.
 func TestSessionsLimitIsRaised(t *testing.T) {
 	keeping(t, 1024, sessions.Config{Max: 4096}, func(s *stage, o *tally) {
 		refused := 0

@@ -28,8 +28,8 @@ func (o *told) Record(e events.Event) {
 	o.shared[e]++
 }
 
-// TestEventsOfACluster starts five agents with 5,000 services each, of two families and with a node
-// port, whose endpoints are everywhere: 15 of them ask for something special, and each of these is
+// TestEventsOfACluster starts five agents with 5,000 services each. The services have two families,
+// a node port, and endpoints on all nodes. 15 of them ask for something special. Each of these is
 // one event, the same one on every node.
 func TestEventsOfACluster(t *testing.T) {
 	const nodes, services, sticky, sctp = 5, 5000, 10, 5

@@ -14,14 +14,14 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// HealthChecks is what introspection needs of the servers of health-check node ports;
+// HealthChecks is the part of the servers of health-check node ports that introspection needs;
 // *healthcheck.Servers satisfies it.
 type HealthChecks interface {
-	// Set replaces everything that should be answered. It never blocks; the latest value wins.
+	// Set replaces all checks. It never blocks; the latest value wins.
 	Set([]healthcheck.Check)
 }
 
-// Config is what introspection is given. It is read-only.
+// Config is the configuration of introspection. It is read-only.
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
@@ -47,25 +47,25 @@ type ServicesPage struct {
 	Services []*messages.ServiceStatus
 }
 
-// WorldQuery asks introspection for everything but the services. The answer is a WorldPage.
+// WorldQuery asks introspection for everything except the services. The answer is a WorldPage.
 type WorldQuery struct{}
 
-// WorldPage answers a WorldQuery. Its values are shared and must not be modified; what is not known
-// yet is nil.
+// WorldPage answers a WorldQuery. Its values are shared and must not be modified; unknown values
+// are nil.
 type WorldPage struct {
 	// Link is the connection to VPP.
 	Link *messages.LinkState
 	// Interfaces is the last interface set.
 	Interfaces *messages.InterfaceSet
-	// Cluster is what the nodes agreed on.
+	// Cluster is the state that the nodes agreed on.
 	Cluster *messages.ClusterState
-	// Node is what Kubernetes says of the nodes and pods.
+	// Node has the nodes and pods in Kubernetes.
 	Node *messages.NodeInput
 	// Verified is the last result of each renderer's comparison with VPP, ordered by renderer.
 	Verified []*messages.Verified
 }
 
-// introspect keeps what operators look at.
+// introspect keeps the last state that each actor has sent, for operators.
 type introspect struct {
 	config    *Config
 	services  map[string]*messages.ServiceStatus
@@ -74,7 +74,7 @@ type introspect struct {
 	world     WorldPage
 	verified  map[string]*messages.Verified
 	problems  int // of services
-	counted   int // problems that the observer knows of
+	counted   int // problems that the observer was last called with
 	publisher *publisher
 }
 
@@ -85,7 +85,8 @@ func NewIntrospect(config *Config) runtime.Behaviour {
 	}
 }
 
-// Start satisfies runtime.Behaviour. A restarted introspection has everything repeated once.
+// Start satisfies runtime.Behaviour. A restarted introspection asks the others to repeat their
+// state.
 func (i *introspect) Start(c *runtime.Context) {
 	if c.Incarnation() > 1 {
 		for _, path := range []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch} {
@@ -129,7 +130,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// status takes what a service publishes; a roll call repeats the same value.
+// status takes the status of a service; a roll call repeats the same value.
 func (i *introspect) status(m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
@@ -158,7 +159,7 @@ func (i *introspect) status(m *messages.ServiceStatus) {
 // last status.
 func (i *introspect) drop(m *messages.Ensure) {
 	if !m.GetComplete() {
-		return // it is about new services, which publish themselves
+		return // the list has only new services, which will publish their status
 	}
 	i.exist, i.listed = make(map[string]bool, len(m.GetKeys())), m.GetGeneration()
 	for _, key := range m.GetKeys() {
@@ -177,8 +178,8 @@ func (i *introspect) drop(m *messages.Ensure) {
 	i.publisher.exist(i.exist, i.services)
 }
 
-// countProblems counts the problems when their number changes: those of services, and those of
-// everything else, files that cannot be read included.
+// countProblems reports the number of problems when it has changed: problems of services, and other
+// ones, for example unreadable files.
 func (i *introspect) countProblems() {
 	if n := i.problems + len(i.world.Node.GetErrors()); n != i.counted {
 		i.counted = n

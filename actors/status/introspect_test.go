@@ -136,8 +136,8 @@ func TestIntrospectionKnowsTheWorld(t *testing.T) {
 	})
 }
 
-// TestIntrospectionAsksOnlyAfterARestart: each of those that know something is asked once;
-// otherwise introspection only listens, whatever is missing.
+// TestIntrospectionAsksOnlyAfterARestart: a restarted introspection asks each sender once;
+// otherwise it only listens.
 func TestIntrospectionAsksOnlyAfterARestart(t *testing.T) {
 	perform(t, []string{"a/a", "b/b"}, func(s *stage) {
 		known := []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch}

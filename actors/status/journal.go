@@ -16,13 +16,13 @@ const (
 // EventsQuery asks the journal for events. The answer is an EventsPage.
 type EventsQuery struct {
 	// Before selects events with a smaller sequence number; 0 = from the newest. After selects
-	// those with a larger one.
+	// events with a larger one.
 	Before, After uint64
 	// Limit is the highest number of events to return; 1 to 1000.
 	Limit int
 	// Kind and Object select; "" = all.
 	Kind, Object string
-	// Cause selects what followed from one change or command; 0 = all.
+	// Cause selects the consequences of one change or command; 0 = all.
 	Cause uint64
 }
 
@@ -30,12 +30,11 @@ type EventsQuery struct {
 type EventsPage struct {
 	// Events are ordered from the newest to the oldest. They are shared and must not be modified.
 	Events []*messages.Event
-	// Next continues the query as Before; 0 = that was all.
+	// Next continues the query as Before; 0 = there are no more.
 	Next uint64
 }
 
-// journal remembers what happened. It survives nothing: a restarted journal starts empty, with a
-// growing sequence.
+// journal keeps events. A restarted journal starts empty, with a growing sequence.
 type journal struct {
 	first []*messages.Event
 	ring  []*messages.Event // the latest JournalRing events after first, from the place oldest on
@@ -47,8 +46,8 @@ type journal struct {
 // NewJournal returns the actor.
 func NewJournal() runtime.Behaviour { return &journal{} }
 
-// Start satisfies runtime.Behaviour. Sequence numbers of a restarted journal begin above those of
-// its predecessor, because it can not have written more than one event a nanosecond.
+// Start satisfies runtime.Behaviour. The sequence of a restarted journal begins above the numbers
+// of its predecessor, because no journal writes more than one event a nanosecond.
 func (j *journal) Start(c *runtime.Context) {
 	if c.Incarnation() > 1 {
 		j.seq = uint64(c.Now().UnixNano())
@@ -74,7 +73,7 @@ func (j *journal) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// failedAt says what an actor was at when it failed; "" = no message, see runtime.Failure.
+// failedAt says which message an actor was handling when it failed; "" = none, see runtime.Failure.
 func failedAt(message string) string {
 	if message == "" {
 		return "failed while handling no message"
@@ -103,7 +102,7 @@ func (j *journal) keep(e *messages.Event, now int64) {
 	j.oldest = (j.oldest + 1) % JournalRing
 }
 
-// page walks from the newest event down.
+// page collects events from the newest to the oldest.
 func (j *journal) page(q *EventsQuery) *EventsPage {
 	limit := min(max(q.Limit, 1), 1000)
 	page := &EventsPage{}

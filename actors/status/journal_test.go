@@ -114,7 +114,7 @@ func TestAJournalThatHangsIsBounded(t *testing.T) {
 }
 
 // TestJournalRecordsFaults: a failure of an actor is an event, and the sequence of a restarted
-// journal goes on above that of its predecessor.
+// journal goes on above the sequence of its predecessor.
 func TestJournalRecordsFaults(t *testing.T) {
 	s := probe.New(t)
 	s.Start(address.Journal, probe.Actors{address.Journal: NewJournal})

@@ -13,9 +13,8 @@ type PendingSince struct {
 	since map[string]time.Time // of the services that wait
 }
 
-// Oldest returns since when the change that has waited the longest does; zero = nothing waits.
-// Services for which skip is true are passed over; nil passes over none. skip must not call
-// PendingSince.
+// Oldest returns since when the oldest change waits; zero = none waits. It ignores services for
+// which skip is true; nil ignores none. skip must not call PendingSince.
 func (p *PendingSince) Oldest(skip func(key string) bool) (oldest time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +26,7 @@ func (p *PendingSince) Oldest(skip func(key string) bool) (oldest time.Time) {
 	return oldest
 }
 
-// set notes since when a service waits; zero = it does not.
+// set notes since when a service waits; zero = it does not wait.
 func (p *PendingSince) set(key string, since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,16 +10,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// publisher publishes what became of the services outside of the process: Kubernetes Events, and
-// which health-check node ports to answer. It belongs to introspection, which gets everything that
-// it needs.
+// publisher publishes the state of the services outside of the process: Kubernetes Events and
+// health-check node ports. It belongs to introspection, which receives its input.
 type publisher struct {
 	config      *Config
 	tracker     *events.Tracker
 	checks      map[string][]healthcheck.Check // of the services that have any
-	listed      bool                           // it is known which services exist
-	missing     map[string]bool                // those of them without a status
-	published   bool                           // checks were handed on, an empty list counts
+	listed      bool                           // the list of services is known
+	missing     map[string]bool                // services of the list without a status
+	published   bool                           // Set of HealthChecks was called
 	quarantined map[string]bool                // services whose actor is in quarantine
 }
 
@@ -55,8 +54,8 @@ func (p *publisher) status(m *messages.ServiceStatus) {
 	p.publish(changed)
 }
 
-// fault takes a failure; a quarantine is worth an event. The message may be lost, and the event
-// with it; the state of the actor shows the quarantine in any case.
+// fault takes a failure. A quarantine becomes an event. If the message is lost, so is the event;
+// the state of the actor shows the quarantine in any case.
 func (p *publisher) fault(m *messages.Fault) {
 	key, ok := address.ServiceKey(m.GetActor())
 	if !ok || m.GetDecision() != "quarantine" || p.config.Events == nil {
@@ -66,7 +65,7 @@ func (p *publisher) fault(m *messages.Fault) {
 	p.config.Events.Record(events.Quarantined(events.ServiceObject(key, p.tracker.UID(key)), p.config.NodeName, m.GetReason()))
 }
 
-// exist takes which services exist, and which of them have a status.
+// exist takes the list of services, and the known statuses.
 func (p *publisher) exist(exist map[string]bool, known map[string]*messages.ServiceStatus) {
 	p.listed = true
 	clear(p.missing)
@@ -81,8 +80,8 @@ func (p *publisher) exist(exist map[string]bool, known map[string]*messages.Serv
 	p.publish(len(p.checks) != before)
 }
 
-// publish hands the health checks on once they are complete: a list with gaps would close ports of
-// living services.
+// publish passes on the health checks when they are complete: a list with gaps would close ports of
+// existing services.
 func (p *publisher) publish(changed bool) {
 	if p.config.HealthChecks == nil || !p.listed || len(p.missing) > 0 || p.published && !changed {
 		return
@@ -90,7 +89,7 @@ func (p *publisher) publish(changed bool) {
 	p.published = true
 	var all []healthcheck.Check
 	for _, key := range slices.Sorted(maps.Keys(p.checks)) {
-		// an order of its own, so that the same list is the same
+		// ordered, so that equal lists are equal
 		all = append(all, p.checks[key]...)
 	}
 	p.config.HealthChecks.Set(all)

@@ -74,6 +74,12 @@ func (e *classified) Error() string { return e.text }
 // Unwrap returns the class.
 func (e *classified) Unwrap() error { return e.class }
 
+// Lost reports whether an error only says that the connection to VPP has ended, before or after the
+// request was sent. Run reports the next connection.
+func Lost(err error) bool {
+	return errors.Is(err, ErrDown) || errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnknown)
+}
+
 // RetvalError is a reply whose return value means failure (vnet/error.h): VPP got the request and
 // did not execute it, or only in part where the documentation of the message says so.
 type RetvalError struct {

@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"go.fd.io/govpp/binapi/nat44_ed"
@@ -46,5 +47,17 @@ func TestErrorsOfTheLinkHaveNoClass(t *testing.T) {
 				t.Errorf("%v is of class %v", err, class)
 			}
 		}
+	}
+}
+
+// TestLost: errors after which Run reports the next connection.
+func TestLost(t *testing.T) {
+	for err, want := range map[error]bool{ErrDown: true, ErrNotSent: true, ErrUnknown: true, ErrUnsupported: false, io.EOF: false} {
+		if got := Lost(fmt.Errorf("read: %w", err)); got != want {
+			t.Errorf("%v: %t", err, got)
+		}
+	}
+	if Lost(nil) {
+		t.Error("no error says that the connection has ended")
 	}
 }

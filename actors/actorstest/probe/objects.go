@@ -62,7 +62,7 @@ func DualNode() *messages.Node {
 	return n
 }
 
-// Rows lists the NAT44 rows of ours in VPP, ordered, with the backends that new connections reach.
+// Rows lists the agent's NAT44 rows in VPP, ordered, with the backends that new connections reach.
 // Rows without any, which VPP keeps for connections that drain, are left out.
 func Rows(v *simulator.VPP) []string {
 	var rows []string
@@ -79,7 +79,7 @@ func Rows(v *simulator.VPP) []string {
 var rowText = regexp.MustCompile(`^((\S+)/\d+ lb \[)(.*)(\].*)$`)
 
 // Serving is the text of a row of the simulator with the shares of the backends that new
-// connections reach; serves is false where there are none.
+// connections reach. serves is false if there are none.
 func Serving(row string) (text string, serves bool) {
 	parts := rowText.FindStringSubmatch(row)
 	if parts == nil {
@@ -105,7 +105,7 @@ func Draining(row string) (endpoints []string) {
 	return endpoints
 }
 
-// shares are what the entries of a row come to.
+// shares are the backends and shares that follow from the entries of a row.
 func shares(parts []string) (live, draining []nat44.Local) {
 	var entries []nat44.Local
 	for _, entry := range strings.Split(parts[3], ", ") {

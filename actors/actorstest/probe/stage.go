@@ -37,7 +37,7 @@ type Stage struct {
 // Actors makes real actors, by path.
 type Actors map[string]func() runtime.Behaviour
 
-// New returns a stage without actors. What they are given is made with its Sim.
+// New returns a stage without actors. The configuration of the actors is made with its Sim.
 func New(t *testing.T) *Stage {
 	t.Helper()
 	return &Stage{T: t, Renderers: Renderers, Sim: runtime.NewSim(runtime.SimOptions{Seed: 1, StepLimit: stepLimit}), heard: map[string][]any{}}
@@ -49,7 +49,6 @@ func (s *Stage) Start(subject string, actors Actors, services ...string) {
 	s.Helper()
 	s.subject = subject
 	o := s.Sim.Options()
-	o.Go = s.Sim.Start
 	o.OnFault = func(f *messages.Fault) { s.Faults = append(s.Faults, f) }
 	s.System = runtime.NewSystem(o)
 	if _, err := s.System.SpawnRoot(address.RootName, s.tree(actors, services)); err != nil {
@@ -60,7 +59,7 @@ func (s *Stage) Start(subject string, actors Actors, services ...string) {
 			s.Error(err)
 		}
 	})
-	// every actor has started, and those that wait for each other have answers
+	// every actor has started, and actors that wait for each other have answers
 	s.Run(100 * time.Millisecond)
 }
 
@@ -101,8 +100,8 @@ func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
 	}, runtime.Policy{})
 }
 
-// readyAtOnce lets an actor that needs no readiness, like that of a service, be the child of an
-// ordered group.
+// readyAtOnce lets an actor that never calls Ready, for example the actor of a service, be the
+// child of an ordered group.
 type readyAtOnce struct{ runtime.Behaviour }
 
 // Start satisfies runtime.Behaviour.
@@ -180,8 +179,8 @@ func (s *Stage) Kill() {
 	})
 }
 
-// Restarts does something that makes the subject fail and waits until its next incarnation runs:
-// the supervisor waits longer after many failures.
+// Restarts makes the subject fail by calling what, and waits until its next incarnation runs. The
+// supervisor waits longer after many failures.
 func (s *Stage) Restarts(what func()) {
 	s.Helper()
 	before := s.incarnations
@@ -194,19 +193,19 @@ func (s *Stage) Restarts(what func()) {
 	s.Fatal(s.subject, " does not come back")
 }
 
-// Heard is everything that the probe at a path was sent, oldest first.
+// Heard returns all messages to the probe at a path, oldest first.
 func (s *Stage) Heard(path string) []any { return s.heard[path] }
 
-// Forget forgets what all probes were sent.
+// Forget forgets the messages to all probes.
 func (s *Stage) Forget() { clear(s.heard) }
 
-// Record is a Stage, or what embeds one.
+// Record is a Stage, or a type that embeds one.
 type Record interface {
-	// Heard is everything that the probe at a path was sent, oldest first.
+	// Heard returns all messages to the probe at a path, oldest first.
 	Heard(path string) []any
 }
 
-// All are the messages of a type that the probe at a path was sent, oldest first.
+// All returns the messages of a type to the probe at a path, oldest first.
 func All[M any](s Record, path string) (found []M) {
 	for _, msg := range s.Heard(path) {
 		if m, ok := msg.(M); ok {
@@ -216,8 +215,8 @@ func All[M any](s Record, path string) (found []M) {
 	return found
 }
 
-// Latest is the last message of a type that the probe at a path was sent; the zero value if there
-// was none.
+// Latest returns the last message of a type to the probe at a path; the zero value = there was
+// none.
 func Latest[M any](s Record, path string) (m M) {
 	if found := All[M](s, path); len(found) > 0 {
 		m = found[len(found)-1]

@@ -32,7 +32,7 @@ type adapter struct {
 	planned cnat.Config // completed for the node
 	views   map[string]*messages.ServiceView
 	plans   map[string]*cnat.ServicePlan
-	remote  map[netip.Addr]int     // endpoints on other nodes, and how many services have each
+	remote  map[netip.Addr]int     // endpoints on other nodes, with the number of services of each
 	targets []netip.Prefix         // networks that cover remote
 	left    int                    // networks for which there is no room
 	stale   bool                   // targets have to be worked out again
@@ -57,13 +57,13 @@ func New(config cnat.Config) render.Renderer[rule.Key] {
 	return render.Renderer[rule.Key]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
 }
 
-// resolve says whose row is installed: none where VPP would crash, else the first one.
+// resolve returns the row of the first claim, unless VPP would crash with it.
 func (a *adapter) resolve(k rule.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
 	_, unsafe := a.below(k)
 	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !unsafe
 }
 
-// below returns the route because of which VPP would crash with a row.
+// below returns the route that would make VPP crash if it had the row.
 func (a *adapter) below(k rule.Key) (netip.Prefix, bool) {
 	if a.have == nil {
 		return netip.Prefix{}, false
@@ -72,7 +72,7 @@ func (a *adapter) below(k rule.Key) (netip.Prefix, bool) {
 	return network, is
 }
 
-// addresses are those of rows that Kubernetes has not allocated.
+// addresses are the addresses of rows that Kubernetes has not allocated.
 func (a *adapter) addresses() []netip.Addr {
 	found := map[netip.Addr]bool{}
 	for k := range a.claims.Keys() {
@@ -83,7 +83,8 @@ func (a *adapter) addresses() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(found), netip.Addr.Compare)
 }
 
-// taken says that VPP holds a translation of another client under a key.
+// taken describes the translation of another client that VPP holds under a key; "" = why there is
+// no document.
 func (a *adapter) taken(k rule.Key) string {
 	if a.have == nil {
 		return ""
@@ -105,7 +106,7 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.plan(service)
 }
 
-// concerns reports whether a service has a frontend of a family that is served here. Most have none
+// concerns reports whether CNAT serves a family of one of the frontends. Most services have none
 // where few have IPv6.
 func (a *adapter) concerns(view *messages.ServiceView) bool {
 	return a.config.IPv4 || slices.ContainsFunc(view.GetFrontends(), func(f *messages.Frontend) bool { return strings.Contains(f.GetAddress(), ":") })
@@ -130,7 +131,7 @@ func (a *adapter) plan(service string) {
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// count adds the endpoints of a plan to those of all services, or takes them away.
+// count adds the endpoints of a plan to remote (n = 1), or takes them away (n = -1).
 func (a *adapter) count(plan *cnat.ServicePlan, n int) {
 	if plan == nil {
 		return
@@ -144,7 +145,8 @@ func (a *adapter) count(plan *cnat.ServicePlan, n int) {
 	}
 }
 
-// retarget works out where the source of clients outside is replaced, if that may have changed.
+// retarget computes the networks in which the source of outside clients is replaced, if remote has
+// changed.
 func (a *adapter) retarget() {
 	if !a.stale {
 		return
@@ -192,8 +194,8 @@ func (a *adapter) Settle(phase render.Phase) {
 }
 
 // wanted is the row that VPP should hold under a key; nil = none. VPP does not give back the memory
-// of a row that is deleted: where memory is low, a row is not replaced for another spread, and
-// where it is critical, a row gets no further backends.
+// of a deleted row. So while memory is low, no row is replaced for another spread; while it is
+// critical, no row gets further backends.
 func (a *adapter) wanted(k rule.Key) *cnat.Row {
 	r, found := a.claims.Desired(k)
 	if !found {
@@ -210,7 +212,7 @@ func (a *adapter) wanted(k rule.Key) *cnat.Row {
 	return &r
 }
 
-// lacks returns an error where VPP has no memory for a row as it is asked for.
+// lacks returns an error if VPP has no memory for the row as the service wants it.
 func (a *adapter) lacks(r *cnat.Row) error {
 	if a.progress.Memory() == heap.Enough {
 		return nil
@@ -225,7 +227,7 @@ func (a *adapter) lacks(r *cnat.Row) error {
 	return nil
 }
 
-// held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
+// held is the agent's row that VPP holds under a key; nil = there is none, or nothing is known.
 func (a *adapter) held(k rule.Key) *cnat.Held {
 	if a.have == nil {
 		return nil
@@ -248,7 +250,8 @@ func (a *adapter) Warning() string {
 	return ""
 }
 
-// Forget satisfies render.Actual: of the same VPP, what no dump returns is needed later.
+// Forget satisfies render.Actual. For the same VPP, the old state is kept, because a dump does not
+// return everything.
 func (a *adapter) Forget(restarted bool) {
 	if a.have != nil {
 		a.last = a.have
@@ -259,7 +262,7 @@ func (a *adapter) Forget(restarted bool) {
 	a.have = nil
 }
 
-// interfaces are those that have to be asked for: what is wanted, and what had the nodes.
+// interfaces are the interfaces to read: the wanted ones, and those with CNAT nodes before.
 func (a *adapter) interfaces(before *cnat.State) []uint32 {
 	found := slices.Collect(maps.Keys(a.settingsWanted().Interfaces))
 	if before != nil {
@@ -288,7 +291,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int)
 	}
 	for _, op := range a.settingOps() {
 		tables, had := before.Attached[op.Interface]
-		// otherwise VPP has not been told yet
+		// otherwise VPP has not got it yet
 		had = had && (tables == nil || *tables == op.Tables)
 		if op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
 			settings++
@@ -300,8 +303,8 @@ func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int)
 	return drifted, settings
 }
 
-// contended lists the keys under which another client has a translation, or had one, and those that
-// can be served now, or cannot any more.
+// contended lists the claimed keys under which another client has or had a translation, and the
+// keys for which below changes.
 func (a *adapter) contended(now *cnat.State) (keys []rule.Key) {
 	for k := range a.claims.Keys() {
 		_, was := a.below(k)
@@ -327,8 +330,8 @@ func (a *adapter) Held() iter.Seq[rule.Key] {
 	}
 }
 
-// Gate satisfies render.Gated: of an address that several services may claim, and not all have
-// rendered, nothing is changed before the barrier. VPP does not say whose row it holds.
+// Gate satisfies render.Gated. Before the barrier, no row is changed at an address that several
+// services may claim, because VPP does not say whose row it holds.
 func (a *adapter) Gate(k rule.Key, phase render.Phase) render.Gate {
 	want := a.wanted(k)
 	switch {
@@ -351,7 +354,7 @@ func (a *adapter) Summary() string {
 	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows)-others, others)
 }
 
-// Bytes satisfies render.Sizer. Whether its address has other rows is left out of account.
+// Bytes satisfies render.Sizer, as if each row were the only one of its address.
 func (a *adapter) Bytes(k rule.Key) (wanted, held int) {
 	of := func(r *cnat.Row) int {
 		return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address

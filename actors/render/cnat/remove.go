@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Remove satisfies render.Remover. Where others have translations, what they need besides stays. A
-// VPP without CNAT has nothing.
+// Remove satisfies render.Remover. If other clients have translations, settings and interfaces
+// stay. A VPP without CNAT has nothing to remove.
 func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {

@@ -1,10 +1,8 @@
 package cnat
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
@@ -32,9 +30,9 @@ func (a *adapter) settingsWanted() *cnat.Want {
 	return want
 }
 
-// tablesOf are the tables of source NAT for an interface. Behind one of the host nothing can reach
-// itself through a service, unless it leads to endpoints: it is one of pods then, whether
-// Kubernetes has delivered the pods or not.
+// tablesOf are the tables of source NAT for an interface. No process behind a host interface can
+// reach itself through a service. A local interface that leads to endpoints counts as one of pods,
+// even before Kubernetes has delivered the pods.
 func tablesOf(i *messages.Interface) *cnat.Tables {
 	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0 || i.GetLocal() && i.GetBackend()
 	return &cnat.Tables{Host: i.GetLocal() && !pod, Outside: !i.GetLocal() && !pod}
@@ -46,8 +44,8 @@ func (a *adapter) settingOps() []cnat.Op {
 	return append(before, after...)
 }
 
-// Work satisfies render.Apply: settings and interfaces first, then rows; those that have to be
-// deleted before they can be added before all others.
+// Work satisfies render.Apply: settings and interfaces first, then the rows that have to be deleted
+// before they can be added, then all other rows.
 func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
 	if !a.settings {
@@ -89,49 +87,14 @@ func (a *adapter) Record(results []render.Result[rule.Key]) {
 		op, _ := r.Op.(cnat.Op)
 		if r.Err == nil {
 			a.have.Record(op)
-		} else if op.Below.IsValid() { // the row is not wanted as long as the route is there
+		} else if op.Below.IsValid() { // the row is not wanted while the route exists
 			a.have.Below[op.Key.Addr], r.Err = op.Below, nil
 		} else if op.Verb == cnat.Attach || op.Verb == cnat.Detach {
-			if k, _ := class.Of(r.Err); k == class.Retry || k == class.Abort {
-				// otherwise nothing is known of it
+			if render.Refused(r.Err) {
 				a.refused = r.Err.Error()
 			}
 		}
 	}
-}
-
-// Acknowledge satisfies render.Acknowledger.
-func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
-	plan := a.plans[service]
-	if plan == nil {
-		return
-	}
-	ack.Approximations = plan.Approximations
-	unrendered := plan.Unrendered
-	for i := range plan.Rows {
-		r := &plan.Rows[i]
-		if network, is := a.below(r.Key); is {
-			unrendered = append(slices.Clip(unrendered), &messages.ObjectError{
-				Source: Name, Kind: "Service", Object: service, Field: "address",
-				Message: fmt.Sprintf("frontend %s is not served: %v: %s", r.Key, cnat.ErrBelowICMP, network),
-			})
-			continue
-		}
-		if err := a.lacks(r); err != nil {
-			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", r.Key, err)
-		}
-		ack.Rows = append(ack.Rows, a.rowState(service, r, known))
-	}
-	render.Unrendered(ack, "not rendered", unrendered)
-}
-
-// rowState says what became of one row: in sync, pending, refused, or of another owner.
-func (a *adapter) rowState(service string, r *cnat.Row, known bool) *messages.RowState {
-	if a.claims.Owner(r.Key) != service {
-		return render.RowState(Name, r.Key, false, render.ErrContested)
-	}
-	_, err := a.progress.Refusal(r.Key)
-	return render.RowState(Name, r.Key, known && !a.progress.Dirty(r.Key) && err == nil, err)
 }
 
 // Diff satisfies render.Actual.

@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// reading is what was read of VPP.
+// reading is one reading of VPP.
 type reading struct {
 	state     *nat44.State
 	withLists bool       // the access lists were read
@@ -34,8 +34,7 @@ func (a *adapter) Forget(restarted bool) {
 	clear(a.rests)
 }
 
-// Reader satisfies render.Actual. Access lists are read where ours may be, because their lists may
-// be changed outside of the agent.
+// Reader satisfies render.Actual. Access lists are read only if the agent may have some.
 func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, error) {
 	withLists := !known || !a.ranges.Known() || a.ranges.Needed()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -48,7 +47,7 @@ func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, er
 	}
 }
 
-// readLists reads the access lists; nil = VPP cannot have any.
+// readLists reads the access lists; nil = VPP has none, because the plugin is not loaded.
 func readLists(ctx context.Context, vpp link.Caller) (*acl.State, error) {
 	held, err := acl.Read(ctx, vpp)
 	if errors.Is(err, link.ErrUnsupported) {
@@ -67,7 +66,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 		a.have = m.state
 	} else {
 		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
-		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
+		a.ranges.OwnersChanged() // rows of other clients change also where no service has a row
 	}
 	for _, k := range a.drains.keys() {
 		a.drains.follow(k, a.held(k))
@@ -105,13 +104,13 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 }
 
 // strayed counts the settings and roles that have to be set again although VPP had them. Addresses
-// that NAT44 has left behind are its own doing.
+// that NAT44 left behind do not count.
 func (a *adapter) strayed(before *nat44.State) (n int) {
 	if a.set == nil {
 		return 0
 	}
 	want := a.settingsWanted()
-	// roles by what is done with them; VPP may have taken some and refused the others
+	// roles by operation; VPP may have accepted some and refused the others
 	open := map[nat44.Op]nat44.Roles{}
 	for _, op := range nat44.DiffGlobals(before, want) {
 		roles := op.Roles
@@ -142,7 +141,7 @@ func (a *adapter) Cost(k object) int {
 	}
 }
 
-// rowCost is 0 where VPP holds a row as it is wanted, or one that may not be removed yet.
+// rowCost is 0 if VPP holds the row as it is wanted, or a row that may not be removed yet.
 func (a *adapter) rowCost(k object) int {
 	want := a.wanted(k)
 	if want == nil && a.spares(k) {
@@ -165,8 +164,8 @@ func (a *adapter) Held() iter.Seq[object] {
 	}
 }
 
-// Gate satisfies render.Gated. Access lists come before rows and roles, so that no client gets in
-// that a service keeps out; what they drop too much goes when the rows are as wanted.
+// Gate satisfies render.Gated. Missing access lists come before rows and roles, so that no excluded
+// client gets in. Superfluous ones are removed when the rows are as wanted.
 func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 	switch k.part {
 	case lists:
@@ -193,15 +192,15 @@ func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 	return render.Closed
 }
 
-// listsPending reports whether access lists are being programmed; what VPP refused holds up only
-// the rows that it is for.
+// listsPending reports whether access lists are being programmed. A refused list holds up only its
+// own rows.
 func (a *adapter) listsPending() bool {
 	_, err := a.progress.Refusal(missingLists)
 	return a.progress.Dirty(missingLists) && err == nil
 }
 
-// resting reports whether access lists rest (see rests). What VPP refused is tried when the work
-// queue says so.
+// resting reports whether access lists rest (see rests). Refused lists do not rest: the work queue
+// delays them.
 func (a *adapter) resting(k object) bool {
 	_, err := a.progress.Refusal(k)
 	return err == nil && a.rests.resting(k)
@@ -218,10 +217,10 @@ func (a *adapter) rowsPending() int {
 	return n
 }
 
-// anothers reports whether a row may be another service's than the one's that wants it now: VPP
-// holds one of that service, or holds none of an address that several services may claim and not
-// all have rendered. To change it before the barrier would cut connections for nothing, or send
-// clients to backends of the wrong service.
+// anothers reports whether a row may belong to another service than the one that wants it now. VPP
+// holds a row of another service, or it holds none, several services may claim the address and not
+// all have rendered. A change before the barrier could cut connections for nothing, or send clients
+// to backends of the wrong service.
 func (a *adapter) anothers(k object, want *nat44.Row, phase render.Phase) bool {
 	held := a.held(k)
 	if held == nil {

@@ -30,10 +30,10 @@ type adapter struct {
 	planned  nat44.Config // completed for the node
 	views    map[string]*messages.ServiceView
 	plans    map[string]*nat44.ServicePlan
-	users    map[uint64]int32 // lists of services that name a backend, by ipv4
+	users    map[uint64]int32 // number of lists of services that name a backend, by ipv4
 	ranges   *sourceranges.Ranges
 	set      *messages.InterfaceSet // nil = not known
-	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
+	hairpins []netip.Addr           // twice-NAT addresses of the agent that were in use before
 	phase    render.Phase           // when Settle was called last
 
 	// Messages of its own: changed by Handle and After too, each in its file.
@@ -43,9 +43,9 @@ type adapter struct {
 
 	// Actual state: changed by Adopt, Forget, Work and Record.
 	have     *nat44.State    // nil = nothing is believed of this VPP
-	doubtful map[object]bool // rows of which VPP has carried out a part of a change
-	spread   bool            // several workers do NAT, when VPP was read last
-	settings bool            // settings and roles are in VPP, as they are wanted
+	doubtful map[object]bool // rows with a change that VPP has carried out in part
+	spread   bool            // at the last read several workers did NAT
+	settings bool            // the wanted settings and roles are in VPP
 	refused  string          // why VPP refused roles
 }
 
@@ -65,13 +65,13 @@ func New(config nat44.Config) render.Renderer[object] {
 // Bind satisfies render.Bound.
 func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
-// resolve says whose row is installed: none where source ranges for it cannot be enforced, or the
-// service that has it refuses its clients, else the first one.
+// resolve returns the row of the first claim. There is none if its source ranges cannot be
+// enforced.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
 	return claims[0].Value, !a.ranges.Closed(k.Key)
 }
 
-// taken describes the row in VPP under a key that is not ours.
+// taken describes the row of another client in VPP under a key; "" = there is none.
 func (a *adapter) taken(k object) string {
 	if a.have == nil || k.part != row {
 		return ""
@@ -126,9 +126,9 @@ func (a *adapter) planAgain(services []string) {
 	}
 }
 
-// configure adopts another configuration, and plans the services again that depend on what has
-// changed: on the addresses that no service may claim only those with addresses that Kubernetes has
-// not allocated.
+// configure adopts another configuration, and plans the services again that depend on the change.
+// If only the ground differs, these are the services with addresses that Kubernetes has not
+// allocated.
 func (a *adapter) configure(planned nat44.Config) {
 	before := a.planned
 	planned.Pads = a.config.Pads && !a.spread
@@ -173,7 +173,7 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 	}
 }
 
-// loseInterfaces forgets the roles of interfaces that are gone, also where VPP was read before the
+// loseInterfaces forgets the roles of interfaces that are gone, also if VPP was read before the
 // first set.
 func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	if a.have == nil {
@@ -191,7 +191,8 @@ func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	}
 }
 
-// replaceHairpin notes that the twice-NAT address in use has to go when another one is.
+// replaceHairpin notes that the twice-NAT address in use has to leave VPP when another one replaces
+// it.
 func (a *adapter) replaceHairpin(now netip.Addr) {
 	old := a.planned.TwiceNAT
 	a.hairpins = slices.DeleteFunc(a.hairpins, func(h netip.Addr) bool { return h == now })
@@ -200,13 +201,13 @@ func (a *adapter) replaceHairpin(now netip.Addr) {
 	}
 }
 
-// Settle satisfies render.Settler: it puts the rules of the access lists together, whose owners
-// depend on the barrier too.
+// Settle satisfies render.Settler: it merges the rules of the access lists. The owners of the
+// frontends depend on the barrier too.
 func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
-		a.settings = false // settings that are not needed any more go now
+		a.settings = false // settings that are not needed any more leave VPP now
 	}
 	a.phase = phase
 	if a.ranges.Stale() {
@@ -230,9 +231,8 @@ func (a *adapter) Settle(phase render.Phase) {
 // rowDirty reports whether a row may not be as wanted.
 func (a *adapter) rowDirty(k rule.Key) bool { return a.progress.Dirty(rowOf(k)) }
 
-// dropsOf is the service whose drops count at a frontend. As long as VPP holds the row of another
-// one there that may still render and own it, there is none: its clients would be dropped by rules
-// that are not its own.
+// dropsOf is the service whose drops count at a frontend. There is none while VPP holds the row of
+// another service that may still render and own the frontend: foreign rules would drop its clients.
 func (a *adapter) dropsOf(k rule.Key) (service string, claimed bool) {
 	if a.have != nil && a.phase < render.Passed {
 		want := a.wanted(rowOf(k))
@@ -247,10 +247,10 @@ func (a *adapter) dropsOf(k rule.Key) (service string, claimed bool) {
 	return first.Service, claimed
 }
 
-// Wanted satisfies render.Keeper: there are backends that drain, and the access lists.
+// Wanted satisfies render.Keeper: rows with draining backends and the access lists have no claims.
 func (a *adapter) Wanted(k object) bool { return k.part != row || a.wanted(k) != nil }
 
-// held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
+// held is the agent's row that VPP holds under a key; nil = there is none, or nothing is known.
 func (a *adapter) held(k object) *nat44.Row {
 	if a.have == nil {
 		return nil

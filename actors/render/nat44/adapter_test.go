@@ -42,7 +42,8 @@ func TestNoApproximationsBeforeTheNodeIsKnown(t *testing.T) {
 	})
 }
 
-// TestRolesFollowInterfaces: those of the interface set, and the health says which set they are of.
+// TestRolesFollowInterfaces: roles follow the interface set, and the health says which set is in
+// VPP.
 func TestRolesFollowInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -102,7 +103,8 @@ func TestHairpinAddressFollowsTheNode(t *testing.T) {
 	})
 }
 
-// TestARowOfTheOldestService: its backends are those that VPP has, and only it holds the row.
+// TestARowOfTheOldestService: VPP has the backends of the oldest service, and only it holds the
+// row.
 func TestARowOfTheOldestService(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -128,8 +130,8 @@ func TestARowOfTheOldestService(t *testing.T) {
 	})
 }
 
-// TestARowOfAnotherClient: it came after the last read, so VPP refuses ours; then it is read and
-// the row is left alone.
+// TestARowOfAnotherClient: it came after the last read, so VPP refuses the agent's row. Then VPP is
+// read and the row is left alone.
 func TestARowOfAnotherClient(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -179,9 +181,9 @@ func TestARowOfAnotherServiceWaitsForTheBarrier(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatSeveralMayClaim: its first row waits until all services have rendered, also
-// those of a list of the local mirror. The idle load balancer owns the address: its clients must
-// not be sent to backends of the other service because that has rendered first.
+// TestAnAddressThatSeveralMayClaim: its first row waits until all services have rendered, also with
+// a list of the local mirror. The idle load balancer owns the address. Its clients must not be sent
+// to backends of the other service, which has rendered first.
 func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 	for _, provisional := range []bool{false, true} {
 		withRenderer(t, func(s scene) {

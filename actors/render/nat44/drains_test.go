@@ -69,7 +69,7 @@ func (s scene) lives(c connection) bool {
 }
 
 // reached opens new connections and returns the endpoints that get them. A packet that is led back
-// to the frontend follows the routes, of which there are none here.
+// to the frontend would follow routes; here are none.
 func (s scene) reached(vip string, protocol messages.Protocol) (endpoints []string) {
 	first := uint16(10000 + 64*s.VPP.VPP.SessionCount())
 	for port := range uint16(64) {
@@ -97,8 +97,8 @@ func drainStory(t *testing.T, protocol messages.Protocol, play func(s scene, ope
 	})
 }
 
-// TestDrains: an endpoint that is not used any more keeps its connections, as long as it is in the
-// slices; when it has left them until VPP has none.
+// TestDrains: an endpoint that is not used any more keeps its connections while it is in the
+// slices. When it has left them, its connections are kept until they end.
 func TestDrains(t *testing.T) {
 	drainStory(t, tcp, func(s scene, open map[string]connection) {
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4-", "10.1.2.9"))
@@ -238,8 +238,8 @@ func TestDrainLimit(t *testing.T) {
 	})
 }
 
-// TestSharedEndpoint: what one service takes away does not end the connections of another one,
-// whatever it is: an endpoint, with TCP or UDP, or the service as a whole.
+// TestSharedEndpoint: a removal from one service does not end the connections of another one.
+// Removed are an endpoint, with TCP or UDP, or the service as a whole.
 func TestSharedEndpoint(t *testing.T) {
 	for name, leaves := range map[string]*messages.ServiceView{
 		"one of several":        served("b/b", "10.96.0.2", tcp, "10.1.1.3"),
@@ -330,7 +330,7 @@ func TestSharedEndpointAfterTheLimit(t *testing.T) {
 	})
 }
 
-// restarted is another renderer, which begins with these services.
+// restarted restarts the renderer with these services.
 func (s scene) restarted(generation uint64, services ...string) {
 	s.Kill()
 	s.Connected()
@@ -339,9 +339,9 @@ func (s scene) restarted(generation uint64, services ...string) {
 }
 
 // TestSharedEndpointLeavesWhileAway: the row of a deleted service keeps an endpoint for the
-// connections of another service. While VPP is away the endpoint leaves that one too; then the
-// first row must not go before the endpoint drains in the second, whether or not sessions were
-// counted.
+// connections of another service. While VPP is away, the endpoint leaves the other service too.
+// Then the first row must stay until the endpoint drains in the second, whether or not sessions
+// were counted.
 func TestSharedEndpointLeavesWhileAway(t *testing.T) {
 	for name, counted := range map[string]bool{"sessions counted": true, "not counted": false} {
 		t.Run(name, func(t *testing.T) {
@@ -407,8 +407,8 @@ func TestSharedEndpointAfterRestart(t *testing.T) {
 	}
 }
 
-// TestLeavesAllRows: an endpoint that went while no renderer ran leaves every row of its service
-// once all services have rendered; the rows do not keep it for each other.
+// TestLeavesAllRows: an endpoint that was removed while no renderer ran leaves every row of its
+// service when all services have rendered. The rows do not keep it for each other.
 func TestLeavesAllRows(t *testing.T) {
 	for name, protocol := range map[string]messages.Protocol{"affinity": tcp, "UDP": udp} {
 		t.Run(name, func(t *testing.T) {
@@ -475,8 +475,8 @@ func TestSharedEndpointOfADeletedService(t *testing.T) {
 	}
 }
 
-// TestUDPMoves: a UDP flow to an endpoint that does not serve any more gets another one at once,
-// and so do the connections of a service that is deleted.
+// TestUDPMoves: a UDP flow to an endpoint that does not serve any more gets another one at once. So
+// do the flows of a deleted service.
 func TestUDPMoves(t *testing.T) {
 	drainStory(t, udp, func(s scene, open map[string]connection) {
 		s.Render(2, served("a/a", "10.96.0.1", udp, "10.1.1.3", "10.1.1.4-"))

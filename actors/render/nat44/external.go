@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// errClosed is what a row shows for which there is no room in the access lists.
+// errClosed is the error of a row whose source ranges cannot be enforced.
 var errClosed = errors.New("not served, because source ranges for the address cannot be enforced")
 
 // External configuration claims rows under one name per source, after every service.
@@ -25,8 +25,8 @@ const (
 	ownerServices = "services"
 )
 
-// triesUntilFailed is how often VPP may refuse an entry before that counts: what stands in its way
-// may be about to go.
+// triesUntilFailed is how often VPP may refuse an entry before it counts as failed: the obstacle
+// may be about to leave.
 const triesUntilFailed = 3
 
 // externalConfig is what the renderer knows of external configuration.
@@ -34,7 +34,7 @@ type externalConfig struct {
 	wants   *external.Wants  // nil = none yet
 	names   map[uint64]bool  // the backends of wants, by ipv4
 	retired external.Retired // also of an earlier incarnation of the actor that keeps it
-	gone    map[object]bool  // rows that it wanted and that may still be in VPP
+	gone    map[object]bool  // rows that were wanted before and may still be in VPP
 	sent    *external.Status
 	stale   bool // the status that was sent may be outdated
 }
@@ -44,8 +44,8 @@ func newExternalConfig() externalConfig { return externalConfig{gone: map[object
 // Asks satisfies render.Correspondent.
 func (*adapter) Asks() []string { return []string{address.External} }
 
-// Handle satisfies render.Correspondent: the messages that the driver does not know are external
-// configuration, the end of a rest, and the sessions of backends that drain.
+// Handle satisfies render.Correspondent: external configuration, the end of a rest, and the numbers
+// of sessions to draining backends.
 func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *external.Wants:
@@ -66,11 +66,12 @@ func (a *adapter) handleExternal(m *external.Wants) {
 	}
 }
 
-// adoptExternal changes what external configuration wants. Services keep every row that they want.
+// adoptExternal replaces the wishes of external configuration. Services keep every row that they
+// want.
 func (a *adapter) adoptExternal(m *external.Wants) {
 	o := &a.external
 	if m.Complete && (o.wants == nil || !o.wants.Complete) {
-		// external configuration that an earlier run left may go now
+		// rows of external configuration from an earlier run may leave now
 		defer func() { a.claims.Touch(a.leftBehind()...) }()
 	}
 	rows := m.Merged.Rows(a.planned)
@@ -152,7 +153,7 @@ func (o *externalConfig) settings(want *nat44.Want, set *messages.InterfaceSet) 
 }
 
 // spares reports whether VPP holds a row of external configuration that may not be removed yet,
-// because not every source has been read. What was wanted and is not any more may go.
+// because not every source has been read. A row that was wanted in this incarnation may be removed.
 func (a *adapter) spares(k object) bool {
 	if a.external.wants != nil && a.external.wants.Complete || a.external.gone[k] {
 		return false
@@ -161,7 +162,7 @@ func (a *adapter) spares(k object) bool {
 	return held != nil && nat44.External(held.Tag)
 }
 
-// concernsExternal reports whether external configuration wants, wanted or has a row under a key.
+// concernsExternal reports whether external configuration wants, wanted or has a row under the key.
 func (a *adapter) concernsExternal(k object) bool {
 	held := a.held(k)
 	return a.external.gone[k] || held != nil && nat44.External(held.Tag) || slices.ContainsFunc(a.claims.At(k), func(c render.Claim[nat44.Row]) bool {
@@ -169,8 +170,8 @@ func (a *adapter) concernsExternal(k object) bool {
 	})
 }
 
-// leftBehind lists the rows of external configuration in VPP that are not wanted and may go. One
-// whose endpoint keeps connections of a service stays, and drains.
+// leftBehind lists the rows of external configuration in VPP that are not wanted and may be
+// removed. A row whose endpoint keeps connections of a service stays, and drains.
 func (a *adapter) leftBehind() (keys []object) {
 	if a.have == nil {
 		return nil
@@ -184,8 +185,8 @@ func (a *adapter) leftBehind() (keys []object) {
 	return keys
 }
 
-// After satisfies render.Correspondent: it measures the work on access lists, and sends what became
-// of external configuration, if that is news.
+// After satisfies render.Correspondent: it measures the work on access lists, and sends the list of
+// draining backends and the status of external configuration, if they have changed.
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)
 	a.sendDraining(c)
@@ -202,7 +203,7 @@ func (a *adapter) After(c *runtime.Context, known bool) {
 	c.Send(c.PID(address.External), now)
 }
 
-// status says what became of every entry.
+// status is the state of every entry.
 func (a *adapter) status(known bool) *external.Status {
 	s := &external.Status{Generation: a.external.wants.Generation, Entries: map[string]external.State{}}
 	maps.DeleteFunc(a.external.gone, func(k object, _ bool) bool { return known && (!a.progress.Dirty(k) || a.claims.Claimed(k)) })
@@ -223,7 +224,7 @@ func (a *adapter) status(known bool) *external.Status {
 	return s
 }
 
-// mappingState is what became of one mapping.
+// mappingState is the state of one mapping.
 func (a *adapter) mappingState(source string, key rule.Key, known bool) external.State {
 	k := rowOf(key)
 	tries, refused := a.progress.Refusal(k)
@@ -243,7 +244,7 @@ func (a *adapter) mappingState(source string, key rule.Key, known bool) external
 	}
 }
 
-// settingState is what became of an entry that is not a row.
+// settingState is the state of an entry that is not a row.
 func (a *adapter) settingState(held bool) external.State {
 	tries, refused := a.progress.Refused()
 	switch {
@@ -256,7 +257,7 @@ func (a *adapter) settingState(held bool) external.State {
 	}
 }
 
-// roleState is what became of the role of an interface.
+// roleState is the state of the role of an interface.
 func (a *adapter) roleState(role layers.InterfaceRole, known bool) external.State {
 	at := slices.IndexFunc(a.set.GetInterfaces(), func(i *messages.Interface) bool { return i.GetName() == role.Name })
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// udpFlow is a client that keeps its port, as a resolver does: nothing but the node ends its flow.
+// udpFlow is a client that keeps its port, as a resolver does: only the node can end its flow.
 type udpFlow struct {
 	service string
 	packet  simulator.Packet
@@ -131,8 +131,8 @@ func (f *flows) dial() {
 	}
 }
 
-// check sends a packet of every client: a flow to an endpoint of the service goes on, and any other
-// flow does not reach its endpoint any more.
+// check sends one more packet of every client. A flow to an endpoint of the service goes on; any
+// other flow does not reach its endpoint any more.
 func (f *flows) check(when string) {
 	f.Helper()
 	var open []udpFlow
@@ -158,9 +158,9 @@ func (f *flows) check(when string) {
 	f.open = open
 }
 
-// TestStaleUDPFlowsEnd: a client that keeps its port does not send into the void when its endpoint
-// has gone, and is not disturbed by what becomes of others, also where the renderer crashes
-// meanwhile. VPP ends the flows itself, with the endpoint that leaves the row.
+// TestStaleUDPFlowsEnd: a client that keeps its port gets another endpoint when its own is gone,
+// and is not disturbed by changes of others, even if the renderer crashes meanwhile. VPP ends the
+// flows itself, with the endpoint that leaves the row.
 func TestStaleUDPFlowsEnd(t *testing.T) {
 	withServices(t, []string{"default/dns", "default/log"}, func(sc scene) {
 		f := &flows{scene: sc, random: rand.New(rand.NewPCG(53, 0)), views: map[string]*messages.ServiceView{}, port: 20000}

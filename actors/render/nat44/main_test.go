@@ -53,7 +53,7 @@ func guarded(key string, sources []string, addresses ...string) *messages.Servic
 }
 
 // elsewhere is a service with policy Local and no endpoint here: clients outside of the node are
-// dropped, those of this node are served.
+// dropped, clients of this node are served.
 func elsewhere(key, address string) *messages.ServiceView {
 	v := rendertest.Forwarding(key, int64(len(key)), address, address)
 	v.Frontends[0].From, v.Frontends[1].From = messages.ClientClass_FROM_LOCAL, messages.ClientClass_FROM_REMOTE
@@ -61,7 +61,7 @@ func elsewhere(key, address string) *messages.ServiceView {
 	return v
 }
 
-// lists are the access lists of ours in VPP, and on which interfaces.
+// lists are the agent's access lists in VPP, with their interfaces.
 func (s scene) lists() string {
 	var lines []string
 	for line := range strings.Lines(s.VPP.VPP.State()) {
@@ -81,7 +81,7 @@ func translated(vpp *simulator.VPP, in, src, vip string) bool {
 	return v.Action != simulator.Dropped && v.Dst.IsValid() && v.Dst != to
 }
 
-// vips are the frontends of the rows of ours in VPP.
+// vips are the frontends of the agent's rows in VPP.
 func (s scene) vips() (vips []string) {
 	for _, row := range probe.Rows(s.VPP.VPP) {
 		vip, _, _ := strings.Cut(row, " ")
@@ -90,7 +90,7 @@ func (s scene) vips() (vips []string) {
 	return vips
 }
 
-// expect fails the test where VPP holds rows of ours with other frontends, "ip:port/protocol".
+// expect fails the test if the agent's rows in VPP have other frontends, "ip:port/protocol".
 func (s scene) expect(when string, vips ...string) {
 	s.Helper()
 	if got := s.vips(); !slices.Equal(got, vips) {

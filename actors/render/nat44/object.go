@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// part says which kind of object a key names, in the order in which they are brought to VPP.
+// part is the kind of an object, in the order in which they are brought to VPP.
 type part uint8
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// refuseLists has VPP refuse access lists of ours.
+// refuseLists makes VPP refuse the agent's access lists.
 func (s scene) refuseLists() (tries *int) {
 	tries = new(int)
 	s.Refuse = func(req api.Message) error {
@@ -69,7 +69,7 @@ func TestRangesProtectRows(t *testing.T) {
 	})
 }
 
-// TestRangesKeepTheOrder goes through every message to VPP: a client that the old and the new rules
+// TestRangesKeepTheOrder goes through every message to VPP. A client that the old and the new rules
 // keep out is never let in on the way, and no client that both let in is dropped. Before the end of
 // the change the service is not acknowledged as in sync.
 func TestRangesKeepTheOrder(t *testing.T) {
@@ -221,8 +221,8 @@ func TestRefusalsOfUnwantedListsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestRulesStayForRowsThatRelyOnThem: as long as VPP refuses to change a row, what is dropped in
-// front of it goes on being dropped, but not what is dropped in front of others.
+// TestRulesStayForRowsThatRelyOnThem: while VPP refuses to change a row, the rules in front of it
+// stay, and only these.
 func TestRulesStayForRowsThatRelyOnThem(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a", "b/b")
@@ -282,8 +282,8 @@ func TestDamagedListsAreRepaired(t *testing.T) {
 	})
 }
 
-// TestListsFollowInterfaces: the number of an interface that went may be that of another one, whose
-// list is empty.
+// TestListsFollowInterfaces: another interface, whose list is empty, may get the number of a
+// deleted one.
 func TestListsFollowInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -328,8 +328,8 @@ func TestListsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestRulesWaitForTheBarrier: what an earlier run dropped goes on being dropped until every service
-// has rendered, and a service that is gone is not acknowledged as retired before its rules are.
+// TestRulesWaitForTheBarrier: rules of an earlier run stay until every service has rendered. A
+// deleted service is not acknowledged as retired before its rules are removed.
 func TestRulesWaitForTheBarrier(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		a, b := guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"), elsewhere("b/b", "10.0.0.2")

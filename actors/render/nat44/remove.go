@@ -32,12 +32,12 @@ func removeRows(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	})
 }
 
-// nothing is the desired state after clean-up. Rows of others stay, and so do forwarding and
+// nothing is the desired state after clean-up. Rows of other clients stay, and so do forwarding and
 // timeouts, which are harmless.
 func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
 	want := &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}, Interfaces: map[uint32]bool{}, Outputs: map[uint32]bool{}}
 	if len(state.Foreign) > 0 {
-		return want // the rows of others need the addresses and roles
+		return want // the rows of other clients need the addresses and roles
 	}
 	want.Retired, want.RetiredPool = state.TwiceNAT, slices.Concat(pool, state.TwiceNAT)
 	for index := range state.Roles {
@@ -49,8 +49,8 @@ func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
 	return want
 }
 
-// removeLists detaches the agent's access lists from the interfaces, which keep those of others,
-// and deletes them.
+// removeLists detaches the agent's access lists from the interfaces and deletes them. Lists of
+// other clients stay.
 func removeLists(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	state, err := acl.Read(ctx, vpp)
 	if errors.Is(err, link.ErrUnsupported) {

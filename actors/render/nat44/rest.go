@@ -6,21 +6,21 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// VPP forwards nothing while it changes access lists. So after work on them they rest for
-// restFactor times as long, and changes that come meanwhile are made together. Rows wait for what
-// is missing, so that rests no longer than longestWait; at longestRest, VPP or the connection was
-// slow for another reason.
+// VPP forwards nothing while it changes access lists. So they rest for restFactor times as long as
+// the work took, and changes that come meanwhile are made together. Missing lists rest for
+// longestWait at most, because rows wait for them. Work that needs a rest longer than longestRest
+// was slow for another reason than the lists.
 const (
 	restFactor  = 20
 	longestWait = time.Second
 	longestRest = 10 * time.Second
 )
 
-// rests are the last work on each object of the access lists, and the rest that follows it. It is
-// plain data, except for after.
+// rests are the last work on each object of the access lists, and the rest after it. Except for the
+// method after, it is plain data.
 type rests map[object]*rested
 
-// rested is the work on one object and, as a message, the end of its rest.
+// rested is the work on one object and, as a message, the end of the rest.
 type rested struct {
 	object object
 	began  time.Time // of the work; zero = it is about to begin

@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 )
 
-// TestListsRest: VPP takes long for access lists. What changes again and again is done together,
-// rows that need no list do not wait for it, and in the end everything is as wanted.
+// TestListsRest: VPP takes long for access lists. Repeated changes are made together, rows that
+// need no list do not wait for it, and in the end everything is as wanted.
 func TestListsRest(t *testing.T) {
 	withServices(t, []string{"a/a", "b/b", "c/c"}, func(s scene) {
 		s.Begin(1, "a/a", "b/b", "c/c")

@@ -24,7 +24,7 @@ type storm struct {
 	generation uint64
 }
 
-// rangedVIP is served for clients of 192.0.2.0/24 at most, awayVIP for those of this node.
+// rangedVIP is served for clients of 192.0.2.0/24 at most, awayVIP for clients of this node.
 const rangedVIP, awayVIP = "203.0.113.200", "203.0.113.201"
 
 var stormServices = []string{"ns/away", "ns/contender", "ns/other0", "ns/other1", "ns/other2", "ns/other3", "ns/ranged"}

@@ -1,11 +1,9 @@
 package nat44
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -19,8 +17,7 @@ func (a *adapter) Settings() bool { return a.settings }
 // RolesRefused satisfies render.RoleGiver.
 func (a *adapter) RolesRefused() string { return a.refused }
 
-// settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken
-// away.
+// settingsWanted are the settings and roles that VPP should have.
 func (a *adapter) settingsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}}
 	want.Retired, want.Shared = a.hairpins, a.shared
@@ -35,7 +32,7 @@ func (a *adapter) settingsWanted() *nat44.Want {
 	return want
 }
 
-// shared are the addresses that only frontends of services other than cluster IPs have.
+// shared are the addresses whose frontends all belong to services and are no cluster IPs.
 func (a *adapter) shared() map[netip.Addr]bool {
 	shared := map[netip.Addr]bool{}
 	for k := range a.claims.Keys() {
@@ -50,8 +47,9 @@ func (a *adapter) shared() map[netip.Addr]bool {
 // needed reports whether services need the roles of an interface.
 func needed(i *messages.Interface) bool { return i.GetFrontend() || i.GetBackend() }
 
-// Work satisfies render.Apply: access lists alone, because rows and roles that rely on them must
-// not be under way when VPP refuses one; then settings and roles first and removals last.
+// Work satisfies render.Apply. Missing access lists go alone, because rows and roles that rely on
+// them must not be under way when VPP refuses a list. Otherwise settings and roles go first and
+// removals last.
 func (a *adapter) Work(keys []object) render.Work[object] {
 	if slices.Contains(keys, missingLists) {
 		return a.listWork(missingLists)
@@ -75,7 +73,7 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 			continue
 		}
 		if ops = append(ops, steps...); len(steps) > 0 && want.Idle() && a.have.Received[k.Addr] && !a.serves(k) {
-			// routes refuse what the row leads back
+			// without the address, routes refuse the packets that the row leads back
 			ops = append(ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr})
 		}
 	}
@@ -99,7 +97,7 @@ func (a *adapter) serves(k object) bool {
 	return false
 }
 
-// listWork are the operations on access lists for one of their objects.
+// listWork returns the operations for one of the two objects of the access lists.
 func (a *adapter) listWork(k object) render.Work[object] {
 	a.rests.begin(k)
 	_, err := a.progress.Refusal(k)
@@ -112,9 +110,9 @@ func (a *adapter) listWork(k object) render.Work[object] {
 	})
 }
 
-// splitRetirements sets apart what goes after the rows: roles and addresses that are not needed any
-// more. Two kinds of roles go first: a lone inside role, because it is dangerous, and those of an
-// interface that becomes an output interface next, because VPP refuses one that still has them.
+// splitRetirements sets apart the operations that come after the rows: roles and addresses that are
+// not needed any more. Two kinds of roles go before the rows. A lone inside role is dangerous. An
+// interface that becomes an output interface must not have roles, or VPP refuses it.
 func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
 	for i, op := range settings {
 		becomes := i+1 < len(settings) && settings[i+1].Verb == nat44.AddOutput && settings[i+1].Interface == op.Interface
@@ -139,7 +137,7 @@ func result(d *nat44.OpResult) render.Result[object] {
 func (a *adapter) Record(results []render.Result[object]) {
 	listed := false
 	var refused *acl.Op
-	var done []nat44.Op // by VPP, not recorded yet
+	var done []nat44.Op // carried out by VPP, not recorded yet
 	for i := range results {
 		r := &results[i]
 		a.external.stale = a.external.stale || r.Setting || a.concernsExternal(r.Object)
@@ -175,13 +173,13 @@ func (a *adapter) Record(results []render.Result[object]) {
 		a.ranges.Refused(refused)
 		a.claims.Concern(a.ranges.Compare()...)
 	}
-	if refused != nil { // VPP drops the same, for another reason
+	if refused != nil { // VPP drops the same packets, for another reason
 		a.claims.Concern(a.ranges.Concerned()...)
 	}
 }
 
-// record enters operations on settings, roles or rows that VPP has carried out. A row that is as it
-// is wanted now shares its backends with what is wanted.
+// record enters operations on settings, roles or rows that VPP has carried out. To save memory, the
+// held row shares its backends with the wanted one.
 func (a *adapter) record(done []nat44.Op) {
 	a.have.Record(done...)
 	for i, op := range done {
@@ -199,52 +197,12 @@ func (a *adapter) record(done []nat44.Op) {
 	}
 }
 
-// suspect enters an operation that VPP has not carried out, or not certainly.
+// suspect enters an operation that VPP may not have carried out.
 func (a *adapter) suspect(op nat44.Op, err error) {
 	a.have.Suspect(op)
 	if op.Verb == nat44.AddRoles || op.Verb == nat44.DelRoles {
-		if k, _ := class.Of(err); k == class.Retry || k == class.Abort {
-			// otherwise nothing is known of it
+		if render.Refused(err) {
 			a.refused = err.Error()
 		}
 	}
-}
-
-// Acknowledge satisfies render.Acknowledger.
-func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
-	if plan := a.plans[service]; plan != nil {
-		ack.Approximations = plan.Approximations
-		for i := range plan.Rows {
-			ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
-			err := a.lacks(&plan.Rows[i])
-			if a.ranges.Closed(plan.Rows[i].Key) {
-				err = errClosed
-			}
-			if err != nil {
-				ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", plan.Rows[i].Key, err)
-			}
-		}
-		render.Unrendered(ack, "not rendered", plan.Unrendered)
-	}
-	_, err := a.progress.Refusal(missingLists)
-	if err == nil {
-		_, err = a.progress.Refusal(extraLists)
-	}
-	if err != nil {
-		err = fmt.Errorf("access lists: %w", err)
-	}
-	a.ranges.Acknowledge(ack, service, err)
-}
-
-// rowState says what became of one row: in sync, pending, refused, or of another owner.
-func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.RowState {
-	k := rowOf(r.Key)
-	if a.claims.Owner(k) != service {
-		return render.RowState(Name, r.Key, false, render.ErrContested)
-	}
-	if a.ranges.Closed(r.Key) {
-		return render.RowState(Name, r.Key, false, errClosed)
-	}
-	_, err := a.progress.Refusal(k)
-	return render.RowState(Name, r.Key, known && !a.progress.Dirty(k) && err == nil, err)
 }

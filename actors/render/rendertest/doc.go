@@ -1,3 +1,3 @@
-// Package rendertest is the stage for tests of renderers: that of actorstest/probe with one real
-// renderer, and a simulated VPP behind a connection whose faults the test decides.
+// Package rendertest is the stage for tests of renderers: the stage of actorstest/probe with one
+// real renderer and a simulated VPP. The test decides about faults of the connection.
 package rendertest

@@ -20,15 +20,15 @@ import (
 
 // Renderer is the one that is real.
 type Renderer struct {
-	// Name is that of the actor.
+	// Name is the name of the actor.
 	Name string
-	// New returns an incarnation of it.
+	// New returns an incarnation of the renderer.
 	New func(config *render.Config) runtime.Behaviour
 	// View is a service that wants one object for each address.
 	View func(key string, created int64, addresses ...string) *messages.ServiceView
 }
 
-// Adapted is the renderer of a package.
+// Adapted returns the renderer of an adapter.
 func Adapted[K render.Key, C any](
 	renderer func(C) render.Renderer[K], settings C, view func(key string, created int64, addresses ...string) *messages.ServiceView,
 ) Renderer {
@@ -40,16 +40,17 @@ func Adapted[K render.Key, C any](
 // Stage has one real renderer among probes.
 type Stage struct {
 	*probe.Stage
-	// Renderer is the one that is real.
+	// Renderer is the real one.
 	Renderer
 	// VPP is at the other end of the connection.
 	VPP *virtual.Stream
-	// Config is that of the renderer.
+	// Config is the configuration of the renderer.
 	Config *render.Config
-	// Observed is what the renderer counts.
-	Observed Observed
-	// Before is called instead of handing a message to the renderer, which it does by calling
-	// handle; nil = it is handed over.
+
+	// Faults, set by the test.
+
+	// Before is called instead of handing a message to the renderer. It calls handle to hand the
+	// message over; nil = every message is handed over.
 	Before func(msg any, handle func(msg any))
 	// Refuse answers a change in VPP's place; nil, and nil as its answer, mean that VPP does.
 	Refuse func(api.Message) error
@@ -57,16 +58,18 @@ type Stage struct {
 	Unreadable string
 	// Lacks is the beginning of the names of messages that VPP does not know; "" = none.
 	Lacks string
-
 	// Free is how many percent of VPP's memory are free, where Memory was called.
 	Free int
+	// Keeps says that VPP has sessions to the backends that drain. Otherwise it has none.
+	Keeps bool
 
-	// Draining are the lists of backends that drain, as the renderer has sent them. Unless Keeps is
-	// set, VPP is said to have no session to any of them.
+	// Records, written by the stage.
+
+	// Observed is what the renderer counts.
+	Observed Observed
+	// Draining are the lists of backends that drain, as the renderer has sent them.
 	Draining []*messages.Draining
-	Keeps    bool
-
-	refused int // changes that VPP was asked for and has not seen
+	refused  int // changes that the test refused, so that VPP has not seen them
 }
 
 // Play runs a test on a stage with these services. VPP is connected and its interfaces are known,
@@ -90,7 +93,7 @@ func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 	play(s)
 }
 
-// veto has VPP fail as the test says.
+// veto makes VPP fail as the test says.
 func (s *Stage) veto(req api.Message) (err error) {
 	name := req.GetMessageName()
 	changes := virtual.Changes(req)
@@ -109,7 +112,7 @@ func (s *Stage) veto(req api.Message) (err error) {
 	return err
 }
 
-// RefuseAfter has every change refused after the next n.
+// RefuseAfter refuses every change after the next n.
 func (s *Stage) RefuseAfter(n int, err error) {
 	s.Refuse = func(api.Message) error {
 		if n--; n >= 0 {
@@ -119,7 +122,7 @@ func (s *Stage) RefuseAfter(n int, err error) {
 	}
 }
 
-// Writes counts the changes that VPP was asked for, also those that it has refused.
+// Writes counts the requests for changes of VPP, including the refused ones.
 func (s *Stage) Writes() int { return s.VPP.Writes + s.refused }
 
 // Crash ends VPP and starts it again, empty; the connection is lost.
@@ -130,7 +133,7 @@ func (s *Stage) Crash() {
 	}
 }
 
-// watched is the renderer, whose messages the test may change.
+// watched is the renderer. The test may change its messages.
 type watched struct {
 	runtime.Behaviour
 	stage *Stage
@@ -181,7 +184,7 @@ func (w *watched) Receive(c *runtime.Context, msg any) {
 	w.stage.Before(msg, func(msg any) { w.Behaviour.Receive(c, msg) })
 }
 
-// Later has the renderer receive a message after a while, past Before.
+// Later sends the renderer a message after a while, past Before.
 func (s *Stage) Later(d time.Duration, msg any) {
 	s.Sim.AfterFunc(d, func() { s.Send(&later{msg}) })
 }
@@ -194,7 +197,7 @@ type Observed struct {
 	Done, Failed, Unknown int
 	// Drift counts objects that were modified outside of the agent.
 	Drift int
-	// Names are those of the renderers that have counted.
+	// Names are the names of the renderers that have counted.
 	Names map[string]bool
 }
 

@@ -22,23 +22,23 @@ const Name = "routes"
 // networks is the claimant of the service networks; it is no service.
 const networks = ""
 
-// adapter renders what is refused as routes of FIB sources of ours.
+// adapter renders refused frontends as routes of the agent's FIB sources.
 type adapter struct {
 	config      routes.Config
-	fixed       bool // the service networks are those of the configuration
+	fixed       bool // the configuration has the service networks
 	claims      *render.Claims[netip.Prefix, routes.Claim, routes.Route]
 	ground      rule.Ground
 	have        *routes.State // last known; never nil
-	unsupported bool          // this VPP cannot have routes of ours
-	provisional bool          // the services are those of the local mirror
+	unsupported bool          // this VPP cannot have routes of the agent
+	provisional bool          // the services come from the local mirror
 }
 
-// Config is what the adapter is given.
+// Config is the configuration of the adapter.
 type Config struct {
 	// Plan are the settings of the planner.
 	Plan routes.Config
-	// Networks are the service networks, which are refused as a whole. Empty: those that the
-	// cluster says.
+	// Networks are the service networks, which are refused as a whole. Empty = the service networks
+	// that the cluster reports.
 	Networks []netip.Prefix
 }
 
@@ -52,8 +52,8 @@ func New(config Config) render.Renderer[netip.Prefix] {
 	return render.Renderer[netip.Prefix]{Name: Name, Noun: "routes", Claims: a.claims, Adapter: a}
 }
 
-// resolve says which route a prefix should have: an external address none while something else
-// leads there.
+// resolve returns the route that a prefix should have. An external address has none while another
+// route leads there.
 func (a *adapter) resolve(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
 	route, wanted := a.asked(p, claims)
 	if _, covered := a.have.Covered[p]; wanted && route.External && covered {
@@ -62,7 +62,7 @@ func (a *adapter) resolve(p netip.Prefix, claims []render.Claim[routes.Claim]) (
 	return route, wanted
 }
 
-// asked is what services want for a prefix, whatever else leads there.
+// asked is the route that services want for a prefix, without regard to other routes.
 func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
 	values := make([]routes.Claim, len(claims))
 	for i, c := range claims {
@@ -71,7 +71,7 @@ func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (ro
 	return routes.Resolve(p, values, a.ground)
 }
 
-// external are the external addresses that services want a route for.
+// external are the external addresses for which services want a route.
 func (a *adapter) external() (found []netip.Prefix) {
 	for p := range a.claims.Keys() {
 		if route, wanted := a.asked(p, a.claims.At(p)); wanted && route.External {
@@ -104,7 +104,7 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 	}
 }
 
-// serviceNetworks takes what the cluster says of its service networks.
+// serviceNetworks takes the service networks of the cluster.
 func (a *adapter) serviceNetworks(texts []string) {
 	if a.fixed {
 		return
@@ -118,8 +118,8 @@ func (a *adapter) serviceNetworks(texts []string) {
 	a.claims.Set(networks, 0, routes.Networks(all))
 }
 
-// Forget satisfies render.Actual: what the same VPP held is needed to know what lies beneath
-// routes of others.
+// Forget satisfies render.Actual. For the same VPP the state is kept: it has the routes beneath
+// better routes of other clients.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
 		a.have, a.unsupported = routes.NewState(), false
@@ -165,7 +165,7 @@ func (a *adapter) Cost(p netip.Prefix) int {
 	return len(routes.Diff(a.have.Only(p), a.wanted(p), true))
 }
 
-// wanted is what VPP should hold of these prefixes.
+// wanted are the routes that VPP should hold for these prefixes.
 func (a *adapter) wanted(prefixes ...netip.Prefix) routes.Want {
 	want := make(routes.Want, len(prefixes))
 	for _, p := range prefixes {
@@ -187,10 +187,10 @@ func (a *adapter) Held() iter.Seq[netip.Prefix] {
 	}
 }
 
-// Gate satisfies render.Gated: before the barrier only what no service that has not rendered can
-// object to. VPP holds nothing of ours there, and it is no address that several services may have.
-// Only the source can tell that a service has no endpoints. The local mirror counts for rows, which
-// serve, and not for routes, which refuse.
+// Gate satisfies render.Gated. Before the barrier, a route is added only if VPP holds no route of
+// the agent there and only one service can claim the address. The list must come from the source:
+// the local mirror may miss endpoints, so its services get rows, which serve, and no routes, which
+// refuse.
 func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	switch {
 	case phase == render.Passed:
@@ -203,8 +203,8 @@ func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	return render.Open
 }
 
-// contested reports whether a service that has not rendered may want something else for a prefix:
-// external addresses may be those of several services, cluster IPs and service networks are not.
+// contested reports whether a service that has not rendered may want another route for a prefix.
+// Several services may have an external address, but not a cluster IP or a service network.
 func (a *adapter) contested(p netip.Prefix) bool {
 	return slices.ContainsFunc(a.claims.At(p), func(c render.Claim[routes.Claim]) bool { return c.Value.External })
 }
@@ -220,8 +220,8 @@ func result(d *routes.OpResult) render.Result[netip.Prefix] {
 	}
 }
 
-// Record satisfies render.Apply. That VPP cannot have routes of ours is no failure of single
-// routes, and neither is that something else leads to an address.
+// Record satisfies render.Apply. A VPP that cannot have routes of the agent, or another route to an
+// address, is no failure of a single route.
 func (a *adapter) Record(results []render.Result[netip.Prefix]) {
 	for i := range results {
 		r := &results[i]
@@ -238,7 +238,8 @@ func (a *adapter) Record(results []render.Result[netip.Prefix]) {
 	}
 }
 
-// Acknowledge satisfies render.Acknowledger: it says where VPP does not refuse although it should.
+// Acknowledge satisfies render.Acknowledger: it reports the addresses that VPP should refuse and
+// does not.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
 	for _, p := range a.claims.Objects(service) {
 		why := ""
@@ -272,7 +273,8 @@ func (a *adapter) Summary() string {
 	return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
 }
 
-// Diff satisfies render.Actual. Of a VPP that cannot have routes of ours the warning says so.
+// Diff satisfies render.Actual. For a VPP that cannot have routes of the agent it is empty; Warning
+// says why.
 func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
 	if state == nil {

@@ -30,7 +30,7 @@ func withRenderer(t *testing.T, play func(s *rendertest.Stage)) {
 	rendertest.Play(t, rendertest.Adapted(routes.New, config, rendertest.Rejecting), []string{"a/a", "b/b"}, play)
 }
 
-// held are the routes of ours in VPP as "prefix kind", ordered by prefix.
+// held are the agent's routes in VPP as "prefix kind", ordered by prefix.
 func held(s *rendertest.Stage) (all []string) {
 	s.Helper()
 	state, err := routesvpp.Read(context.Background(), s.VPP.Reader(), nil, nil)
@@ -86,8 +86,8 @@ func TestRoutesWaitForTheAddressesOfHosts(t *testing.T) {
 	})
 }
 
-// TestContestedAddressesWaitForTheBarrier: an external address may be that of another service, a
-// cluster IP and a service network are not; a route of an earlier run stays until every service has
+// TestContestedAddressesWaitForTheBarrier: an external address may belong to another service; a
+// cluster IP and a service network do not. A route of an earlier run stays until every service has
 // rendered.
 func TestContestedAddressesWaitForTheBarrier(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
@@ -199,8 +199,8 @@ func TestAVPPWithoutRoutes(t *testing.T) {
 	})
 }
 
-// TestARouteOfAnotherClient: it is left alone, and ours is in VPP nevertheless, where it counts
-// when the other one goes.
+// TestARouteOfAnotherClient: it is left alone. The agent's route is in VPP nevertheless, and takes
+// effect when the other one is removed.
 func TestARouteOfAnotherClient(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
 		theirs := simulator.Route{Prefix: netip.MustParsePrefix("10.96.0.1/32"), Interface: "uplink0", NextHop: netip.MustParseAddr("192.168.16.254")}

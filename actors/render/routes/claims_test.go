@@ -17,7 +17,7 @@ import (
 
 func newAdapter(config Config) *adapter { return New(config).Adapter.(*adapter) }
 
-// differing are the prefixes of which two states want something else, ordered.
+// differing are the prefixes, ordered, for which two states want different routes.
 func differing(before, after map[netip.Prefix]routes.Route) (all []netip.Prefix) {
 	union := maps.Clone(before)
 	maps.Copy(union, after)

@@ -10,7 +10,7 @@ import (
 )
 
 // Remove satisfies render.Remover. Route sources cannot be removed; the next start uses them again.
-// A dry run does not see a route that is below another one of the agent.
+// A dry run does not see a route beneath another route of the agent.
 func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	for { // VPP shows a route only after the one above it has been removed
 		state, err := routes.Read(ctx, vpp, nil, nil)

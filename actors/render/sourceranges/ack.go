@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Acknowledge adds what is to be said about the rules of a service. refused is why VPP refused
-// access lists; nil = it did not.
+// Acknowledge adds the state of the rules of a service to its acknowledgement. refused is why VPP
+// refused access lists; nil = no refusal.
 func (r *Ranges) Acknowledge(ack *messages.RenderAck, service string, refused error) {
 	waits := !r.Left(service)
 	if p := r.plans[service]; p != nil {

@@ -9,12 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// fit divides the room of acl.MaxRules between namespaces as service.Budget does; absent says that
-// VPP has no access lists. Within a namespace services get room in the order of the plans, the
-// oldest first.
+// fit divides acl.MaxRules between namespaces as service.Budget does; absent says that VPP has no
+// access lists. Within a namespace services get room in the order of the plans, the oldest first.
 //
-// It returns the plans with room, and an error for each service without. Its rules are left out as
-// a whole, because a part of them would admit too many.
+// It returns the plans with room, and an error for each service without. The rules of such a
+// service are left out as a whole, because a part of them would admit too many clients.
 func fit(plans []*acl.ServicePlan, absent bool) (fitting []*acl.ServicePlan, refused []*messages.ObjectError) {
 	budget := service.NewBudget(service.Limits{Service: service.Size{Rules: acl.MaxServiceRules}, Node: service.Size{Rules: acl.MaxRules}})
 	for age, plan := range plans {
@@ -40,7 +39,7 @@ func fit(plans []*acl.ServicePlan, absent bool) (fitting []*acl.ServicePlan, ref
 	return fitting, refused
 }
 
-// refusal says why a service has no rules.
+// refusal is the error of a service without rules.
 func refusal(plan *acl.ServicePlan, why string) *messages.ObjectError {
 	field := "spec"
 	if len(plan.Ranged) > 0 {

@@ -11,46 +11,41 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Ranges knows which service wants which rules, what they come to together, and what VPP drops of
-// it.
+// Ranges knows the rules of each service, the merged rules, and the access lists in VPP.
 type Ranges struct {
 	config acl.Config
 
 	// Rules of the services: changed by Plan, SetGround and Interfaces.
-	// those that drop something, or have something to say about it
-	plans map[string]*plan
-	// frontends with rules, and the services that these are of
-	keys    map[rule.Key]map[string]bool
-	changed map[string]bool // services whose rules changed since the last merge
-	stale   bool            // the rules have to be put together anew
-	// services with frontends of which rules may be in VPP that no service wants any more
+	plans   map[string]*plan                 // services with rules, or with something to report
+	keys    map[rule.Key]map[string]bool // services with rules, by frontend
+	changed map[string]bool                  // services whose rules changed since the last merge
+	stale   bool                             // the rules have to be merged again
+	// frontends, by service, with rules in VPP that no service may want any more
 	leaving map[string]map[rule.Key]bool
 
 	// Desired access lists: changed by Fit, Close and Merge.
-	want acl.Want
-	// something else is wanted than at the last call of News
-	news    bool
-	refused map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
-	// not served, because their source ranges cannot be enforced
-	closed  map[rule.Key]bool
-	closing map[rule.Key]bool // keys whose rows Close adopts
+	want    acl.Want
+	news    bool                             // want has changed since the last call of News
+	refused map[string]*messages.ObjectError // services whose rules VPP cannot have
+	closed  map[rule.Key]bool            // frontends whose source ranges cannot be enforced
+	closing map[rule.Key]bool            // the same after Close
 
 	// Actual state: changed by Adopt, Forget, Record and Compare.
 	have     *acl.State   // nil = unknown
 	absent   bool         // VPP has no access lists: nothing is dropped
-	standing acl.Standing // where VPP does not drop exactly what it should
-	missing  bool         // something may be missing in VPP
-	extra    bool         // something may be superfluous in VPP
+	standing acl.Standing // frontends where VPP does not drop exactly what it should
+	missing  bool         // rules may be missing in VPP
+	extra    bool         // rules may be superfluous in VPP
 	blamed   *acl.Op      // the operation that VPP refused last; nil = none
 
 	// Results of Additions and Removals, as long as they hold.
 	added   []acl.Op
-	removed []acl.Op                      // with the rules of these rows left in VPP:
-	kept    []rule.Key                    //
-	looked  struct{ added, removed bool } // whether they need not
+	removed []acl.Op                      // the rules of the rows in kept stay in VPP
+	kept    []rule.Key                // dirty rows
+	looked  struct{ added, removed bool } // whether added and removed hold
 }
 
-// plan is what one service wants to be dropped.
+// plan is the rules of one service.
 type plan struct {
 	*acl.ServicePlan
 	created   int64
@@ -65,8 +60,8 @@ func New(config acl.Config) *Ranges {
 	}
 }
 
-// Guarded reports whether VPP can drop what a service wants dropped, so that its rows may be
-// planned for the other clients.
+// Guarded reports whether VPP can enforce the rules of a service, so that its rows may be planned
+// for the other clients.
 func (r *Ranges) Guarded(service string) bool { return !r.absent && r.refused[service] == nil }
 
 // Absent reports whether VPP has no access lists, because its ACL plugin is not loaded.
@@ -79,11 +74,10 @@ func (r *Ranges) Closed(k rule.Key) bool { return r.closed[k] }
 // AnyClosed reports whether there is such a frontend.
 func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
 
-// SetGround takes other addresses of hosts. The services that they concern have to be planned
-// again.
+// SetGround takes other addresses of hosts. The services concerned have to be planned again.
 func (r *Ranges) SetGround(ground rule.Ground) { r.config.Ground = ground }
 
-// Plan takes what a service wants to be dropped; nil = nothing any more.
+// Plan takes the view of a service; nil = the service is gone.
 func (r *Ranges) Plan(service string, view *messages.ServiceView) {
 	nothing := &plan{ServicePlan: &acl.ServicePlan{}}
 	before, now := r.plans[service], nothing
@@ -129,10 +123,10 @@ func newPlan(view *messages.ServiceView, config acl.Config) *plan {
 	return p
 }
 
-// silent reports whether there is nothing to drop and nothing to say.
+// silent reports whether the plan has no rules and nothing to report.
 func (p *plan) silent() bool { return p.Needs+len(p.Approximations)+len(p.Unrendered) == 0 }
 
-// equal reports whether both plans come to the same rules.
+// equal reports whether both plans have the same rules.
 func (p *plan) equal(other *plan) bool {
 	return p.created == other.created && p.Needs == other.Needs && slices.Equal(p.Ranged, other.Ranged) && slices.Equal(p.Closed, other.Closed) &&
 		slices.Equal(p.Ranges, other.Ranges) && slices.Equal(p.Drops, other.Drops)
@@ -144,11 +138,11 @@ func (r *Ranges) OwnerChanged(k rule.Key) { r.stale = r.stale || r.keys[k] != ni
 // OwnersChanged notes that any frontend may have another owner.
 func (r *Ranges) OwnersChanged() { r.stale = r.stale || len(r.keys) > 0 }
 
-// Stale reports whether the rules have to be put together anew, with Fit and Merge.
+// Stale reports whether the rules have to be merged again, with Fit and Merge.
 func (r *Ranges) Stale() bool { return r.stale }
 
-// Fit finds out for which services there is room, and returns their plans, the services that have
-// gained or lost it, and the frontends that Close closes or opens.
+// Fit returns the plans of the services for which there is room, the services that have gained or
+// lost room, and the frontends that Close closes or opens.
 func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []rule.Key) {
 	names := slices.SortedFunc(maps.Keys(r.plans), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.plans[a].created, r.plans[b].created), cmp.Compare(a, b))
@@ -185,11 +179,12 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []rule.
 	return plans, moved, turned
 }
 
-// Close closes the frontends that Fit has found not to be enforceable, and opens the others.
+// Close closes the frontends whose source ranges Fit has found not to be enforceable, and opens the
+// others.
 func (r *Ranges) Close() { r.closed = r.closing }
 
-// Merge puts the rules of the services together; what a service drops is left out at the frontends
-// of other owners. It returns the services whose acknowledgement may have changed.
+// Merge merges the rules of the services. Drops of a service are left out at frontends of other
+// owners. It returns the services whose acknowledgement may have changed.
 func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(rule.Key) (string, bool)) []string {
 	rules := acl.Merge(plans, owner)
 	r.stale = false
@@ -202,30 +197,30 @@ func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(rule.Key) (string, b
 	return services
 }
 
-// recheck notes that VPP may not drop what it should.
+// recheck notes that rules may be missing or superfluous in VPP.
 func (r *Ranges) recheck() {
 	r.missing, r.extra = true, true
 	r.looked.added, r.looked.removed = false, false
 }
 
-// News reports, once, whether something else is wanted than at the last call.
+// News reports, once, whether the wanted lists have changed since the last call.
 func (r *Ranges) News() bool {
 	news := r.news
 	r.news = false
 	return news
 }
 
-// Forget notes that it is not known what VPP holds.
+// Forget notes that the lists in VPP are not known.
 func (r *Ranges) Forget() {
 	r.have = nil
 	r.recheck()
 }
 
-// Known reports whether it is known what VPP holds, or not needed.
+// Known reports whether the lists in VPP are known, or not needed.
 func (r *Ranges) Known() bool { return r.absent || r.have != nil }
 
-// Interfaces adopts another interface set. Where an interface that has a list of ours is not the
-// same any more, it is not known what VPP holds.
+// Interfaces adopts another interface set. If an interface with a list of the agent is replaced,
+// the lists in VPP are not known any more.
 func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
 	r.want.Interfaces, r.news = acl.Classes(now), true
 	r.recheck()
@@ -240,13 +235,13 @@ func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
 	}
 }
 
-// Needed reports whether there is anything to be done or watched in VPP.
+// Needed reports whether there are lists to program or to watch.
 func (r *Ranges) Needed() bool {
 	return !r.absent && (r.have == nil || len(r.want.Rules) > 0 || len(r.have.ACLs)+len(r.have.Spare) > 0)
 }
 
-// Additions are the operations for what is missing; none when VPP drops everything that it should.
-// The state of VPP must be known. again says that VPP refused them before: then the refused one
+// Additions returns the operations for missing rules; none when VPP has all of them. The state of
+// VPP must be known. again says that VPP refused some of them before: then the refused operation
 // comes alone.
 func (r *Ranges) Additions(again bool) []acl.Op {
 	if !r.Needed() || !r.missing {
@@ -259,7 +254,7 @@ func (r *Ranges) Additions(again bool) []acl.Op {
 	return r.first(r.added, again)
 }
 
-// first leaves the access list alone that VPP refused, if there is one and it is tried again.
+// first reduces ops to the operation that VPP refused, if it is tried again.
 func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
 	if r.blamed == nil || !again {
 		return ops
@@ -273,8 +268,8 @@ func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
 	return ops[at : at+1]
 }
 
-// Removals are the operations for what is superfluous, but for rules of rows that are dirty and
-// rely on them. What VPP holds must be known. again is as for Additions.
+// Removals returns the operations for superfluous rules, without the rules on which dirty rows
+// rely. The state of VPP must be known. again is as for Additions.
 func (r *Ranges) Removals(dirty func(rule.Key) bool, again bool) []acl.Op {
 	if !r.Needed() || !r.extra {
 		return nil
@@ -294,7 +289,7 @@ func (r *Ranges) Removals(dirty func(rule.Key) bool, again bool) []acl.Op {
 	return r.first(r.removed, again)
 }
 
-// with are the wanted rules and those in VPP of some frontends.
+// with returns the wanted rules, and the rules in VPP of some frontends.
 func (r *Ranges) with(frontends []rule.Key) []acl.Rule {
 	if len(frontends) == 0 {
 		return r.want.Rules
@@ -310,13 +305,13 @@ func (r *Ranges) with(frontends []rule.Key) []acl.Rule {
 	return acl.Minimal(rules)
 }
 
-// Waiting reports whether superfluous rules were kept for rows of which none is dirty any more.
+// Waiting reports whether superfluous rules were kept for rows that are not dirty any more.
 func (r *Ranges) Waiting(dirty func(rule.Key) bool) bool {
 	return r.extra && len(r.kept) > 0 && !slices.ContainsFunc(r.kept, dirty)
 }
 
-// Adopt takes what was read; nil = VPP has no access lists. It reports whether that changes whether
-// anything can be dropped, and whether VPP was modified outside of the agent.
+// Adopt takes a reading; nil = VPP has no access lists. availability reports that VPP has gained or
+// lost access lists, drifted that VPP was modified outside of the agent.
 func (r *Ranges) Adopt(have *acl.State) (availability, drifted bool) {
 	known := r.have != nil && !r.missing
 	r.have = have
@@ -333,29 +328,28 @@ func (r *Ranges) Record(op acl.Op) {
 	r.looked.added, r.looked.removed = false, false
 }
 
-// Refused notes the first operation of several that VPP refused; nil = none.
+// Refused notes the first operation that VPP refused; nil = none.
 func (r *Ranges) Refused(op *acl.Op) { r.blamed = op }
 
-// Services are all services that drop something, ordered.
+// Services are all services with rules, ordered.
 func (r *Ranges) Services() []string { return slices.Sorted(maps.Keys(r.plans)) }
 
-// Concerned are the services whose acknowledgement depends on whether VPP takes access lists,
-// ordered.
+// Concerned are the services whose acknowledgement depends on access lists, ordered.
 func (r *Ranges) Concerned() []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(r.plans)), maps.Keys(r.leaving))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Compare compares VPP with what it should drop, and returns the services whose acknowledgement may
-// have changed.
+// Compare compares the lists in VPP with the wanted rules, and returns the services whose
+// acknowledgement may have changed.
 func (r *Ranges) Compare() []string {
 	before := r.standing
 	switch {
 	case r.absent:
 		r.standing = acl.Standing{}
 	case r.want.Interfaces == nil:
-		// it is not known on which interfaces VPP should drop
+		// the interfaces that need lists are not known
 		r.standing = acl.Compare(nil, &r.want)
 	default:
 		r.standing = acl.Compare(r.have, &r.want)
@@ -377,12 +371,11 @@ func (r *Ranges) Compare() []string {
 	return slices.Sorted(maps.Keys(services))
 }
 
-// Missing reports whether something that should be dropped in front of a row is not, so that the
-// row has to wait.
+// Missing reports whether rules of a frontend are missing in VPP, so that its row has to wait.
 func (r *Ranges) Missing(k rule.Key) bool { return r.standing.Missing[k] }
 
-// Left forgets the frontends of a service of which VPP drops no more than it should, and reports
-// whether there is none left.
+// Left forgets the frontends of a service without superfluous rules in VPP, and reports whether
+// none is left.
 func (r *Ranges) Left(service string) bool {
 	if r.absent {
 		delete(r.leaving, service)
@@ -401,8 +394,8 @@ func (r *Ranges) Left(service string) bool {
 	return false
 }
 
-// Diff is what would make a state equal to what is wanted; nothing where VPP has no access lists or
-// the interfaces are not known.
+// Diff returns the operations that turn a state into the wanted one; none if VPP has no access
+// lists or the interfaces are not known.
 func (r *Ranges) Diff(have *acl.State, sweep bool) []acl.Op {
 	if r.absent || r.want.Interfaces == nil {
 		return nil

@@ -46,7 +46,7 @@ func (r *Ranges) settle(owners map[rule.Key]string) []string {
 	})...)
 }
 
-// carryOut has VPP take operations.
+// carryOut makes VPP accept operations.
 func (r *Ranges) carryOut(ops []acl.Op) []string {
 	for _, op := range ops {
 		r.Record(op)
@@ -142,7 +142,8 @@ func TestDropsOfTheOwnerCount(t *testing.T) {
 }
 
 // TestWithoutRoom: a service that needs too many rules is not served at its frontends with source
-// ranges, nor is another service there; it says so, and has room again when it needs less.
+// ranges, nor is another service there. It reports this, and has room again when it needs fewer
+// rules.
 func TestWithoutRoom(t *testing.T) {
 	many := make([]string, acl.MaxServiceRules)
 	for i := range many {

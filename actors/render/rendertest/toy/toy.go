@@ -1,5 +1,5 @@
-// Package toy is a renderer as small as one can be, for tests: its adapter, and the line of the
-// tree in the tests of package actors.
+// Package toy is the smallest possible renderer, for tests. The tests of package actors put it into
+// the tree.
 package toy
 
 import (
@@ -19,8 +19,8 @@ import (
 const Name = "toy"
 
 // toy is the adapter: a service has a static neighbour on the uplink for each address, whose MAC
-// address says which backend it has. A neighbour with another kind of MAC address is not ours. One
-// neighbour, the marker, is a setting: it must be there before the others.
+// address says which backend it has. Neighbours with another kind of MAC address belong to other
+// clients. One neighbour, the marker, is a setting: it must be there before the others.
 type toy struct {
 	claims *render.Claims[netip.Addr, toytest.MAC, toytest.MAC]
 	uplink toytest.Index              // 0 = not known

@@ -1,4 +1,4 @@
-package gate
+package runtime
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 )
 
-func TestGateLetsOneIn(t *testing.T) {
+func TestExclusiveLetsOneIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, leave := New(nil), make(chan struct{})
+		l, leave := NewExclusive(nil), make(chan struct{})
 		go l.Run(t.Context(), func() error { <-leave; return nil }) //nolint:errcheck // its results are not what matters
 		synctest.Wait()
 		gone, cancel := context.WithCancel(t.Context())
@@ -25,11 +25,11 @@ func TestGateLetsOneIn(t *testing.T) {
 	})
 }
 
-// TestGateWaitsForItsPredecessor: the run of an actor's next incarnation begins when that of the
-// one before has returned.
-func TestGateWaitsForItsPredecessor(t *testing.T) {
+// TestExclusiveWaitsForItsPredecessor: the run of an actor's next incarnation begins when the run
+// of the one before has returned.
+func TestExclusiveWaitsForItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, leave, done := New(nil), make(chan struct{}), make(chan error, 1)
+		g, leave, done := NewExclusive(nil), make(chan struct{}), make(chan error, 1)
 		go g.Run(t.Context(), func() error { <-leave; return nil }) //nolint:errcheck // its results are not what matters
 		synctest.Wait()
 		began := false
@@ -48,13 +48,13 @@ func TestGateWaitsForItsPredecessor(t *testing.T) {
 	})
 }
 
-// TestGateParks: in a simulation a function waits by parking, and gives up without a choice when
-// its context ends.
-func TestGateParks(t *testing.T) {
+// TestExclusiveParks: in a simulation a function waits by parking, and gives up without a choice
+// when its context ends.
+func TestExclusiveParks(t *testing.T) {
 	parked := 0
-	var g *Gate
+	var g *Exclusive
 	ctx, cancel := context.WithCancel(t.Context())
-	g = New(func(ready func() bool) {
+	g = NewExclusive(func(ready func() bool) {
 		if parked++; !ready() {
 			cancel() // the one that waits is stopped
 		}

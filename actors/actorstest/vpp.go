@@ -1,40 +1,47 @@
 package actorstest
 
 import (
+	"context"
 	"net/netip"
-	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Settle waits until nothing is wrong.
-func (w *World) Settle(limit time.Duration) {
-	w.Helper()
-	w.Within(limit, "as it should be", w.Wrong)
+// held is the state of the simulated VPP.
+func (w *World) held() string {
+	if w.VPP == nil {
+		return "a real one"
+	}
+	return w.VPP.State()
 }
 
-// Rests checks that nothing is left to do: for so long nothing writes to VPP, readiness does not
-// change and nothing is wrong.
-func (w *World) Rests(d time.Duration) {
-	w.Helper()
-	// An endpoint that has left the slices goes when VPP was asked for its connections, a second
-	// later; the sessions actor may have waited for the connection to VPP meanwhile.
-	w.Run(10 * time.Second)
-	writes, since := w.Writes(), w.Readiness.Load().Since
-	w.Run(d)
-	if after := w.Writes(); after != writes {
-		w.Errorf("%d writes while nothing changed", after-writes)
+// Rows lists the agent's rows in VPP, ordered.
+func (w *World) Rows() []string { return probe.Rows(w.VPP) }
+
+// Backends counts the backends that the NAT44 row "ip:port/PROTO" has in VPP.
+func (w *World) Backends(vip string) int {
+	state, err := nat44.Read(context.Background(), w.Reader())
+	if err != nil {
+		w.Error(err)
+		return 0
 	}
-	if report := w.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
-		w.Errorf("readiness flapped: %+v", report)
+	for key, row := range state.Rows {
+		if key.String() == vip {
+			return len(row.Locals)
+		}
 	}
-	if wrong := w.Wrong(); wrong != "" {
-		w.Errorf("while nothing changed:\n%s", wrong)
+	return 0
+}
+
+// Writes is how many requests changed VPP so far.
+func (w *World) Writes() uint64 {
+	if w.Sim != nil {
+		return uint64(w.Stream.Writes)
 	}
-	if w.Failed() {
-		w.LogJournal()
-	}
+	return w.VPP.Counters().Mutating()
 }
 
 // CrashVPP lets VPP die and come back empty, in virtual time. The connection comes back with

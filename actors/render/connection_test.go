@@ -10,10 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// TestSessionFollowsTheLink: what is lost with a connection, and what with a VPP.
-func TestSessionFollowsTheLink(t *testing.T) {
+// TestConnectionFollowsTheLink: a lost connection ends refusals, and another VPP is noticed.
+func TestConnectionFollowsTheLink(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := &session{config: &Config{Backoff: time.Second}, link: &messages.LinkState{}}
+	s := &connection{config: &Config{Backoff: time.Second}, link: &messages.LinkState{}}
 	for _, step := range []struct {
 		what            string
 		link            *messages.LinkState
@@ -24,7 +24,7 @@ func TestSessionFollowsTheLink(t *testing.T) {
 		{"the same again", &messages.LinkState{Session: 1, Up: true, Boot: "a"}, false, false, true},
 		{"it ends", &messages.LinkState{Session: 1}, true, false, false},
 		{"the same VPP", &messages.LinkState{Session: 2, Up: true, Boot: "a"}, true, false, true},
-		{"a message of an earlier session", &messages.LinkState{Session: 1}, false, false, true},
+		{"a message of an earlier connection", &messages.LinkState{Session: 1}, false, false, true},
 		{"another VPP without a word", &messages.LinkState{Session: 3, Up: true, Boot: "b"}, true, true, true},
 	} {
 		s.delayed, s.refused, s.refusals = now.Add(time.Hour), errors.New("no"), 3
@@ -41,8 +41,8 @@ func TestSessionFollowsTheLink(t *testing.T) {
 	}
 }
 
-// TestSessionSaysWhyVPPIsRead: each reason once.
-func TestSessionSaysWhyVPPIsRead(t *testing.T) {
+// TestConnectionSaysWhyVPPIsRead: each reason once.
+func TestConnectionSaysWhyVPPIsRead(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for what, tc := range map[string]struct {
 		asked  []*messages.Verify
@@ -54,7 +54,7 @@ func TestSessionSaysWhyVPPIsRead(t *testing.T) {
 		"a reason":         {[]*messages.Verify{{Reason: "healer"}}, true, "healer"},
 		"both":             {[]*messages.Verify{{Routine: true}, {Reason: "healer"}}, true, "healer"},
 	} {
-		s := &session{config: &Config{DriftCheckOverdue: time.Minute}}
+		s := &connection{config: &Config{DriftCheckOverdue: time.Minute}}
 		for _, m := range tc.asked {
 			s.ask(m, now)
 		}
@@ -67,11 +67,11 @@ func TestSessionSaysWhyVPPIsRead(t *testing.T) {
 	}
 }
 
-// TestSessionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over, for a
-// drift check when it is overdue.
-func TestSessionLetsADriftCheckWait(t *testing.T) {
+// TestConnectionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over,
+// for a drift check when it is overdue.
+func TestConnectionLetsADriftCheckWait(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := &session{config: &Config{DriftCheckOverdue: time.Minute}}
+	s := &connection{config: &Config{DriftCheckOverdue: time.Minute}}
 	s.ask(&messages.Verify{Routine: true}, now)
 	s.ask(&messages.Verify{Routine: true}, now.Add(50*time.Second)) // the first counts
 	if s.doubtful(now.Add(59*time.Second)) || !s.doubtful(now.Add(time.Minute)) {
@@ -114,9 +114,9 @@ func TestOutcomeSumsUp(t *testing.T) {
 	}
 }
 
-// TestSessionNamesTheKindOfEvent: everything anew at the start, damage, or a change.
-func TestSessionNamesTheKindOfEvent(t *testing.T) {
-	for want, s := range map[messages.Method]session{
+// TestConnectionNamesTheKindOfEvent: everything anew at the start, damage, or a change.
+func TestConnectionNamesTheKindOfEvent(t *testing.T) {
+	for want, s := range map[messages.Method]connection{
 		messages.Method_METHOD_FULL_RESYNC:       {},
 		messages.Method_METHOD_DOWNSTREAM_RESYNC: {programmed: true, damaged: true},
 		messages.Method_METHOD_UPDATE:            {programmed: true},
@@ -125,7 +125,7 @@ func TestSessionNamesTheKindOfEvent(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	if s := (session{programmed: true, full: time.Unix(1, 0)}); s.method() != messages.Method_METHOD_DOWNSTREAM_RESYNC {
+	if s := (connection{programmed: true, full: time.Unix(1, 0)}); s.method() != messages.Method_METHOD_DOWNSTREAM_RESYNC {
 		t.Errorf("after a read of another VPP: %v", s.method())
 	}
 }

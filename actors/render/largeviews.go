@@ -5,21 +5,21 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// largeView is how many frontends and backends of frontends a view has that waits for its turn.
+// largeView is the number of frontends and backends above which a view waits for its turn.
 const largeView = 4096
 
-// nextView adopts the large view whose turn it is.
+// nextView is the message that adopts the next large view.
 type nextView struct{}
 
-// views are the large views that wait. Planning one takes long, so each has a message of its own:
-// small views and results of batches come between. The zero value is empty.
+// views are the large views that wait. Planning one takes long, so each has a message of its own,
+// and small views and results of batches come between. The zero value is empty.
 type views struct {
 	waiting map[string]*messages.Render // by service, the last one of each
 	turns   turns[string]
 }
 
-// postpone puts a view that takes long to plan into the queue, and reports whether it has. One of a
-// service that waits takes the place of the view before.
+// postpone queues a view that takes long to plan, and reports whether it did. A service with a view
+// in the queue keeps its place with the new view.
 func (d *Driver[K]) postpone(c *runtime.Context, m *messages.Render) bool {
 	key, s, v := m.GetKey(), d.subscribers[m.GetKey()], &d.views
 	switch {
@@ -47,7 +47,7 @@ func (d *Driver[K]) adoptNext(c *runtime.Context) {
 	}
 }
 
-// adoptAll adopts all large views: a list of services counts on what came before it.
+// adoptAll adopts all large views: a list of services relies on the views before it.
 func (d *Driver[K]) adoptAll(c *runtime.Context) {
 	for len(d.views.waiting) > 0 {
 		d.adoptView(c)
@@ -56,7 +56,7 @@ func (d *Driver[K]) adoptAll(c *runtime.Context) {
 
 func (d *Driver[K]) adoptView(c *runtime.Context) {
 	keys, _, _ := d.views.turns.turn(1, func(string) int { return 1 })
-	for _, key := range keys { // none: adoptAll was faster
+	for _, key := range keys { // empty if adoptAll was faster
 		m := d.views.waiting[key]
 		delete(d.views.waiting, key)
 		d.render(c, m)

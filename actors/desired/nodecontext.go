@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// NodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes
-// object first, in its order, because the first one of a family is the primary one.
+// NodeContext joins the addresses of this node in Kubernetes and in VPP. The Kubernetes addresses
+// come first, in their order, because the first address of a family is the primary one.
 func NodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	addresses := slices.Clone(self.GetAddresses())
 	for _, text := range vpp {
@@ -19,9 +19,8 @@ func NodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	return &messages.NodeContext{Node: self, Addresses: addresses}
 }
 
-// Used returns the addresses and the pod networks that the nodes of the cluster use themselves,
-// each ordered: what Kubernetes says of them, and the addresses of their VPPs. Both arguments may
-// be nil.
+// Used returns the addresses and the pod networks of the nodes of the cluster, each ordered: from
+// Kubernetes, and the addresses of their VPPs. Both arguments may be nil.
 func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podNetworks []string) {
 	addresses, podNetworks = slices.Clone(in.GetSelf().GetAddresses()), slices.Clone(in.GetSelf().GetPodCidrs())
 	for _, node := range in.GetNodes() {
@@ -37,32 +36,4 @@ func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podN
 	slices.Sort(addresses)
 	slices.Sort(podNetworks)
 	return slices.Compact(addresses), slices.Compact(podNetworks)
-}
-
-// localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices
-// without a service have none.
-func localEndpoints(in *messages.ServiceInput, node string) []string {
-	if in.GetService() == nil {
-		return nil
-	}
-	var found []string
-	for _, slice := range in.GetSlices() {
-		for _, e := range slice.GetEndpoints() {
-			if e.GetNode() == node && e.GetAddress() != "" {
-				found = append(found, e.GetAddress())
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-// union joins lists into one that is ordered and has everything once.
-func union(lists map[string][]string) []string {
-	var all []string
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -5,39 +5,37 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Query asks the healer what it has done and is about to do. The answer is a Page.
+// Query asks the healer for its past and next steps. The answer is a Page.
 type Query struct{}
 
 // Page answers a Query.
 type Page struct {
-	// Counts says how often each step of the escalation was taken since the healer started, by part
-	// and step.
+	// Counts says how often each step was taken since the healer started, by part and step.
 	Counts map[string]map[string]uint64
-	// Cases are the parts that are not well for a reason that the healer does something about,
-	// ordered by part.
+	// Cases are the parts that are not well for a reason that the healer can treat, ordered by
+	// part.
 	Cases []Case
 }
 
 // Case is a part that is not well.
 type Case struct {
-	// Part is its name, Reason what is wrong with it.
+	// Part is the name of the part, Reason what is wrong with it.
 	Part, Reason string
-	// Since is when it began; Until is when something is done, or done again.
+	// Since is when the case began; Until is when the next step may be taken.
 	Since, Until time.Time
-	// Step was taken last; "none" = none yet.
+	// Step is the last step taken; "none" = none yet.
 	Step string
 }
 
-// reasonSilent is what is wrong with a part without a heartbeat: its actor hangs, or is gone.
+// reasonSilent is the reason of a part without a heartbeat: its actor hangs, or is gone.
 const reasonSilent = "silent"
 
-// heal looks at every part and does what the escalation says.
+// heal checks every part and takes the steps that the escalation decides.
 func (h *healer) heal(c *runtime.Context) {
 	for _, part := range h.config.Expected {
 		reason, lowest := h.complaint(c, part)
@@ -61,8 +59,8 @@ func (h *healer) heal(c *runtime.Context) {
 	}
 }
 
-// complaint says what is wrong with a part that can be repaired from here, and with which step to
-// begin; "" = nothing is.
+// complaint returns what is wrong with a part that the healer can treat, and the first step; "" =
+// nothing.
 func (h *healer) complaint(c *runtime.Context, part string) (reason string, lowest report.Step) {
 	last, known := h.parts[part]
 	switch {
@@ -73,7 +71,7 @@ func (h *healer) complaint(c *runtime.Context, part string) (reason string, lowe
 	case last.GetReach() == messages.Reach_REACH_UPSTREAM && h.parts["registry"].GetOk():
 		return last.GetReason(), report.StepFull
 	case last.GetReach() == messages.Reach_REACH_DOWNSTREAM && last.GetEpoch() == 0:
-		// not a renderer: it has nothing to compare
+		// not a renderer, so there is nothing to compare with VPP
 		return last.GetReason(), report.StepFull
 	case last.GetReach() == messages.Reach_REACH_DOWNSTREAM:
 		return last.GetReason(), report.StepDownstream
@@ -101,7 +99,7 @@ func (h *healer) take(c *runtime.Context, part string, s report.Step, reason str
 		c.Send(c.PID(address.Supervisor(path)), &messages.Restart{Reason: "healing: " + part + ": " + reason})
 	case report.StepExit:
 		if h.config.Fatal != nil {
-			h.config.Fatal(class.Fatal(class.Process, fmt.Errorf("%s did not recover for %s, after every step of the escalation: %s", part, lasted, reason)))
+			h.config.Fatal(fmt.Errorf("%s did not recover for %s, after every step of the escalation: %s", part, lasted, reason))
 		}
 	}
 	report.Event(c, e)

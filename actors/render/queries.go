@@ -16,8 +16,8 @@ type RowsQuery struct {
 
 // RowsPage answers a RowsQuery.
 type RowsPage struct {
-	// Wanted are the rows that the service wants, also where another owner has the key; Held what
-	// VPP was last seen or made to hold under those of their keys that have no other owner.
+	// Wanted are the rows that the service wants, including rows whose key has another owner. Held
+	// are the rows in VPP under the keys that the service owns.
 	Wanted, Held []*messages.RowState
 }
 
@@ -27,19 +27,20 @@ func (d *Driver[K]) rows(q *RowsQuery) *RowsPage {
 	return page
 }
 
-// DiffQuery asks a renderer to compare VPP, read now, with what it should hold, without changing
+// DiffQuery asks a renderer to read VPP and to compare it with the wanted objects, without changing
 // anything. The answer is a DiffPage.
 type DiffQuery struct{}
 
 // DiffPage answers a DiffQuery.
 type DiffPage struct {
-	// Operations would make VPP equal to what it should hold, each as one line; empty = it is.
+	// Operations, each as one line, would make VPP equal to the wanted objects; empty = it is
+	// equal.
 	Operations []string
-	// Err is why VPP could not be read; nil = it was.
+	// Err is why VPP could not be read; nil = it was read.
 	Err error
 }
 
-// diffRead brings what was read for a DiffQuery back to the actor.
+// diffRead carries the reading for a DiffQuery from its goroutine to the actor.
 type diffRead struct {
 	to      *runtime.PID
 	reading any
@@ -52,7 +53,7 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 	if to == nil {
 		return
 	}
-	if !d.session.link.GetUp() || !d.located() {
+	if !d.connection.link.GetUp() || !d.located() {
 		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
 		return
 	}
@@ -63,7 +64,7 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 	})
 }
 
-// diffed compares what was read for a DiffQuery with what is wanted.
+// diffed answers a DiffQuery from its reading.
 func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
 	page := &DiffPage{Err: m.err}
 	if m.err == nil {

@@ -1,0 +1,181 @@
+package nat44
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/heap"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// use counts, for each backend, how many lists of services name it.
+func (a *adapter) use(plan *nat44.ServicePlan, by int32) {
+	if plan == nil {
+		return
+	}
+	seen := map[*nat44.Local]bool{}
+	count := func(list []nat44.Local) {
+		if len(list) == 0 || seen[&list[0]] {
+			return
+		}
+		seen[&list[0]] = true
+		for _, l := range list {
+			at := ipv4(l.Endpoint())
+			if a.users[at] += by; a.users[at] == 0 {
+				delete(a.users, at)
+			}
+		}
+	}
+	for _, r := range plan.Claims() {
+		count(r.Locals)
+		count(r.Draining)
+	}
+}
+
+// ipv4 is an endpoint in 6 bytes: a map of all endpoints of a node by netip.AddrPort takes four
+// times the memory.
+func ipv4(at netip.AddrPort) uint64 {
+	a := at.Addr().As16()
+	return uint64(binary.BigEndian.Uint32(a[12:]))<<16 | uint64(at.Port())
+}
+
+// keeps reports whether a backend keeps its entry in a row of VPP, with the share 0, although the
+// service does not name the backend any more. The deletion of the entry makes VPP end the sessions
+// to the backend through every row that has it. So the entry stays while another service has
+// sessions to the backend. UDP has no end of a connection, and clients with affinity open new
+// connections to the same backend: for these rows nothing else keeps an entry. An entry leaves a
+// row with affinity by the replacement of the row, so it waits for the limit. While some services
+// have not rendered, each of them may name the backend. While VPP's memory is low, no further entry
+// stays, because a row would double when all its backends change.
+//
+// Up to the limit, an entry without sessions through its row stays while a service has the backend:
+// its deletion would end a connection that begins meanwhile. A static mapping counts as a service,
+// for the rows of services only.
+func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
+	one := a.drains.rows[k][at]
+	inUse := a.users[ipv4(at)] > 0 || a.external.names[ipv4(at)] && !nat44.External(held.Tag)
+	unused := one != nil && one.known() && one.own == 0 && inUse
+	crowded := a.progress.Memory() > heap.Enough || len(a.drains.rows) > maxUnused
+	switch {
+	case one != nil && one.expired && !unused:
+		return false
+	case a.led(k, at):
+		return true
+	case unused && !one.expired && !crowded:
+		return true
+	case held.Affinity == 0 && one.over():
+		return false
+	case a.phase < render.Passed:
+		return true
+	case one == nil && a.progress.Memory() > heap.Enough:
+		return false
+	case claimed && waitsForEnd(k, held), inUse:
+		return true
+	}
+	if one := a.drains.at[at]; one != nil {
+		for o := range one.rows {
+			if a.waits(o) {
+				return true
+			}
+		}
+	}
+	// The backend may begin to drain in another row at this moment. Its sessions there would end
+	// with this entry.
+	return one != nil && (!claimed && !one.known() || slices.ContainsFunc(one.through, a.waits))
+}
+
+// maxUnused is the highest number of rows with draining backends. Above it, draining backends
+// without a connection through their row are deleted.
+const maxUnused = 1000
+
+// led reports whether another row still gives the backend new connections, and will keep them when
+// VPP has changed that row.
+func (a *adapter) led(k object, at netip.AddrPort) bool {
+	one := a.drains.at[at]
+	if one == nil || one.lead == k || !a.waits(one.lead) {
+		return false
+	}
+	is := func(l nat44.Local) bool { return l.Endpoint() == at }
+	wanted, _ := a.claims.Desired(one.lead)
+	return slices.ContainsFunc(a.held(one.lead).Locals, is) && !slices.ContainsFunc(wanted.Locals, is)
+}
+
+// waits reports whether a backend that leaves the row keeps its connections.
+func (a *adapter) waits(o object) bool { return a.claims.Claimed(o) && waitsForEnd(o, a.held(o)) }
+
+// waitsForEnd reports whether a backend leaves the row when its connections have ended. Other rows
+// keep a backend only for such a row: two rows of another kind would keep it for each other.
+func waitsForEnd(k object, held *nat44.Row) bool {
+	return held != nil && k.Proto == rule.TCP && held.Affinity == 0
+}
+
+// wanted is the row that VPP should hold under a key; nil = none. It is the row that the services
+// want, with the backends that keep their connections.
+func (a *adapter) wanted(k object) *nat44.Row {
+	r, claimed := a.claims.Desired(k)
+	held := a.held(k)
+	switch {
+	case held == nil || claimed && !r.SameService(held):
+		if len(r.Locals) == 0 {
+			return nil
+		}
+		r = a.fitting(r, held, 0)
+		return &r
+	case claimed && len(held.Draining) == 0 && slices.Equal(r.Locals, held.Locals): // nearly all
+		return &r
+	case len(r.Locals) == 0 && a.phase < render.Passed:
+		// the removal of the last backend waits as the deletion of the row does
+		return nil
+	case !claimed && (a.ranges.Closed(k.Key) || a.spares(k)):
+		return nil
+	case !claimed:
+		r = nat44.Row{Key: k.Key, Tag: held.Tag}
+	}
+	var left, kept []nat44.Local
+	for _, l := range slices.Concat(held.Locals, held.Draining) {
+		is := func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }
+		if !held.LeadsBack(l) && !slices.ContainsFunc(r.Locals, is) && !slices.ContainsFunc(r.Draining, is) {
+			l.Weight = 0
+			if left = append(left, l); a.keeps(k, claimed, held, l.Endpoint()) {
+				kept = append(kept, l)
+			}
+		}
+	}
+	if len(r.Locals)+len(r.Draining)+len(kept) > nat44.MaxBackends || len(r.Draining)+len(kept) > nat44.MaxDraining {
+		kept = slices.DeleteFunc(kept, func(l nat44.Local) bool { return a.drains.rows[k][l.Endpoint()].over() })
+	}
+	// a row with affinity is only deleted as a whole
+	if !claimed && held.Affinity > 0 && len(kept) > 0 {
+		kept = left
+	}
+	r = a.fitting(r, held, len(kept)).AlsoDraining(kept)
+	if nat44.Target(held, &r) == nil {
+		return nil
+	}
+	return &r
+}
+
+// fitting returns the row without the backends for which VPP has no memory. kept counts the
+// draining backends that stay.
+func (a *adapter) fitting(r nat44.Row, held *nat44.Row, kept int) nat44.Row {
+	if held == nil || a.progress.Memory() < heap.Critical {
+		return r
+	}
+	return r.Within(max(1, len(held.Locals)+len(held.Draining)-kept), held)
+}
+
+// lacks returns an error where VPP has no memory for all backends of a row.
+func (a *adapter) lacks(r *nat44.Row) error {
+	if a.progress.Memory() < heap.Critical {
+		return nil
+	}
+	want := a.wanted(rowOf(r.Key))
+	if want == nil || len(want.Locals) >= len(r.Locals) {
+		return nil
+	}
+	return fmt.Errorf("%w: it has %d of %d endpoints", heap.ErrLow, len(want.Locals), len(r.Locals))
+}
