@@ -5,8 +5,8 @@ import (
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
-	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // use counts, for each backend, how many lists of services name it.

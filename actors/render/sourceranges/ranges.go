@@ -16,10 +16,10 @@ type Ranges struct {
 	config acl.Config
 
 	// Rules of the services: changed by Plan, SetGround and Interfaces.
-	plans   map[string]*plan                 // services with rules, or with something to report
+	plans   map[string]*plan             // services with rules, or with something to report
 	keys    map[rule.Key]map[string]bool // services with rules, by frontend
-	changed map[string]bool                  // services whose rules changed since the last merge
-	stale   bool                             // the rules have to be merged again
+	changed map[string]bool              // services whose rules changed since the last merge
+	stale   bool                         // the rules have to be merged again
 	// frontends, by service, with rules in VPP that no service may want any more
 	leaving map[string]map[rule.Key]bool
 
@@ -27,8 +27,8 @@ type Ranges struct {
 	want    acl.Want
 	news    bool                             // want has changed since the last call of News
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have
-	closed  map[rule.Key]bool            // frontends whose source ranges cannot be enforced
-	closing map[rule.Key]bool            // the same after Close
+	closed  map[rule.Key]bool                // frontends whose source ranges cannot be enforced
+	closing map[rule.Key]bool                // the same after Close
 
 	// Actual state: changed by Adopt, Forget, Record and Compare.
 	have     *acl.State   // nil = unknown
@@ -41,7 +41,7 @@ type Ranges struct {
 	// Results of Additions and Removals, as long as they hold.
 	added   []acl.Op
 	removed []acl.Op                      // the rules of the rows in kept stay in VPP
-	kept    []rule.Key                // dirty rows
+	kept    []rule.Key                    // dirty rows
 	looked  struct{ added, removed bool } // whether added and removed hold
 }
 
