@@ -69,8 +69,15 @@ const (
 
 // faultKinds is the table of faults, by the name that plans, reports and tests show.
 func faultKinds() map[string]fault {
+	all := map[string]fault{}
+	for _, some := range []map[string]fault{actorFaults(), messageFaults(), vppFaults(), sourceFaults(), inputFaults(), machineFaults()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+func actorFaults() map[string]fault {
 	return map[string]fault{
-		// actors
 		"kill an actor":      {strike: (*world).killOne, traits: anywhere | loses},
 		"kill most services": {strike: (*world).killServices, traits: anywhere | loses},
 		"stuck actor":        {strike: (*world).stick, traits: anywhere | loses, effect: "actor held up"},
@@ -92,7 +99,11 @@ func faultKinds() map[string]fault {
 		},
 		"poisoned service": {strike: (*world).poison, traits: anywhere | loses, within: quarantined, effect: "poisoned spec"},
 		"crash loop":       {within: quarantined},
-		// messages
+	}
+}
+
+func messageFaults() map[string]fault {
+	return map[string]fault{
 		"messages lost": {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.lost, 5, 100) },
 			traits: anywhere | loses, within: rollCall, effect: "message lost",
@@ -107,7 +118,11 @@ func faultKinds() map[string]fault {
 		},
 		"one kind lost": {strike: (*world).muffle, traits: anywhere | loses, within: rollCall, effect: "message lost"},
 		"services late": {strike: (*world).lateEpoch, traits: anywhere | loses, within: rollCall, effect: "message late"},
-		// VPP
+	}
+}
+
+func vppFaults() map[string]fault {
+	return map[string]fault{
 		"VPP crashes": {strike: (*world).crashVPP, traits: refuses},
 		"VPP begins badly": {
 			strike: func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(4) },
@@ -132,7 +147,11 @@ func faultKinds() map[string]fault {
 		"rows given back":     {strike: (*world).giveBack, traits: anywhere | refuses, within: driftCheck, effect: "row given back"},
 		"routes stolen":       {strike: (*world).stealRoute, traits: anywhere, within: driftCheck, effect: "drift found"},
 		"settings stolen":     {strike: (*world).stealSettings, traits: anywhere, within: driftCheck, effect: "drift found"},
-		// API server
+	}
+}
+
+func sourceFaults() map[string]fault {
+	return map[string]fault{
 		"watch gap":      {strike: func(w *world, r *rand.Rand) { w.blind(r, 6) }, traits: blinds},
 		"relist":         {strike: func(w *world, _ *rand.Rand) { w.source.twice = true }},
 		"source breaks":  {strike: func(w *world, _ *rand.Rand) { w.source.broken = true }},
@@ -151,7 +170,11 @@ func faultKinds() map[string]fault {
 		}},
 		"node records broken": {strike: func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) }},
 		"node sync ends":      {strike: func(w *world, _ *rand.Rand) { w.nodes.broken = true }},
-		// external configuration, commands, interfaces
+	}
+}
+
+func inputFaults() map[string]fault {
+	return map[string]fault{
 		"documents change": {strike: func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.write(r) }, traits: simulated},
 		"documents away":   {strike: (*world).hideDocuments, traits: simulated},
 		"documents late":   {strike: (*world).delayDocuments, traits: simulated},
@@ -161,7 +184,11 @@ func faultKinds() map[string]fault {
 		"pod replaced":     {strike: (*world).replacePod, within: noticed},
 		"overlay replaced": {strike: (*world).replaceOverlay, traits: simulated, effect: "overlay ended"},
 		"overlay ended":    {traits: refuses, within: routesRead},
-		// the machine
+	}
+}
+
+func machineFaults() map[string]fault {
+	return map[string]fault{
 		"agent restarts":       {strike: (*world).restart, traits: blinds},
 		"agent restarts alone": {strike: (*world).restartAlone, traits: blinds, effect: "mirror served"},
 		"disk fails":           {strike: (*world).breakDisk, effect: "mirror not saved"},

@@ -319,6 +319,7 @@ func (l *Live) sample(ctx context.Context, read bool, patience time.Duration) *s
 		s.read, s.operations = err == nil, operations
 	}
 	s.ready, s.reasons = w.Readiness()
+	s.usage = w.Usage() // before the changes, which explain the writes in it
 	s.changes = w.Changes()
 	s.agreed = ready && s.ready && changes == s.changes
 	ask, done := context.WithTimeout(ctx, askFor)
@@ -326,7 +327,7 @@ func (l *Live) sample(ctx context.Context, read bool, patience time.Duration) *s
 	if services, err := w.Services(ask); err == nil {
 		s.services = append([]Service{}, services...)
 	}
-	s.actors, s.usage, s.goroutines = l.system.Snapshot(), w.Usage(), goruntime.NumGoroutine()
+	s.actors, s.goroutines = l.system.Snapshot(), goruntime.NumGoroutine()
 	return s
 }
 
