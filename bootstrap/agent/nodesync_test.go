@@ -84,7 +84,7 @@ func TestNodeSyncRunsAgain(t *testing.T) {
 		eventually(t, "the ID is held", run.holds(1, "192.168.7.1/24"))
 		run.end(t)
 	}
-	// What is said between two runs, and while one runs, counts as well.
+	// Addresses that are published between two runs, or during one, count as well.
 	n.Publish([]string{"192.168.7.2/24"})
 	run := runSync(t, n)
 	eventually(t, "another address", run.holds(1, "192.168.7.2/24"))

@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestClaimsAreKept: the ID that the node store confirmed outlives the process, for the same node and
-// the same prefix.
+// TestClaimsAreKept: the ID that the node store confirmed outlives the process, for the same node
+// and the same prefix.
 func TestClaimsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	life := func(act func(c *Claims)) {

@@ -20,8 +20,8 @@
 //	health.go      health-check node ports
 //
 // The users of a view call other pure functions. Table evaluates packets against views.
-// HealthAnswer is the HTTP answer of a health-check port. Hash tells different views apart. words.go
-// and text.go have the words that the command line shows.
+// HealthAnswer is the HTTP answer of a health-check port. Hash tells different views apart.
+// words.go and text.go have the words that the command line shows.
 //
 // Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no
 // package state. All functions may be called from any goroutine at any time. Arguments are never

@@ -86,7 +86,7 @@ func restartedAround(c *cluster) {
 }
 
 // away: while the API server is away, an agent whose container was killed serves what the last one
-// has saved, and VPP is not changed. What is new afterwards is served.
+// has saved, and VPP is not changed. New services are served afterwards.
 func away(c *cluster) {
 	before, count := c.rolledOut(), c.counted(0)
 	rows, problem := c.rowsOf(0, "shop/web")

@@ -115,7 +115,7 @@ func (v *rig) readACLs(t testing.TB) *acl.State {
 }
 
 // settleACLs makes VPP drop what is wanted and returns the names of the operations that it took.
-// What was recorded has to be what a read returns, and another Diff has to find nothing to do.
+// A read has to return the recorded state, and another Diff has to find no operation.
 func (v *rig) settleACLs(t testing.TB, want *acl.Want) []string {
 	t.Helper()
 	have := v.readACLs(t)

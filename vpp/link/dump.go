@@ -57,7 +57,7 @@ const (
 )
 
 // pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised
-// memory. What one dump may take holds for all pages together.
+// memory. The limit of a dump holds for all its pages together.
 func (conn *connection) pages(ctx context.Context, req api.Message) ([]api.Message, error) {
 	var all []api.Message
 	seen := map[uint32]bool{cursorOf(req): true}

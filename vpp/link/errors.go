@@ -7,7 +7,7 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// Errors of this package, for errors.Is. Those in a Result distinguish whether VPP got the request:
+// Errors of this package, for errors.Is. The error of a Result says whether VPP got the request:
 // ErrNotSent, ErrRefused and ErrUnsupported mean that VPP has not seen it, ErrUnknown means that it
 // may have been executed.
 var (

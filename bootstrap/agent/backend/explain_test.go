@@ -83,8 +83,8 @@ func TestExplainPacket(t *testing.T) {
 	}
 }
 
-// TestBackendsOfPacket: shares as Kubernetes asks and as VPP has them by weight; pads get nothing; the
-// source of a hairpin is replaced.
+// TestBackendsOfPacket: shares as Kubernetes asks and as VPP has them by weight. Pads get nothing,
+// and the source of a hairpin is replaced.
 func TestBackendsOfPacket(t *testing.T) {
 	p, err := parsePacket("10.1.1.3", "10.96.0.10:80/TCP")
 	if err != nil {

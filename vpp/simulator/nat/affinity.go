@@ -19,8 +19,8 @@ type affinity struct {
 }
 
 // stick returns the backend index that a client is bound to, and takes a reference. The time runs
-// only while no session holds the entry. What the index points to now, and whether that backend
-// still exists, is not checked.
+// only while no session holds the entry. As in VPP, the index may point to another backend by now,
+// or to none.
 func (n *Plugin) stick(key affinityKey) (uint8, bool) {
 	a := n.affinities[key]
 	if a == nil {
