@@ -90,9 +90,7 @@ func TestSNAT(t *testing.T) {
 	port := uint16(5000)
 	leaves := func(as string) func() bool { return func() bool { port++; return egressOf(vpp, port) == as } }
 	eventually(t, "SNAT", leaves("192.168.16.1"))
-	if left := snatIn(vpp); strings.Count(left, "\n") != 5 {
-		t.Errorf("SNAT is\n%s", left)
-	}
+	eventually(t, "all five parts of SNAT", func() bool { return strings.Count(snatIn(vpp), "\n") == 5 })
 	eventually(t, "no warning", func() bool { return externalWarning(a) == "" })
 	quiescentVPP(t, a, vpp)
 	stop(t, a)
