@@ -41,9 +41,9 @@ type observed struct {
 	// Connections: only watch, and faults that end connections, set these fields.
 	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
 	held        map[string]simulator.Verdict         // through the rolling service, by holder
-	opened      int                                  // connections so far through the rolling service
-	boots       int                                  // starts of VPP when the connections were opened
-	refusing    int                                  // active faults that may refuse a part of a change of the rolling row
+	opened      int                                  // connections through the rolling service
+	boots       int                                  // starts of VPP before the connections
+	refusing    int                                  // active faults that may refuse requests
 	interrupted bool                                 // the overlay was replaced, which ends connections
 
 	// missed is when rows of the steady service were first missing on a ready node; zero = none is.

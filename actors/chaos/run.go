@@ -17,7 +17,7 @@ const (
 	tick     = 50 * time.Millisecond // interval of checks until all is well
 	// then draining endpoints have gone: VPP forgets a client that only sent a SYN after 4 minutes
 	lastSession = 5 * time.Minute
-	stillFor    = 3 * time.Minute // then nothing may happen; longer than every interval of the agent
+	stillFor    = 3 * time.Minute // longer than every interval of the agent
 )
 
 // Result is the result of one seed.

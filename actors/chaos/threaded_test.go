@@ -36,7 +36,7 @@ var (
 // goroutine cannot show. The plan follows from the seed; the order of messages depends on the
 // machine.
 func TestOnDispatcher(t *testing.T) {
-	seed := cmp.Or(*firstSeed, 1) // the same seed in each run, so that no change fails for a new one
+	seed := cmp.Or(*firstSeed, 1) // the same in each run
 	if *firstSeed == 0 && *roundsFor > wallTroubles {
 		seed = rand.Uint64N(1_000_000)
 	}

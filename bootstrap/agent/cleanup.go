@@ -60,7 +60,7 @@ func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) er
 			if s.GetUp() {
 				hint(up)
 			}
-			if text := s.GetReason(); text != "" && ctx.Err() == nil { // at the end it is the end itself
+			if text := s.GetReason(); text != "" && ctx.Err() == nil { // else the reason is the end
 				reason.Store(&text)
 			}
 		}))

@@ -44,7 +44,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 		if err == nil && len(page.Items) > 0 {
 			if seq := strconv.FormatUint(page.Items[0].Seq, 10); seq != known {
 				known = seq
-				_ = stream.SetWriteDeadline(time.Now().Add(slow)) // the recorder of a test has no deadlines
+				_ = stream.SetWriteDeadline(time.Now().Add(slow)) // test recorders have none
 				if _, err := fmt.Fprintf(w, "id: %s\ndata: %s\n\n", seq, seq); err != nil || stream.Flush() != nil {
 					return
 				}

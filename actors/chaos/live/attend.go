@@ -122,7 +122,7 @@ func (l *Live) unwell(a *active) string {
 	}
 	box, found := l.system.Mailbox(a.path)
 	if !found {
-		if address.Supervisor(a.path) == address.Services { // the cluster may have deleted the service
+		if address.Supervisor(a.path) == address.Services { // the service may be deleted
 			return l.worsened(a)
 		}
 		return a.path + " is gone"

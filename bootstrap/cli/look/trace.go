@@ -84,7 +84,7 @@ func streamEvents(cmd *cobra.Command, std cli.Streams, l *Query, query url.Value
 		records += printed
 		return err
 	})
-	if err == nil && records == 0 { // on standard error as in kubectl, so that scripts do not read it
+	if err == nil && records == 0 { // as in kubectl, on standard error
 		_, _ = fmt.Fprintln(std.Errs, "The journal has no record of the object: it has not changed lately, or it does not exist.")
 	}
 	return err

@@ -35,7 +35,7 @@ type cleanup struct {
 // NewCleanup returns `troupe cleanup`.
 func NewCleanup(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "cleanup", Short: "Remove everything of the agent from VPP", Long: cleanupLong, Args: cobra.NoArgs}
-	flags := config.AddFlags(cmd) // all flags, so that the pod of an agent needs only another command
+	flags := config.AddFlags(cmd) // all flags of the agent
 	out := cli.AddFormat(cmd)
 	dryRun := cmd.Flags().Bool("dry-run", false, "print the operations, and execute none")
 	stay := cmd.Flags().Bool("stay", false, "wait for SIGTERM after the clean-up, because the pod of a DaemonSet must not end")
