@@ -36,9 +36,9 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 			case stuck:
 				w.Sim.Sleep(time.Hour, func() bool { return !stuck })
 			default:
-				// A turn would take 1.6 s of VPP, three times its length: 40 rows with ten
-				// endpoints that come (two messages), drain (two) and go (four). Without drains
-				// that were 2 ms for each of 800 messages.
+				// A turn would take 1.6 s of VPP, three times its length: 40 rows
+				// with ten endpoints that come (two messages), drain (two) and go
+				// (four). Without drains that were 2 ms for each of 800 messages.
 				w.Sim.Sleep(500*time.Microsecond, nil)
 			}
 			return nil

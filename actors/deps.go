@@ -26,8 +26,8 @@ import (
 
 // Timing holds every interval of the actors. The zero value of a field means its default.
 type Timing struct {
-	// Retry is the first delay before an unacknowledged message is sent again, and the interval of
-	// half-open probes: one object of each kind of refusal. Default 900 ms.
+	// Retry is the first delay before an unacknowledged message is sent again, and the interval
+	// of half-open probes: one object of each kind of refusal. Default 900 ms.
 	Retry time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s.
 	// Default 1 s.
@@ -41,17 +41,17 @@ type Timing struct {
 	// DriftCheck is the longest time between two drift checks of a renderer, unless work or VPP
 	// delays them. Default 60 s.
 	DriftCheck time.Duration
-	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth of
-	// the time at most. Default 45 s.
+	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth
+	// of the time at most. Default 45 s.
 	DriftCheckLeast time.Duration
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit. Default 60 s.
 	Staleness time.Duration
-	// RollCall is the interval at which the registry asks every actor to repeat its last messages
-	// to the others. Default 30 s.
+	// RollCall is the interval at which the registry asks every actor to repeat its last
+	// messages to the others. Default 30 s.
 	RollCall time.Duration
-	// Patience is how long a part may be wrong before the next step of the escalation, and how long
-	// the healer then waits for its effect. Default 30 s.
+	// Patience is how long a part may be wrong before the next step of the escalation, and how
+	// long the healer then waits for its effect. Default 30 s.
 	Patience time.Duration
 	// Command is how long a command may take, and how long its rollback. Default 5 s.
 	Command time.Duration
@@ -87,43 +87,43 @@ type Deps struct {
 	Feed kube.Feed
 	// Serving are the settings of the service semantics.
 	Serving service.Config
-	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the
-	// run before has returned.
+	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when
+	// the run before has returned.
 	NodeSync desired.NodeSync
 
 	// The connection to VPP and its interfaces.
 
 	// Link is the connection to VPP.
 	Link link.Link
-	// InterfaceEvents carries hints that VPP's interfaces changed; may be nil. One pending hint is
-	// enough.
+	// InterfaceEvents carries hints that VPP's interfaces changed; may be nil. One pending hint
+	// is enough.
 	InterfaceEvents <-chan struct{}
-	// Listening returns the ports on which processes of this node listen, which services may not
-	// claim from it; nil = none are known.
+	// Listening returns the ports on which processes of this node listen, which services may
+	// not claim from it; nil = none are known.
 	Listening func(now time.Time) []string
-	// Attachments saves the interfaces of pods that were attached by command; nil = they last as
-	// long as the process.
+	// Attachments saves the interfaces of pods that were attached by command; nil = they last
+	// as long as the process.
 	Attachments interfaces.Store
 
 	// The renderers, external configuration and NAT sessions.
 
-	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod
-	// CIDR.
+	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's
+	// pod CIDR.
 	NAT44 nat44.Config
-	// CNAT are the settings of the renderer of IPv6; nil = IPv6 is not served. With CNAT.IPv4 it
-	// serves both families and NAT44 is not used: External and SNAT have no effect then, and there
-	// are no NAT sessions.
+	// CNAT are the settings of the renderer of IPv6; nil = IPv6 is not served. With CNAT.IPv4
+	// it serves both families and NAT44 is not used: External and SNAT have no effect then, and
+	// there are no NAT sessions.
 	CNAT *cnat.Config
-	// Routes are the settings of the renderer that refuses frontends without a row. Its networks
-	// are Serving.ServiceCIDRs, or else the service networks of the cluster.
+	// Routes are the settings of the renderer that refuses frontends without a row. Its
+	// networks are Serving.ServiceCIDRs, or else the service networks of the cluster.
 	Routes routes.Config
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
-	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is asked,
-	// at a higher cost.
+	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is
+	// asked, at a higher cost.
 	Heap func() render.Heap
-	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the
-	// limit of NAT44 counts as well.
+	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set:
+	// the limit of NAT44 counts as well.
 	Sessions sessions.Config
 	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, at a higher
 	// cost.
@@ -139,22 +139,24 @@ type Deps struct {
 
 	// Readiness is where the healer publishes; never nil.
 	Readiness *health.Readiness
-	// Pending is where introspection publishes since when changes of services wait; nil = nowhere.
+	// Pending is where introspection publishes since when changes of services wait; nil =
+	// nowhere.
 	Pending *status.PendingSince
-	// Events records Kubernetes Events about services; nil = none are recorded. It must not block.
+	// Events records Kubernetes Events about services; nil = none are recorded. It must not
+	// block.
 	Events events.Recorder
 	// HealthChecks answers the health-check node ports; nil = they are not answered.
 	HealthChecks status.HealthChecks
 	// Observer counts; nil = nothing is counted.
 	Observer report.Observer
-	// Fatal ends the process when no step of the escalation has helped; nil = the process goes on.
-	// It must not block.
+	// Fatal ends the process when no step of the escalation has helped; nil = the process goes
+	// on. It must not block.
 	Fatal func(error)
 
 	// All actors.
 
-	// Park is how functions of actors wait for each other in a simulation, see runtime.Sim; nil =
-	// as goroutines do.
+	// Park is how functions of actors wait for each other in a simulation, see runtime.Sim; nil
+	// = as goroutines do.
 	Park func(ready func() bool)
 	// Timing holds the intervals.
 	Timing Timing

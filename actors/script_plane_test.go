@@ -19,14 +19,15 @@ import (
 
 // plane is the VPP of a story, to which packets are sent.
 type plane interface {
-	// addInterface adds an interface, up, without address and routes, and returns its name in VPP.
+	// addInterface adds an interface, up, without address and routes, and returns its name in
+	// VPP.
 	addInterface(name string) (string, error)
 	// behind gives an interface an address of VPP, "ip/len", or a host behind it, "ip".
 	behind(name, address string) error
 	// unreachable adds a route that answers with ICMP.
 	unreachable(network netip.Prefix) error
-	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the
-	// addresses of left.
+	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with
+	// the addresses of left.
 	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
 	// crash ends VPP, and starts it again, empty, when the end was noticed.
 	crash(noticed func())

@@ -31,7 +31,8 @@ type loop struct {
 	write func(*operation)
 	log   *slog.Logger
 
-	// Input and output: the state on which decisions depend, and the state that was emitted last.
+	// Input and output: the state on which decisions depend, and the state that was emitted
+	// last.
 	in     input
 	roster roster
 	// stale is true while the roster has changes that were not emitted.
@@ -41,15 +42,16 @@ type loop struct {
 	linkError  string
 	writeError string
 
-	// touched are the nodes whose keys have changed since the last check for absent nodes. lookAnew
-	// requires a check of all nodes, after any other change.
+	// touched are the nodes whose keys have changed since the last check for absent nodes.
+	// lookAnew requires a check of all nodes, after any other change.
 	touched  []string
 	lookAnew bool
 
 	// When the next transaction may start: mayWrite and holdUntil read these fields.
 	writing bool
 	// awaited is the revision of our last write. The next transaction waits until the watch has
-	// delivered it, or until awaitedUntil, because a decision without this write would be wrong.
+	// delivered it, or until awaitedUntil, because a decision without this write would be
+	// wrong.
 	awaited      int64
 	awaitedUntil time.Time
 	// notBefore is the end of the back-off, on the clock of the machine.
@@ -114,7 +116,8 @@ func (l *loop) takeRequests() {
 	}
 	l.in.view, l.lookAnew = v, true
 	if touched := before.touched(v); len(touched) > 0 {
-		// Only the touched nodes are joined again, because a cluster may have thousands of nodes.
+		// Only the touched nodes are joined again, because a cluster may have thousands of
+		// nodes.
 		l.stale = l.roster.refresh(touched, l.in.keys, v) || l.stale
 	}
 }
@@ -189,8 +192,8 @@ func (l *loop) takeOutcome(m wrote) {
 		l.failures.reset()
 		l.awaited, l.awaitedUntil = m.revision, time.Now().Add(l.syncer.cfg.RequestTimeout)
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
-			// Only a write of this process proves that it holds the ID, because an earlier process
-			// may have written the record in the store.
+			// Only a write of this process proves that it holds the ID, because an
+			// earlier process may have written the record in the store.
 			l.in.self.confirmed = true
 		}
 		l.log.Info("transaction of the node store committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
@@ -221,7 +224,8 @@ func (l *loop) step() time.Duration {
 	l.lookForAbsent()
 	d := l.decide()
 	if d.op == nil && !l.writing && l.writeError != "" {
-		// The transaction was committed although its answer was lost, or it is no longer needed.
+		// The transaction was committed although its answer was lost, or it is no longer
+		// needed.
 		l.writeError = ""
 		d = l.decide()
 	}
@@ -250,8 +254,8 @@ func (l *loop) carryOut(d decision) time.Duration {
 	if left := time.Until(l.holdUntil()); left > 0 {
 		return left
 	}
-	// The watch has not delivered our last write in time. The operation is guarded, so an attempt
-	// does no harm, and a new list ends the wait.
+	// The watch has not delivered our last write in time. The operation is guarded, so an
+	// attempt does no harm, and a new list ends the wait.
 	if l.in.keys.revision < l.awaited {
 		l.awaited = 0
 		l.follower.askRelist()

@@ -25,8 +25,8 @@ type place interface {
 	keys(t testing.TB) map[string]string
 	put(t testing.TB, key, value string)
 	remove(t testing.TB, keys ...string)
-	// stop takes the store away, start brings it back, and lose empties it in between. miss makes
-	// changes that no watch delivers.
+	// stop takes the store away, start brings it back, and lose empties it in between. miss
+	// makes changes that no watch delivers.
 	stop(t testing.TB)
 	start(t testing.TB)
 	lose(t testing.TB)

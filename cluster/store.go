@@ -16,11 +16,11 @@ type Store interface {
 	traits() traits
 	// list returns everything under the layout at one revision.
 	list(ctx context.Context) (listed, error)
-	// watch passes all changes after a revision on, in order, until ctx or the watch ends. It calls
-	// out without changes once it knows that the store serves the watch. It returns the revision at
-	// which another watch may continue; 0 means that a list must come first. The error is the
-	// reason of its end: errGap if changes may be missing, nil if the store ended the watch
-	// normally.
+	// watch passes all changes after a revision on, in order, until ctx or the watch ends. It
+	// calls out without changes once it knows that the store serves the watch. It returns the
+	// revision at which another watch may continue; 0 means that a list must come first. The
+	// error is the reason of its end: errGap if changes may be missing, nil if the store ended
+	// the watch normally.
 	watch(ctx context.Context, after int64, out func([]change)) (int64, error)
 	// transact carries out an operation: one of its branches, or nothing. It is called by one
 	// goroutine at a time.
@@ -41,8 +41,8 @@ type traits struct {
 	layout layout
 	// relist is the default of Config.RelistInterval.
 	relist time.Duration
-	// turn and maxTurn spread the claims of many nodes after a conflict: a node waits one turn for
-	// each node before it, less than maxTurn in total.
+	// turn and maxTurn spread the claims of many nodes after a conflict: a node waits one turn
+	// for each node before it, less than maxTurn in total.
 	turn, maxTurn time.Duration
 }
 
@@ -58,7 +58,8 @@ type wrote struct {
 }
 
 var (
-	// errGap means that the watch cannot continue from its revision, so that a new list is needed.
+	// errGap means that the watch cannot continue from its revision, so that a new list is
+	// needed.
 	errGap = errors.New("watch has a gap")
 	// errWatchEnded means that the API server ended a watch without an error.
 	errWatchEnded = errors.New("the watch ended")

@@ -58,7 +58,8 @@ type run struct {
 	// inputs are the services before the step, ended the sessions that were ended by then.
 	inputs map[string]*messages.ServiceInput
 	ended  uint64
-	// used are the addresses in the case, vips the addresses of its frontends without the node's.
+	// used are the addresses in the case, vips the addresses of its frontends without the
+	// node's.
 	used, vips map[netip.Addr]bool
 	// pod and remote are generated clients.
 	pod, remote netip.Addr

@@ -21,8 +21,8 @@ const (
 type owner string
 
 const (
-	// vppOwns: the addresses are on the uplink of VPP, as with Contiv and Calico. Answers to the
-	// node's processes end in VPP itself, from where a real one hands them to the kernel.
+	// vppOwns: the addresses are on the uplink of VPP, as with Contiv and Calico. Answers to
+	// the node's processes end in VPP itself, from where a real one hands them to the kernel.
 	vppOwns owner = "VPP owns the node's addresses"
 	// hostOwns: VPP routes the addresses to the kernel through an interface.
 	hostOwns owner = "the host owns the node's addresses"

@@ -19,7 +19,8 @@ import (
 // row is one frontend as VPP holds it, translated back from the mapping.
 type row struct {
 	frontend string
-	// endpoints can get new connections: entries of weight 0 never do. Ordered, without duplicates.
+	// endpoints can get new connections: entries of weight 0 never do. Ordered, without
+	// duplicates.
 	endpoints []string
 	// draining ones only keep their connections.
 	draining []string

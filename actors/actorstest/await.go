@@ -98,8 +98,8 @@ func (w *World) Settled() {
 	}
 }
 
-// Barrier asks the actors in the order in which a change travels. Mailboxes are queues, so an actor
-// that answers has seen all earlier messages.
+// Barrier asks the actors in the order in which a change travels. Mailboxes are queues, so
+// an answer means that the actor has seen all earlier messages.
 func (w *World) Barrier() {
 	paths := []string{address.Watch, address.Registry}
 	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
@@ -185,8 +185,8 @@ func (w *World) Settle(limit time.Duration) {
 // nothing.
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
-	// An endpoint that has left the slices is removed after VPP was asked for its connections, a
-	// second later. The sessions actor may have waited for the connection to VPP meanwhile.
+	// An endpoint that has left the slices is removed after VPP was asked for its connections,
+	// a second later. The sessions actor may have waited for the connection to VPP meanwhile.
 	w.Run(10 * time.Second)
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)

@@ -75,8 +75,8 @@ type World struct {
 	Source *Source
 	// VPP is the simulated VPP; nil with Config.Socket.
 	VPP *simulator.VPP
-	// Sim and Stream are the scheduler and the connection to VPP in virtual time; nil on the real
-	// dispatcher.
+	// Sim and Stream are the scheduler and the connection to VPP in virtual time; nil on the
+	// real dispatcher.
 	Sim    *runtime.Sim
 	Stream *virtual.Stream
 	// Foreign are the rows of another client of VPP, see Occupy.

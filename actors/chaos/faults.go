@@ -20,8 +20,8 @@ const protoTCP = 6
 // fault is one kind of fault. A new kind is one entry of faultKinds: plans, bounds, explanations of
 // repairs and the lists of the tests are derived from the entry.
 type fault struct {
-	// strike begins the fault, which ends by itself or in heal. nil = the entry is a consequence of
-	// other faults, which count it under its name.
+	// strike begins the fault, which ends by itself or in heal. nil = the entry is a
+	// consequence of other faults, which count it under its name.
 	strike func(*world, *rand.Rand)
 	traits traits
 	// within bounds the time until all is well after the fault; 0 = soon.
@@ -34,9 +34,10 @@ type fault struct {
 type traits uint
 
 const (
-	// refuses: VPP may refuse an operation. A restarted VPP has other FIB sources and no objects,
-	// and an actor may not know of the restart yet. VPP also refuses settings of an interface that
-	// is gone, and changes of a row that was removed or added outside of the agent.
+	// refuses: VPP may refuse an operation. A restarted VPP has other FIB sources and no
+	// objects, and an actor may not know of the restart yet. VPP also refuses settings of an
+	// interface that is gone, and changes of a row that was removed or added outside of the
+	// agent.
 	refuses traits = 1 << iota
 	// loses: a message may be lost or late. A failed actor loses the message that it would have
 	// handled next, and a suspended actor cannot answer in time.
@@ -44,11 +45,11 @@ const (
 	// blinds: the agent may miss that an interface was replaced.
 	blinds
 	// anywhere: the fault is the same in a world with threads, because it is about actors,
-	// messages, rows or the cluster. Other faults have a counterpart there, on the far side of a
-	// connection.
+	// messages, rows or the cluster. Other faults have a counterpart there, on the far side of
+	// a connection.
 	anywhere
-	// simulated: a world with threads has no counterpart. It lacks external configuration, SNAT and
-	// commands.
+	// simulated: a world with threads has no counterpart. It lacks external configuration, SNAT
+	// and commands.
 	simulated
 )
 
@@ -57,7 +58,8 @@ const (
 	soon    = 4 * tick                // without a wait for an interval
 	probed  = 1100 * time.Millisecond // a refusal class has a half-open probe every second
 	noticed = 1200 * time.Millisecond // VPP is read every second while a pod has no interface
-	// refused settings delay everything for a second; then the half-open probe takes another one
+	// refused settings delay everything for a second; then the half-open probe takes another
+	// one
 	settingsProbed = 2200 * time.Millisecond
 	// a message without an acknowledgement is resent after 0.9 s and 1.8 s, up to 30 % later
 	resent      = 3100 * time.Millisecond

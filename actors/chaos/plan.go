@@ -12,7 +12,7 @@ import (
 type Step struct {
 	// At is the virtual time since the start.
 	At time.Duration `json:"at"`
-	// What is the name of the change or the fault.
+	// Name of the change or the fault.
 	What string `json:"what"`
 	// Dice seed the random details.
 	Dice uint64 `json:"dice"`
@@ -24,8 +24,8 @@ func (s Step) String() string { return fmt.Sprintf("%8.3fs %s (%x)", s.At.Second
 // Plan is the list of all changes and faults of a run. The order of the actors and the choice of
 // the lost messages are not in it; they follow from the seed.
 type Plan struct {
-	// Hot makes few services change often; otherwise many services change seldom. Hot plans find
-	// wrong orders of messages, the others find lost updates.
+	// Hot makes few services change often; otherwise many services change seldom. Hot plans
+	// find wrong orders of messages, the others find lost updates.
 	Hot bool `json:"hot"`
 	// Steps are in the order of their time.
 	Steps []Step `json:"steps"`

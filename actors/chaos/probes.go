@@ -46,12 +46,13 @@ type observed struct {
 	refusing    int                                  // active faults that may refuse requests
 	interrupted bool                                 // the overlay was replaced, which ends connections
 
-	// missed is when rows of the steady service were first missing on a ready node; zero = none is.
+	// missed is when rows of the steady service were first missing on a ready node; zero = none
+	// is.
 	missed time.Time
 
 	// settled are the other frontends that only one service can claim, with this service, and
-	// version is the version of the cluster when all was well. Only runs with a single fault set
-	// them.
+	// version is the version of the cluster when all was well. Only runs with a single fault
+	// set them.
 	settled map[frontend]int
 	version uint64
 }
@@ -168,9 +169,9 @@ func (s *observed) try(w *world) {
 		clear(s.open) // connections end with VPP
 		clear(s.held)
 	}
-	// Connections live by chance until the drift check finds a stolen setting. Without the role of
-	// one interface VPP withdraws its routes to NAT addresses until a role is added. Without the
-	// NAT address an agent that starts uses the twice-NAT address for a moment.
+	// Connections live by chance until the drift check finds a stolen setting. Without the role
+	// of one interface VPP withdraws its routes to NAT addresses until a role is added. Without
+	// the NAT address an agent that starts uses the twice-NAT address for a moment.
 	if s.interrupted || w.strayed[nat44.Renderer] > 0 {
 		return
 	}

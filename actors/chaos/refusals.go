@@ -94,8 +94,8 @@ func (w *world) wrongRoutes(own *nat44.State) (wrong []string) {
 			continue // CNAT keeps an address as long as the address has a session
 		}
 		if !held[p] && !(p.IsSingleIP() && own.Received[p.Addr()]) {
-			// a route of NAT44 hides the route of the agent; leftBehind reports it if there is no
-			// row
+			// a route of NAT44 hides the route of the agent; leftBehind reports it if
+			// there is no row
 			wrong = append(wrong, fmt.Sprintf("I1: VPP does not refuse %s", p))
 		}
 	}

@@ -58,7 +58,8 @@ func (o observer) Drifted(renderer string, n int) {
 	explained := o.strayed[renderer]
 	delete(o.strayed, renderer)
 	if slices.Contains(o.deps.RoleGivers(), renderer) {
-		// the next interface may have the index and the name of the replaced one, without its roles
+		// the next interface may have the index and the name of the replaced one, without
+		// its roles
 		explained += o.injector.counts["overlay ended"]
 		if o.unseen() {
 			explained += o.injector.counts["pod ended"]
@@ -107,8 +108,8 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 		case *messages.LinkState:
 			w.remedies.boots[to.Path()] = m.GetBoot()
 			if to.Path() == address.Renderer(routes.Name) {
-				// after its start the renderer cannot see routes that CNAT hides, and finds them
-				// later
+				// after its start the renderer cannot see routes that CNAT hides,
+				// and finds them later
 				w.strayed[routes.Name] += w.vpp.VPP.HiddenRoutes("troupe")
 			}
 		}

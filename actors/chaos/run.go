@@ -15,7 +15,8 @@ const (
 	// time to be well after the last fault: quarantine and back-off last 30 s
 	patience = 90 * time.Second
 	tick     = 50 * time.Millisecond // interval of checks until all is well
-	// then draining endpoints have gone: VPP forgets a client that only sent a SYN after 4 minutes
+	// then draining endpoints have gone: VPP forgets a client that only sent a SYN after 4
+	// minutes
 	lastSession = 5 * time.Minute
 	stillFor    = 3 * time.Minute // longer than every interval of the agent
 )

@@ -140,7 +140,8 @@ func (w *threaded) start(unseen time.Duration) {
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
 			BackoffMax: time.Second / speed, PollInterval: 10 * time.Millisecond, OnEvent: func() { nudge(hints) },
-			// long, because the fault "answer lost" may lose the first answer of a connection
+			// long, because the fault "answer lost" may lose the first answer of a
+			// connection
 			ReplaceAfter: 20 * time.Second / speed,
 		}, quiet),
 	}

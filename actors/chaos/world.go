@@ -54,7 +54,8 @@ type world struct {
 	sys       *runtime.System
 	order     order
 
-	// Changes of VPP outside of the agent: faults record them, and Drifted explains drift by them.
+	// Changes of VPP outside of the agent: faults record them, and Drifted explains drift by
+	// them.
 	foreign map[frontend]bool // rows of other owners
 	stolen  map[frontend]int  // removed rows, with the number of the last read before
 	strayed map[string]int    // other removed objects, by renderer

@@ -20,8 +20,8 @@ type Result struct {
 // Command is a transaction with a caller that waits for its Result.
 type Command struct {
 	*Transaction[*runtime.Context]
-	// Object is the object of the command: a pod, a source. Text says what the command does, for
-	// the journal.
+	// Object is the object of the command: a pod, a source. Text says what the command does,
+	// for the journal.
 	Object, Text string
 	// Method is how much the command changes.
 	Method messages.Method

@@ -37,12 +37,13 @@ type Deps struct {
 	Options render.Options
 	// Limits of one snapshot.
 	Limits catalog.Limits
-	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
+	// DeleteLimit is the percentage of a source's services that may vanish without
+	// confirmation.
 	DeleteLimit int
 	// Store makes the store of the objects for each incarnation of the sink.
 	Store func() connector.Store
-	// Lead competes for the right to write until ctx ends, and calls lead for each term; nil = this
-	// is the only connector.
+	// Lead competes for the right to write until ctx ends, and calls lead for each term; nil =
+	// this is the only connector.
 	Lead func(ctx context.Context, lead func(term context.Context))
 	// Events records Kubernetes Events; nil = none are recorded. It must not block.
 	Events events.Recorder

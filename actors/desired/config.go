@@ -32,20 +32,21 @@ type Config struct {
 	Feed kube.Feed
 	// Serving are the settings of the service semantics.
 	Serving service.Config
-	// Renderers are the names of all renderers; a service is in sync when it is in each of them.
+	// Renderers are the names of all renderers; a service is in sync when it is in each of
+	// them.
 	Renderers []string
 	// Called are the paths of the actors that take part in a roll call, besides renderers and
 	// services.
 	Called []string
-	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the
-	// run before has returned.
+	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when
+	// the run before has returned.
 	NodeSync NodeSync
 	// NodeSyncRuns lets one run of NodeSync in at a time.
 	NodeSyncRuns *runtime.Exclusive
 	// Observer counts.
 	Observer report.Observer
-	// Retry is the first delay before something that was not acknowledged is sent again; it doubles
-	// five times.
+	// Retry is the first delay before something that was not acknowledged is sent again; it
+	// doubles five times.
 	Retry time.Duration
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit.

@@ -45,7 +45,8 @@ type registry struct {
 	looked  bool     // VPP's interfaces are known, and so vpp
 	context *messages.NodeContext
 
-	// Addresses of the nodes themselves: changed by Receive and lookAround; shared with messages.
+	// Addresses of the nodes themselves: changed by Receive and lookAround; shared with
+	// messages.
 	peers                  *messages.ClusterState // nil = not known
 	addresses, podNetworks []string
 

@@ -240,7 +240,8 @@ func (s *serviceActor) retry(c *runtime.Context) {
 
 // retryLater schedules the next retry, with back-off.
 func (s *serviceActor) retryLater(c *runtime.Context) {
-	// A deleted service retries until its actor is stopped: the registry may have missed Retired.
+	// A deleted service retries until its actor is stopped: the registry may have missed
+	// Retired.
 	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
 		return
 	}

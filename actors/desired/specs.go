@@ -50,8 +50,8 @@ func (r *registry) send(c *runtime.Context, e *entry) {
 	}
 	r.retryLater(c)
 	if !e.started && c.Incarnation() == 1 {
-		// its actor is being spawned and will ask for the spec; a restarted registry cannot know
-		// which actors exist
+		// its actor is being spawned and will ask for the spec; a restarted registry cannot
+		// know which actors exist
 		return
 	}
 	c.Send(c.PID(address.Service(e.spec.GetInput().GetKey())), e.spec)
@@ -109,7 +109,8 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 // retired releases a service that has left VPP, unless it is wanted again.
 func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 	e := r.entries[m.GetKey()]
-	// A service that was created again meanwhile has a higher generation than the one that retired.
+	// A service that was created again meanwhile has a higher generation than the one that
+	// retired.
 	if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {
 		return
 	}

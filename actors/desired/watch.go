@@ -59,7 +59,8 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *messages.Pull, *messages.RollCall:
 		w.config.Feed.Refresh()
 	case *messages.Resync: // an earlier sibling, or the interfaces, has started
-		// Nodes and interfaces do not need the services, of which there may be ten thousand.
+		// Nodes and interfaces do not need the services, of which there may be ten
+		// thousand.
 		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
 			w.nodeChanged(c, &messages.NodeChanged{Input: w.node})
 		} else {

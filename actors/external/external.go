@@ -17,8 +17,8 @@ import (
 )
 
 // Sources is where external configuration comes from, and where it is saved. Saved documents must
-// survive restarts of the actor. If they survive restarts of the process too, so does configuration
-// that was applied at the control socket.
+// survive restarts of the actor. Configuration applied at the
+// control socket survives a restart of the process if its document does.
 type Sources interface {
 	// Families are the kinds of sources that Run watches: "file", "etcd:".
 	Families() []string
@@ -33,13 +33,14 @@ type Sources interface {
 
 // Update is the present state of a family of sources.
 type Update struct {
-	// Family is one of Sources.Families. A family that ends with a colon has all layers with that
-	// prefix; any other family has the layer of its own name. So "file" does not have the layer
-	// "fileserver" of the control socket.
+	// Family is one of Sources.Families. A family that ends with a colon has all layers with
+	// that prefix; any other family has the layer of its own name. So "file" does not have the
+	// layer "fileserver" of the control socket.
 	Family string
 	// Documents by source, as JSON; complete.
 	Documents map[string][]byte
-	// Unreadable are sources whose document exists and cannot be read; their last good one stays.
+	// Unreadable are sources whose document exists and cannot be read; their last good one
+	// stays.
 	Unreadable map[string]error
 	// Err is why the family cannot be read; then its last documents stay.
 	Err error

@@ -42,8 +42,8 @@ type Entry struct {
 	Name, Kind, Source string
 	// State is in-sync, pending, failed, refused or shadowed.
 	State string
-	// Owner is the owner of a refused or shadowed entry: another source, a service, or an object in
-	// VPP.
+	// Owner is the owner of a refused or shadowed entry: another source, a service, or an
+	// object in VPP.
 	Owner string
 	// Why explains a state other than in-sync.
 	Why string

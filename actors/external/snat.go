@@ -21,8 +21,8 @@ type Place struct {
 }
 
 // snatState is the state of dynamic SNAT. SNAT is a layer like others; its document follows from
-// the place. It is saved like others, so that a restart neither removes it from VPP nor forgets
-// what has to leave VPP when SNAT is switched off.
+// the place. It is saved like others: a restart does not remove it from VPP, and knows the entries
+// to remove when SNAT is switched off.
 type snatState struct {
 	known      bool // a Place was received
 	generation uint64
@@ -30,8 +30,8 @@ type snatState struct {
 	why        string // why there is no document
 }
 
-// beginSNAT starts from the saved document. If SNAT was switched off meanwhile, the document says
-// what has to leave VPP.
+// beginSNAT starts from the saved document. If SNAT was switched off meanwhile, the document has the
+// entries to remove from VPP.
 func (x *externals) beginSNAT(c *runtime.Context) {
 	last := x.layers[external.SourceSNAT]
 	if last == nil {

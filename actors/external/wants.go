@@ -17,8 +17,8 @@ type Wants struct {
 	Merged *external.Merged
 	// Retired has the addresses and roles of earlier layers.
 	Retired Retired
-	// Complete says that every source has been read. Before, external configuration of an earlier
-	// run stays in VPP.
+	// Complete says that every source has been read. Before, external configuration of an
+	// earlier run stays in VPP.
 	Complete bool
 }
 
@@ -43,7 +43,8 @@ func (r Retired) With(addresses []netip.Addr, roles map[string]external.Role) Re
 		}
 	}
 	for name, role := range roles {
-		// an output interface stays retired as one: its feature has to leave VPP in any case
+		// an output interface stays retired as one: its feature has to leave VPP in any
+		// case
 		if all.Roles[name] != external.RoleOutput {
 			all.Roles[name] = role
 		}

@@ -13,8 +13,8 @@ import (
 
 // Config is the configuration of the healer. It is read-only.
 type Config struct {
-	// Expected are the parts without which the node is not ready. Advisory are parts that only add
-	// a warning.
+	// Expected are the parts without which the node is not ready. Advisory are parts that only
+	// add a warning.
 	Expected, Advisory []string
 	// Patience is how long a part may be wrong before the next step of the escalation.
 	Patience time.Duration
@@ -22,7 +22,8 @@ type Config struct {
 	Readiness *Readiness
 	// Observer counts.
 	Observer report.Observer
-	// Fatal ends the process when no step has helped; nil = the process goes on. It must not block.
+	// Fatal ends the process when no step has helped; nil = the process goes on. It must not
+	// block.
 	Fatal func(error)
 }
 

@@ -31,15 +31,16 @@ type Part struct {
 	Reason string
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64
-	// Partial says that the part is not OK because of single objects only, and all other objects
-	// are served.
+	// Partial says that the part is not OK because of single objects only, and all other
+	// objects are served.
 	Partial bool
 	// Waiting is since when the oldest object waits for an answer of VPP; zero = none waits.
 	Waiting time.Time
-	// AsOf is when the state of the part was last current, while its source does not see changes;
-	// zero = it sees changes.
+	// AsOf is when the state of the part was last current, while its source does not see
+	// changes; zero = it sees changes.
 	AsOf time.Time
-	// Since is when OK last changed, or when the healer started; zero only before the first report.
+	// Since is when OK last changed, or when the healer started; zero only before the first
+	// report.
 	Since time.Time
 }
 

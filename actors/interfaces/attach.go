@@ -192,8 +192,8 @@ func (i *interfacesActor) save(c *runtime.Context, pod, name string) (done bool)
 	i.latest.Store(all)
 	post, store, saves, latest, ticket := c.Post(), i.config.Attachments, i.config.Saves, &i.latest, i.Ticket()
 	c.Go("attachments", func(ctx context.Context) {
-		// Each goroutine saves what is the latest when its turn comes, so their order does not
-		// matter.
+		// Each goroutine saves what is the latest when its turn comes, so their order does
+		// not matter.
 		if ran, err := saves.Run(ctx, func() error { return store.Save(latest.Load()) }); ran {
 			post(&savedAttachments{ticket, err})
 		}
@@ -216,7 +216,8 @@ func (i *interfacesActor) giving(pod, name string) operation {
 			return false, nil
 		},
 		Undo: func(c *runtime.Context) (bool, error) {
-			// the former interface may be missing in VPP: it does not concern this command
+			// the former interface may be missing in VPP: it does not concern this
+			// command
 			i.activate(c, pod, before, "")
 			return false, nil
 		},

@@ -28,24 +28,24 @@ type Config struct {
 	VPP link.Caller
 	// Hints says that VPP's interfaces changed; may be nil. One pending hint is enough.
 	Hints <-chan struct{}
-	// NAT44 has the hairpin address. SNAT are the settings of dynamic SNAT, which depends on the
-	// interface set.
+	// NAT44 has the hairpin address. SNAT are the settings of dynamic SNAT, which depends on
+	// the interface set.
 	NAT44 nat44.Config
 	SNAT  external.SNAT
-	// Listening returns the ports on which processes of this node listen, "number/PROTO", ordered.
-	// It is called by discoveries, outside of the actor. May be nil: none are known.
+	// Listening returns the ports on which processes of this node listen, "number/PROTO",
+	// ordered. It is called by discoveries, outside of the actor. May be nil: none are known.
 	Listening func(now time.Time) []string
-	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one call
-	// of its Save in at a time.
+	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one
+	// call of its Save in at a time.
 	Attachments Store
 	Saves       *runtime.Exclusive
 	// Receivers are the paths of the actors that get the set.
 	Receivers []string
 	// RoleGivers are the names of the renderers that give interfaces their roles.
 	RoleGivers []string
-	// Rediscover is the longest time between two discoveries: addresses and routes of VPP have no
-	// events. While a pod of this node has no interface, and shortly after a change, discoveries
-	// follow each other after RediscoverSoon.
+	// Rediscover is the longest time between two discoveries: addresses and routes of VPP have
+	// no events. While a pod of this node has no interface, and shortly after a change,
+	// discoveries follow each other after RediscoverSoon.
 	Rediscover, RediscoverSoon time.Duration
 	// Command is how long a command may take, and how long its rollback.
 	Command time.Duration

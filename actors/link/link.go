@@ -16,20 +16,22 @@ import (
 // Link is the part of vpp/link that the dataplane actors need; *link.Link satisfies it.
 type Link interface {
 	link.Caller
-	// Run keeps VPP connected until ctx ends. It calls on with every change, from one goroutine.
+	// Run keeps VPP connected until ctx ends. It calls on with every change, from one
+	// goroutine.
 	Run(ctx context.Context, on func(*messages.LinkState)) error
 }
 
 // Config is the configuration of the actor. It is read-only.
 type Config struct {
-	// Link is the connection. A restarted actor runs it again, when the run before has returned.
+	// Link is the connection. A restarted actor runs it again, when the run before has
+	// returned.
 	Link Link
 	// Runs lets one run of Link in at a time.
 	Runs *runtime.Exclusive
 	// Receivers are the paths of the actors that get the state.
 	Receivers []string
-	// Renderers are the names of the renderers that run. Messages that they need and VPP lacks are
-	// a warning.
+	// Renderers are the names of the renderers that run. Messages that they need and VPP lacks
+	// are a warning.
 	Renderers []string
 }
 
@@ -41,8 +43,8 @@ type linkActor struct {
 	state  *messages.LinkState
 	// boot is the VPP of the last connection that ended, lost why it ended.
 	boot, lost string
-	// trusted is when the loss of the last session is no warning any more; zero = why there is no
-	// document.
+	// trusted is when the loss of the last session is no warning any more; zero = why there is
+	// no document.
 	trusted time.Time
 }
 

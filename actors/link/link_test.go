@@ -223,7 +223,8 @@ func TestLinkActorFailsWithItsConnectionOnly(t *testing.T) {
 			}
 			s.Faults = nil
 			for range 3 {
-				// the old run needs a while to end: the new incarnation waits and does not fail
+				// the old run needs a while to end: the new incarnation waits and
+				// does not fail
 				s.Kill()
 			}
 			s.Run(time.Second)

@@ -50,8 +50,8 @@ type RoleGiver interface {
 
 // Acknowledger is an adapter that knows more about a service than whether it is in sync.
 type Acknowledger interface {
-	// Acknowledge completes the acknowledgement of a service: rows, approximations, frontends that
-	// VPP cannot serve.
+	// Acknowledge completes the acknowledgement of a service: rows, approximations, frontends
+	// that VPP cannot serve.
 	Acknowledge(ack *messages.RenderAck, service string, known bool)
 }
 
@@ -63,8 +63,8 @@ type Shower interface {
 
 // Speaker is an adapter that describes the renderer as a whole.
 type Speaker interface {
-	// Warning tells operators about a problem of a renderer that is in sync; "" = why there is no
-	// document.
+	// Warning tells operators about a problem of a renderer that is in sync; "" = why there is
+	// no document.
 	Warning() string
 	// Summary describes for the journal what VPP holds.
 	Summary() string
@@ -79,8 +79,8 @@ type Sizer[K Key] interface {
 
 // Correspondent is an adapter that exchanges messages with other actors.
 type Correspondent interface {
-	// Asks returns the paths of the actors whose state the adapter needs. The driver asks each at
-	// its start.
+	// Asks returns the paths of the actors whose state the adapter needs. The driver asks each
+	// at its start.
 	Asks() []string
 	// Handle takes a message that the Driver does not know.
 	Handle(c *runtime.Context, msg any)
@@ -109,8 +109,8 @@ type Progress[K Key] interface {
 	Refused() (times int, err error)
 	// Read requests a read of VPP before the next batch. reason goes into the journal.
 	Read(reason string)
-	// Memory is how much of VPP's memory is free: while it is critical, objects may not grow. When
-	// it is better again, the driver works on the objects that are not as wanted.
+	// Memory is how much of VPP's memory is free: while it is critical, objects may not grow.
+	// When it is better again, the driver works on the objects that are not as wanted.
 	Memory() heap.Level
 }
 

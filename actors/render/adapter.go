@@ -22,11 +22,11 @@ type Renderer[K Key] struct {
 	Name string
 	// Noun is the word for its objects: "rows".
 	Noun string
-	// Claims are a *Claims: the wishes of the services. Only Plan of the adapter changes them; the
-	// Driver reads them.
+	// Claims are a *Claims: the wishes of the services. Only Plan of the adapter changes them;
+	// the Driver reads them.
 	Claims wishes[K]
-	// Adapter is the part that differs between renderers. It may have further abilities: Settler,
-	// Gated and the others in abilities.go.
+	// Adapter is the part that differs between renderers. It may have further abilities:
+	// Settler, Gated and the others in abilities.go.
 	Adapter Adapter[K]
 }
 
@@ -53,18 +53,18 @@ type Plan[K Key] interface {
 
 // Actual is the content of VPP, as far as it is known.
 type Actual[K Key] interface {
-	// Forget drops the content of VPP, because the connection has ended. restarted says that VPP is
-	// another process.
+	// Forget drops the content of VPP, because the connection has ended. restarted says that
+	// VPP is another process.
 	Forget(restarted bool)
 	// Reader returns a function that reads the content of VPP. known says whether the present
 	// belief is certain.
 	Reader(known bool) func(ctx context.Context, vpp link.Caller) (any, error)
 	// Adopt takes a reading and, with known, compares it with the belief before. It returns the
-	// objects that differ: they were modified outside of the agent. settings counts the settings
-	// and roles that differ.
+	// objects that differ: they were modified outside of the agent. settings counts the
+	// settings and roles that differ.
 	Adopt(reading any, known bool) (drifted []K, settings int)
-	// Diff lists, a line each, the operations that would turn the reading into the wanted content;
-	// with sweep, removals too. The reading is not adopted.
+	// Diff lists, a line each, the operations that would turn the reading into the wanted
+	// content; with sweep, removals too. The reading is not adopted.
 	Diff(reading any, sweep bool) []string
 	// Cost estimates how many messages bring the wanted object to VPP; 0 = VPP holds it, or the
 	// object may not be changed yet.
@@ -75,11 +75,12 @@ type Actual[K Key] interface {
 
 // Apply brings the wanted content to VPP.
 type Apply[K Key] interface {
-	// Work returns the requests for these objects, preceded by settings that are not in VPP; nil =
-	// there are none. For one object it sends at most TurnMessages and leaves the rest to a later
-	// batch, where that is safe.
+	// Work returns the requests for these objects, preceded by settings that are not in VPP;
+	// nil = there are none. For one object it sends at most TurnMessages and leaves the rest to
+	// a later batch, where that is safe.
 	Work(keys []K) Work[K]
-	// Record enters the results of Work. It may clear an error that is not the fault of an object.
+	// Record enters the results of Work. It may clear an error that is not the fault of an
+	// object.
 	Record(results []Result[K])
 }
 

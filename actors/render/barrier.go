@@ -17,8 +17,8 @@ type Phase uint8
 const (
 	// Rendering: there is no list of services yet, or one of them has not rendered.
 	Rendering Phase = iota
-	// Rendered: every service of the list has rendered, and the list comes from the local mirror,
-	// so there may be other services.
+	// Rendered: every service of the list has rendered, and the list comes from the local
+	// mirror, so there may be other services.
 	Rendered
 	// Passed: every service has rendered, and the barrier is open.
 	Passed

@@ -37,17 +37,17 @@ type Claims[K comparable, V, D any] struct {
 type Rules[K comparable, V, D any] struct {
 	// Order compares keys, so that a run is repeatable.
 	Order func(a, b K) int
-	// Rank returns the rank of a wish: lower ranks win; equal ranks are ordered by age. nil = all
-	// ranks are equal.
+	// Rank returns the rank of a wish: lower ranks win; equal ranks are ordered by age. nil =
+	// all ranks are equal.
 	Rank func(V) int
 	// Resolve returns the value that follows from the claims on an object, in their order, and
 	// whether VPP should hold a value at all.
 	Resolve func(k K, claims []Claim[V]) (D, bool)
 	// Same compares two results of Resolve.
 	Same func(a, b D) bool
-	// Taken describes the object that another client of VPP has under the key; "" = why there is no
-	// document. While there is one, VPP should hold no object of the agent. nil = other clients
-	// have no such objects.
+	// Taken describes the object that another client of VPP has under the key; "" = why there
+	// is no document. While there is one, VPP should hold no object of the agent. nil = other
+	// clients have no such objects.
 	Taken func(k K) string
 	// Shared says that services share an object, so that it has no owner.
 	Shared bool

@@ -17,11 +17,11 @@ const (
 	// classWait: nothing was sent, because VPP is not connected. The link reports the next
 	// connection; until then there is nothing to do.
 	classWait
-	// classRetry: VPP refused one object. It is tried again after a delay; other objects are not
-	// concerned.
+	// classRetry: VPP refused one object. It is tried again after a delay; other objects are
+	// not concerned.
 	classRetry
-	// classAbort: the same request would end the same way. It is tried again when something else is
-	// wanted, and at the longest delay.
+	// classAbort: the same request would end the same way. It is tried again when something
+	// else is wanted, and at the longest delay.
 	classAbort
 	// classResync: VPP does not hold what the renderer believes. VPP has to be read.
 	classResync

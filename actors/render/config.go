@@ -21,7 +21,8 @@ type Config struct {
 	Backoff time.Duration
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
-	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, at a higher cost.
+	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, at a higher
+	// cost.
 	Heap func() Heap
 	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
 	Granted atomic.Int64

@@ -19,9 +19,9 @@ const (
 	batchSize = 1024
 	// batchMessages is about how many messages a batch has at most; a turn may exceed it.
 	batchMessages = 2048
-	// slowBatch is how long VPP may take for a batch. After a slower one the next has half as many
-	// messages, at least a turn. With many sessions, VPP takes a thousand times longer for a
-	// message that ends some of them.
+	// slowBatch is how long VPP may take for a batch. After a slower one the next has half as
+	// many messages, at least a turn. With many sessions, VPP takes a thousand times longer for
+	// a message that ends some of them.
 	slowBatch = 200 * time.Millisecond
 )
 

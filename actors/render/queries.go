@@ -16,8 +16,8 @@ type RowsQuery struct {
 
 // RowsPage answers a RowsQuery.
 type RowsPage struct {
-	// Wanted are the rows that the service wants, including rows whose key has another owner. Held
-	// are the rows in VPP under the keys that the service owns.
+	// Wanted are the rows that the service wants, including rows whose key has another owner.
+	// Held are the rows in VPP under the keys that the service owns.
 	Wanted, Held []*messages.RowState
 }
 

@@ -26,8 +26,8 @@ type queue[K Key] struct {
 	short   int            // number of failed objects for which VPP has no memory
 	first   *K             // smallest key of failed; nil = to be looked for
 	probed  map[refusal]K  // the last half-open probe of each kind of refusal
-	// by service: objects that it wanted, that no service wants any more, and that may still be in
-	// VPP
+	// by service: objects that it wanted, that no service wants any more, and that may still be
+	// in VPP
 	leaving map[string]map[K]bool
 	leavers map[K][]string // the same by object: the services that it leaves
 }
@@ -227,7 +227,8 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) 
 	delay := backoff.DelayFor(k.String(), f.tries+1)
 	switch kind := classOf(err); {
 	case kind == classAbort:
-		// the next try ends the same way, unless VPP changes in a way that it does not report
+		// the next try ends the same way, unless VPP changes in a way that it does not
+		// report
 		delay = backoff.Max
 	case kind == classResync && f.tries == 0:
 		delay = 0

@@ -34,7 +34,8 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.name, State: messages.RenderState_RENDER_RETIRED,
 		})
 	case s != nil && s.hash == m.GetHash() && (s.view == nil) == (m.GetView() == nil):
-		// a repeated view, or the same view in a newer generation, needs no plan, only an answer
+		// a repeated view, or the same view in a newer generation, needs no plan, only an
+		// answer
 		if s.generation == m.GetGeneration() && d.owed[key] {
 			// repeated while it is being programmed
 			c.Send(c.PID(address.Service(key)), s.acked)

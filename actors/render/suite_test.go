@@ -51,8 +51,8 @@ type subject struct {
 	settings bool
 	// owned says that an object has one owner: services do not share it.
 	owned bool
-	// occupy has another client of VPP take an object, and release give it back; nil where VPP does
-	// not say whose an object is.
+	// occupy has another client of VPP take an object, and release give it back; nil where VPP
+	// does not say whose an object is.
 	occupy, release func(vpp *simulator.VPP, addr netip.Addr) error
 }
 

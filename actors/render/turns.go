@@ -6,8 +6,9 @@ import "strings"
 const (
 	// turnSize is how many objects are taken.
 	turnSize = 16
-	// TurnMessages is how many messages to VPP a turn needs at most, as Adapter.Cost estimates. The
-	// last object of a turn may exceed it; for one object at most this many messages are sent.
+	// TurnMessages is how many messages to VPP a turn needs at most, as Adapter.Cost estimates.
+	// The last object of a turn may exceed it; for one object at most this many messages are
+	// sent.
 	TurnMessages = 256
 )
 

@@ -31,18 +31,19 @@ type Health struct {
 	Also string
 	// Interfaces is the generation of the interface set in VPP; 0 = none.
 	Interfaces uint64
-	// RefusedSet is the generation of the interface set whose roles VPP refused, and RefusedWhy the
-	// reason; 0 = none.
+	// RefusedSet is the generation of the interface set whose roles VPP refused, and RefusedWhy
+	// the reason; 0 = none.
 	RefusedSet uint64
 	RefusedWhy string
 	// Reach of what is wrong; without meaning while the part is well.
 	Reach messages.Reach
 	// Partial says that only single objects are wrong; without meaning while the part is well.
 	Partial bool
-	// Waiting is since when, in Unix nanoseconds, the oldest object waits for an answer of VPP; 0 =
-	// none waits.
+	// Waiting is since when, in Unix nanoseconds, the oldest object waits for an answer of VPP;
+	// 0 = none waits.
 	Waiting int64
-	// AsOf is when, in Unix nanoseconds, the state of the part was last current; 0 = it is current.
+	// AsOf is when, in Unix nanoseconds, the state of the part was last current; 0 = it is
+	// current.
 	AsOf int64
 	// Last is the last report; nil = none yet. It is immutable.
 	Last *messages.Health

@@ -11,23 +11,23 @@ type Observer interface {
 	Programmed(p Programming)
 	// Operations is called with the outcome of operations on VPP.
 	Operations(renderer string, succeeded, failed, unknown int)
-	// Healed is called when steps of the escalation were taken for a part. step is "key", "object",
-	// "downstream", "full", "subtree" or "exit", n is how often.
+	// Healed is called when steps of the escalation were taken for a part. step is "key",
+	// "object", "downstream", "full", "subtree" or "exit", n is how often.
 	Healed(part, step string, n int)
 	// Drifted is called with the number of objects that were modified outside of the agent.
 	Drifted(renderer string, n int)
 	// Memory is called with the size and the free part of VPP's main heap, in bytes; total 0 =
 	// unknown. waiting is the number of objects for which VPP has no memory.
 	Memory(renderer string, total, free, waiting int)
-	// InputErrors is called with the number of problems in the input of all services, whenever it
-	// changes.
+	// InputErrors is called with the number of problems in the input of all services, whenever
+	// it changes.
 	InputErrors(n int)
 }
 
 // Programming is a change of an EndpointSlice that has reached VPP.
 type Programming struct {
-	// Latency is the time since Kubernetes stamped the change. The clocks of two machines may make
-	// it negative.
+	// Latency is the time since Kubernetes stamped the change. The clocks of two machines may
+	// make it negative.
 	Latency time.Duration
 	// IPv6 is the family of the slice.
 	IPv6 bool

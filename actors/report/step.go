@@ -12,13 +12,13 @@ type Step uint8
 const (
 	// StepKey: what VPP refused is tried again, 1 s x 2^n apart with jitter.
 	StepKey Step = iota
-	// StepObject: VPP is read because it refuses one object again and again; the belief about the
-	// object may be wrong.
+	// StepObject: VPP is read because it refuses one object again and again; the belief about
+	// the object may be wrong.
 	StepObject
 	// StepDownstream: VPP is read and compared as a whole.
 	StepDownstream
-	// StepFull: the desired state is read anew as well, and a new incarnation of the part computes
-	// everything again.
+	// StepFull: the desired state is read anew as well, and a new incarnation of the part
+	// computes everything again.
 	StepFull
 	// StepSubtree: the part is restarted together with its siblings, the connection to VPP
 	// included.

@@ -14,19 +14,20 @@ import (
 type Behaviour interface {
 	// Start is called first. It must not block.
 	Start(c *Context)
-	// Receive gets one message. It is never called after the incarnation has failed, nor while the
-	// actor is stopping. It must not block.
+	// Receive gets one message. It is never called after the incarnation has failed, nor while
+	// the actor is stopping. It must not block.
 	Receive(c *Context, msg any)
-	// Stop is called last, once per incarnation, also after Start or Receive have failed. Timers
-	// are stopped and the contexts of goroutines cancelled before it. It must not block.
+	// Stop is called last, once per incarnation, also after Start or Receive have failed.
+	// Timers are stopped and the contexts of goroutines cancelled before it. It must not block.
 	Stop(c *Context)
 }
 
 // Inspector is a Behaviour that describes its state. A Behaviour without it may reply to
 // *messages.Inspect in Receive; one that does neither is described by its kind and incarnation.
 type Inspector interface {
-	// Inspect returns a value for encoding/json. It runs in the actor, like Receive, and the value
-	// is encoded before it returns to the mailbox, so it may point into the actor's state.
+	// Inspect returns a value for encoding/json. It runs in the actor, like Receive, and the
+	// value is encoded before it returns to the mailbox, so it may point into the actor's
+	// state.
 	Inspect() any
 }
 
@@ -36,11 +37,12 @@ type Spec struct {
 	Kind string
 	// New makes the Behaviour of the next incarnation. It must return a new value each time.
 	New func() Behaviour
-	// Limit is how many user messages wait at most; one more makes the first a dead letter. It is
-	// for actors whose messages have no keys and lose value with age. 0 = unlimited: with keys, one
-	// message of each key waits.
+	// Limit is how many user messages wait at most; one more makes the first a dead letter. It
+	// is for actors whose messages have no keys and lose value with age. 0 = unlimited: with
+	// keys, one message of each key waits.
 	Limit int
-	// Children are the children of an Ordered supervisor, in the order of their start; read-only.
+	// Children are the children of an Ordered supervisor, in the order of their start;
+	// read-only.
 	Children []Child
 }
 
@@ -48,12 +50,12 @@ type Spec struct {
 type Reaction int
 
 const (
-	// ReactRestart closes the gate of the child at once, and restarts the child when the earlier
-	// sibling is ready again. It is for children with handles of the failed incarnation. No pending
-	// message is lost.
+	// ReactRestart closes the gate of the child at once, and restarts the child when the
+	// earlier sibling is ready again. It is for children with handles of the failed
+	// incarnation. No pending message is lost.
 	ReactRestart Reaction = iota
-	// ReactResync leaves the child running and sends it *messages.Resync when the earlier sibling
-	// is ready again: it keeps its state and asks again.
+	// ReactResync leaves the child running and sends it *messages.Resync when the earlier
+	// sibling is ready again: it keeps its state and asks again.
 	ReactResync
 	// ReactNone leaves the child running.
 	ReactNone
@@ -90,29 +92,30 @@ type Child struct {
 // Policy is how a supervisor treats failing children. The zero value of a field selects its
 // default.
 type Policy struct {
-	// Budget is how many failures of all children together are tolerated within Window; one more
-	// fails the supervisor itself. Default: 10 for Ordered, unlimited for Dynamic, where a burst of
-	// independent failures must not restart all children. Negative: unlimited.
+	// Budget is how many failures of all children together are tolerated within Window; one
+	// more fails the supervisor itself. Default: 10 for Ordered, unlimited for Dynamic, where a
+	// burst of independent failures must not restart all children. Negative: unlimited.
 	Budget int
 	// Window is the sliding window of Budget; default 10 s.
 	Window time.Duration
-	// BackoffMin is the delay before the first restart; it doubles with each failure. Default 1 ms.
+	// BackoffMin is the delay before the first restart; it doubles with each failure. Default 1
+	// ms.
 	BackoffMin time.Duration
 	// BackoffMax caps the delay; default 500 ms for Ordered, 30 s for Dynamic.
 	BackoffMax time.Duration
-	// Jitter is the part of the delay, 0 to 1, by which it is randomly longer or shorter; default
-	// 0.2, negative: none.
+	// Jitter is the part of the delay, 0 to 1, by which it is randomly longer or shorter;
+	// default 0.2, negative: none.
 	Jitter float64
-	// HealthyAfter is how long an incarnation must have lived for its failure to count as the first
-	// again; default 1 min.
+	// HealthyAfter is how long an incarnation must have lived for its failure to count as the
+	// first again; default 1 min.
 	HealthyAfter time.Duration
-	// QuarantineAfter is how many failures of one Dynamic child within QuarantineWindow quarantine
-	// it; default 3, negative: never.
+	// QuarantineAfter is how many failures of one Dynamic child within QuarantineWindow
+	// quarantine it; default 3, negative: never.
 	QuarantineAfter int
 	// QuarantineWindow is the sliding window of QuarantineAfter; default 5 s.
 	QuarantineWindow time.Duration
-	// QuarantineFor is how long the child stays suspended, unless a Nudge with a higher generation
-	// comes; default 30 s.
+	// QuarantineFor is how long the child stays suspended, unless a Nudge with a higher
+	// generation comes; default 30 s.
 	QuarantineFor time.Duration
 }
 

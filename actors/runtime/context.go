@@ -126,7 +126,8 @@ func (c *Context) Logger() *slog.Logger {
 // incarnation.
 func (c *Context) Rand() *rand.Rand {
 	if c.rand == nil {
-		// Not from one shared source, whose values would depend on the order in which actors run.
+		// Not from one shared source, whose values would depend on the order in which
+		// actors run.
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(c.Path())) // never fails
 		c.rand = rand.New(rand.NewPCG(c.adapter.sys.options.Seed+c.Incarnation(), h.Sum64()))

@@ -23,8 +23,8 @@ var errNotParkable = errors.New("park: the caller was not started by Sim.Start")
 func (s *Sim) Start(path, name string, run func()) {
 	co := &coroutine{path: path, name: name, run: run, resume: make(chan struct{}), yield: make(chan struct{})}
 	s.add(unit{path: path, name: name, run: func() {
-		// The goroutine starts with the first step, so that a function that is never chosen leaves
-		// none behind.
+		// The goroutine starts with the first step, so that a function that is never chosen
+		// leaves none behind.
 		go func() {
 			<-co.resume
 			defer close(co.yield) // also when run ends its goroutine

@@ -22,8 +22,8 @@ type DeadLetter struct {
 	Type string `json:"type"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
-	// Reason is why: "no such actor", "actor has stopped", "discarded on stop" or "too many were
-	// waiting".
+	// Reason is why: "no such actor", "actor has stopped", "discarded on stop" or "too many
+	// were waiting".
 	Reason string `json:"reason"`
 }
 

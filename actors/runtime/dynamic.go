@@ -233,7 +233,8 @@ func (d *dynamic) childEnded(c *Context, child *actor.PID) {
 	case !ch.wanted:
 		delete(d.children, ch.key)
 	case asked:
-		// released and ensured again in the meantime: a new actor, without the past of the old one
+		// released and ensured again in the meantime: a new actor, without the past of the
+		// old one
 		ch.past = nil
 		d.begin(c, ch)
 	default:

@@ -32,9 +32,9 @@ type Failure struct {
 	Incarnation uint64 `json:"incarnation"`
 	// Reason is the text of the panic value.
 	Reason string `json:"reason"`
-	// Message is the type of the message that was being handled, without its envelope. "Started"
-	// means that Start failed, "goroutine NAME" that a goroutine of Context.Go panicked, "" that
-	// Kill injected the failure.
+	// Message is the type of the message that was being handled, without its envelope.
+	// "Started" means that Start failed, "goroutine NAME" that a goroutine of Context.Go
+	// panicked, "" that Kill injected the failure.
 	Message string `json:"message"`
 	// Decision is what the supervisor did; "" until it has decided.
 	Decision string `json:"decision"`
@@ -93,7 +93,8 @@ func (s *System) announce(path string, f *Failure, decision string) {
 		return
 	}
 	defer func() {
-		// a broken observer must not become a failure of the supervisor (compare pitfall P11)
+		// a broken observer must not become a failure of the supervisor (compare pitfall
+		// P11)
 		if r := recover(); r != nil {
 			s.log.Error("fault observer panicked", "actor", path, "err", fmt.Sprint(r))
 		}

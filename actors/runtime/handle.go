@@ -24,9 +24,9 @@ type task struct {
 // Scheduler decides when mailboxes work. Without one, protoactor's dispatcher gives each busy
 // mailbox a goroutine.
 type Scheduler interface {
-	// Ready says that the mailbox has work. The scheduler must call Step, never two at a time for
-	// one mailbox, until it reports false. Ready is called from any goroutine, may not block and
-	// must not call Step itself.
+	// Ready says that the mailbox has work. The scheduler must call Step, never two at a time
+	// for one mailbox, until it reports false. Ready is called from any goroutine, may not
+	// block and must not call Step itself.
 	Ready(m *Mailbox)
 }
 

@@ -11,14 +11,14 @@ import (
 type Phase int
 
 const (
-	// Before: the message was taken from the mailbox, the actor has not seen it. A panic loses the
-	// message.
+	// Before: the message was taken from the mailbox, the actor has not seen it. A panic loses
+	// the message.
 	Before Phase = iota
-	// After: the actor has handled the message and made all its sends. A panic leaves these effects
-	// behind.
+	// After: the actor has handled the message and made all its sends. A panic leaves these
+	// effects behind.
 	After
-	// Starting: an incarnation begins, its Behaviour was made and not started; there is no message.
-	// A panic fails it.
+	// Starting: an incarnation begins, its Behaviour was made and not started; there is no
+	// message. A panic fails it.
 	Starting
 	// Stopping: an incarnation ends, its Stop was not called; there is no message. A panic is
 	// contained, and Stop is never called.

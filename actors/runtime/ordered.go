@@ -111,8 +111,8 @@ func (o *ordered) advance(c *Context) {
 			return // a child could not be started, and that exceeded the budget
 		}
 		s := &o.states[i]
-		// After the ordered start only a child that depends on earlier siblings has to wait for
-		// them.
+		// After the ordered start only a child that depends on earlier siblings has to wait
+		// for them.
 		reaction := o.children[i].Reaction
 		independent := reaction == ReactIndependent || s.begun && reaction != ReactRestart
 		if s.due && !s.retry.waiting() && (ready || independent) {
@@ -136,8 +136,8 @@ func (o *ordered) begin(c *Context, i int) {
 	s.retry.began(c.Now())
 	if s.box != nil {
 		s.due = false
-		// First the restart, which passes a closed gate, then the gate. In the other order the old
-		// incarnation could take messages that were kept for the new one.
+		// First the restart, which passes a closed gate, then the gate. In the other order
+		// the old incarnation could take messages that were kept for the new one.
 		s.incarnation = s.box.restart()
 		s.box.gate(false)
 		return

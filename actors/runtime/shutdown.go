@@ -18,8 +18,8 @@ const simulatedTimeout = time.Minute
 
 // runner is a Scheduler that the waiting caller must drive, because it has no goroutine of its own.
 type runner interface {
-	// RunUntil takes steps until done reports true, at most for a duration, and reports the last
-	// result of done.
+	// RunUntil takes steps until done reports true, at most for a duration, and reports the
+	// last result of done.
 	RunUntil(done func() bool, limit time.Duration) (bool, error)
 }
 

@@ -13,13 +13,13 @@ import (
 type SimOptions struct {
 	// Seed decides every choice. The same seed gives the same trace.
 	Seed uint64
-	// MessageCost is the upper bound of the random virtual time that one message takes. With zero,
-	// timers fire only when every mailbox is empty, and interleavings inside a cascade are never
-	// explored.
+	// MessageCost is the upper bound of the random virtual time that one message takes. With
+	// zero, timers fire only when every mailbox is empty, and interleavings inside a cascade
+	// are never explored.
 	MessageCost time.Duration
-	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the bubble's
-	// time, so that timers of other code fire too. Otherwise it has a virtual time of its own,
-	// which begins at midnight UTC 2000-01-01 as in a bubble.
+	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the
+	// bubble's time, so that timers of other code fire too. Otherwise it has a virtual time of
+	// its own, which begins at midnight UTC 2000-01-01 as in a bubble.
 	Bubble bool
 	// StepLimit ends a run with ErrStepLimit, for actors that send to each other for ever; 0 =
 	// none.
@@ -32,8 +32,8 @@ type SimOptions struct {
 type SimStep struct {
 	// At is the virtual time.
 	At time.Time
-	// Actor is the path of the actor, Message the type of the message it is about to handle, or "go
-	// NAME" for a function of Context.Go.
+	// Actor is the path of the actor, Message the type of the message it is about to handle, or
+	// "go NAME" for a function of Context.Go.
 	Actor, Message string
 	// System marks a system message: start, stop, restart, failure and end of children.
 	System bool
@@ -179,8 +179,8 @@ func (s *Sim) choose() (u unit, ok bool) {
 	if n == 0 {
 		return u, false
 	}
-	// The last unit fills the gap: the order of ready is arbitrary, but the same in each run of a
-	// seed.
+	// The last unit fills the gap: the order of ready is arbitrary, but the same in each run of
+	// a seed.
 	i := s.rand.IntN(n)
 	u = s.ready[i]
 	s.ready[i] = s.ready[n-1]

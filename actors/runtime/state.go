@@ -35,8 +35,8 @@ const (
 
 // ActorState are the statistics of one actor. Durations are in nanoseconds when encoded.
 type ActorState struct {
-	// Path is the place in the tree, Parent the path of the supervisor ("" for a root actor), Kind
-	// the label of Spec.
+	// Path is the place in the tree, Parent the path of the supervisor ("" for a root actor),
+	// Kind the label of Spec.
 	Path   string `json:"path"`
 	Parent string `json:"parent"`
 	Kind   string `json:"kind"`
@@ -44,21 +44,21 @@ type ActorState struct {
 	// otherwise.
 	State State     `json:"state"`
 	Until time.Time `json:"until,omitzero"`
-	// Incarnation is the present one, Restarts how many times this actor was restarted, Uptime the
-	// age of the incarnation.
+	// Incarnation is the present one, Restarts how many times this actor was restarted, Uptime
+	// the age of the incarnation.
 	Incarnation uint64        `json:"incarnation"`
 	Restarts    uint64        `json:"restarts"`
 	Uptime      time.Duration `json:"uptime"`
-	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge the
-	// largest PendingMessage.Age.
+	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge
+	// the largest PendingMessage.Age.
 	User      int           `json:"user"`
 	System    int           `json:"system"`
 	HighWater int           `json:"highWater"`
 	OldestAge time.Duration `json:"oldestAge"`
-	// Posted counts all user messages, Coalesced the ones that replaced a pending one. Stale counts
-	// messages of an ended incarnation or a cancelled timer. Discarded counts messages that were
-	// dropped because the actor went down or because too many waited (Spec.Limit). Handled counts
-	// all messages, system messages included.
+	// Posted counts all user messages, Coalesced the ones that replaced a pending one. Stale
+	// counts messages of an ended incarnation or a cancelled timer. Discarded counts messages
+	// that were dropped because the actor went down or because too many waited (Spec.Limit).
+	// Handled counts all messages, system messages included.
 	Posted    uint64 `json:"posted"`
 	Handled   uint64 `json:"handled"`
 	Coalesced uint64 `json:"coalesced"`
@@ -69,16 +69,16 @@ type ActorState struct {
 	LastFailure string `json:"lastFailure,omitempty"`
 	// Busy is the time spent in handlers.
 	Busy time.Duration `json:"busy"`
-	// Current is the type of the message that is being handled, CurrentFor since how long; Last is
-	// the type of the last one.
+	// Current is the type of the message that is being handled, CurrentFor since how long; Last
+	// is the type of the last one.
 	Current    string        `json:"current,omitempty"`
 	CurrentFor time.Duration `json:"currentFor,omitempty"`
 	Last       string        `json:"last,omitempty"`
 	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed,
 	// one-for-one only that one; "" = it has no children.
 	Strategy string `json:"strategy,omitempty"`
-	// Budget is how many failures of its children a supervisor tolerates in its window, BudgetLeft
-	// how many of them are left; -1 = any number.
+	// Budget is how many failures of its children a supervisor tolerates in its window,
+	// BudgetLeft how many of them are left; -1 = any number.
 	Budget     int `json:"budget,omitempty"`
 	BudgetLeft int `json:"budgetLeft,omitempty"`
 	// Suspended and Held are the flags behind State.
@@ -154,8 +154,8 @@ type PendingMessage struct {
 	Age time.Duration `json:"age"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
-	// Body is the message if its type is of package messages, which are not modified once they are
-	// sent; nil for other messages.
+	// Body is the message if its type is of package messages, which are not modified once they
+	// are sent; nil for other messages.
 	Body proto.Message `json:"-"`
 }
 
@@ -181,7 +181,8 @@ func (s *System) Snapshot() []ActorState {
 		boxes = append(boxes, b)
 	}
 	s.mu.Unlock()
-	// Sorted and read without the lock of the system: ten thousand actors take some milliseconds.
+	// Sorted and read without the lock of the system: ten thousand actors take some
+	// milliseconds.
 	slices.SortFunc(boxes, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
 	states := make([]ActorState, len(boxes))
 	for i, b := range boxes {
@@ -211,9 +212,9 @@ type Statistics struct {
 	Actors, Spawning int
 	// Goroutines counts the goroutines of Context.Go that have not ended.
 	Goroutines int
-	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and
-	// a fixed number of protoactor's own. Its guardian, which it makes with the first root actor
-	// and keeps, is not among them.
+	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait,
+	// and a fixed number of protoactor's own. Its guardian, which it makes with the first root
+	// actor and keeps, is not among them.
 	Processes int
 }
 

@@ -24,20 +24,21 @@ type Options struct {
 	// Scheduler runs the mailboxes; nil = protoactor's dispatcher, one goroutine for each busy
 	// actor. See Sim.
 	Scheduler Scheduler
-	// Go starts the functions of Context.Go; nil = a goroutine each, or with a Scheduler a failure
-	// of the actor with ErrNoGoroutines.
+	// Go starts the functions of Context.Go; nil = a goroutine each, or with a Scheduler a
+	// failure of the actor with ErrNoGoroutines.
 	Go func(path, name string, run func())
-	// Faults is called around every user message and at both ends of an incarnation; nil = never.
+	// Faults is called around every user message and at both ends of an incarnation; nil =
+	// never.
 	Faults FaultHook
-	// Network decides about every user message on its way; nil = all of them arrive, at once and in
-	// order.
+	// Network decides about every user message on its way; nil = all of them arrive, at once
+	// and in order.
 	Network NetworkHook
-	// OnFault is called for every failure after the supervisor's decision. It must not block; it is
-	// called from actors.
+	// OnFault is called for every failure after the supervisor's decision. It must not block;
+	// it is called from actors.
 	OnFault func(*messages.Fault)
-	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s)
-	// or has stopped outside of Shutdown. The process should end. It must not block and must not
-	// call Shutdown on the same goroutine.
+	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10
+	// s) or has stopped outside of Shutdown. The process should end. It must not block and must
+	// not call Shutdown on the same goroutine.
 	OnFatal func(reason string)
 	// Seed makes everything random repeatable: jitter and Context.Rand.
 	Seed uint64

@@ -26,8 +26,8 @@ type MessageTraffic struct {
 	// Type is the name of the type, Count how many were handled.
 	Type  string
 	Count uint64
-	// P50 and P99 are times below which 50 and 99 of 100 were handled, rounded up to a power of two
-	// of nanoseconds.
+	// P50 and P99 are times below which 50 and 99 of 100 were handled, rounded up to a power of
+	// two of nanoseconds.
 	P50, P99 time.Duration
 }
 

@@ -25,24 +25,25 @@ type Stats interface {
 // Observer counts NAT sessions for metrics. Its methods are called from an actor and must not
 // block.
 type Observer interface {
-	// Sessions is called after every look at the table: its usage, the limit of a worker (0 = not
-	// known), the last survey, and whether there is an alarm.
+	// Sessions is called after every look at the table: its usage, the limit of a worker (0 =
+	// not known), the last survey, and whether there is an alarm.
 	Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool)
 	// SessionsDeleted is called with the number of expired sessions that were deleted.
 	SessionsDeleted(n int)
 	// SessionErrors is called with the number of requests about sessions that failed.
 	SessionErrors(n int)
-	// CNATSessions is called after every look at CNAT: its usage, and whether there is an alarm.
+	// CNATSessions is called after every look at CNAT: its usage, and whether there is an
+	// alarm.
 	CNATSessions(u sessions.CNAT, alarm bool)
-	// Draining is called with the number of draining backends: they keep their connections and get
-	// no new ones.
+	// Draining is called with the number of draining backends: they keep their connections and
+	// get no new ones.
 	Draining(n int)
 }
 
 // Config is the configuration of the actor. It is read-only.
 type Config struct {
-	// NAT44 says whether the table of NAT44-ED has a housekeeper, CNAT whether the sessions of CNAT
-	// are counted.
+	// NAT44 says whether the table of NAT44-ED has a housekeeper, CNAT whether the sessions of
+	// CNAT are counted.
 	NAT44, CNAT bool
 	// Settings of the housekeeping.
 	Settings sessions.Config

@@ -25,9 +25,11 @@ type HealthChecks interface {
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
-	// Pending is where introspection publishes since when changes of services wait; nil = nowhere.
+	// Pending is where introspection publishes since when changes of services wait; nil =
+	// nowhere.
 	Pending *PendingSince
-	// Events records Kubernetes Events about services; nil = none are recorded. It must not block.
+	// Events records Kubernetes Events about services; nil = none are recorded. It must not
+	// block.
 	Events events.Recorder
 	// HealthChecks answers the health-check node ports; nil = they are not answered.
 	HealthChecks HealthChecks

@@ -28,7 +28,8 @@ type EventsQuery struct {
 
 // EventsPage answers an EventsQuery.
 type EventsPage struct {
-	// Events are ordered from the newest to the oldest. They are shared and must not be modified.
+	// Events are ordered from the newest to the oldest. They are shared and must not be
+	// modified.
 	Events []*messages.Event
 	// Next continues the query as Before; 0 = there are no more.
 	Next uint64

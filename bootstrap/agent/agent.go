@@ -38,7 +38,8 @@ var ErrFatal = errors.New("the troupe cannot be kept running")
 
 // Agent is one agent, from Start to Close.
 type Agent struct {
-	// startWith sets these before anything else. They never change, so any goroutine reads them.
+	// startWith sets these before anything else. They never change, so any goroutine reads
+	// them.
 	cfg       *config.Agent
 	log       *slog.Logger
 	renderers []string // names of the renderers, in the order of the tree
@@ -72,8 +73,8 @@ type Agent struct {
 	updated lastSync
 	history page.History
 	counted counted // numbers of services at the last scrape
-	// vppLock is the lock beside VPP's socket, dataLock the lock of the data directory; nil = it is
-	// not held.
+	// vppLock is the lock beside VPP's socket, dataLock the lock of the data directory; nil =
+	// it is not held.
 	vppLock, dataLock atomic.Pointer[lock]
 
 	// Only the goroutine of Start and Close touches this.
@@ -159,8 +160,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	// From here on the agent is visible outside of this process. All checks of the configuration
-	// have passed.
+	// From here on the agent is visible outside of this process. All checks of the
+	// configuration have passed.
 	a.startOutside(client)
 	hints := make(chan struct{}, 1)
 	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)

@@ -9,15 +9,16 @@ import (
 type Actor struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"`
-	// State is the first of these that applies: stopping, quarantined (a service that failed too
-	// often), backoff (it failed and is restarted after a delay), suspended (it failed and its
-	// supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or while an
-	// earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
+	// State is the first of these that applies: stopping, quarantined (a service that failed
+	// too often), backoff (it failed and is restarted after a delay), suspended (it failed and
+	// its supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or
+	// while an earlier sibling restarts), starting (not ready yet), running (it handles a
+	// message), idle.
 	State string `json:"state"`
 	// Incarnation counts its starts, from 1.
 	Incarnation uint64 `json:"incarnation"`
-	// Pending is the number of messages in the mailbox, Received the number of all posted messages,
-	// Coalesced the number of messages that replaced a pending message.
+	// Pending is the number of messages in the mailbox, Received the number of all posted
+	// messages, Coalesced the number of messages that replaced a pending message.
 	Pending   uint64 `json:"pending"`
 	Received  uint64 `json:"received"`
 	Coalesced uint64 `json:"coalesced"`
@@ -32,18 +33,18 @@ type Actor struct {
 	Since time.Time `json:"since,omitzero"`
 	// LastFailure is one line; "" = none.
 	LastFailure string `json:"lastFailure,omitempty"`
-	// MostPending is the largest number of messages that ever waited. OldestSeconds is the waiting
-	// time of the message that has waited longest.
+	// MostPending is the largest number of messages that ever waited. OldestSeconds is the
+	// waiting time of the message that has waited longest.
 	MostPending   uint64  `json:"mostPending,omitempty"`
 	OldestSeconds float64 `json:"oldestSeconds,omitempty"`
-	// Handling is the type of the message that the actor is handling, HandlingSeconds the time so
-	// far; "" = none.
+	// Handling is the type of the message that the actor is handling, HandlingSeconds the time
+	// so far; "" = none.
 	Handling        string  `json:"handling,omitempty"`
 	HandlingSeconds float64 `json:"handlingSeconds,omitempty"`
 	// Discarded counts messages that were dropped because the actor stopped or too many waited.
 	Discarded uint64 `json:"discarded,omitempty"`
-	// Strategy of a supervisor: one-for-one restarts only the child that failed, rest-for-one also
-	// the children behind it; "" = no supervisor.
+	// Strategy of a supervisor: one-for-one restarts only the child that failed, rest-for-one
+	// also the children behind it; "" = no supervisor.
 	Strategy string `json:"strategy,omitempty"`
 	// Budget is the number of failures of its children that a supervisor tolerates within its
 	// window before it fails itself. BudgetLeft is the number that it still tolerates; -1 = any
@@ -68,13 +69,13 @@ type Waiting struct {
 	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not
 	// coalesced.
 	Key string `json:"key,omitempty"`
-	// AgeSeconds is its waiting time. With a key, it counts from the first value that the actor has
-	// not handled.
+	// AgeSeconds is its waiting time. With a key, it counts from the first value that the actor
+	// has not handled.
 	AgeSeconds float64 `json:"ageSeconds"`
 	// Sender is the actor that expects an answer; "" = none.
 	Sender string `json:"sender,omitempty"`
-	// Body is the content. It is left out of internal messages, of messages above 4 KiB, behind the
-	// first 100 messages, and on TCP with api.redactMessages.
+	// Body is the content. It is left out of internal messages, of messages above 4 KiB, behind
+	// the first 100 messages, and on TCP with api.redactMessages.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -94,8 +95,8 @@ type Traffic struct {
 type MessageTraffic struct {
 	Type  string `json:"type"`
 	Count uint64 `json:"count"`
-	// P50Seconds and P99Seconds are the times below which 50 and 99 of 100 messages were handled,
-	// rounded up to a power of two of nanoseconds.
+	// P50Seconds and P99Seconds are the times below which 50 and 99 of 100 messages were
+	// handled, rounded up to a power of two of nanoseconds.
 	P50Seconds float64 `json:"p50Seconds"`
 	P99Seconds float64 `json:"p99Seconds"`
 }
@@ -108,7 +109,8 @@ type KindTraffic struct {
 
 // DeadLetters are messages that were not delivered.
 type DeadLetters struct {
-	// Count is their number since the start of the agent, Items the latest 64, the newest first.
+	// Count is their number since the start of the agent, Items the latest 64, the newest
+	// first.
 	Count uint64       `json:"count"`
 	Items []DeadLetter `json:"items"`
 }
@@ -121,7 +123,8 @@ type DeadLetter struct {
 	To     string `json:"to"`
 	Sender string `json:"sender,omitempty"`
 	Type   string `json:"type"`
-	// Reason is one of: no such actor, actor has stopped, discarded on stop, too many were waiting.
+	// Reason is one of: no such actor, actor has stopped, discarded on stop, too many were
+	// waiting.
 	Reason string `json:"reason"`
 }
 

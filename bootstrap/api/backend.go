@@ -13,8 +13,8 @@ import (
 var (
 	// ErrNotFound means that the object does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict means that the present state does not allow the request, for example to suspend a
-	// suspended actor.
+	// ErrConflict means that the present state does not allow the request, for example to
+	// suspend a suspended actor.
 	ErrConflict = errors.New("conflict")
 	// ErrUnavailable means that the agent cannot answer yet or at present.
 	ErrUnavailable = errors.New("unavailable")
@@ -22,8 +22,8 @@ var (
 	ErrInvalid = errors.New("invalid request")
 	// ErrForbidden means that the request is never allowed, for example to kill the root.
 	ErrForbidden = errors.New("forbidden")
-	// ErrUnsupported means that this agent does not support the request, for example faults without
-	// --enable-chaos.
+	// ErrUnsupported means that this agent does not support the request, for example faults
+	// without --enable-chaos.
 	ErrUnsupported = errors.New("not supported")
 )
 
@@ -66,8 +66,8 @@ type Backend interface {
 // Prober answers probes. It reads published values and never waits: a hanging actor must not make a
 // probe hang.
 type Prober interface {
-	// Live returns the reason to restart the process; nil = there is none. It does not depend on
-	// VPP, Kubernetes or etcd, because a restart would not help if one of them is down.
+	// Live returns the reason to restart the process; nil = there is none. It does not depend
+	// on VPP, Kubernetes or etcd, because a restart would not help if one of them is down.
 	Live() error
 	// Readiness reports whether VPP on this node is in the desired state.
 	Readiness() Readiness
@@ -87,7 +87,8 @@ type Inspector interface {
 	State(ctx context.Context, path string) (json.RawMessage, error)
 	// Failures returns the last failures of an actor, the newest first. ErrNotFound.
 	Failures(ctx context.Context, path string) ([]Failure, error)
-	// Traffic counts the messages that the actors of its kind have handled and sent. ErrNotFound.
+	// Traffic counts the messages that the actors of its kind have handled and sent.
+	// ErrNotFound.
 	Traffic(ctx context.Context, path string) (*Traffic, error)
 	// DeadLetters returns messages that were not delivered.
 	DeadLetters(ctx context.Context) (*DeadLetters, error)
@@ -95,7 +96,8 @@ type Inspector interface {
 
 // Commander executes commands on actors. Only the control socket calls it.
 type Commander interface {
-	// Command executes a verb on one actor. ErrNotFound, ErrConflict, ErrForbidden, ErrUnsupported.
+	// Command executes a verb on one actor. ErrNotFound, ErrConflict, ErrForbidden,
+	// ErrUnsupported.
 	Command(ctx context.Context, path string, verb Verb) error
 }
 
@@ -108,8 +110,8 @@ type Reader interface {
 	Services(ctx context.Context) ([]Service, error)
 	// Service returns everything about one service "namespace/name". ErrNotFound.
 	Service(ctx context.Context, key string) (*ServiceDetail, error)
-	// ServiceSessions asks VPP for the sessions of a service, which costs VPP a pass over all of
-	// its sessions for each backend. ErrNotFound, ErrUnavailable.
+	// ServiceSessions asks VPP for the sessions of a service, which costs VPP a pass over all
+	// of its sessions for each backend. ErrNotFound, ErrUnavailable.
 	ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error)
 	// Packet explains a packet from an address to "ip:port/PROTO". ErrInvalid.
 	Packet(ctx context.Context, source, destination string) (*Packet, error)
@@ -137,20 +139,21 @@ type Controller interface {
 	Commander
 	// StartResync starts to read and repair everything and returns at once. It is idempotent.
 	StartResync(ctx context.Context, request ResyncRequest) error
-	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil removes
-	// it. It returns when VPP has the result. An error is the reason why nothing was changed.
-	// ErrInvalid, ErrConflict, ErrUnavailable.
+	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil
+	// removes it. It returns when VPP has the result. An error is the reason why nothing was
+	// changed. ErrInvalid, ErrConflict, ErrUnavailable.
 	ApplyExternal(ctx context.Context, source string, document []byte) (*ExternalResult, error)
-	// Inject begins a fault, StartDrill a plan of faults; both return at once. StopChaos ends all
-	// faults and the drill and returns the number of faults. who is the client, for the audit
-	// record. ErrUnsupported without --enable-chaos; ErrInvalid, ErrForbidden, ErrNotFound,
-	// ErrConflict.
+	// Inject begins a fault, StartDrill a plan of faults; both return at once. StopChaos ends
+	// all faults and the drill and returns the number of faults. who is the client, for the
+	// audit record. ErrUnsupported without --enable-chaos; ErrInvalid, ErrForbidden,
+	// ErrNotFound, ErrConflict.
 	Inject(ctx context.Context, who string, fault live.Fault) (*live.Record, error)
 	StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error)
 	StopChaos(ctx context.Context, who string) (int, error)
-	// AttachPod assigns an interface of VPP to the pod "namespace/name"; "" removes the assignment.
-	// It returns when VPP has the resulting roles. On an error it has rolled the change back; the
-	// error names the parts for which this failed. ErrConflict, ErrUnavailable.
+	// AttachPod assigns an interface of VPP to the pod "namespace/name"; "" removes the
+	// assignment. It returns when VPP has the resulting roles. On an error it has rolled the
+	// change back; the error names the parts for which this failed. ErrConflict,
+	// ErrUnavailable.
 	AttachPod(ctx context.Context, pod, name string) (*PodInterface, error)
 }
 

@@ -34,11 +34,11 @@ type Event struct {
 	// Object of the event: a service, an interface, a node; "" = none.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"`
-	// Cause is the ID of the change or command that the event is an effect of; all effects of one
-	// have the same. 0 = none.
+	// Cause is the ID of the change or command that the event is an effect of; all effects of
+	// one have the same. 0 = none.
 	Cause uint64 `json:"cause,omitempty"`
-	// Method is update, upstream-resync, downstream-resync or full-resync; "" = the event is not a
-	// transaction.
+	// Method is update, upstream-resync, downstream-resync or full-resync; "" = the event is
+	// not a transaction.
 	Method string `json:"method,omitempty"`
 	// Operations are the planned ones, on VPP or as steps of a command, each as one line.
 	Operations []string `json:"operations,omitempty"`

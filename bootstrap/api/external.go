@@ -13,8 +13,8 @@ type External struct {
 	Layers []ExternalLayer `json:"layers"`
 	// Entries of all layers, ordered by name; of the same name the owner is first.
 	Entries []ExternalEntry `json:"entries"`
-	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts the
-	// entries of all pages. A Backend leaves both out.
+	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts
+	// the entries of all pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
 }
@@ -29,8 +29,8 @@ func (x *External) Join(page *External) (next string) {
 
 // ExternalLayer is the configuration of one source.
 type ExternalLayer struct {
-	// Source is the name of the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or the name given at
-	// the control socket.
+	// Source is the name of the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or the name given
+	// at the control socket.
 	Source string `json:"source"`
 	// Priority decides between layers that have the same entry; the larger one wins.
 	Priority int `json:"priority"`
@@ -52,8 +52,8 @@ type ExternalEntry struct {
 	Kind string `json:"kind"`
 	// Source is the layer.
 	Source string `json:"source"`
-	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer above
-	// has an entry of the same name).
+	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer
+	// above has an entry of the same name).
 	State string `json:"state"`
 	// Owner is the present owner if it is not this layer: another layer, a service, or a
 	// configuration in VPP.

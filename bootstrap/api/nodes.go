@@ -8,8 +8,8 @@ type Interfaces struct {
 	NodeAddresses []string `json:"nodeAddresses"`
 	// Items are ordered by index.
 	Items []Interface `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all
-	// pages. A Backend leaves both out.
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of
+	// all pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
 }
@@ -43,8 +43,8 @@ type Interface struct {
 type Nodes struct {
 	// Self is the name of this node.
 	Self string `json:"self"`
-	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without a
-	// store.
+	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without
+	// a store.
 	Claim string `json:"claim"`
 	// Reason why the claim is not held, or the latest error of the node store.
 	Reason string `json:"reason,omitempty"`
@@ -52,8 +52,8 @@ type Nodes struct {
 	Connected bool `json:"connected"`
 	// Items are ordered by name.
 	Items []Node `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all
-	// pages. A Backend leaves both out.
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of
+	// all pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
 	// Approximations of this node, ordered by renderer and reason.

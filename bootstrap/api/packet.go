@@ -17,15 +17,16 @@ type Packet struct {
 	Service string `json:"service"`
 	// Frontend that decided; left out if a rule about service addresses did.
 	Frontend *show.Frontend `json:"frontend,omitempty"`
-	// Backends are the endpoints, one of which gets the packet: first the endpoints that Kubernetes
-	// asks for, then endpoints that only VPP has.
+	// Backends are the endpoints, one of which gets the packet: first the endpoints that
+	// Kubernetes asks for, then endpoints that only VPP has.
 	Backends []PacketBackend `json:"backends"`
 	// Others are frontends with this destination that do not decide.
 	Others []PacketOther `json:"others"`
 	// Wanted and InVPP are the rows of the destination.
 	Wanted []show.Row `json:"wanted"`
 	InVPP  []show.Row `json:"inVPP"`
-	// VPP compares Wanted and InVPP: as wanted, missing, other than wanted, left over, or no row.
+	// VPP compares Wanted and InVPP: as wanted, missing, other than wanted, left over, or no
+	// row.
 	VPP            string               `json:"vpp"`
 	Approximations []show.Approximation `json:"approximations"`
 }

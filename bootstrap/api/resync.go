@@ -49,8 +49,8 @@ type RendererSync struct {
 type ResyncRequest struct {
 	// Reason for the journal.
 	Reason string `json:"reason"`
-	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full" or ""
-	// both.
+	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full"
+	// or "" both.
 	Method ResyncMethod `json:"method"`
 }
 

@@ -19,11 +19,11 @@ const (
 	ServicePending ServiceState = "pending"
 	// ServiceFailed means that VPP refused an operation; the renderer retries.
 	ServiceFailed ServiceState = "failed"
-	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last
-	// good rows stay.
+	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its
+	// last good rows stay.
 	ServiceQuarantined ServiceState = "quarantined"
-	// ServicePartly means that VPP serves some frontends and cannot serve others, for example of
-	// SCTP.
+	// ServicePartly means that VPP serves some frontends and cannot serve others, for example
+	// of SCTP.
 	ServicePartly ServiceState = "partly"
 	// ServiceNotServed means that no frontend is served: VPP cannot serve any of them, or the
 	// service has none, for example because it is headless.
@@ -37,8 +37,8 @@ type Service struct {
 	State ServiceState `json:"state"`
 	// Generation of its latest input.
 	Generation uint64 `json:"generation"`
-	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and its
-	// rows in VPP.
+	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and
+	// its rows in VPP.
 	Frontends int `json:"frontends"`
 	Endpoints int `json:"endpoints"`
 	Rows      int `json:"rows"`
@@ -83,8 +83,8 @@ type ServiceDetail struct {
 type DrainingEndpoint struct {
 	// Address is "ip:port".
 	Address string `json:"address"`
-	// Since is the time at which it began to drain, not before the start of the agent. Left out for
-	// a moment after that.
+	// Since is the time at which it began to drain, not before the start of the agent. Left out
+	// for a moment after that.
 	Since time.Time `json:"since,omitzero"`
 	// Connections counts the connections in VPP through all frontends of the service; left out
 	// until VPP has been asked.

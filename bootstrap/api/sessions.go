@@ -6,14 +6,15 @@ import "time"
 type Sessions struct {
 	// Time is when the agent last read it.
 	Time time.Time `json:"time"`
-	// BusiestWorker is the number of sessions of the worker with the most sessions. Limit is the
-	// limit of each worker; 0 = unknown.
+	// BusiestWorker is the number of sessions of the worker with the most sessions. Limit is
+	// the limit of each worker; 0 = unknown.
 	BusiestWorker uint64 `json:"busiestWorker"`
 	Limit         uint32 `json:"limit"`
 	// Alarm is true while the table is nearly full and the agent can neither free sessions nor
 	// raise the limit.
 	Alarm bool `json:"alarm"`
-	// Protocols are the sessions by protocol, as of the last survey; empty = there was none yet.
+	// Protocols are the sessions by protocol, as of the last survey; empty = there was none
+	// yet.
 	Protocols []ProtocolSessions `json:"protocols"`
 }
 
@@ -47,8 +48,8 @@ type Session struct {
 	ClientAs string `json:"clientAs,omitempty"`
 	Frontend string `json:"frontend"`
 	Backend  string `json:"backend"`
-	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in the
-	// table.
+	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in
+	// the table.
 	IdleSeconds float64 `json:"idleSeconds"`
 	Expired     bool    `json:"expired"`
 	Packets     uint64  `json:"packets"`

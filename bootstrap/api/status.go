@@ -28,8 +28,8 @@ type NodeHealth struct {
 	LastUpdated time.Time `json:"lastUpdated"`
 	// CurrentTime is the time of the request.
 	CurrentTime time.Time `json:"currentTime"`
-	// Eligible is false if the node is about to leave the cluster, so that load balancers should
-	// use another one.
+	// Eligible is false if the node is about to leave the cluster, so that load balancers
+	// should use another one.
 	Eligible bool `json:"nodeEligible"`
 	// Healthy is false if a change has been pending for too long.
 	Healthy bool `json:"healthy"`
@@ -38,7 +38,8 @@ type NodeHealth struct {
 // NodeStatus is the state of a node in one line: GET /api/v1/status.
 type NodeStatus struct {
 	Node string `json:"node"`
-	// Version of the agent: a tag, a pseudo-version, or "(devel)", with the start of the revision.
+	// Version of the agent: a tag, a pseudo-version, or "(devel)", with the start of the
+	// revision.
 	Version string `json:"version"`
 	// Ready, Since and Reason are readiness, as /readyz has it.
 	Ready  bool      `json:"ready"`

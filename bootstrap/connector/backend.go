@@ -82,12 +82,12 @@ func (b backend) Readiness() api.Readiness {
 type State struct {
 	// Leading is true if this connector writes.
 	Leading bool `json:"leading"`
-	// Listed is true once the objects are known. Trouble is the reason why they are unknown or out
-	// of date.
+	// Listed is true once the objects are known. Trouble is the reason why they are unknown or
+	// out of date.
 	Listed  bool   `json:"listed"`
 	Trouble string `json:"trouble,omitempty"`
-	// Services is the number of wanted services, Pending the number that differ from the present
-	// objects.
+	// Services is the number of wanted services, Pending the number that differ from the
+	// present objects.
 	Services int `json:"services"`
 	Pending  int `json:"pending"`
 	// Written counts writes, Failing are the services whose last write failed.
@@ -95,8 +95,8 @@ type State struct {
 	Failing []string `json:"failing"`
 	// Sources in the order of their priority.
 	Sources []SourceState `json:"sources"`
-	// Changes are the writes that the last comparison found. Problems are the unused parts of the
-	// catalog, with reasons.
+	// Changes are the writes that the last comparison found. Problems are the unused parts of
+	// the catalog, with reasons.
 	Changes  []Change `json:"changes"`
 	Problems []string `json:"problems"`
 
@@ -126,17 +126,17 @@ type SourceState struct {
 	// Published is the time of the last snapshot, Services the number of services in it.
 	Published time.Time `json:"published,omitzero"`
 	Services  int       `json:"services"`
-	// Known is true if a complete snapshot has come and the source works. Complete is true if the
-	// last snapshot is complete. Reason is the reason if it is not.
+	// Known is true if a complete snapshot has come and the source works. Complete is true if
+	// the last snapshot is complete. Reason is the reason if it is not.
 	Known    bool   `json:"known"`
 	Complete bool   `json:"complete"`
 	Reason   string `json:"reason,omitempty"`
-	// Held are the services whose deletion is held back, until Missing further complete snapshots
-	// say the same or an operator confirms.
+	// Held are the services whose deletion is held back, until Missing further complete
+	// snapshots say the same or an operator confirms.
 	Held    []string `json:"held"`
 	Missing int      `json:"missing,omitempty"`
-	// Waiting is how many new services are left out, because the source has as many as it may have,
-	// services held back included.
+	// Waiting is how many new services are left out, because the source has as many as it may
+	// have, services held back included.
 	Waiting int `json:"waiting,omitempty"`
 }
 

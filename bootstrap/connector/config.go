@@ -30,7 +30,8 @@ type Config struct {
 	Sources []string
 	// ConsulTokenFile and ConsulCA are files; "" = none.
 	ConsulTokenFile, ConsulCA string
-	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
+	// DeleteLimit is the percentage of a source's services that may vanish without
+	// confirmation.
 	DeleteLimit int
 
 	// The store of the objects.
@@ -60,8 +61,8 @@ type Config struct {
 	ServicePrefix string
 	// ClusterID tells connectors of several clusters apart.
 	ClusterID string
-	// Headless makes Services without a cluster IP. Flomesh adds the labels and annotations of the
-	// flomesh connector.
+	// Headless makes Services without a cluster IP. Flomesh adds the labels and annotations of
+	// the flomesh connector.
 	Headless, Flomesh bool
 
 	// The listeners.

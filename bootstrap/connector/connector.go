@@ -48,7 +48,8 @@ type Connector struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	started time.Time
-	// missing asks whether the sync namespace exists; nil = nothing is written to an API server.
+	// missing asks whether the sync namespace exists; nil = nothing is written to an API
+	// server.
 	missing func(ctx context.Context) error
 }
 

@@ -126,7 +126,8 @@ func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.V
 	out.SourceTranslated = out.SourceTranslated || v.Src.Addr() != c.address
 	reply := p.vpp.Reply(v)
 	if v.Action == simulator.Local {
-		// an endpoint in the node's own network: its answer comes from outside the simulation
+		// an endpoint in the node's own network: its answer comes from outside the
+		// simulation
 		reply.Src, reply.Dst = v.Packet.Dst, v.Packet.Src
 	}
 	switch {

@@ -71,8 +71,8 @@ type Probe struct {
 type Drill struct {
 	// Fault is a description of the fault.
 	Fault string `json:"fault"`
-	// VPPWrites and VPPReads count the messages that changed VPP and the reads of all rows until
-	// the agent was quiet again, without drift checks.
+	// VPPWrites and VPPReads count the messages that changed VPP and the reads of all rows
+	// until the agent was quiet again, without drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Recovered is the time until everything was in sync again.

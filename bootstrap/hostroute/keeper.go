@@ -29,8 +29,8 @@ type Kernel interface {
 	// Remove removes a route; a missing route is no error.
 	Remove(Route) error
 	// Watch calls changed after each change of a route, with its old or new form. After other
-	// changes that may matter, for example of interfaces, it calls changed with the zero value. It
-	// returns when ctx ends, or with an error when it no longer sees changes.
+	// changes that may matter, for example of interfaces, it calls changed with the zero value.
+	// It returns when ctx ends, or with an error when it no longer sees changes.
 	Watch(ctx context.Context, changed func(Route)) error
 }
 
@@ -38,17 +38,18 @@ type Kernel interface {
 type Config struct {
 	// Interface is the name of the host's interface towards VPP.
 	Interface string
-	// Gateway is the address of VPP at the other end. Networks of the other address family are not
-	// routed.
+	// Gateway is the address of VPP at the other end. Networks of the other address family are
+	// not routed.
 	Gateway netip.Addr
 }
 
 // Status is the result of the last comparison.
 type Status struct {
-	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with a route of
-	// another owner, and without a route.
+	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with a route
+	// of another owner, and without a route.
 	Kept, Foreign, Failed int
-	// Problem is the reason why the agent does not route some networks; "" = it routes all of them.
+	// Problem is the reason why the agent does not route some networks; "" = it routes all of
+	// them.
 	Problem string
 }
 

@@ -18,8 +18,8 @@ type Sources struct {
 	Actors func() []runtime.ActorState
 	// Parts returns whether each part of the agent is ready, by name.
 	Parts func() map[string]bool
-	// Stale returns the age of the served state while the source does not see changes; 0 = it sees
-	// them.
+	// Stale returns the age of the served state while the source does not see changes; 0 = it
+	// sees them.
 	Stale func() time.Duration
 	// Services returns the number of services by state.
 	Services func() map[string]int

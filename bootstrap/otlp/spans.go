@@ -15,8 +15,8 @@ import (
 const (
 	// quiet is the time without a further event after which a change is complete.
 	quiet = 5 * time.Second
-	// mostChanges limits the waiting changes, and mostSteps the steps of one change. A change above
-	// its limit has no trace, and a step above its limit has no span.
+	// mostChanges limits the waiting changes, and mostSteps the steps of one change. A change
+	// above its limit has no trace, and a step above its limit has no span.
 	mostChanges = 1000
 	mostSteps   = 64
 )

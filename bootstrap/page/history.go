@@ -11,8 +11,8 @@ import (
 const (
 	// minutes is the length of the history.
 	minutes = 60
-	// classes is the number of classes of latency: below 1 ms, 2 ms, 4 ms and so on to 32 s, and
-	// above.
+	// classes is the number of classes of latency: below 1 ms, 2 ms, 4 ms and so on to 32 s,
+	// and above.
 	classes = 17
 )
 

@@ -16,8 +16,8 @@ type list[T any] struct {
 	Total int
 	// From is the number of the first item, from 1.
 	From int
-	// Query has the filters. Before and After are the queries of the neighbouring pages; "" = there
-	// is no such page.
+	// Query has the filters. Before and After are the queries of the neighbouring pages; "" =
+	// there is no such page.
 	Query         url.Values
 	Before, After string
 }

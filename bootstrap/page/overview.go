@@ -13,8 +13,8 @@ import (
 
 // summary is the data of the overview.
 type summary struct {
-	// VPP is the state of VPP as the link knows it; nil = the link does not answer, or its state is
-	// not shown.
+	// VPP is the state of VPP as the link knows it; nil = the link does not answer, or its
+	// state is not shown.
 	VPP      *linked
 	Curves   []curve
 	Sessions *api.Sessions

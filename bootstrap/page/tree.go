@@ -38,8 +38,8 @@ type drawing struct {
 type drawn struct {
 	api.Actor
 	Name string
-	// More counts siblings that are not drawn, of one namespace or of all other namespaces. Such an
-	// entry is not an actor, and its Path is the path of the parent.
+	// More counts siblings that are not drawn, of one namespace or of all other namespaces.
+	// Such an entry is not an actor, and its Path is the path of the parent.
 	More      int
 	Namespace string
 	// Below counts the children, which Closed hides. Toggle is the address of the drawing with
@@ -47,8 +47,8 @@ type drawn struct {
 	Below  int
 	Closed bool
 	Toggle string
-	// X and Y are the place of its mark. Above is the place of the parent's mark, from which a line
-	// leads here.
+	// X and Y are the place of its mark. Above is the place of the parent's mark, from which a
+	// line leads here.
 	X, Y, Above int
 	// Waiting is the length of the bar of its mailbox.
 	Waiting int

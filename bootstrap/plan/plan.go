@@ -27,8 +27,8 @@ type Options struct {
 	Node string
 	// Serving are the settings of service handling.
 	Serving service.Config
-	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node, as in a
-	// running agent. Guarded is ignored: the plan is for a VPP with access lists.
+	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node, as
+	// in a running agent. Guarded is ignored: the plan is for a VPP with access lists.
 	NAT44 nat44.Config
 	// CNAT are the settings of the cnat renderer; nil = it is not used.
 	CNAT *cnat.Config

@@ -30,7 +30,8 @@ type Frontend struct {
 	Endpoints []string `json:"endpoints"`
 	// AffinitySeconds is the timeout of ClientIP affinity; 0 = none.
 	AffinitySeconds uint32 `json:"affinitySeconds"`
-	// MasqueradeFrom are the classes of clients that get another source address: pod, node, remote.
+	// MasqueradeFrom are the classes of clients that get another source address: pod, node,
+	// remote.
 	MasqueradeFrom []string `json:"masqueradeFrom"`
 	// AllowSources are the networks of allowed clients; empty = all.
 	AllowSources []string `json:"allowSources"`

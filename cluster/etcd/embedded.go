@@ -24,30 +24,31 @@ const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCloseTimeout = 15 * time.Second
 	embeddedName        = "troupe"
-	// A single member never connects to itself, so etcd opens no port for this address. The address
-	// must not change.
+	// A single member never connects to itself, so etcd opens no port for this address. The
+	// address must not change.
 	embeddedPeerURL = "http://127.0.0.1:2380"
 	socketName      = "etcd.sock"
-	// maxSocketPath is the longest path that fits into sun_path of sockaddr_un (unix(7)) with its
-	// NUL.
+	// maxSocketPath is the longest path that fits into sun_path of sockaddr_un (unix(7)) with
+	// its NUL.
 	maxSocketPath = 107
-	// A single member waits for no heartbeat, so its election timeout can be short. The default of
-	// 1 s would be most of its start.
+	// A single member waits for no heartbeat, so its election timeout can be short. The default
+	// of 1 s would be most of its start.
 	embeddedTick, embeddedElection = 20, 100 // milliseconds; etcd wants at least five ticks
 )
 
 // EmbeddedConfig configures an etcd inside this process: a cluster of one member, for a single
 // node, a demo or a test.
 type EmbeddedConfig struct {
-	// Dir is the directory of the data, a lock and, by default, the socket. It is created with mode
-	// 0700 if it is missing. Required.
+	// Dir is the directory of the data, a lock and, by default, the socket. It is created with
+	// mode 0700 if it is missing. Required.
 	Dir string
-	// Listen is the address for clients: "host:port" (port 0 = any free port; a loopback address,
-	// because there is no TLS), or the absolute path of a unix socket. Default: a socket in Dir, or
-	// in a private temporary directory if the path in Dir is too long for a socket.
+	// Listen is the address for clients: "host:port" (port 0 = any free port; a loopback
+	// address, because there is no TLS), or the absolute path of a unix socket. Default: a
+	// socket in Dir, or in a private temporary directory if the path in Dir is too long for a
+	// socket.
 	Listen string
-	// NoSync disables fsync, for demos and tests. This is faster, but a power failure may damage
-	// the data.
+	// NoSync disables fsync, for demos and tests. This is faster, but a power failure may
+	// damage the data.
 	NoSync bool
 	// StartTimeout limits the wait until the server answers. Default 30 s.
 	StartTimeout time.Duration
@@ -135,8 +136,8 @@ func (e *Embedded) start(ctx context.Context) error {
 	}
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = embeddedName + "=" + embeddedPeerURL
-	// A new data directory gets a new cluster ID, so that clients can distinguish an etcd without
-	// its old data from a restarted one.
+	// A new data directory gets a new cluster ID, so that clients can distinguish an etcd
+	// without its old data from a restarted one.
 	cfg.InitialClusterToken = fmt.Sprintf("troupe-%d", time.Now().UnixNano())
 	// Without compaction the database of a long-running agent would grow without limit.
 	cfg.AutoCompactionRetention = "1h"

@@ -24,14 +24,14 @@ var ErrUnreadable = errors.New("not a readable file")
 type FS interface {
 	// MkdirAll makes a directory with its parents; only the owner may access it.
 	MkdirAll(dir string) error
-	// ReadFile reads a whole file. The error is fs.ErrNotExist if there is none, and ErrUnreadable
-	// if it will never be readable.
+	// ReadFile reads a whole file. The error is fs.ErrNotExist if there is none, and
+	// ErrUnreadable if it will never be readable.
 	ReadFile(name string) ([]byte, error)
-	// Create makes a new file in a directory, which only the owner may access. Its name is unused:
-	// prefix, random characters, suffix.
+	// Create makes a new file in a directory, which only the owner may access. Its name is
+	// unused: prefix, random characters, suffix.
 	Create(dir, prefix, suffix string) (File, error)
-	// Find lists the paths of the files in a directory whose names have the prefix and the suffix.
-	// A missing directory has no files.
+	// Find lists the paths of the files in a directory whose names have the prefix and the
+	// suffix. A missing directory has no files.
 	Find(dir, prefix, suffix string) ([]string, error)
 	// Rename gives a file another name, and replaces a file that has this name.
 	Rename(from, to string) error

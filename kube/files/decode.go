@@ -19,8 +19,8 @@ import (
 // occurrence counts.
 func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*messages.ObjectError) {
 	d := &decoder{source: name, objects: &normalize.Objects{}, seen: map[object]place{}, budget: maxObject}
-	// An error of the stream itself (too large, not readable) belongs to no document. The documents
-	// before it count.
+	// An error of the stream itself (too large, not readable) belongs to no document. The
+	// documents before it count.
 	if err := split(r, d.document); err != nil {
 		d.report("", "", "", "%v", err)
 	}
@@ -81,11 +81,11 @@ func (d *decoder) document(doc document) {
 		d.report("", where.String(), "", "the document is larger than %d MiB", maxDocument>>20)
 		return
 	}
-	// JSON is YAML too, and the JSON parser is faster, needs no budget against aliases and gives
-	// exact offsets for errors.
+	// JSON is YAML too, and the JSON parser is faster, needs no budget against aliases and
+	// gives exact offsets for errors.
 	if first := bytes.TrimSpace(doc.text); len(first) > 0 && first[0] == '{' {
-		// YAML in flow style also starts with a brace. The JSON parser already fails at its first
-		// value.
+		// YAML in flow style also starts with a brace. The JSON parser already fails at its
+		// first value.
 		if values, problem := parseJSON(doc.text); problem == nil || len(values) > 0 || looksLikeJSON(first) {
 			for _, v := range values {
 				d.value(v, where, maxLists)
@@ -184,8 +184,8 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 	if prefix != "" {
 		prefix += "."
 	}
-	// Items are decoded one by one: a bad item does not affect the others, and a List of a whole
-	// cluster is not in memory twice.
+	// Items are decoded one by one: a bad item does not affect the others, and a List of a
+	// whole cluster is not in memory twice.
 	for i, item := range items {
 		where.item = prefix + "items[" + strconv.Itoa(i) + "]"
 		where.line = item.line()
@@ -206,8 +206,8 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 func (d *decoder) object(v value, where place, apiVersion, kind string) {
 	if versions[kind] != apiVersion {
 		if kind == normalize.KindEndpointSlice {
-			// Without this report an old EndpointSlice (v1beta1) would be ignored silently, and its
-			// service would have no endpoints.
+			// Without this report an old EndpointSlice (v1beta1) would be ignored
+			// silently, and its service would have no endpoints.
 			d.report(kind, where.String(), "apiVersion", "%.64q is not supported, want %s", apiVersion, versions[kind])
 			return
 		}

@@ -42,8 +42,8 @@ func parseJSON(doc []byte) ([]value, *strictyaml.Problem) {
 	count := lines{text: doc, line: 1}
 	for {
 		var raw json.RawMessage
-		// A RawMessage only finds the end of the value: the object is decoded once, when its kind
-		// is known.
+		// A RawMessage only finds the end of the value: the object is decoded once, when
+		// its kind is known.
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
 			return out, nil
 		} else if err != nil {

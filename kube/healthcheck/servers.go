@@ -19,18 +19,18 @@ type Config struct {
 	// block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 	// Healthy reports whether the node keeps up with the cluster (serviceProxyHealthy in the
-	// answers). It is called for every request, from any goroutine, and must not block. Default:
-	// always true.
+	// answers). It is called for every request, from any goroutine, and must not block.
+	// Default: always true.
 	Healthy func() bool
-	// OnProblem is called when an address of a service is not served, when the reason changes, and
-	// when the problem is over. It is called from the goroutine of Run and must not block. Default:
-	// only the log has it.
+	// OnProblem is called when an address of a service is not served, when the reason changes,
+	// and when the problem is over. It is called from the goroutine of Run and must not block.
+	// Default: only the log has it.
 	OnProblem func(Problem)
-	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles. Default 1
-	// s and 30 s.
+	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles.
+	// Default 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
-	// CloseTimeout is the time that requests under way get when their listener is closed. Default 1
-	// s.
+	// CloseTimeout is the time that requests under way get when their listener is closed.
+	// Default 1 s.
 	CloseTimeout time.Duration
 	// MostConnections is the largest number of connections of one address; above it a new
 	// connection replaces the longest idle one. Default 128.
@@ -162,7 +162,8 @@ func (s *Servers) apply(ctx context.Context) {
 			delete(s.ports, addr)
 		}
 	}
-	// A port that stays open gets its new check without closing, so that load balancers see no gap.
+	// A port that stays open gets its new check without closing, so that load balancers see no
+	// gap.
 	for addr, check := range planned.owners {
 		p := s.ports[addr]
 		if p != nil {

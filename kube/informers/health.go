@@ -56,8 +56,8 @@ func (h *health) note(resource string, t trouble) bool {
 	} else {
 		h.troubles[resource] = t
 	}
-	// A source that starts is neither healthy nor unhealthy until each kind has been watched or has
-	// failed.
+	// A source that starts is neither healthy nor unhealthy until each kind has been watched or
+	// has failed.
 	if len(h.troubles) == 0 && len(h.starting) > 0 {
 		return false
 	}

@@ -24,8 +24,8 @@ type optional struct {
 	log     *slog.Logger
 	missing chan struct{} // closed at the first such answer
 	once    sync.Once
-	// Only the goroutine of the reflector uses these: no request is sent before until; rest is the
-	// length of the last rest, 0 = a watch was opened since the last refusal.
+	// Only the goroutine of the reflector uses these: no request is sent before until; rest is
+	// the length of the last rest, 0 = a watch was opened since the last refusal.
 	until time.Time
 	rest  time.Duration
 }

@@ -24,11 +24,11 @@ type Config struct {
 	// ServiceCIDRs makes the source watch the ServiceCIDR objects of the cluster.
 	ServiceCIDRs bool
 	// FollowExternalIPs leaves out spec.externalIPs if the version of the API server is 1.40 or
-	// later, as Kubernetes does. From 1.36 on, which deprecates the field, its use is logged. The
-	// source asks for the version once.
+	// later, as Kubernetes does. From 1.36 on, which deprecates the field, its use is logged.
+	// The source asks for the version once.
 	FollowExternalIPs bool
-	// Interval is the least time between two commits; changes in between coalesce by object. The
-	// first change after a quiet time is not delayed. Default 10 ms.
+	// Interval is the least time between two commits; changes in between coalesce by object.
+	// The first change after a quiet time is not delayed. Default 10 ms.
 	Interval time.Duration
 }
 
@@ -166,8 +166,8 @@ func (s *Source) work(ctx context.Context) {
 				s.first()
 			}
 			continue
-		// A request before the first list needs no answer of its own: the first Snapshot answers
-		// it.
+		// A request before the first list needs no answer of its own: the first Snapshot
+		// answers it.
 		case <-s.refresh:
 			if len(s.synced) == 0 {
 				s.sink.Snapshot(s.store.Snapshot())

@@ -26,11 +26,11 @@ type Config struct {
 	// Grace is the time that the real source has for its first Snapshot before the mirror is
 	// served. Default 5 s.
 	Grace time.Duration
-	// ConfirmEmpty is the time for which a healthy source must have no service before the mirror
-	// forgets its services. Default 10 min.
+	// ConfirmEmpty is the time for which a healthy source must have no service before the
+	// mirror forgets its services. Default 10 min.
 	ConfirmEmpty time.Duration
-	// Delay is the time from the first of several changes to the save, and the least time between
-	// two saves. Default 2 s.
+	// Delay is the time from the first of several changes to the save, and the least time
+	// between two saves. Default 2 s.
 	Delay time.Duration
 	// Observer feeds the metrics; nil = none.
 	Observer Observer
@@ -40,8 +40,8 @@ type Config struct {
 
 // Observer counts for the metrics. Its methods must not block.
 type Observer interface {
-	// MirrorServing is called when the mirror starts and stops serving its state in place of the
-	// source.
+	// MirrorServing is called when the mirror starts and stops serving its state in place of
+	// the source.
 	MirrorServing(on bool)
 	// MirrorSaved is called when a state has been saved.
 	MirrorSaved(at time.Time)
@@ -81,8 +81,8 @@ type Source struct {
 	log   *slog.Logger
 	asked atomic.Bool // a Refresh waits for its answer
 
-	// mu guards the fields of this group and orders the calls of the sink; it is never held across
-	// I/O.
+	// mu guards the fields of this group and orders the calls of the sink; it is never held
+	// across I/O.
 	mu    sync.Mutex
 	sink  kube.Sink // nil before and after Run
 	phase phase
@@ -91,8 +91,8 @@ type Source struct {
 	source   *kube.Health // last report of the real source; nil = none yet
 	reported *kube.Health // last report to the sink
 	state    state
-	// Problems of the mirror itself: problem with the files of earlier runs, saveProblem with the
-	// last save.
+	// Problems of the mirror itself: problem with the files of earlier runs, saveProblem with
+	// the last save.
 	problem, saveProblem string
 	saves                saves
 
@@ -178,8 +178,8 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 // restarted watch has none.
 func (s *Source) Refresh() {
 	s.inner.Refresh()
-	// A burst of requests gets one Snapshot. The clock calls later, because Refresh must not call
-	// the sink.
+	// A burst of requests gets one Snapshot. The clock calls later, because Refresh must not
+	// call the sink.
 	if s.asked.Swap(true) {
 		return
 	}
@@ -285,8 +285,8 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 		if m.GetComplete() && s.state.replace(m, s.cfg.Clock.Now()) {
 			s.changed()
 		}
-		// The sink gets the Snapshot before the health. Otherwise the agent would become ready with
-		// the state of an earlier run.
+		// The sink gets the Snapshot before the health. Otherwise the agent would become
+		// ready with the state of an earlier run.
 		s.sink.Snapshot(m)
 		if m.GetComplete() {
 			s.goLive()

@@ -120,7 +120,8 @@ func TestDuplicateEndpoints(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			winner, loser := sliceOf(test.names[0], "10.0.0.1@n1 "+test.winner), sliceOf(test.names[1], "10.0.0.1@n0 "+test.loser)
 			winner.Generation, loser.Generation = test.generations[0], test.generations[1]
-			// With a ready endpoint on another node every property of the winner changes the rows.
+			// With a ready endpoint on another node every property of the winner
+			// changes the rows.
 			other := sliceOf("c", "10.0.0.9@n3")
 			resolve := func(slices ...*messages.EndpointSlice) []string {
 				internal := lines(service.Resolve(input(webService(internalLocal), slices...), nodeN1(), service.Config{}))

@@ -51,8 +51,8 @@ func resources() []resource {
 // Limits bound what services may ask of a node; 0 = no limit. A service above a limit is not served
 // at all, because its owner could not know which part of its ports is served.
 type Limits struct {
-	// Service limits each service. Namespace limits the sum of the services of a namespace, without
-	// services above Service.
+	// Service limits each service. Namespace limits the sum of the services of a namespace,
+	// without services above Service.
 	Service, Namespace Size
 	// Node limits the sum of all namespaces. It is divided between them, see Budget.
 	Node Size
@@ -79,9 +79,9 @@ func (l Limits) Exceeded(s Size) string {
 
 // Cost is the number of bytes that the frontends of one IP family need.
 type Cost struct {
-	// Frontend counts for each frontend, Backend for each endpoint behind a frontend. Spread counts
-	// in addition for each frontend with ClientIP affinity or consistent hashing. Address counts
-	// for each address that the Service or its slices list.
+	// Frontend counts for each frontend, Backend for each endpoint behind a frontend. Spread
+	// counts in addition for each frontend with ClientIP affinity or consistent hashing.
+	// Address counts for each address that the Service or its slices list.
 	Frontend, Backend, Spread, Address int
 }
 

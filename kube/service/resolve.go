@@ -29,7 +29,8 @@ func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) 
 	service := in.GetService()
 	view := &messages.ServiceView{Key: in.GetKey(), Uid: service.GetUid(), Created: service.GetCreated(), NotServed: notServed(service)}
 	r := resolver{in: in, service: service, node: node, cfg: &cfg, view: view}
-	// An unknown node has an empty name, which is the node of no endpoint: nothing is local then.
+	// An unknown node has an empty name, which is the node of no endpoint: nothing is local
+	// then.
 	r.at = place{node: node.GetNode().GetName(), zone: node.GetNode().GetZone()}
 	if len(in.GetErrors()) > 0 {
 		view.Errors = slices.Clone(in.GetErrors())
@@ -73,8 +74,8 @@ type resolver struct {
 
 	// ports are the usable ports of the Service, in its order.
 	ports []*messages.ServicePort
-	// external and loadBalancer are the external IPs and the captured load-balancer IPs, of both
-	// families.
+	// external and loadBalancer are the external IPs and the captured load-balancer IPs, of
+	// both families.
 	external, loadBalancer []address
 	rows                   []*messages.Frontend
 
@@ -110,11 +111,13 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 		endpoints := r.join(g, nameOf(port))
 		p := r.policiesOf(&f, port)
 		wanted := p.need()
-		// A UDP flow never ends by itself, and with affinity a client opens its next connections to
-		// the same endpoint. Neither must stay with an endpoint that no longer serves.
+		// A UDP flow never ends by itself, and with affinity a client opens its next
+		// connections to the same endpoint. Neither must stay with an endpoint that no
+		// longer serves.
 		wanted.servingOnly = port.GetProtocol() == messages.Protocol_UDP || r.service.GetAffinitySeconds() > 0
 		s := choose(endpoints, wanted, r.at)
-		// kube-proxy counts ports, not services, in sync_proxy_rules_no_local_endpoints_total.
+		// kube-proxy counts ports, not services, in
+		// sync_proxy_rules_no_local_endpoints_total.
 		if s.usable && len(s.local) == 0 {
 			internal += count(p.internalLocal)
 			external += count(p.externalLocal)

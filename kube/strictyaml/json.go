@@ -85,8 +85,8 @@ func (w *writer) scalar(n *Node) error {
 		if err := n.Decode(&value); err != nil {
 			return &Problem{Line: n.Line, Message: err.Error()}
 		}
-		// JSON has no form for .nan and .inf. json.Marshal would fail too, but its error would not
-		// have the line.
+		// JSON has no form for .nan and .inf. json.Marshal would fail too, but its error
+		// would not have the line.
 		if f, ok := value.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			return &Problem{Line: n.Line, Message: quoted(n.Value) + " is not a number of JSON"}
 		}

@@ -15,7 +15,8 @@ import (
 
 // OpResult is the outcome of one operation.
 type OpResult struct {
-	// Op is the operation with the indices of the ACLs that were created, as State.Record needs it.
+	// Op is the operation with the indices of the ACLs that were created, as State.Record needs
+	// it.
 	Op Op
 	batch.Outcome
 }
@@ -47,8 +48,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 type applier struct {
 	caller  link.Caller
 	results []OpResult
-	// created are the indices of the ACLs created so far, by tag: a list refers to an ACL that an
-	// earlier operation of the same batch creates.
+	// created are the indices of the ACLs created so far, by tag: a list refers to an ACL that
+	// an earlier operation of the same batch creates.
 	created map[string]uint32
 }
 
@@ -86,8 +87,8 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 		switch {
 		case r.Err != nil:
 		case err != nil:
-			// This error comes first: an ACL that got no answer because the connection ended was
-			// not refused.
+			// This error comes first: an ACL that got no answer because the connection
+			// ended was not refused.
 			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
 		case missing != "":
 			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), ErrSkipped, missing)

@@ -19,8 +19,8 @@ import (
 type vpp struct {
 	acls       map[uint32]*acl.ACLAddReplace
 	interfaces map[uint32]Lists
-	// refuse returns the error with which a message is answered instead of being carried out; nil =
-	// carry it out.
+	// refuse returns the error with which a message is answered instead of being carried out;
+	// nil = carry it out.
 	refuse func(api.Message) error
 	// down is the error of every call.
 	down error

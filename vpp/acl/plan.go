@@ -14,26 +14,27 @@ type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
 	// Ranges drop packets from outside of source ranges, whichever service serves the frontend:
-	// kube-proxy looks up source ranges by address, port and protocol. Drops drop the packets to
-	// frontends whose action is to drop; they count where the service owns the frontend. Both are
-	// minimal (see Minimal), and nil where the service needs more than MaxServiceRules.
+	// kube-proxy looks up source ranges by address, port and protocol. Drops drop the packets
+	// to frontends whose action is to drop; they count where the service owns the frontend.
+	// Both are minimal (see Minimal), and nil where the service needs more than
+	// MaxServiceRules.
 	Ranges, Drops []Rule
-	// Ranged are the frontends with source ranges that need rules, in the order of the view. None
-	// of them may be served without its rules.
+	// Ranged are the frontends with source ranges that need rules, in the order of the view.
+	// None of them may be served without its rules.
 	Ranged []rule.Key
-	// Closed are the frontends with source ranges that no rule may enforce, because it would drop
-	// fragments to other ports of an address that others use. They are not served.
+	// Closed are the frontends with source ranges that no rule may enforce, because it would
+	// drop fragments to other ports of an address that others use. They are not served.
 	Closed []rule.Key
-	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules
-	// it may need even more.
+	// Needs is how many rules the service needs on interfaces of one class. Above
+	// MaxServiceRules it may need even more.
 	Needs int
 	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
 	Approximations []*messages.Approximation
 	// Unrendered lists what no rule can express: SCTP, IPv6, unusable source ranges.
 	Unrendered []*messages.ObjectError
-	// Unserved are the approximations that hold instead while VPP can have no rules: the frontends
-	// of Ranged are not served. The planner of the rows reports what happens to packets that should
-	// be dropped (nat44.Config.Guarded).
+	// Unserved are the approximations that hold instead while VPP can have no rules: the
+	// frontends of Ranged are not served. The planner of the rows reports what happens to
+	// packets that should be dropped (nat44.Config.Guarded).
 	Unserved []*messages.Approximation
 }
 
@@ -67,8 +68,8 @@ type planner struct {
 	// name is the text of the current frontend. told is the last name whose fragments were
 	// reported, so that each is reported once.
 	name, told string
-	// outside are the networks that the source ranges allowed leave out: the frontends of a service
-	// mostly share one list.
+	// outside are the networks that the source ranges allowed leave out: the frontends of a
+	// service mostly share one list.
 	allowed []string
 	outside []netip.Prefix
 	// dropping says for each address of the service whether all of its ports drop; nil = not

@@ -17,10 +17,11 @@ type Rule struct {
 	VIP netip.Addr
 	// Port is the destination port, 1..65535.
 	Port uint16
-	// Proto is the IANA protocol number, TCP or UDP: VPP compares the ports of no other protocol.
+	// Proto is the IANA protocol number, TCP or UDP: VPP compares the ports of no other
+	// protocol.
 	Proto uint8
-	// From are the source addresses; masked, of the family of VIP. It holds all addresses where no
-	// client is allowed.
+	// From are the source addresses; masked, of the family of VIP. It holds all addresses where
+	// no client is allowed.
 	From netip.Prefix
 }
 
@@ -58,8 +59,8 @@ func Minimal(rules []Rule) []Rule {
 		merged = append(merged, r)
 	}
 	minimal := merged[:0]
-	// around are the rules of the same frontend, kept so far, whose networks contain the current
-	// one: the innermost last.
+	// around are the rules of the same frontend, kept so far, whose networks contain the
+	// current one: the innermost last.
 	var around []Rule
 	for _, r := range merged {
 		for len(around) > 0 && !around[len(around)-1].contains(r) {

@@ -8,8 +8,8 @@ import (
 
 // Standing is the difference between what VPP drops and what it should drop, by frontend.
 type Standing struct {
-	// Missing are the frontends for which VPP does not drop enough on some interface. Their rows
-	// have to wait.
+	// Missing are the frontends for which VPP does not drop enough on some interface. Their
+	// rows have to wait.
 	Missing map[rule.Key]bool
 	// Surplus are the frontends for which VPP drops too much on some interface.
 	Surplus map[rule.Key]bool

@@ -18,8 +18,8 @@ type ACL struct {
 	// Immutable once handed out.
 	Rules []Rule
 
-	// odd is set by Read where VPP holds something that this package never writes under the tag.
-	// Diff always replaces such an ACL.
+	// odd is set by Read where VPP holds something that this package never writes under the
+	// tag. Diff always replaces such an ACL.
 	odd bool
 }
 
@@ -44,7 +44,8 @@ func (l Lists) empty() bool { return len(l.Input)+len(l.Output) == 0 }
 // State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
 // one goroutine.
 type State struct {
-	// ACLs are ours, by tag. Of several with the same tag this is the one with the smallest index.
+	// ACLs are ours, by tag. Of several with the same tag this is the one with the smallest
+	// index.
 	ACLs map[string]ACL
 	// Spare are our further ACLs by index: duplicates, and ACLs of other versions of the agent.
 	Spare map[uint32]ACL

@@ -16,11 +16,12 @@ var ErrRejected = errors.New("rejected by VPP")
 
 // Outcome is the outcome of one operation. It belongs to one goroutine.
 type Outcome struct {
-	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps ErrRejected, a
-	// sentinel of the package of the operation, or of vpp/link where VPP has not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps ErrRejected,
+	// a sentinel of the package of the operation, or of vpp/link where VPP has not answered.
 	Err error
 	// Unknown says that VPP may hold something else than the State: the answer is missing, or
-	// contradicts it. The caller must read before the next Diff. It can be set without an error.
+	// contradicts it. The caller must read before the next Diff. It can be set without an
+	// error.
 	Unknown bool
 	// Messages is the number of messages that were handed to VPP; reads are not counted.
 	Messages int

@@ -28,8 +28,8 @@ type Options struct {
 	Match func(*Packet) bool
 	// Replace clears what another user has traced.
 	Replace bool
-	// Every is the time between two reads of the trace; each stops the workers for the time that it
-	// takes. 0 = 1 s.
+	// Every is the time between two reads of the trace; each stops the workers for the time
+	// that it takes. 0 = 1 s.
 	Every time.Duration
 }
 

@@ -17,8 +17,8 @@ type Packet struct {
 	// dropped.
 	LeftSource      string `json:"leftSource"`
 	LeftDestination string `json:"leftDestination"`
-	// Verdict is the end of the packet: "leaves through NAME", "dropped: REASON", or "goes to VPP
-	// itself".
+	// Verdict is the end of the packet: "leaves through NAME", "dropped: REASON", or "goes to
+	// VPP itself".
 	Verdict string `json:"verdict"`
 	Steps   []Step `json:"steps"`
 	// headers are all pairs of addresses with their protocol.

@@ -39,8 +39,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	var owner []int
 	for i, op := range ops {
 		if err != nil {
-			// %v: the failed read changed nothing, so its own class must not make the outcome
-			// unknown.
+			// %v: the failed read changed nothing, so its own class must not make the
+			// outcome unknown.
 			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
 			continue
 		}

@@ -11,18 +11,18 @@ import (
 
 // Config holds the settings of the planner. The zero value serves IPv6 only, without source NAT.
 type Config struct {
-	// Node is the name of the node. It seeds the choice of backends where a service has more than
-	// fit into a row.
+	// Node is the name of the node. It seeds the choice of backends where a service has more
+	// than fit into a row.
 	Node string
 	// IPv4 says that this renderer serves IPv4 too; otherwise another one does.
 	IPv4 bool
-	// SNAT are the addresses, at most one of each family, that replace the source of clients where
-	// answers have to come back through this node, and where a pod reaches itself: routed to this
-	// node and not used by any other host, by default the last address of the node's pod CIDR of
-	// the family.
+	// SNAT are the addresses, at most one of each family, that replace the source of clients
+	// where answers have to come back through this node, and where a pod reaches itself: routed
+	// to this node and not used by any other host, by default the last address of the node's
+	// pod CIDR of the family.
 	SNAT []netip.Addr
-	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
-	// It changes no row, only what the plan reports for frontends without one.
+	// Unreachable says that addresses without a row are refused by unreachable routes
+	// (vpp/routes). It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Services are the networks of the cluster IPs.
 	Services []netip.Prefix

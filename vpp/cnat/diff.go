@@ -95,8 +95,8 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 	if add, del := missingFrom(held, excluded), missingFrom(excluded, held); len(add)+len(del) > 0 && (!have.Newer || want.SNAT != NoSNAT()) {
 		targets := Op{Verb: SetTargets, Add: add, Del: del}
 		if before = append(before, targets); !have.Newer {
-			// Without an address nothing is replaced, so the targets come before it; in 26.06 there
-			// are none without it.
+			// Without an address nothing is replaced, so the targets come before it; in
+			// 26.06 there are none without it.
 			before = append([]Op{targets}, before[:len(before)-1]...)
 		}
 	}

@@ -12,13 +12,13 @@ type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone VPP
-	// replaces every source.
+	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone
+	// VPP replaces every source.
 	SetSNAT Verb = iota + 1
 	// SetTargets excludes the networks Op.Add from source NAT, and then includes Op.Del again.
 	SetTargets
-	// Attach puts Op.Interface into Op.Tables, because it may have inherited others from an earlier
-	// interface with its index, and then gives it the nodes of CNAT that it lacks.
+	// Attach puts Op.Interface into Op.Tables, because it may have inherited others from an
+	// earlier interface with its index, and then gives it the nodes of CNAT that it lacks.
 	Attach
 	// PutRow creates Op.Row, or replaces the backends of the row with its key. Sessions stay.
 	PutRow

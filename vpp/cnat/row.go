@@ -20,13 +20,13 @@ type Row struct {
 	rule.Key
 	// Rank of the claim. VPP does not hold it.
 	Rank rule.Rank
-	// RealIP says that Kubernetes has not allocated the address: packets to its other ports follow
-	// the routes of VPP. Of an allocated address VPP drops packets to other ports. A dump does not
-	// return RealIP.
+	// RealIP says that Kubernetes has not allocated the address: packets to its other ports
+	// follow the routes of VPP. Of an allocated address VPP drops packets to other ports. A
+	// dump does not return RealIP.
 	RealIP bool
-	// Sticky sends all connections of a client to the same backend as long as that is there: maglev
-	// by the source address, else the hash of the connection decides. VPP takes it from the request
-	// that adds the row.
+	// Sticky sends all connections of a client to the same backend as long as that is there:
+	// maglev by the source address, else the hash of the connection decides. VPP takes it from
+	// the request that adds the row.
 	Sticky bool
 	// Maglev spreads connections by consistent hashing: where a backend comes or goes, few
 	// connections would choose another one. VPP takes it from the request that adds the row.

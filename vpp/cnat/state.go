@@ -15,11 +15,11 @@ type Held struct {
 	ID uint32
 	// Ours says that all of its backends have the mark of this agent.
 	Ours bool
-	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of
-	// addresses. It equals no row.
+	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead
+	// of addresses. It equals no row.
 	Odd bool
-	// Unsure says that RealIP is not known yet: VPP does not show it, and no service wants the row
-	// yet.
+	// Unsure says that RealIP is not known yet: VPP does not show it, and no service wants the
+	// row yet.
 	Unsure bool
 }
 
@@ -34,8 +34,8 @@ func (h Held) Same(later Held) bool {
 // Tables are the tables of the source NAT policy that an interface is in. Every interface is in the
 // table of pods as well: VPP replaces the source of all packets between interfaces outside of it.
 type Tables struct {
-	// Host: packets that leave here keep their source. Outside: packets that enter here get another
-	// source on the way to a target (Want.Targets).
+	// Host: packets that leave here keep their source. Outside: packets that enter here get
+	// another source on the way to a target (Want.Targets).
 	Host, Outside bool
 	// Lost says that VPP has no tables: VPP 26.06 has them only with an SNAT address.
 	Lost bool
@@ -49,12 +49,13 @@ func NoSNAT() SNAT { return SNAT{netip.IPv4Unspecified(), netip.IPv6Unspecified(
 
 // Want is the desired state of VPP.
 type Want struct {
-	// Rows by key, each of the service that owns the key. Rows without backends count as absent.
+	// Rows by key, each of the service that owns the key. Rows without backends count as
+	// absent.
 	Rows map[rule.Key]Row
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
-	// Targets are the networks with endpoints on other nodes, see Targets. Partial says that some
-	// may be missing, so that VPP keeps the targets that it has.
+	// Targets are the networks with endpoints on other nodes, see Targets. Partial says that
+	// some may be missing, so that VPP keeps the targets that it has.
 	Targets []netip.Prefix
 	Partial bool
 	// IPv4 says whether interfaces get the nodes of IPv4 as well as the nodes of IPv6.
@@ -78,9 +79,9 @@ type State struct {
 	SNAT SNAT
 	// Excluded are the networks excluded from source NAT.
 	Excluded map[netip.Prefix]bool
-	// Below are addresses for which no row may be added, because VPP would crash (ErrBelowICMP),
-	// each with the covering route that answers with ICMP. It holds only addresses that were passed
-	// to Read or found by Apply.
+	// Below are addresses for which no row may be added, because VPP would crash
+	// (ErrBelowICMP), each with the covering route that answers with ICMP. It holds only
+	// addresses that were passed to Read or found by Apply.
 	Below map[netip.Addr]netip.Prefix
 	// Newer says that VPP has the CNAT of 26.06.
 	Newer bool

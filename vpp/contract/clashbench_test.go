@@ -33,8 +33,8 @@ const (
 // remedy is something against clashes.
 type remedy struct {
 	name string
-	// transitory is the timeout of closed TCP sessions, freeEvery the seconds between deletions of
-	// expired ones; 0 = never.
+	// transitory is the timeout of closed TCP sessions, freeEvery the seconds between deletions
+	// of expired ones; 0 = never.
 	transitory uint32
 	freeEvery  int
 	// masquerade replaces the source of every client, clashes that of those that clash.

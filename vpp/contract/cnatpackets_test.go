@@ -20,8 +20,8 @@ import (
 // family are the addresses of a node with CNAT, in one address family.
 type family struct {
 	ip6 bool
-	// pod is the first of two pods, far the backend on another node, outside a client that is no
-	// pod.
+	// pod is the first of two pods, far the backend on another node, outside a client that is
+	// no pod.
 	pod, second, far, outside, node, snat, vip string
 }
 
@@ -216,8 +216,8 @@ var cnatPackets = func() (cases []contractCase) {
 			if !says.endsSessions {
 				n.Skip("this version keeps the sessions of a backend that has gone, see the case before")
 			}
-			// By default VPP has room for so many sessions that it takes more than 400 s to look at
-			// all of them.
+			// By default VPP has room for so many sessions that it takes more than 400
+			// s to look at all of them.
 			process := n.Target.(real).Process
 			process.Configure("cnat { session-max 65536 session-cleanup-timeout 0.1 }")
 			process.Crash(n)

@@ -19,8 +19,8 @@ import (
 type flow struct {
 	row    rule.Key
 	client netip.AddrPort
-	// backend is where it leads, and seen what the client looks like from there; both invalid until
-	// the first packet has arrived.
+	// backend is where it leads, and seen what the client looks like from there; both invalid
+	// until the first packet has arrived.
 	backend, seen netip.AddrPort
 	// session is its entry in VPP, and packets their number at the last dump.
 	session sessionID

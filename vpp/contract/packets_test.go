@@ -26,8 +26,8 @@ type packet struct {
 	src, dst netip.AddrPort
 	proto    uint8
 	flags    byte
-	// fragment is 0 for a whole packet, 1 for the first fragment of one, 2 for the second, which
-	// has no ports on the wire.
+	// fragment is 0 for a whole packet, 1 for the first fragment of one, 2 for the second,
+	// which has no ports on the wire.
 	fragment uint8
 }
 
@@ -39,8 +39,9 @@ func (p packet) String() string {
 type traffic interface {
 	// port creates an interface for packets of IPv4, or of IPv6, not yet up.
 	port(t testing.TB, ip6 bool) interface_types.InterfaceIndex
-	// exchange sends packets into VPP and returns those that left it through any of the interfaces,
-	// by their ids, when all are through. ICMP errors of VPP itself are not among them.
+	// exchange sends packets into VPP and returns those that left it through any of the
+	// interfaces, by their ids, when all are through. ICMP errors of VPP itself are not among
+	// them.
 	exchange(t testing.TB, packets []packet) map[uint64]packet
 }
 

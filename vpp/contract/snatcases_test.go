@@ -181,8 +181,8 @@ var snatCases = []contractCase{
 		if got.src.String() != "192.0.2.2:42000" {
 			t.Errorf("leaves as %s", got)
 		}
-		// The price: from a pod, VPP does not look for node ports at an address that is exempted
-		// and not in the pool.
+		// The price: from a pod, VPP does not look for node ports at an address that is
+		// exempted and not in the pool.
 		lost := packet{port: e.backends, id: 1, src: netip.MustParseAddrPort("10.1.0.6:41001"), dst: netip.MustParseAddrPort("192.0.2.1:30080"), proto: rule.TCP, flags: syn}
 		if got, found := e.traffic.exchange(t, []packet{lost})[lost.id]; found {
 			t.Errorf("node port from a pod: %s", got)

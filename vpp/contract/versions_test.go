@@ -21,8 +21,8 @@ type version struct {
 	// tapInVPP: interfaces of the kind tap are a part of VPP itself, not of a plugin, which the
 	// tests do not load.
 	tapInVPP bool
-	// gaugeOfLimit: the statistics have the limit of NAT sessions as a gauge, which GoVPP's client
-	// does not know.
+	// gaugeOfLimit: the statistics have the limit of NAT sessions as a gauge, which GoVPP's
+	// client does not know.
 	gaugeOfLimit bool
 	// featureIsEnabled: VPP has the message feature_is_enabled.
 	featureIsEnabled bool
@@ -33,11 +33,11 @@ type version struct {
 type cnatVersion struct {
 	// active is the flag that VPP sets on a path.
 	active uint8
-	// addressFirst: everything about source NAT belongs to the SNAT address. Without one VPP has no
-	// policy and no tables, and crashes when it is to change the policy or a prefix.
+	// addressFirst: everything about source NAT belongs to the SNAT address. Without one VPP
+	// has no policy and no tables, and crashes when it is to change the policy or a prefix.
 	addressFirst bool
-	// policy makes the message that sets the policy; policies are the answers to the policies from
-	// 0 on.
+	// policy makes the message that sets the policy; policies are the answers to the policies
+	// from 0 on.
 	policy   func(cnat.CnatSnatPolicies) api.Message
 	policies []int32
 	// noPrefix is the answer to the removal of a prefix that is not there.
@@ -47,12 +47,13 @@ type cnatVersion struct {
 	// endsSessions: sessions end with their backend, as soon as VPP looks at them, and the next
 	// packet of a connection chooses another one.
 	endsSessions bool
-	// selfByLast32: a pod that connects to an address whose last 32 bits are its own is taken for
-	// one that reaches itself, also in IPv6.
+	// selfByLast32: a pod that connects to an address whose last 32 bits are its own is taken
+	// for one that reaches itself, also in IPv6.
 	selfByLast32 bool
 	// tracksAll: every connection has a session, so its answers are known as such.
 	tracksAll bool
-	// crashesBelowICMP: VPP crashes when a real address is below a route that answers with ICMP.
+	// crashesBelowICMP: VPP crashes when a real address is below a route that answers with
+	// ICMP.
 	crashesBelowICMP bool
 	// sessionDetails: the bindings know the details of a session.
 	sessionDetails bool

@@ -19,21 +19,21 @@ type Document struct {
 	APIVersion string `json:"apiVersion"`
 	// Kind is always ExternalConfiguration.
 	Kind string `json:"kind"`
-	// Priority of the layer, 0 to 1000; the larger one wins. Unset = the default of its source, see
-	// DefaultPriority.
+	// Priority of the layer, 0 to 1000; the larger one wins. Unset = the default of its source,
+	// see DefaultPriority.
 	Priority *int `json:"priority,omitempty"`
 	// StaticMappings map an address, or a port of it, to backends.
 	StaticMappings []StaticMapping `json:"staticMappings,omitempty"`
 	// IdentityMappings are addresses or ports that NAT does not translate: "192.168.16.1" or
 	// "192.168.16.1:4789/UDP".
 	IdentityMappings []string `json:"identityMappings,omitempty"`
-	// NATAddresses are the IPv4 source addresses of packets that leave through output interfaces
-	// (SNAT pool).
+	// NATAddresses are the IPv4 source addresses of packets that leave through output
+	// interfaces (SNAT pool).
 	NATAddresses []string `json:"natAddresses,omitempty"`
 	// Interfaces get a role that differs from the one that services need.
 	Interfaces []InterfaceRole `json:"interfaces,omitempty"`
-	// SNATExclusions are networks, or addresses, of clients that keep their source address: each
-	// address gets an identity mapping. At most 256 addresses each.
+	// SNATExclusions are networks, or addresses, of clients that keep their source address:
+	// each address gets an identity mapping. At most 256 addresses each.
 	SNATExclusions []string `json:"snatExclusions,omitempty"`
 }
 
@@ -62,12 +62,14 @@ type Role string
 
 // The roles.
 const (
-	// RoleNAT is inside and outside, the role of interfaces with clients or backends of services.
+	// RoleNAT is inside and outside, the role of interfaces with clients or backends of
+	// services.
 	RoleNAT Role = "nat"
-	// RoleOutput is post-routing SNAT: packets leave through the interface with an address of the
-	// pool. Services work through it as through RoleNAT.
+	// RoleOutput is post-routing SNAT: packets leave through the interface with an address of
+	// the pool. Services work through it as through RoleNAT.
 	RoleOutput Role = "output"
-	// RoleNone excludes an interface from NAT. It is refused where a service needs the interface.
+	// RoleNone excludes an interface from NAT. It is refused where a service needs the
+	// interface.
 	RoleNone Role = "none"
 )
 
@@ -87,8 +89,8 @@ type Mapping struct {
 
 // Layer is a valid document. It is immutable.
 type Layer struct {
-	// Source names the layer: "file", "etcd:NAME", or the name given by the client of the control
-	// socket.
+	// Source names the layer: "file", "etcd:NAME", or the name given by the client of the
+	// control socket.
 	Source string
 	// Priority decides between layers that have the same entry: the larger one wins, then the
 	// smaller source.

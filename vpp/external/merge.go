@@ -83,8 +83,8 @@ func (e *Entry) Kind() string {
 
 // Merged is the union of all layers. It is immutable.
 type Merged struct {
-	// Entries are all entries of all layers, ordered by name. Entries of the same name are ordered
-	// by rank: the owner first.
+	// Entries are all entries of all layers, ordered by name. Entries of the same name are
+	// ordered by rank: the owner first.
 	Entries []Entry
 }
 

@@ -23,7 +23,8 @@ type entry struct {
 	renderer string
 	// without says what the agent does not do without it.
 	without string
-	// optional marks a feature that Kubernetes does not ask for; it does not count for readiness.
+	// optional marks a feature that Kubernetes does not ask for; it does not count for
+	// readiness.
 	optional bool
 	// requests that it takes, all of them.
 	requests []api.Message

@@ -38,8 +38,8 @@ type Winner struct {
 	Source uint8
 	// ICMP says that it answers packets with an ICMP error.
 	ICMP bool
-	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code: there
-	// is no such entry, for example.
+	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code:
+	// there is no such entry, for example.
 	Err error
 }
 

@@ -13,8 +13,8 @@ var ErrLow = errors.New("VPP's memory is nearly used up")
 const (
 	// trusted is how much may be added before the heap has to be read again, in bytes.
 	trusted = 4 << 20
-	// step is the number of percent by which the reserve rises after a VPP ended with little free
-	// memory, most is its upper limit.
+	// step is the number of percent by which the reserve rises after a VPP ended with little
+	// free memory, most is its upper limit.
 	step, most = 10, 50
 )
 
@@ -42,7 +42,8 @@ const (
 type Reserve struct {
 	// Percent of the heap; 0 = rows may take all of it.
 	Percent int
-	// Granted counts the bytes of all rows of all renderers that were granted; nil = of this one.
+	// Granted counts the bytes of all rows of all renderers that were granted; nil = of this
+	// one.
 	Granted *atomic.Int64
 	state   State
 	// values of Granted: all bytes up to seen are in state; read is of the last reading

@@ -33,8 +33,8 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 // deriver holds the inputs for the description of each interface.
 type deriver struct {
 	raw *Raw
-	// pods, endpoints and nodes are keyed by sw_if_index: the interfaces that lead to pods, local
-	// endpoints and addresses of this node.
+	// pods, endpoints and nodes are keyed by sw_if_index: the interfaces that lead to pods,
+	// local endpoints and addresses of this node.
 	pods      map[uint32][]string
 	endpoints map[uint32]bool
 	nodes     map[uint32]bool

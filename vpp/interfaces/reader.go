@@ -28,8 +28,8 @@ const (
 // addresses)/Share quiet rounds. The zero value is ready to use; a Reader belongs to one goroutine
 // at a time.
 type Reader struct {
-	// Share is the number of interfaces, and of addresses of the input, that a quiet round reads.
-	// Default 4.
+	// Share is the number of interfaces, and of addresses of the input, that a quiet round
+	// reads. Default 4.
 	Share int
 
 	known     bool // raw and addresses are of the last round
@@ -67,15 +67,15 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 		return Raw{}, err
 	}
 	addresses := in.addresses()
-	// Another VPP, another list of interfaces or new addresses of pods need a complete round: the
-	// last one says nothing about them.
+	// Another VPP, another list of interfaces or new addresses of pods need a complete round:
+	// the last one says nothing about them.
 	if !r.known || r.boot != in.Boot || !slices.EqualFunc(r.raw.Interfaces, raw.Interfaces, sameInterface) || !slices.Equal(r.addresses, addresses) {
 		r.complete = settling
 	}
 	r.addresses = addresses
 	if r.complete == 0 {
-		// A difference in the share means that VPP changed without an event, so everything else may
-		// have changed too.
+		// A difference in the share means that VPP changed without an event, so everything
+		// else may have changed too.
 		quiet, err := r.readShare(ctx, c, &raw)
 		if quiet || err != nil {
 			return raw, err
@@ -100,8 +100,8 @@ func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet 
 	if err := readAddresses(ctx, c, now); err != nil {
 		return false, err
 	}
-	// The lookup includes the default routes every time, because they decide which interface is the
-	// uplink.
+	// The lookup includes the default routes every time, because they decide which interface is
+	// the uplink.
 	part := Raw{Interfaces: raw.Interfaces}
 	if err := readRoutes(ctx, c, &part, share(r.addresses, r.turn, r.size())); err != nil {
 		return false, err

@@ -80,8 +80,8 @@ func TestQuietRoundsAreSmall(t *testing.T) {
 		}
 		for round := range pods/defaultShare + 2 {
 			dumps, lookups := vpp.requests(func() { discovered(t, &r, vpp, in) })
-			// Three lists, the addresses of the uplink and of the share in two families, the tables
-			// when the share has the address of the node.
+			// Three lists, the addresses of the uplink and of the share in two
+			// families, the tables when the share has the address of the node.
 			if dumps > 3+2+2*defaultShare+1 || lookups > 3+defaultShare {
 				t.Fatalf("%d pods, round %d: %d dumps and %d lookups", pods, round, dumps, lookups)
 			}

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxDepth bounds how often a path without an interface is looked up again. VPP itself refuses
-	// longer recursion chains in practice; a loop ends here.
+	// maxDepth bounds how often a path without an interface is looked up again. VPP itself
+	// refuses longer recursion chains in practice; a loop ends here.
 	maxDepth = 6
 	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times
 	// addresses.
@@ -88,8 +88,8 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 			questions = append(questions, host(table, a))
 		}
 	}
-	// Addresses beyond the limit stay without an interface in this round rather than block VPP with
-	// lookups.
+	// Addresses beyond the limit stay without an interface in this round rather than block VPP
+	// with lookups.
 	questions = questions[:min(len(questions), maxElsewhere)]
 	if err := found.ask(ctx, questions); err != nil {
 		return err

@@ -21,8 +21,8 @@ const maxConnections = 3
 var (
 	errRestarted = errors.New("another VPP listens")
 	errReplaced  = errors.New("replaced by another connection")
-	// errSpent needs a transport whose Connect gives up by itself: otherwise the last connection
-	// waits.
+	// errSpent needs a transport whose Connect gives up by itself: otherwise the last
+	// connection waits.
 	errSpent = errors.New("VPP has not noticed the end of the connections before: waiting for its restart")
 )
 
@@ -52,7 +52,8 @@ type ration struct {
 	closed int
 	// since is when the first connection after the last proof was opened; zero = there is none.
 	since time.Time
-	// waiting is the connection that is not closed; nil = there is none, or VPP has answered on it.
+	// waiting is the connection that is not closed; nil = there is none, or VPP has answered on
+	// it.
 	waiting *attempt
 }
 

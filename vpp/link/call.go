@@ -6,11 +6,12 @@ import "go.fd.io/govpp/api"
 // its fields, except where noted; once gone is set, the connection does not use it any more and
 // everything belongs to the caller.
 type call struct {
-	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered right
-	// before the request is handed to the transport, and its final value when the reply comes.
+	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered
+	// right before the request is handed to the transport, and its final value when the reply
+	// comes.
 	results []Result
-	// left counts the requests that were submitted and not answered, plus one while the caller is
-	// still submitting.
+	// left counts the requests that were submitted and not answered, plus one while the caller
+	// is still submitting.
 	left int
 	// done is closed when left becomes 0.
 	done chan struct{}

@@ -14,29 +14,29 @@ type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default
 	// /run/vpp/api.sock.
 	Socket string
-	// Adapter makes the transport of one connection; it is called once per connection attempt and
-	// its value never used again. Default: a client of Socket. Its Connect should take as long as
-	// VPP does: each one that gives up counts as a connection that VPP has not noticed. Its
-	// callback may come from one goroutine only.
+	// Adapter makes the transport of one connection; it is called once per connection attempt
+	// and its value never used again. Default: a client of Socket. Its Connect should take as
+	// long as VPP does: each one that gives up counts as a connection that VPP has not noticed.
+	// Its callback may come from one goroutine only.
 	Adapter func() adapter.VppAPI
 	// Stamp identifies the VPP that listens at present, from outside of the connection; it is a
-	// part of the boot identity. Default: identity of the socket file, which VPP makes anew with
-	// every start; nothing when Adapter is set.
+	// part of the boot identity. Default: identity of the socket file, which VPP makes anew
+	// with every start; nothing when Adapter is set.
 	Stamp func() (string, error)
 
 	// How much may be in flight, and how large an answer may be.
 
-	// Window is the largest number of requests in flight. VPP carries out all requests that it has
-	// got without a pause, so more of them hold its main thread for longer. More are no faster
-	// either. The deletion of a balanced row counts as one request for each of its entries, because
-	// VPP walks through all of its NAT sessions for each. Default 16.
+	// Window is the largest number of requests in flight. VPP carries out all requests that it
+	// has got without a pause, so more of them hold its main thread for longer. More are no
+	// faster either. The deletion of a balanced row counts as one request for each of its
+	// entries, because VPP walks through all of its NAT sessions for each. Default 16.
 	Window int
 	// WindowBytes is the largest number of bytes in flight; a larger message is sent alone. It
-	// keeps the requests that VPP has not yet taken smaller than the buffer of the socket, so that
-	// a write never blocks on a hung VPP. Default 32768.
+	// keeps the requests that VPP has not yet taken smaller than the buffer of the socket, so
+	// that a write never blocks on a hung VPP. Default 32768.
 	WindowBytes int
-	// MaxDumpDetails is the largest number of details that one dump may have, and of pages where it
-	// is paged. Default 1048576, more than the routes of the Internet.
+	// MaxDumpDetails is the largest number of details that one dump may have, and of pages
+	// where it is paged. Default 1048576, more than the routes of the Internet.
 	MaxDumpDetails int
 	// MaxDumpBytes is the largest size of all details of one dump on the wire. Default 256 MiB:
 	// 1,000,000 routes have 201 MB, 100,000 mappings with 100 backends 119 MB.
@@ -44,36 +44,36 @@ type Config struct {
 
 	// How long the link waits.
 
-	// ConnectTimeout is the time after which a connection without an answer is reported. The link
-	// goes on waiting for it. Default 3 s.
+	// ConnectTimeout is the time after which a connection without an answer is reported. The
+	// link goes on waiting for it. Default 3 s.
 	ConnectTimeout time.Duration
 	// ReplaceAfter is how long the link waits for the first answer on a connection before it
-	// replaces the connection by another; it doubles with each one. After three there is no other
-	// until VPP has answered or restarted. Default 2 min.
+	// replaces the connection by another; it doubles with each one. After three there is no
+	// other until VPP has answered or restarted. Default 2 min.
 	ReplaceAfter time.Duration
-	// ReplyTimeout is the time after which an unanswered request ends the connection. VPP does not
-	// answer for seconds while it scans large session tables. Default 5 s.
+	// ReplyTimeout is the time after which an unanswered request ends the connection. VPP does
+	// not answer for seconds while it scans large session tables. Default 5 s.
 	ReplyTimeout time.Duration
 	// DumpTimeout is the time after which a dump whose details still come ends the connection,
-	// however fast they come; it is at least ReplyTimeout. VPP writes 1,000,000 details in about 10
-	// s. Default 30 s.
+	// however fast they come; it is at least ReplyTimeout. VPP writes 1,000,000 details in
+	// about 10 s. Default 30 s.
 	DumpTimeout time.Duration
-	// ProbeInterval is the silence after which a control_ping is sent; every frame from VPP shows
-	// that it is alive. Default 500 ms.
+	// ProbeInterval is the silence after which a control_ping is sent; every frame from VPP
+	// shows that it is alive. Default 500 ms.
 	ProbeInterval time.Duration
 	// PollInterval is the interval of checks for a missing socket file. Default 100 ms.
 	PollInterval time.Duration
-	// BackoffMin and BackoffMax bound the pause after a failed attempt, which doubles each time;
-	// every pause is shortened by a random part of up to a half. Defaults 50 ms and 2 s.
+	// BackoffMin and BackoffMax bound the pause after a failed attempt, which doubles each
+	// time; every pause is shortened by a random part of up to a half. Defaults 50 ms and 2 s.
 	BackoffMin, BackoffMax time.Duration
 	// CloseTimeout bounds how long the end of a connection waits for the transport to close.
 	// Default 500 ms.
 	CloseTimeout time.Duration
 
-	// OnEvent is called, in the goroutine of Run, after VPP reported that an interface came, went
-	// or changed its state. It is a hint to read the interfaces again: several events may be merged
-	// into one call, and a new connection means one as well. It must not block. Default: no
-	// subscription.
+	// OnEvent is called, in the goroutine of Run, after VPP reported that an interface came,
+	// went or changed its state. It is a hint to read the interfaces again: several events may
+	// be merged into one call, and a new connection means one as well. It must not block.
+	// Default: no subscription.
 	OnEvent func()
 }
 

@@ -27,9 +27,9 @@ type connection struct {
 
 	// Any goroutine may use the channels. jobs hands requests to the sender.
 	jobs chan job
-	// probe requests a control_ping from the sender, space signals it that requests were answered,
-	// event signals Run that VPP reported a change of an interface. All have room for one and are
-	// filled without blocking.
+	// probe requests a control_ping from the sender, space signals it that requests were
+	// answered, event signals Run that VPP reported a change of an interface. All have room for
+	// one and are filled without blocking.
 	probe, space, event chan struct{}
 	// dead is closed when the connection is over; cause says why.
 	dead chan struct{}

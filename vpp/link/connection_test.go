@@ -196,7 +196,8 @@ func TestSlowButAlive(t *testing.T) {
 		vpp.mu.Lock()
 		vpp.pace = 900 * time.Millisecond
 		vpp.mu.Unlock()
-		// The last request waits for far longer than the timeout, but the oldest one never does.
+		// The last request waits for far longer than the timeout, but the oldest one never
+		// does.
 		results, err := l.Do(t.Context(), adds(50))
 		if err != nil {
 			t.Fatal(err)

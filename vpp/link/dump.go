@@ -77,8 +77,8 @@ func (conn *connection) pages(ctx context.Context, req api.Message) ([]api.Messa
 		case code == 0:
 			return all, nil
 		case code == retvalInvalidValue && first && len(all) == 0:
-			// VPP's macro for pools returns this when the pool is empty (REPLY_AND_DETAILS_MACRO in
-			// api_helper_macros.h).
+			// VPP's macro for pools returns this when the pool is empty
+			// (REPLY_AND_DETAILS_MACRO in api_helper_macros.h).
 			return nil, nil
 		case code != retvalAgain:
 			return nil, err

@@ -13,12 +13,12 @@ import (
 var (
 	// ErrDown means that there is no connection to VPP, so nothing was sent.
 	ErrDown = errors.New("no connection to VPP")
-	// ErrUnknown means that a request was sent to VPP and its reply did not arrive: the connection
-	// ended, the reply could not be decoded or the caller stopped waiting. Whether VPP executed the
-	// request is not known; read back before writing again.
+	// ErrUnknown means that a request was sent to VPP and its reply did not arrive: the
+	// connection ended, the reply could not be decoded or the caller stopped waiting. Whether
+	// VPP executed the request is not known; read back before writing again.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNotSent means that a request never left this process, because the connection ended or the
-	// caller stopped waiting before it was sent.
+	// ErrNotSent means that a request never left this process, because the connection ended or
+	// the caller stopped waiting before it was sent.
 	ErrNotSent = errors.New("not sent")
 	// ErrRefused means that Check does not let the message reach VPP. It is ErrUnsafe too.
 	ErrRefused = Classified("refused before sending", ErrUnsafe)
@@ -26,14 +26,14 @@ var (
 	// loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
 	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or
-	// Config.MaxDumpBytes. Nothing of it was delivered. The connection is closed when it happens,
-	// because only its end makes VPP stop.
+	// Config.MaxDumpBytes. Nothing of it was delivered. The connection is closed when it
+	// happens, because only its end makes VPP stop.
 	ErrTooLarge = errors.New("dump too large")
 	// ErrProtocol means that VPP sent an answer that the API does not allow. The connection is
 	// closed when it happens.
 	ErrProtocol = errors.New("protocol violation")
-	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout, or did not complete a
-	// dump within Config.DumpTimeout. The connection is closed when it happens.
+	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout, or did not complete
+	// a dump within Config.DumpTimeout. The connection is closed when it happens.
 	ErrTimeout = errors.New("no answer in time")
 	// ErrRunning is returned by a second Run of the same Link.
 	ErrRunning = errors.New("link is already running")
@@ -46,12 +46,12 @@ var (
 	// ErrStale means that VPP holds something else than the caller expects of the object of the
 	// request: read that object again before the next attempt.
 	ErrStale = errors.New("stale view of an object in VPP")
-	// ErrDisabled means that the feature as a whole is not in the state that the caller expects,
-	// for example because its plugin was disabled: read everything that belongs to the feature
-	// again.
+	// ErrDisabled means that the feature as a whole is not in the state that the caller
+	// expects, for example because its plugin was disabled: read everything that belongs to the
+	// feature again.
 	ErrDisabled = errors.New("feature disabled in VPP")
-	// ErrUnsafe means that the request must not be sent. The same request ends the same way every
-	// time, so there is nothing to retry.
+	// ErrUnsafe means that the request must not be sent. The same request ends the same way
+	// every time, so there is nothing to retry.
 	ErrUnsafe = errors.New("unsafe for VPP")
 	// ErrSkipped means that a request was not sent because another one for the same object was
 	// refused.

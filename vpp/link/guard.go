@@ -14,8 +14,8 @@ import (
 
 // Limits of NAT44-ED in VPP 25.10.
 const (
-	// minLocals: VPP answers fewer with -7, which is harmless, but such a mapping is a fault of the
-	// planner.
+	// minLocals: VPP answers fewer with -7, which is harmless, but such a mapping is a fault of
+	// the planner.
 	minLocals = 2
 	// maxLocals: the handler counts locals with 8 bits, so 256 of them are an endless loop that
 	// ends with the heap.
@@ -86,9 +86,9 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	if !m.IsAdd {
 		return ""
 	}
-	// VPP adds up the weights in 8 bits. A last sum of 0 lets the first packet divide by zero. With
-	// any other one VPP picks an entry for each packet; vpp/nat44 uses sums that wrap around to
-	// take back the weight of a draining backend.
+	// VPP adds up the weights in 8 bits. A last sum of 0 lets the first packet divide by zero.
+	// With any other one VPP picks an entry for each packet; vpp/nat44 uses sums that wrap
+	// around to take back the weight of a draining backend.
 	sum := uint8(0)
 	for i := range m.Locals {
 		if why := checkLocal(&m.Locals[i]); why != "" {

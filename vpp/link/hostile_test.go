@@ -150,8 +150,8 @@ func TestDumpWithoutEnd(t *testing.T) {
 							return nil
 						default:
 						}
-						// VPP answers no other request meanwhile, as this is the goroutine that
-						// serves the connection
+						// VPP answers no other request meanwhile, as this
+						// is the goroutine that serves the connection
 						c.vpp.mu.Unlock()
 						c.send([][]byte{vpp.encode(row(), context)})
 						c.vpp.mu.Lock()

@@ -20,8 +20,8 @@ type layout struct {
 // layoutOp is a part of a layout.
 type layoutOp struct {
 	kind layoutKind
-	// size is the number of bytes of a fixed part, of a number of elements, or of the length of a
-	// text.
+	// size is the number of bytes of a fixed part, of a number of elements, or of the length of
+	// a text.
 	size int
 	// slot is the place of the number of elements among all numbers of the layout.
 	slot int

@@ -93,7 +93,8 @@ type runner struct {
 	pause  wait.Backoff
 	// connections counts the connections so far.
 	connections uint64
-	// reason is what was reported last, "" for a connection that is up and before the first report.
+	// reason is what was reported last, "" for a connection that is up and before the first
+	// report.
 	reason string
 }
 

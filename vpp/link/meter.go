@@ -32,11 +32,11 @@ type Usage struct {
 	// Writes counts requests that change the configuration of VPP, successful or not. Freeing
 	// sessions does not count.
 	Writes uint64
-	// RowReads counts reads of the service rows that an event caused, RowChecks reads that a timer
-	// caused (Routine).
+	// RowReads counts reads of the service rows that an event caused, RowChecks reads that a
+	// timer caused (Routine).
 	RowReads, RowChecks uint64
-	// Refused counts requests that change something and that VPP answered with a return code other
-	// than 0.
+	// Refused counts requests that change something and that VPP answered with a return code
+	// other than 0.
 	Refused uint64
 	// Boots counts the incarnations of VPP that were connected, the first one included. A new
 	// incarnation has lost all state.

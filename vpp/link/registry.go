@@ -10,9 +10,9 @@ import (
 // registry finds the messages that belong to a request among all messages of the imported binding
 // packages. It is built once per Link and only read afterwards.
 type registry struct {
-	// byName holds the messages of every family of bindings (directory of the generated packages)
-	// by their name without CRC, so that two generations of bindings linked into one binary do not
-	// mix.
+	// byName holds the messages of every family of bindings (directory of the generated
+	// packages) by their name without CRC, so that two generations of bindings linked into one
+	// binary do not mix.
 	byName map[string]map[string]api.Message
 }
 

@@ -111,7 +111,8 @@ func (conn *connection) route(req api.Message) (*route, error) {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	if found := conn.routes[typ]; found != nil {
-		// another caller was first: answers are distinguished by the identity of their incoming
+		// another caller was first: answers are distinguished by the identity of their
+		// incoming
 		return found, nil
 	}
 	conn.routes[typ] = made

@@ -17,24 +17,25 @@ import (
 )
 
 const (
-	// headerBytes is the size of the header before each message: 8 bytes that only the sender uses,
-	// the length of the message, and 4 more of the sender.
+	// headerBytes is the size of the header before each message: 8 bytes that only the sender
+	// uses, the length of the message, and 4 more of the sender.
 	headerBytes = 16
 	// lengthAt is where the length is.
 	lengthAt = 8
 	// maxFrame is the largest frame that VPP can send: it allocates every message in its API
-	// segment, which has 16 MiB unless api-segment { api-size } in its startup.conf says otherwise
-	// (vl_map_shmem in VPP's vlibmemory/memory_shared.c). The largest that the link asks for is the
-	// message table of the handshake, 66 bytes for each of about 3,000 messages.
+	// segment, which has 16 MiB unless api-segment { api-size } in its startup.conf says
+	// otherwise (vl_map_shmem in VPP's vlibmemory/memory_shared.c). The largest that the link
+	// asks for is the message table of the handshake, 66 bytes for each of about 3,000
+	// messages.
 	maxFrame = 16 << 20
-	// readBuffer is the size of the buffer of the socket's reader. Larger frames are allocated one
-	// by one.
+	// readBuffer is the size of the buffer of the socket's reader. Larger frames are allocated
+	// one by one.
 	readBuffer = 64 << 10
 	// createID is the number of sockclnt_create, which a client has to know before it has the
 	// message table.
 	createID = 15
-	// farewell is how long the last message to VPP, and a write that is under way, may take when
-	// the socket closes.
+	// farewell is how long the last message to VPP, and a write that is under way, may take
+	// when the socket closes.
 	farewell = 100 * time.Millisecond
 )
 
@@ -52,9 +53,9 @@ type socket struct {
 	client  uint32
 	readers sync.WaitGroup
 
-	// write guards the writer's side: the buffer of a frame and whether nothing more may be sent,
-	// because a part of a frame may have been sent, after which VPP understands no other, or
-	// because Connect was aborted.
+	// write guards the writer's side: the buffer of a frame and whether nothing more may be
+	// sent, because a part of a frame may have been sent, after which VPP understands no other,
+	// or because Connect was aborted.
 	write  sync.Mutex
 	output []byte
 	torn   bool

@@ -40,8 +40,8 @@ func (conn *connection) watch(ctx context.Context, hint func()) {
 func (conn *connection) check(now time.Time, late time.Duration) time.Time {
 	conn.mu.Lock()
 	if late > conn.cfg.ProbeInterval/2 {
-		// This process was suspended, so replies may wait in the socket: the timeouts are extended
-		// by that time.
+		// This process was suspended, so replies may wait in the socket: the timeouts are
+		// extended by that time.
 		conn.moved, conn.heard, conn.turned = earlier(now, conn.moved.Add(late)), earlier(now, conn.heard.Add(late)), earlier(now, conn.turned.Add(late))
 	}
 	next := now.Add(conn.cfg.ProbeInterval)

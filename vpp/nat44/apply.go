@@ -33,8 +33,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	if err != nil {
 		for i := range results {
 			if results[i].Err == nil {
-				// %v: the failed read changed nothing, so its own class must not make the outcome
-				// unknown.
+				// %v: the failed read changed nothing, so its own class must not
+				// make the outcome unknown.
 				results[i].add(ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err))
 			}
 		}
@@ -125,8 +125,8 @@ func (r *OpResult) add(purpose Op, err error) {
 	r.Count(err)
 	found, unknown := classify(purpose, err)
 	if _, answered := link.Retval(err); answered && purpose.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
-		// The row is deleted nevertheless. The next read finds the address, and Diff withdraws it
-		// by itself.
+		// The row is deleted nevertheless. The next read finds the address, and Diff
+		// withdraws it by itself.
 		r.Unknown = true
 		return
 	}

@@ -13,40 +13,40 @@ import (
 // Config holds the settings of the planner. The zero value plans for an unnamed node without
 // twice-NAT address and without pads; an agent sets at least TwiceNAT and Pads.
 type Config struct {
-	// Node is the name of the node. It seeds the choice of backends where a service has more than
-	// fit into a row, so that nodes choose different ones.
+	// Node is the name of the node. It seeds the choice of backends where a service has more
+	// than fit into a row, so that nodes choose different ones.
 	Node string
-	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4, routed
-	// to this node and not used by any other host, by default the last address of the node's pod
-	// CIDR. Without it, connections that need it are dropped by VPP ("out of ports"); the plan says
-	// so.
+	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4,
+	// routed to this node and not used by any other host, by default the last address of the
+	// node's pod CIDR. Without it, connections that need it are dropped by VPP ("out of
+	// ports"); the plan says so.
 	TwiceNAT netip.Addr
-	// Pads adds two entries of weight 0 to every row. It is safe where one worker does NAT; with
-	// more VPP may choose an entry of weight 0, or divide by zero.
+	// Pads adds two entries of weight 0 to every row. It is safe where one worker does NAT;
+	// with more VPP may choose an entry of weight 0, or divide by zero.
 	Pads bool
-	// MasqueradeClashes lets VPP masquerade a connection that goes past a service where a session
-	// of the service has the same addresses and ports, see Globals. ForNode clears it where
-	// TwiceNAT is an address of the node, with which VPP must do nothing else.
+	// MasqueradeClashes lets VPP masquerade a connection that goes past a service where a
+	// session of the service has the same addresses and ports, see Globals. ForNode clears it
+	// where TwiceNAT is an address of the node, with which VPP must do nothing else.
 	MasqueradeClashes bool
 	// AllWorkers leaves NAT to all workers of VPP, see Globals.
 	AllWorkers bool
-	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak of
-	// new flows per second x the longest relevant timeout x 1.5, for example 262144. VPP allocates
-	// the sessions when the plugin is enabled. 0 means VPP's default, 64512.
+	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak
+	// of new flows per second x the longest relevant timeout x 1.5, for example 262144. VPP
+	// allocates the sessions when the plugin is enabled. 0 means VPP's default, 64512.
 	SessionLimit uint32
 	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
-	// Guarded says that access lists in front of NAT (vpp/acl) drop packets that a frontend does
-	// not accept: from clients outside its source ranges, or of a class whose action is to drop.
-	// Then a row serves the remaining clients as if they were the only ones.
+	// Guarded says that access lists in front of NAT (vpp/acl) drop packets that a frontend
+	// does not accept: from clients outside its source ranges, or of a class whose action is to
+	// drop. Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
-	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
-	// It changes no row, only what the plan reports for frontends without one.
+	// Unreachable says that addresses without a row are refused by unreachable routes
+	// (vpp/routes). It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
 	Ground rule.Ground
-	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 = until
-	// the last one ends. The planner does not use it.
+	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 =
+	// until the last one ends. The planner does not use it.
 	DrainLimit time.Duration
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that the plan does not
 	// report them as errors.
@@ -96,10 +96,11 @@ func (c Config) Equal(other Config) bool { return reflect.DeepEqual(c, other) }
 
 // Timeouts are the lifetimes of idle NAT sessions in seconds (nat_set_timeouts).
 type Timeouts struct {
-	// UDP is the lifetime of a UDP session. VPP's default of 300 keeps one session per DNS query
-	// for five minutes.
+	// UDP is the lifetime of a UDP session. VPP's default of 300 keeps one session per DNS
+	// query for five minutes.
 	UDP uint32
-	// TCPEstablished is the lifetime of a TCP session after a SYN and an ACK in both directions.
+	// TCPEstablished is the lifetime of a TCP session after a SYN and an ACK in both
+	// directions.
 	TCPEstablished uint32
 	// TCPTransitory is the lifetime of a TCP session before that, and after a FIN or RST.
 	TCPTransitory uint32

@@ -76,11 +76,12 @@ func changeLocals(have, want *Row) ([]Op, bool) {
 	case !ok:
 		return nil, false
 	case want.Affinity > 0 && len(deleted) > 0:
-		// VPP keeps the affinity entries of a deleted local and goes on to send its clients there.
+		// VPP keeps the affinity entries of a deleted local and goes on to send its clients
+		// there.
 		return nil, false
 	case !want.Pads && (len(have.Locals) < MinEntries || len(want.Locals) < MinEntries):
-		// A lone backend without pads has two entries in VPP, and neither can be added or deleted
-		// by itself.
+		// A lone backend without pads has two entries in VPP, and neither can be added or
+		// deleted by itself.
 		return nil, false
 	}
 	return interleave(have, added, deleted)

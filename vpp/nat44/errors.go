@@ -16,24 +16,24 @@ var (
 	// ErrSkipped means that an operation was not sent because another one of the same row was
 	// refused; half of a change could leave the row without a backend.
 	ErrSkipped = link.Classified("skipped with its row", link.ErrSkipped)
-	// ErrExists means that VPP holds something under this key already (-81). It may be the wanted
-	// mapping or a mapping of another owner: read back.
+	// ErrExists means that VPP holds something under this key already (-81). It may be the
+	// wanted mapping or a mapping of another owner: read back.
 	ErrExists = link.Classified("exists already", link.ErrStale)
 	// ErrVanished means that the row to be changed is not in VPP (-6): read back.
 	ErrVanished = link.Classified("row is not there", link.ErrStale)
 	// ErrDisabled means that the NAT44 plugin is not enabled (-126): VPP has restarted, or an
 	// operator disabled it.
 	ErrDisabled = link.Classified("nat44 plugin is not enabled", link.ErrDisabled)
-	// ErrTooFew means that VPP refused to take a local from a row with two entries (-1): the row
-	// differs from the State.
+	// ErrTooFew means that VPP refused to take a local from a row with two entries (-1): the
+	// row differs from the State.
 	ErrTooFew = link.Classified("row would have fewer than two entries", link.ErrStale)
-	// ErrForeign means that the key belongs to a mapping of another kind, which has another owner
-	// (-7).
+	// ErrForeign means that the key belongs to a mapping of another kind, which has another
+	// owner (-7).
 	ErrForeign = errors.New("held by a mapping of another kind")
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
 	ErrNoInterface = errors.New("no such interface")
-	// ErrOutput means that the interface is an output interface of NAT and can have no other role
-	// (-81).
+	// ErrOutput means that the interface is an output interface of NAT and can have no other
+	// role (-81).
 	ErrOutput = errors.New("interface is an output interface")
 )
 

@@ -120,8 +120,8 @@ func (r *Row) share(held *Row, at map[netip.AddrPort]*slot) uint8 {
 		candidates = append([]uint8{held.Locals[0].Weight}, candidates...)
 	}
 	for _, share := range candidates {
-		// The sum rises by what a pad takes back: above one backend while VPP adds it up, and above
-		// another one while its pad is replaced.
+		// The sum rises by what a pad takes back: above one backend while VPP adds it up,
+		// and above another one while its pad is replaced.
 		first, second, fits := 0, 0, true
 		rises := func(n int) {
 			if n > first {

@@ -117,16 +117,16 @@ type Op struct {
 	Row *Row
 	// Local is the backend of AddLocal, DelLocal and SetShare.
 	Local Local
-	// After is the load of the row once AddLocal, DelLocal, SetShare, Grow or Mend is done. Apply
-	// refuses an operation that would leave a dangerous row.
+	// After is the load of the row once AddLocal, DelLocal, SetShare, Grow or Mend is done.
+	// Apply refuses an operation that would leave a dangerous row.
 	After Load
 	// change is what the operation does to the slots of a row; nil where the row has none.
 	change *change
 	// waits says that the operation is safe only when VPP has answered the earlier ones: if VPP
 	// refused them, the shares of the row could come to 0, which ends VPP at the next packet.
 	waits bool
-	// Release says of DelRow that no other mapping needs its address in the FIB: Apply withdraws
-	// the address as well where NAT44 may have entered it.
+	// Release says of DelRow that no other mapping needs its address in the FIB: Apply
+	// withdraws the address as well where NAT44 may have entered it.
 	Release bool
 
 	// Of operations on the plugin; Diff sets them, except Source.

@@ -57,8 +57,8 @@ type planner struct {
 	*rule.Planner
 	cfg  Config
 	rows []Row
-	// chosen caches the choice for the last list of backends, because the frontends of a service
-	// mostly share one list.
+	// chosen caches the choice for the last list of backends, because the frontends of a
+	// service mostly share one list.
 	chosen choice
 }
 

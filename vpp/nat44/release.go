@@ -75,7 +75,8 @@ func leftBehind(have *State) []Op {
 	held, needed := maps.Clone(have.Received), have.othersAt()
 	for key, row := range have.Rows {
 		if !row.Idle() {
-			// an idle row needs none: routes refuse its packets, and an address would hide them
+			// an idle row needs none: routes refuse its packets, and an address would
+			// hide them
 			needed[key.Addr] = true
 		}
 	}
@@ -107,8 +108,8 @@ func (s *State) othersAt() map[netip.Addr]bool {
 type left struct {
 	// nat is the id of NAT44's source; 0 = there is none.
 	nat uint8
-	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides the
-	// entry.
+	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides
+	// the entry.
 	held map[netip.Addr]bool
 }
 

@@ -19,8 +19,8 @@ const (
 	TwiceNAT = Flags(nat_types.NAT_IS_TWICE_NAT)
 	// SelfTwiceNAT replaces the source address where the chosen backend is the client itself.
 	SelfTwiceNAT = Flags(nat_types.NAT_IS_SELF_TWICE_NAT)
-	// Out2InOnly is set on every row with our tag: the mapping is for connections to the VIP only,
-	// not for connections that the backend opens.
+	// Out2InOnly is set on every row with our tag: the mapping is for connections to the VIP
+	// only, not for connections that the backend opens.
 	Out2InOnly = Flags(nat_types.NAT_IS_OUT2IN_ONLY)
 
 	knownFlags = TwiceNAT | SelfTwiceNAT | Out2InOnly
@@ -70,8 +70,8 @@ type Kind uint8
 const (
 	// Balanced is a load-balancing mapping of a port.
 	Balanced Kind = iota
-	// Static is a simple mapping of a whole address to another one, in both directions. It has one
-	// backend with port 0.
+	// Static is a simple mapping of a whole address to another one, in both directions. It has
+	// one backend with port 0.
 	Static
 	// Identity keeps an address, or a port of it, from being translated. It has one backend:
 	// itself.
@@ -97,42 +97,43 @@ type Row struct {
 	Kind Kind
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
 	Flags Flags
-	// Affinity is the time in seconds for which VPP sends a client to the same backend; 0 = none.
-	// VPP counts it from the end of the client's last session and does not return it in a dump:
-	// Read takes it from the tag.
+	// Affinity is the time in seconds for which VPP sends a client to the same backend; 0 =
+	// none. VPP counts it from the end of the client's last session and does not return it in a
+	// dump: Read takes it from the tag.
 	Affinity uint32
 	// Tag marks the row as one of Troupe, see Tag.
 	Tag string
-	// FormerHash is the hash in the tag of this row if an agent of the first versions added it; ""
-	// = the same as now. Only planned rows have one, and VPP does not hold it.
+	// FormerHash is the hash in the tag of this row if an agent of the first versions added it;
+	// "" = the same as now. Only planned rows have one, and VPP does not hold it.
 	FormerHash string
 	// Rank of the claim. VPP does not hold it.
 	Rank rule.Rank
-	// Pads says that the row has a pad behind each backend, so that VPP can change everything about
-	// its backends in place (see slot).
+	// Pads says that the row has a pad behind each backend, so that VPP can change everything
+	// about its backends in place (see slot).
 	Pads bool
 	// Locals are the backends that new connections reach, ordered by address and port, without
 	// duplicates and pads. Immutable once the row is handed out.
 	Locals []Local
-	// Draining are the backends with weight 0, ordered like Locals; immutable as well. In a planned
-	// row they keep their connections if VPP holds them: VPP never gets a new draining backend.
+	// Draining are the backends with weight 0, ordered like Locals; immutable as well. In a
+	// planned row they keep their connections if VPP holds them: VPP never gets a new draining
+	// backend.
 	Draining []Local
 
 	// Only Read, Record and arrange set these fields: a planned row has none of them.
 
-	// slots is the order in which VPP holds the backends of a row with pads; nil = the order of a
-	// new row, or not known. Immutable.
+	// slots is the order in which VPP holds the backends of a row with pads; nil = the order of
+	// a new row, or not known. Immutable.
 	slots []slot
 	// torn is set where VPP lacks an entry of a slot, because a change was interrupted. DiffRow
 	// completes such a row.
 	torn bool
 	// astray are entries of no backend that are not in their places; with them the row is torn.
 	astray []Local
-	// legacy is set for a row with the two pads that earlier versions of the agent put at its end.
-	// It cannot drain a backend.
+	// legacy is set for a row with the two pads that earlier versions of the agent put at its
+	// end. It cannot drain a backend.
 	legacy bool
-	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a single
-	// pad, another VRF. Such a row equals no other one and is never changed in place.
+	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a
+	// single pad, another VRF. Such a row equals no other one and is never changed in place.
 	odd bool
 }
 

@@ -28,8 +28,8 @@ import (
 type slot struct {
 	// backend is the endpoint; the zero value = the slot is empty.
 	backend netip.AddrPort
-	// weight is the probability of the backend's entry and the upper limit of its share; share is
-	// its present share of new connections.
+	// weight is the probability of the backend's entry and the upper limit of its share; share
+	// is its present share of new connections.
 	weight, share uint8
 	// noBackend and noPad say that VPP lacks this entry, stray that the pad belongs to another
 	// backend, because VPP has refused a part of a change.

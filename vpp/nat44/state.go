@@ -17,8 +17,8 @@ const (
 	// Outside makes NAT44 match packets from the interface against mappings. Alone it creates a
 	// session for every flow without a mapping.
 	Outside = Roles(nat_types.NAT_IS_OUTSIDE)
-	// Inside makes NAT44 translate answers from the interface. Alone it breaks load balancing for
-	// its clients, and with affinity it crashes VPP.
+	// Inside makes NAT44 translate answers from the interface. Alone it breaks load balancing
+	// for its clients, and with affinity it crashes VPP.
 	Inside = Roles(nat_types.NAT_IS_INSIDE)
 	// Both roles are set on every interface that leads to clients or backends.
 	Both = Inside | Outside
@@ -42,44 +42,46 @@ func (r Roles) String() string {
 // among them: it is always on, so that traffic without a mapping passes.
 type Globals struct {
 	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is set when the
-	// plugin is enabled and never changed here afterwards: vpp/sessions owns the limit of a running
-	// VPP.
+	// plugin is enabled and never changed here afterwards: vpp/sessions owns the limit of a
+	// running VPP.
 	SessionLimit uint32
-	// AllWorkers leaves NAT to all workers of VPP. By default the first worker does it, because a
-	// row can have pads only where all of its entries belong to one worker. See Spread.
+	// AllWorkers leaves NAT to all workers of VPP. By default the first worker does it, because
+	// a row can have pads only where all of its entries belong to one worker. See Spread.
 	AllWorkers bool
 	// Timeouts of sessions in seconds; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
 	// MasqueradeClashes puts TwiceNAT into the SNAT pool as well, as long as that has no other
-	// address. VPP needs one for a connection past a service that has the addresses and ports of a
-	// session, and drops the connection without ("out of ports"). No other packet is translated to
-	// it, because forwarding is on.
+	// address. VPP needs one for a connection past a service that has the addresses and ports
+	// of a session, and drops the connection without ("out of ports"). No other packet is
+	// translated to it, because forwarding is on.
 	MasqueradeClashes bool
 	// Pool are the wanted addresses of the SNAT pool; RetiredPool are addresses that the agent
 	// added earlier and has to delete.
 	Pool, RetiredPool []netip.Addr
-	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the
-	// pool are left alone, because VPP does not store the owner of an address.
+	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in
+	// the pool are left alone, because VPP does not store the owner of an address.
 	Retired []netip.Addr
 }
 
 // Want is the desired state of VPP.
 type Want struct {
 	Globals
-	// Rows by key, each of the service that owns the key. Rows without a backend count as absent.
+	// Rows by key, each of the service that owns the key. Rows without a backend count as
+	// absent.
 	Rows map[rule.Key]Row
-	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone,
-	// except those with the inside role alone, which get both roles because they can crash VPP.
+	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left
+	// alone, except those with the inside role alone, which get both roles because they can
+	// crash VPP.
 	Interfaces map[uint32]bool
 	// Shared returns the addresses of rows that others may use besides: all except cluster IPs.
-	// NAT44 must not keep them to itself. It walks over all rows and is called only where NAT44 may
-	// have received an address; nil = there are none.
+	// NAT44 must not keep them to itself. It walks over all rows and is called only where NAT44
+	// may have received an address; nil = there are none.
 	Shared func() map[netip.Addr]bool
 	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of
-	// Interfaces; false = an output interface that the agent added and has to delete. Others are
-	// left alone.
+	// Interfaces; false = an output interface that the agent added and has to delete. Others
+	// are left alone.
 	Outputs map[uint32]bool
 }
 
@@ -90,8 +92,8 @@ type State struct {
 
 	// Enabled says whether the plugin is enabled; if not, everything else is empty.
 	Enabled bool
-	// Workers is the number of workers that do NAT; 0 = VPP has at most one. It is also known where
-	// the plugin is not enabled.
+	// Workers is the number of workers that do NAT; 0 = VPP has at most one. It is also known
+	// where the plugin is not enabled.
 	Workers int
 	// Sessions is the number of sessions per worker that the plugin was enabled with.
 	Sessions uint32
@@ -106,7 +108,8 @@ type State struct {
 	// Output holds the interfaces that are output interfaces of NAT; they can have no role.
 	Output map[uint32]bool
 
-	// Mappings and their addresses. Read, Record, Inherit, Suspect and Share change these fields.
+	// Mappings and their addresses. Read, Record, Inherit, Suspect and Share change these
+	// fields.
 
 	// Rows are the mappings with our tag, by key.
 	Rows map[rule.Key]Row
@@ -114,12 +117,13 @@ type State struct {
 	// description.
 	Foreign map[rule.Key]string
 	// Received are the addresses that NAT44 has, or may have, made VPP's own. Read finds the
-	// addresses whose route in the default table is NAT44's, unless a better route hides it. When
-	// an interface becomes an outside one, the addresses of all rows are added. See doc.go.
+	// addresses whose route in the default table is NAT44's, unless a better route hides it.
+	// When an interface becomes an outside one, the addresses of all rows are added. See
+	// doc.go.
 	Received map[netip.Addr]bool
 	// Fresh are the rows that Record has added since an interface last became an outside one:
-	// unless Received has their address, NAT44 has not entered it into the FIB. False: it may have,
-	// for a row of this key that was deleted and kept its address. See Inherit.
+	// unless Received has their address, NAT44 has not entered it into the FIB. False: it may
+	// have, for a row of this key that was deleted and kept its address. See Inherit.
 	Fresh map[rule.Key]bool
 }
 

@@ -26,7 +26,8 @@ type choice struct {
 	locals []Local
 	// left are the usable backends for which there is no room.
 	left []backend
-	// drains are the backends that keep their connections, for the last list of them; immutable.
+	// drains are the backends that keep their connections, for the last list of them;
+	// immutable.
 	drained []*messages.Backend
 	drains  []Local
 	// total is the number of usable backends.
@@ -162,8 +163,8 @@ func subset(node string, backends []backend) []backend {
 			here++
 		}
 	}
-	// Where more backends are local than fit, the local ones compete for the places; otherwise all
-	// of them are in, and the remote ones compete for the rest.
+	// Where more backends are local than fit, the local ones compete for the places; otherwise
+	// all of them are in, and the remote ones compete for the rest.
 	competing, places := true, MaxBackends
 	if here <= MaxBackends {
 		competing, places = false, MaxBackends-here

@@ -17,8 +17,8 @@ type Packet struct {
 	Src, Dst netip.AddrPort
 	// Proto is rule.TCP or rule.UDP, Flags the flags of TCP as on the wire.
 	Proto, Flags uint8
-	// Fragment is 0 for a whole packet; of a UDP datagram of IPv4, 1 for the first fragment and 2
-	// for the second, which is its payload only.
+	// Fragment is 0 for a whole packet; of a UDP datagram of IPv4, 1 for the first fragment and
+	// 2 for the second, which is its payload only.
 	Fragment uint8
 }
 

@@ -16,14 +16,15 @@ var (
 	// ErrExhausted means that VPP has no source left to register: there are 255, and no message
 	// unregisters one.
 	ErrExhausted = errors.New("no FIB source left")
-	// ErrSource means that our source is not registered any more, or has another id than when the
-	// state was read: VPP has restarted. Nothing was sent, because a route of a source that does
-	// not exist can crash VPP: read back.
+	// ErrSource means that our source is not registered any more, or has another id than when
+	// the state was read: VPP has restarted. Nothing was sent, because a route of a source that
+	// does not exist can crash VPP: read back.
 	ErrSource = link.Classified("FIB source has changed", link.ErrStale)
-	// ErrCovered means that a route of another owner leads to an external address, so that it gets
-	// none of ours. Nothing was sent.
+	// ErrCovered means that a route of another owner leads to an external address, so that it
+	// gets none of ours. Nothing was sent.
 	ErrCovered = errors.New("another route leads there")
-	// ErrUnsafe means that an operation was not sent because of its effect. The caller is at fault.
+	// ErrUnsafe means that an operation was not sent because of its effect. The caller is at
+	// fault.
 	ErrUnsafe = link.Classified("unsafe route", link.ErrUnsafe)
 	// ErrNoTable means that VPP does not have the routing table (-3).
 	ErrNoTable = errors.New("no such table")

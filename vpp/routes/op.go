@@ -37,9 +37,9 @@ func (v Verb) String() string {
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
-	// Source is the id of the source in the State: for Add the current one, 0 where the same batch
-	// registers it; for Delete the source of the route. Apply replaces it by the id that it has
-	// found.
+	// Source is the id of the source in the State: for Add the current one, 0 where the same
+	// batch registers it; for Delete the source of the route. Apply replaces it by the id that
+	// it has found.
 	Source uint8
 	// Prefix of the route, for Add and Delete.
 	Prefix netip.Prefix

@@ -14,19 +14,19 @@ import (
 type Stance uint8
 
 const (
-	// Spare refuses the packet unless another port of the address has a larger stance: every port
-	// of the service has a row.
+	// Spare refuses the packet unless another port of the address has a larger stance: every
+	// port of the service has a row.
 	Spare Stance = iota + 1
-	// Ignore drops the packet without an answer: the service has endpoints, but none for clients of
-	// this node.
+	// Ignore drops the packet without an answer: the service has endpoints, but none for
+	// clients of this node.
 	Ignore
 	// Refuse rejects the packet: the service has no endpoints.
 	Refuse
 	// Leave lets packets follow the routes of VPP: a port of the address is served, here or by
 	// another node.
 	Leave
-	// Network is no stance of a service: a service network is refused as a whole, also where it is
-	// one address.
+	// Network is no stance of a service: a service network is refused as a whole, also where it
+	// is one address.
 	Network
 )
 
@@ -36,8 +36,8 @@ type Claim struct {
 	Addr netip.Addr
 	// Stance for packets without a row.
 	Stance Stance
-	// External says that the address is not a cluster IP, so that a host may have it. It does not
-	// count where another claim is for a cluster IP.
+	// External says that the address is not a cluster IP, so that a host may have it. It does
+	// not count where another claim is for a cluster IP.
 	External bool
 }
 

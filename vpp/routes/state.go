@@ -21,15 +21,16 @@ type State struct {
 	Source uint8
 	// Older are the ids of our other sources, ordered: Diff moves their routes.
 	Older []uint8
-	// Routes are our routes, also of our older sources. The kind is 0 for a path that no route of
-	// ours has.
+	// Routes are our routes, also of our older sources. The kind is 0 for a path that no route
+	// of ours has.
 	Routes map[Place]Kind
-	// Beneath are prefixes for which another source has a better route, with its name. VPP does not
-	// return our routes for them: see Inherit. Only prefixes that were passed to Read are in it.
+	// Beneath are prefixes for which another source has a better route, with its name. VPP does
+	// not return our routes for them: see Inherit. Only prefixes that were passed to Read are
+	// in it.
 	Beneath map[netip.Prefix]string
-	// Covered are external addresses to which a route of another owner leads besides the default
-	// route, with its prefix: they get no route. It holds only addresses that were passed to Read
-	// or found by Apply.
+	// Covered are external addresses to which a route of another owner leads besides the
+	// default route, with its prefix: they get no route. It holds only addresses that were
+	// passed to Read or found by Apply.
 	Covered map[netip.Prefix]netip.Prefix
 }
 

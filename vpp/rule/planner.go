@@ -11,16 +11,16 @@ import (
 type Plan struct {
 	// Service is its key, "namespace/name".
 	Service string
-	// Approximations are the places where a row, or a missing one, is not exactly what Kubernetes
-	// asks for.
+	// Approximations are the places where a row, or a missing one, is not exactly what
+	// Kubernetes asks for.
 	Approximations []*messages.Approximation
 	// Unrendered are the frontends and backends that the renderer cannot express: SCTP, another
 	// address family, unusable values.
 	Unrendered []*messages.ObjectError
-	// Refused are frontends that Kubernetes has given to the service and whose packets are to be
-	// rejected, and all frontends whose packets are to be dropped: VPP gets no row. No service of a
-	// lower rank may serve them, and no younger service may serve a frontend that this one drops.
-	// Renderers of rows do not refuse; these packets follow the routes of VPP.
+	// Refused are frontends that Kubernetes has given to the service and whose packets are to
+	// be rejected, and all frontends whose packets are to be dropped: VPP gets no row. No
+	// service of a lower rank may serve them, and no younger service may serve a frontend that
+	// this one drops. Renderers of rows do not refuse; these packets follow the routes of VPP.
 	Refused []Refusal
 }
 
@@ -40,11 +40,11 @@ type Config struct {
 	// serves them, and whether this one does.
 	Family func(ip6 bool) (why string, served bool)
 	// Guarded says that access lists in front of the renderer (vpp/acl) drop packets that a
-	// frontend does not accept: from clients outside its source ranges, or of a class whose action
-	// is to drop. Then a row serves the remaining clients as if they were the only ones.
+	// frontend does not accept: from clients outside its source ranges, or of a class whose
+	// action is to drop. Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
-	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes).
-	// It changes no row, only what the plan reports for frontends without one.
+	// Unreachable says that addresses without a row are refused by unreachable routes
+	// (vpp/routes). It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
 	Ground Ground

@@ -10,8 +10,8 @@ type Config struct {
 	// Min is the lowest limit. The limit of a plugin that was enabled with fewer is raised. 0 =
 	// none.
 	Min uint32
-	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is never
-	// raised above Min. Every session takes about 350 bytes of VPP's main heap.
+	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is
+	// never raised above Min. Every session takes about 350 bytes of VPP's main heap.
 	Max uint32
 
 	// Intervals, and sizes of slices.
@@ -20,8 +20,8 @@ type Config struct {
 	Interval time.Duration
 	// Soon is the time between two reads, and two actions, while action is needed. Default 1 s.
 	Soon time.Duration
-	// SurveyEvery is the longest time between two surveys, SurveyFresh the age up to which Decide
-	// acts on one. Defaults 60 s and 10 s.
+	// SurveyEvery is the longest time between two surveys, SurveyFresh the age up to which
+	// Decide acts on one. Defaults 60 s and 10 s.
 	SurveyEvery, SurveyFresh time.Duration
 	// Retry is the pause after an action that VPP refused or that had no effect. Default 30 s.
 	Retry time.Duration
@@ -31,15 +31,15 @@ type Config struct {
 
 	// Thresholds in percent.
 
-	// Freeing of expired sessions begins at FreeAt and ends at FreeTo. Defaults 80 and 60. Until
-	// the table is full VPP frees one expired session for every new one by itself, so nothing needs
-	// to be freed below that.
+	// Freeing of expired sessions begins at FreeAt and ends at FreeTo. Defaults 80 and 60.
+	// Until the table is full VPP frees one expired session for every new one by itself, so
+	// nothing needs to be freed below that.
 	FreeAt, FreeTo int
 	// RaiseAt is the usage at which the limit is raised if the unexpired sessions alone exceed
 	// FreeTo. Default 75.
 	RaiseAt int
-	// AlarmAt is the usage at which the limit is raised in any case, or an alarm begins if that is
-	// not possible; the alarm ends below CalmAt. Defaults 90 and 80.
+	// AlarmAt is the usage at which the limit is raised in any case, or an alarm begins if that
+	// is not possible; the alarm ends below CalmAt. Defaults 90 and 80.
 	AlarmAt, CalmAt int
 }
 

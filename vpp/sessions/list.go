@@ -16,11 +16,11 @@ import (
 type Flow struct {
 	// Protocol is the number of IANA.
 	Protocol uint8
-	// Frontend, Backend and Client are the ends of the connection; As is the client's address as
-	// the backend sees it, if it differs.
+	// Frontend, Backend and Client are the ends of the connection; As is the client's address
+	// as the backend sees it, if it differs.
 	Frontend, Backend, Client, As netip.AddrPort
-	// Idle is the time since its last packet, in whole seconds. Expired sessions only keep their
-	// place in the table.
+	// Idle is the time since its last packet, in whole seconds. Expired sessions only keep
+	// their place in the table.
 	Idle    time.Duration
 	Expired bool
 	Packets uint64

@@ -4,15 +4,15 @@ package sessions
 type Usage struct {
 	// Enabled says whether the plugin is enabled. If not, everything else is zero.
 	Enabled bool
-	// Busiest is the number of sessions of the worker that has the most, Total the number of all
-	// workers. The limit applies to each worker. Where VPP does not report each worker, both are
-	// the same.
+	// Busiest is the number of sessions of the worker that has the most, Total the number of
+	// all workers. The limit applies to each worker. Where VPP does not report each worker,
+	// both are the same.
 	Busiest, Total uint64
-	// Base is the limit that the plugin was enabled with. A limit that was set later is only in the
-	// Survey.
+	// Base is the limit that the plugin was enabled with. A limit that was set later is only in
+	// the Survey.
 	Base uint32
-	// Costly says that this read has cost VPP a pass over its sessions, so that the next one should
-	// not follow soon.
+	// Costly says that this read has cost VPP a pass over its sessions, so that the next one
+	// should not follow soon.
 	Costly bool
 }
 

@@ -14,12 +14,12 @@ type Fault struct {
 	// Times is how often the fault strikes; 0 means until it is removed.
 	Times int
 
-	// Delay holds the request back before it is executed. Requests of other connections overtake
-	// it.
+	// Delay holds the request back before it is executed. Requests of other connections
+	// overtake it.
 	Delay time.Duration
 
-	// Retval answers with this return code instead of executing the request. It has no effect on
-	// requests whose reply carries none.
+	// Retval answers with this return code instead of executing the request. It has no effect
+	// on requests whose reply carries none.
 	Retval int32
 
 	// Swallow executes the request and loses the reply.

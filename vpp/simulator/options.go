@@ -10,11 +10,12 @@ import (
 // Options configures a simulated VPP. The zero value is a VPP as it comes up with an empty
 // topology: one interface (local0), no plugin enabled.
 type Options struct {
-	// Logger receives one line per life-cycle event (start, crash, client gone). Nil discards them.
+	// Logger receives one line per life-cycle event (start, crash, client gone). Nil discards
+	// them.
 	Logger *slog.Logger
 
-	// Clock is the time of the data path: session expiry, affinity, LRU. Nil means time.Now. It is
-	// called with the model locked and must not call back into the simulator.
+	// Clock is the time of the data path: session expiry, affinity, LRU. Nil means time.Now. It
+	// is called with the model locked and must not call back into the simulator.
 	Clock func() time.Time
 
 	// Seed is the start value of the generator that chooses backends and ports. VPP starts its
@@ -22,37 +23,38 @@ type Options struct {
 	Seed uint32
 
 	// NATWorkers is the number of NAT worker threads. 0 and 1 behave alike. Larger numbers are
-	// accepted for the messages that depend on them (nat_set_workers, nat_worker_dump) but the data
-	// path stays the single-threaded one. It can be changed for the next incarnation, see
+	// accepted for the messages that depend on them (nat_set_workers, nat_worker_dump) but the
+	// data path stays the single-threaded one. It can be changed for the next incarnation, see
 	// SetWorkers.
 	NATWorkers int
 
-	// Heap is the size of the main heap in bytes, 0 = 1 GiB. VPP dies when rows have used it up.
+	// Heap is the size of the main heap in bytes, 0 = 1 GiB. VPP dies when rows have used it
+	// up.
 	Heap int
 
-	// AutoRestart brings VPP back by itself after a crash, as a process supervisor would. Otherwise
-	// the simulator stays down until Restart.
+	// AutoRestart brings VPP back by itself after a crash, as a process supervisor would.
+	// Otherwise the simulator stays down until Restart.
 	AutoRestart bool
 
 	// RestartDelay is how long VPP stays down before AutoRestart brings it back, in real time.
 	RestartDelay time.Duration
 
-	// OnBoot is called once per incarnation, before the API socket accepts connections: the place
-	// to rebuild the topology that a CNI would rebuild. It runs without locks and may use the
-	// topology API and Exec.
+	// OnBoot is called once per incarnation, before the API socket accepts connections: the
+	// place to rebuild the topology that a CNI would rebuild. It runs without locks and may use
+	// the topology API and Exec.
 	OnBoot func(*VPP)
 
 	// Observe is called with every request of an API client that was executed, and whether it
-	// changes the configuration, before anything else happens. It is called with the model locked,
-	// so it must not call back into the simulator.
+	// changes the configuration, before anything else happens. It is called with the model
+	// locked, so it must not call back into the simulator.
 	Observe func(req api.Message, changes bool)
 
-	// WithoutPlugins leaves the messages of these API packages ("nat44_ed", "cnat", "tapv2", ...)
-	// out of the message table, as if the plugin was not loaded.
+	// WithoutPlugins leaves the messages of these API packages ("nat44_ed", "cnat", "tapv2",
+	// ...) out of the message table, as if the plugin was not loaded.
 	WithoutPlugins []string
 
-	// MaxFrame is the largest frame payload in bytes that is accepted; a client that announces more
-	// is disconnected. 0 means 4 MiB. VPP has no limit of its own.
+	// MaxFrame is the largest frame payload in bytes that is accepted; a client that announces
+	// more is disconnected. 0 means 4 MiB. VPP has no limit of its own.
 	MaxFrame uint32
 }
 

@@ -84,8 +84,8 @@ func TestWhereItGoes(t *testing.T) {
 			"delivered on host-up as 10.1.1.2:4000 > 8.8.8.8:53",
 		},
 		{
-			// The first use of the role order "outside" walked no rows, so the VIP follows the
-			// default route.
+			// The first use of the role order "outside" walked no rows, so the VIP
+			// follows the default route.
 			"other port of the VIP follows the routes", rows, tcp(clientPod, 4000, at(vip, 81)),
 			"delivered on host-up as 10.1.1.2:4000 > 10.96.0.1:81",
 		},

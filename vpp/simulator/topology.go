@@ -157,11 +157,11 @@ type Route struct {
 	TableID uint32
 	// Action is what the route does.
 	Action RouteAction
-	// Interface is the name of the outgoing interface of a forwarding route; empty means that the
-	// next hop is looked up again.
+	// Interface is the name of the outgoing interface of a forwarding route; empty means that
+	// the next hop is looked up again.
 	Interface string
-	// NextHop is the neighbour of a forwarding route; invalid means that the destination itself is
-	// on the link.
+	// NextHop is the neighbour of a forwarding route; invalid means that the destination itself
+	// is on the link.
 	NextHop netip.Addr
 }
 

@@ -16,11 +16,11 @@ import (
 
 // Errors of this package, for errors.Is.
 var (
-	// ErrNone means that the statistics are not available: there is no socket, no server behind it,
-	// or the segment lacks the entries.
+	// ErrNone means that the statistics are not available: there is no socket, no server behind
+	// it, or the segment lacks the entries.
 	ErrNone = errors.New("no statistics of VPP")
-	// ErrSilent means that VPP accepted a client of its statistics and did not answer, as it does
-	// while its main thread is busy.
+	// ErrSilent means that VPP accepted a client of its statistics and did not answer, as it
+	// does while its main thread is busy.
 	ErrSilent = errors.New("VPP does not hand out its statistics")
 )
 

@@ -46,7 +46,8 @@ type Stream struct {
 
 	// VPP is the simulated VPP.
 	VPP *simulator.VPP
-	// Cut breaks the connection after this number of requests, in the middle of a batch; 0 = never.
+	// Cut breaks the connection after this number of requests, in the middle of a batch; 0 =
+	// never.
 	Cut int
 	// Lose is the number of answers to changes to lose; each ends the connection.
 	Lose int
@@ -54,13 +55,13 @@ type Stream struct {
 	// returns true are not refused; nil = none is spared.
 	Refuse int
 	Spared func(RowChange) bool
-	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer,
-	// mean that VPP decides.
+	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its
+	// answer, mean that VPP decides.
 	Veto func(api.Message) error
 	// After sees every change that VPP has executed; nil = it is not called.
 	After func(api.Message)
-	// Counters, for the simulation. Writes counts changes of VPP, Reads dumps of the rows, Checks
-	// the routine ones among these (link.Routine).
+	// Counters, for the simulation. Writes counts changes of VPP, Reads dumps of the rows,
+	// Checks the routine ones among these (link.Routine).
 	Writes, Reads, Checks int
 
 	// The state of the connection.
@@ -199,8 +200,8 @@ func (d *Stream) send(connection uint64, reqs []api.Message, results []link.Resu
 	d.answer(connection)
 	for i, req := range reqs {
 		if connection != d.connection || !d.up { // the connection ended after they were sent
-			// A hung VPP has the requests in its socket and executes them later, although the
-			// caller gets no answer.
+			// A hung VPP has the requests in its socket and executes them later,
+			// although the caller gets no answer.
 			if d.hung {
 				d.late = append(d.late, reqs[i:]...)
 			}

@@ -75,7 +75,8 @@ func (l *Live) watch(a *active) (v verdict) {
 		}
 		now := time.Now()
 		if l.others() {
-			// a problem may be theirs, so the recovery time starts when the last of them has ended
+			// a problem may be theirs, so the recovery time starts when the last of
+			// them has ended
 			deadline = now.Add(l.cfg.Recovery)
 		}
 		problem := l.unwell(a)
@@ -86,7 +87,8 @@ func (l *Live) watch(a *active) (v verdict) {
 		case problem != "":
 			since = time.Time{}
 			if now.Sub(released) > releaseEvery {
-				// a hook that ran when the fault ended may have failed the actor once more
+				// a hook that ran when the fault ended may have failed the actor
+				// once more
 				released = now
 				l.releaseQuarantine(a)
 			}

@@ -23,8 +23,8 @@ const (
 	Held Holds = "holds"
 	// Violated: it did not hold in some sample.
 	Violated Holds = "violated"
-	// NotEvaluated: it cannot be evaluated in a running agent, or a change of the cluster made the
-	// result ambiguous.
+	// NotEvaluated: it cannot be evaluated in a running agent, or a change of the cluster made
+	// the result ambiguous.
 	NotEvaluated Holds = "not-evaluated"
 )
 
@@ -32,7 +32,7 @@ const (
 type Invariant struct {
 	// Name is "ready" or I1 to I14.
 	Name string `json:"name"`
-	// What is the property in one sentence.
+	// The property in one sentence.
 	What string `json:"what"`
 	// State is the result so far; Detail the reason if it is violated or not evaluated.
 	State  Holds  `json:"state"`

@@ -13,10 +13,11 @@ type Kind string
 
 // The kinds of faults.
 const (
-	// Kill fails the present incarnation of an actor once, ahead of the messages in its mailbox.
+	// Kill fails the present incarnation of an actor once, ahead of the messages in its
+	// mailbox.
 	Kill Kind = "kill"
-	// Panic fails an actor at a chosen point: before or after it handles a message, in its start or
-	// in its stop. For the last two the actor is killed first.
+	// Panic fails an actor at a chosen point: before or after it handles a message, in its
+	// start or in its stop. For the last two the actor is killed first.
 	Panic Kind = "panic"
 	// Suspend closes the mailbox of an actor: messages wait.
 	Suspend Kind = "suspend"
@@ -35,21 +36,22 @@ type Definition struct {
 	Kind Kind
 	// Help is one line without a full stop, for the command.
 	Help string
-	// NeedsActor is false for a fault that hits no single actor; Fault.Actor must be empty then.
+	// NeedsActor is false for a fault that hits no single actor; Fault.Actor must be empty
+	// then.
 	NeedsActor bool
-	// Parameters are the names of the fields of Fault that the kind reads. A kind without "for" is
-	// over as soon as it is injected.
+	// Parameters are the names of the fields of Fault that the kind reads. A kind without "for"
+	// is over as soon as it is injected.
 	Parameters []string
 	// Wait makes the command wait for the outcome by default.
 	Wait bool
 
 	// The rest is for Live and Policy. supervisors may suffer the fault as well.
 	supervisors bool
-	// restarts reports whether the fault begins with a kill of the actor, which counts against the
-	// budget of its supervisor; nil = never.
+	// restarts reports whether the fault begins with a kill of the actor, which counts against
+	// the budget of its supervisor; nil = never.
 	restarts func(*Fault) bool
-	// quarantines means that the actor may be in quarantine at the end of the fault and is released
-	// from it.
+	// quarantines means that the actor may be in quarantine at the end of the fault and is
+	// released from it.
 	quarantines bool
 	// inject begins the fault and end takes its effect away, both under the lock of Live; nil =
 	// nothing to do.

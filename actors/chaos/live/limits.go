@@ -11,9 +11,10 @@ import (
 const (
 	// MostFaults is the number of faults that may be active at the same time.
 	MostFaults = 16
-	// mostFailures within failureWindow are injected below one supervisor. That is less than the
-	// smallest restart budget of the tree, 10 in 10 s, so that there is room for real failures.
-	// Services do not count: they are quarantined one by one, and their supervisor has no budget.
+	// mostFailures within failureWindow are injected below one supervisor. That is less than
+	// the smallest restart budget of the tree, 10 in 10 s, so that there is room for real
+	// failures. Services do not count: they are quarantined one by one, and their supervisor
+	// has no budget.
 	mostFailures  = 6
 	failureWindow = 10 * time.Second
 )

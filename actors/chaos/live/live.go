@@ -20,11 +20,11 @@ type Config struct {
 	World World
 	// Log receives the audit record; never nil.
 	Log *slog.Logger
-	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s, longer
-	// than the retry interval of actors.
+	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s,
+	// longer than the retry interval of actors.
 	Quiet time.Duration
-	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer than
-	// a quarantine.
+	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer
+	// than a quarantine.
 	Recovery time.Duration
 }
 

@@ -36,8 +36,8 @@ type Parameter struct {
 	Help string
 	// Values are all that are allowed; nil = any within the limits.
 	Values []string
-	// Field returns a pointer to the value in a fault: a *string, *int, *float64 or *Duration. The
-	// zero value stands for the default.
+	// Field returns a pointer to the value in a fault: a *string, *int, *float64 or *Duration.
+	// The zero value stands for the default.
 	Field func(*Fault) any
 
 	// absent is the error of a fault without a value; "" = the parameter has a default.

@@ -15,7 +15,8 @@ const (
 	// DefaultEvery is the mean pause between two faults, LeastEvery the shortest one.
 	DefaultEvery = 10 * time.Second
 	LeastEvery   = 200 * time.Millisecond
-	// DefaultConverge is the default time that the agent has to be well again after the last fault.
+	// DefaultConverge is the default time that the agent has to be well again after the last
+	// fault.
 	DefaultConverge = 45 * time.Second
 	// MostSteps is the number of faults that a plan may list.
 	MostSteps = 200
@@ -32,8 +33,8 @@ type Plan struct {
 	// Every is the mean pause between two random faults; each pause is up to 30 % shorter or
 	// longer. 0 = DefaultEvery.
 	Every Duration `json:"every,omitempty"`
-	// BlastRadius is the number of faults that may be active or recovering at the same time, up to
-	// MostFaults; 0 = 1.
+	// BlastRadius is the number of faults that may be active or recovering at the same time, up
+	// to MostFaults; 0 = 1.
 	BlastRadius int `json:"blastRadius,omitempty"`
 	// Converge is the time that the agent has to be well again after the last fault; 0 =
 	// DefaultConverge.

@@ -30,7 +30,7 @@ type Record struct {
 	ID uint64 `json:"id"`
 	// Who injected it: the peer of the control socket, or the run.
 	Who string `json:"who"`
-	// What is the fault with all its defaults.
+	// The fault with all its defaults.
 	What Fault `json:"what"`
 	// Actor is the path of the actor; "" = the fault has none.
 	Actor string `json:"actor"`
@@ -42,8 +42,8 @@ type Record struct {
 	EndedBy string `json:"endedBy,omitempty"`
 	// State of the fault.
 	State State `json:"state"`
-	// Struck counts the failures or messages that it has cost; for a suspension, the messages that
-	// waited at its end.
+	// Struck counts the failures or messages that it has cost; for a suspension, the messages
+	// that waited at its end.
 	Struck uint64 `json:"struck"`
 	// Recovered is the time from the end until the agent was well again and stayed so.
 	Recovered Duration `json:"recovered,omitempty"`

@@ -14,8 +14,8 @@ type World interface {
 	Readiness() (ready bool, reasons string)
 	// Services returns all services, ordered by key.
 	Services(ctx context.Context) ([]Service, error)
-	// Diff reads VPP and returns the operations that would bring it to the desired state, each as
-	// one line.
+	// Diff reads VPP and returns the operations that would bring it to the desired state, each
+	// as one line.
 	Diff(ctx context.Context) ([]string, error)
 	// Usage counts the requests to VPP so far, without the requests of Diff.
 	Usage() link.Usage

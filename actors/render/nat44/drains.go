@@ -24,8 +24,8 @@ type drains struct {
 	limit time.Duration // 0 = none
 	rows  map[object]map[netip.AddrPort]*drain
 	at    map[netip.AddrPort]*drained
-	// generation counts changes of the list; stale says that the latest list was not sent, or was
-	// lost.
+	// generation counts changes of the list; stale says that the latest list was not sent, or
+	// was lost.
 	generation uint64
 	stale      bool
 }
@@ -48,8 +48,8 @@ type drain struct {
 	since time.Time
 	// left is when it was first missing in the slices; zero = it is in the slices.
 	left time.Time
-	// counted is the generation of the list for which sessions were counted; 0 = none yet. sessions
-	// counts all sessions to the backend, own the sessions through the row.
+	// counted is the generation of the list for which sessions were counted; 0 = none yet.
+	// sessions counts all sessions to the backend, own the sessions through the row.
 	counted       uint64
 	sessions, own uint32
 	// through are the other rows with sessions to the backend.

@@ -58,8 +58,8 @@ func (s *storm) change() {
 	case 2:
 		s.serve(nil, []string{"ns/ranged", "ns/away"}[s.rand.IntN(2)])
 	case 3:
-		// a younger service wants the same address, without ranges of its own: it must not have it
-		// while the older one may
+		// a younger service wants the same address, without ranges of its own: it must not
+		// have it while the older one may
 		v := guarded("ns/contender", []string{"192.0.2.0/24"}, rangedVIP, "203.0.113.9")
 		v.Created = 1000
 		s.serve(backend(v), "ns/contender")

@@ -83,8 +83,8 @@ func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPo
 			}
 		}
 	}
-	// The backend may begin to drain in another row at this moment. Its sessions there would end
-	// with this entry.
+	// The backend may begin to drain in another row at this moment. Its sessions there would
+	// end with this entry.
 	return one != nil && (!claimed && !one.known() || slices.ContainsFunc(one.through, a.waits))
 }
 

@@ -49,8 +49,8 @@ type Stage struct {
 
 	// Faults, set by the test.
 
-	// Before is called instead of handing a message to the renderer. It calls handle to hand the
-	// message over; nil = every message is handed over.
+	// Before is called instead of handing a message to the renderer. It calls handle to hand
+	// the message over; nil = every message is handed over.
 	Before func(msg any, handle func(msg any))
 	// Refuse answers a change in VPP's place; nil, and nil as its answer, mean that VPP does.
 	Refuse func(api.Message) error

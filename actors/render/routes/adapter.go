@@ -37,8 +37,8 @@ type adapter struct {
 type Config struct {
 	// Plan are the settings of the planner.
 	Plan routes.Config
-	// Networks are the service networks, which are refused as a whole. Empty = the service networks
-	// that the cluster reports.
+	// Networks are the service networks, which are refused as a whole. Empty = the service
+	// networks that the cluster reports.
 	Networks []netip.Prefix
 }
 

@@ -68,8 +68,8 @@ func (d *differ) get(ctx context.Context, fresh bool) (*api.Diff, error) {
 		if !fresh || !r.begun.Before(arrived) {
 			return r.diff, r.err
 		}
-		// The reading was under way when the request arrived. A change that the client wants to see
-		// may have happened after VPP had answered.
+		// The reading was under way when the request arrived. A change that the client
+		// wants to see may have happened after VPP had answered.
 	}
 }
 

@@ -90,8 +90,8 @@ func TestDiffIsShared(t *testing.T) {
 		crowd(tcp, began.Add(8*time.Second))
 		expect("after one of the control socket", 3)
 
-		// A client of the control socket that comes during a reading waits for the next one,
-		// because the present reading may have begun before its change.
+		// A client of the control socket that comes during a reading waits for the next
+		// one, because the present reading may have begun before its change.
 		time.Sleep(11 * time.Second)
 		now := time.Now()
 		var all sync.WaitGroup

@@ -69,7 +69,8 @@ func TestSlowReadersAreCutOff(t *testing.T) {
 		return code == http.StatusOK
 	}
 	for room() {
-		// as often as it takes, because a busy server drops a request that it has not read in time
+		// as often as it takes, because a busy server drops a request that it has not read
+		// in time
 		conn, err := net.Dial("tcp", a.Address)
 		if err != nil {
 			t.Fatal(err)

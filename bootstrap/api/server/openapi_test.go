@@ -27,8 +27,8 @@ type operation struct {
 	method, path, what string
 	// query are the parameters besides the parameters of the path.
 	query []string
-	// body is the type of the request, answer the type of the answer, code its status; text means
-	// an answer that is not JSON.
+	// body is the type of the request, answer the type of the answer, code its status; text
+	// means an answer that is not JSON.
 	body, answer any
 	code         int
 	text         string

@@ -27,20 +27,21 @@ type Config struct {
 	Metrics http.Handler
 	// Page answers / and all paths without a handler; nil = 404.
 	Page http.Handler
-	// Probed is called with the status of every answer of "livez", "readyz" and "healthz". It must
-	// not block; nil = no call.
-	Probed func(probe string, status int)
-	// AllowedHosts are the host names besides localhost at which the read-only listener answers:
-	// the name of the node and names from the configuration. IP addresses are always allowed.
-	AllowedHosts []string
-	// MostConnections limits the connections of the read-only listener; above it a new one replaces
-	// the longest idle one. 0 = 256.
-	MostConnections int
-	// Refused is called for each refused request and connection, from any goroutine. It must not
-	// block; nil = no call.
-	Refused func(Refusal)
-	// Audit is called after each state-changing call on the control socket, from any goroutine. It
+	// Probed is called with the status of every answer of "livez", "readyz" and "healthz". It
 	// must not block; nil = no call.
+	Probed func(probe string, status int)
+	// AllowedHosts are the host names besides localhost at which the read-only listener
+	// answers: the name of the node and names from the configuration. IP addresses are always
+	// allowed.
+	AllowedHosts []string
+	// MostConnections limits the connections of the read-only listener; above it a new one
+	// replaces the longest idle one. 0 = 256.
+	MostConnections int
+	// Refused is called for each refused request and connection, from any goroutine. It must
+	// not block; nil = no call.
+	Refused func(Refusal)
+	// Audit is called after each state-changing call on the control socket, from any goroutine.
+	// It must not block; nil = no call.
 	Audit func(Audit)
 	// Redact removes the bodies of messages and the states of actors from the answers of the
 	// read-only listener.

@@ -20,8 +20,8 @@ import (
 const (
 	// connections is how often a pod connects to an address.
 	connections = 10
-	// forPackets limits the check with packets, for which pods have to start. The time limit of the
-	// other checks does not include it.
+	// forPackets limits the check with packets, for which pods have to start. The time limit of
+	// the other checks does not include it.
 	forPackets = 3 * time.Minute
 	// allNodes is the value of --packets for every node that has an agent.
 	allNodes = "all"

@@ -16,7 +16,7 @@ import (
 // ActorChange is the change of one actor between two instants.
 type ActorChange struct {
 	Path string `json:"path"`
-	// What is the kind of the change: "new", "gone" or "changed".
+	// Kind of the change: "new", "gone" or "changed".
 	What string `json:"what"`
 	// Before or After is nil if the actor did not exist.
 	Before *api.Actor `json:"before,omitempty"`

@@ -33,8 +33,8 @@ func New(o Options, log *slog.Logger) (*Source, error) {
 
 // The reports of the goroutines of Run.
 type (
-	// listing holds the names of the catalog. moved says that the catalog may have changed since
-	// the listing before. With an error the names are not complete.
+	// listing holds the names of the catalog. moved says that the catalog may have changed
+	// since the listing before. With an error the names are not complete.
 	listing struct {
 		names []string
 		moved bool
@@ -71,7 +71,8 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	names := query(c, decodeNames, limits.Services, func(names []string, moved bool, err error) any {
 		return listing{names, moved, err}
 	}, "catalog", "services")
-	// Consul answers when a check becomes critical or stops being critical, not at other changes.
+	// Consul answers when a check becomes critical or stops being critical, not at other
+	// changes.
 	checks := query(c, decodeChecks, limits.All, func(checks map[check]string, _ bool, err error) any {
 		return failing{checks, err}
 	}, "health", "state", "critical")

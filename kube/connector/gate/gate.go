@@ -33,7 +33,8 @@ type Gate struct {
 	complete bool // a complete snapshot was seen
 	// The last good definition of each service that is not released.
 	known map[string]catalog.Service
-	// Vanished services to be deleted, until they are gone from the cluster or back at the source.
+	// Vanished services to be deleted, until they are gone from the cluster or back at the
+	// source.
 	released map[string]bool
 	held     map[string]bool // vanished and held back
 	waiting  int             // new services of the last snapshot for which there is no place
@@ -118,8 +119,8 @@ func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 		g.release(nil)
 		return
 	}
-	// Services that vanish one after the other count together. Otherwise a slow loss of the catalog
-	// would stay below the limit.
+	// Services that vanish one after the other count together. Otherwise a slow loss of the
+	// catalog would stay below the limit.
 	if g.spent == 0 {
 		g.base = live
 	}

@@ -34,8 +34,8 @@ func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
 // featureIsEnabled answers false for a node that is not on the arc, known or not.
 func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
 	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
-	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room for
-	// the interface yet.
+	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room
+	// for the interface yet.
 	known := knownFeature(key.Arc, key.Node) || key.Node == lastNode(key.Arc)
 	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node) || !known || !c.Covers(key.SwIf, key.Arc)}
 	if c.Interface(key.SwIf) == nil {

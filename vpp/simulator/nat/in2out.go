@@ -70,8 +70,8 @@ func (t *Transit) leaveAlone() bool {
 	if n.flows[t.reverse(n.outsideFIB)] != nil {
 		return false
 	}
-	// VPP looks up the mapping without the client. Besides consuming a random number, that is fatal
-	// for a mapping with affinity.
+	// VPP looks up the mapping without the client. Besides consuming a random number, that is
+	// fatal for a mapping with affinity.
 	if _, ok := t.matchExternal(t.Dst, netip.Addr{}); ok || t.Cause != "" {
 		return t.Cause != ""
 	}

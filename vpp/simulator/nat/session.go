@@ -304,8 +304,8 @@ func (n *Plugin) DelFlow(key FlowKey) int32 {
 		n.freeSession(s)
 		return vnet.RetOK
 	}
-	// The keys of mappings are in the same hash. A flow to 0.0.0.0:0 looks like one, and its value
-	// is then taken for the index of a session.
+	// The keys of mappings are in the same hash. A flow to 0.0.0.0:0 looks like one, and its
+	// value is then taken for the index of a session.
 	if index, ok := n.i2o[mappingKey{at: key.Src, fib: key.FIB, proto: key.Proto}]; ok && key.Dst == unspecified4 {
 		s, used := n.Sessions.Get(index)
 		if !used {

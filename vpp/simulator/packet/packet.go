@@ -47,8 +47,8 @@ type Packet struct {
 	// Flags are the TCP flags. A TCP packet without flags is a SYN.
 	Flags TCPFlags
 
-	// Fragment says that the packet is a later fragment, which has no ports. Src and Dst have the
-	// ports of the first fragment, for NAT, which reassembles.
+	// Fragment says that the packet is a later fragment, which has no ports. Src and Dst have
+	// the ports of the first fragment, for NAT, which reassembles.
 	Fragment bool
 
 	// EchoReply makes an ICMP packet an echo reply instead of a request.
@@ -68,8 +68,8 @@ type Action uint8
 const (
 	// Delivered: it left through an interface.
 	Delivered Action = iota
-	// Local: its destination is VPP itself. UDP would be answered with port unreachable, TCP with
-	// silence.
+	// Local: its destination is VPP itself. UDP would be answered with port unreachable, TCP
+	// with silence.
 	Local
 	// Dropped: it vanished.
 	Dropped
@@ -106,8 +106,8 @@ type Verdict struct {
 	// Src and Dst are the endpoints as the packet left.
 	Src, Dst netip.AddrPort
 
-	// Session is the id of the NAT session that translated the packet last; 0 if none did. Ids are
-	// never reused within an incarnation.
+	// Session is the id of the NAT session that translated the packet last; 0 if none did. Ids
+	// are never reused within an incarnation.
 	Session uint64
 
 	// NewSession says that the packet created that session.

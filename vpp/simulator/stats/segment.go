@@ -20,8 +20,8 @@ const (
 	statHeap    = 4096          // the first page is the header
 	statArena   = (statSize - statHeap) / 2
 
-	// Fields of the header. Behind them the page is zero: GoVPP takes a word there for a vector of
-	// errors, as older VPPs had it.
+	// Fields of the header. Behind them the page is zero: GoVPP takes a word there for a vector
+	// of errors, as older VPPs had it.
 	statAtVersion, statAtBase, statAtEpoch, statAtInProgress, statAtDirectory = 0, 8, 16, 24, 32
 
 	// Fields of a directory entry.

@@ -12,8 +12,8 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
-	// The messages of a package exist for the simulator only if the package is linked in; packages
-	// without handlers are named here.
+	// The messages of a package exist for the simulator only if the package is linked in;
+	// packages without handlers are named here.
 	_ "go.fd.io/govpp/binapi/af_packet"
 	_ "go.fd.io/govpp/binapi/cnat"
 	_ "go.fd.io/govpp/binapi/feature"
