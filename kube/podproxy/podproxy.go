@@ -119,10 +119,10 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 
 // imageOf returns the image of the first container; "" where a pod has none.
 func imageOf(p *corev1.Pod) string {
-	for i := range p.Spec.Containers {
-		return p.Spec.Containers[i].Image
+	if len(p.Spec.Containers) == 0 {
+		return ""
 	}
-	return ""
+	return p.Spec.Containers[0].Image
 }
 
 // problemOf says why a pod cannot be asked; "" = it runs.
