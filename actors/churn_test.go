@@ -22,6 +22,9 @@ import (
 // faster than VPP takes the changes. The service is never in sync; yet no change waits for long, so
 // the node stays healthy and ready. When VPP hangs, the clock runs.
 func TestChurnOfATenantIsNoIllness(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation has one goroutine: the race detector has nothing to find")
+	}
 	waits := &status.PendingSince{}
 	stuck := false
 	config := actorstest.Config{Deps: func(d *actors.Deps) { d.Timing, d.Pending = actors.Timing{}, waits }}

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-var seeds = flag.Int("seeds", 0, "how many seeds the simulated worlds run; 0 = a few seconds' worth")
+var seeds = flag.Int("seeds", 0, "how many seeds the simulated worlds run, CI 60; 0 = a few seconds' worth")
 
 // campaign is how many seeds to run: so many, fewer with the race detector, or as many as are asked
 // for.

@@ -127,7 +127,7 @@ func (s *storm) meddle() {
 // independent computation and introspection shows exactly the existing services. No actor is left
 // over, stuck, or busy.
 func TestSimulatedStormsEndWell(t *testing.T) {
-	n := campaign(60)
+	n := campaign(20)
 	deaths, lost := 0, 0
 	for seed := range uint64(n) {
 		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

@@ -58,3 +58,14 @@ func TestCheckWithoutVPP(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
 	}
 }
+
+// TestCheckOldKubernetes: an API server that cannot select services as the agent does is named
+// before its rights are asked for.
+func TestCheckOldKubernetes(t *testing.T) {
+	s := newAPIServer(t)
+	s.version = "v1.30.14"
+	r := troupe("", "check", "--kubeconfig", s.kubeconfig, "--vpp-api-socket", filepath.Join(t.TempDir(), "none"))
+	if out := squeeze(r.out); !strings.Contains(out, "API server failed version v1.30.14 the agent needs Kubernetes 1.31 or later") || strings.Contains(out, "right to") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
+	}
+}

@@ -22,6 +22,7 @@ import (
 type apiServer struct {
 	pods    []corev1.Pod
 	proxies map[string]http.Handler // by pod
+	version string
 	// Kubeconfig is the path of a file that leads to it.
 	kubeconfig string
 }
@@ -29,7 +30,7 @@ type apiServer struct {
 // newAPIServer starts an API server without agents.
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	s := &apiServer{proxies: map[string]http.Handler{}}
+	s := &apiServer{proxies: map[string]http.Handler{}, version: "v1.33.1"}
 	const pods = "/api/v1/namespaces/troupe-system/pods"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+pods, func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +47,7 @@ func newAPIServer(t *testing.T) *apiServer {
 		r.URL.Path = "/" + r.PathValue("path")
 		s.proxies[name].ServeHTTP(w, r)
 	})
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"gitVersion":"v1.33.1"}`)) })
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"gitVersion":%q}`, s.version) })
 	for path, kind := range map[string]string{
 		"/api/v1/services": "v1 ServiceList", "/api/v1/pods": "v1 PodList", "/apis/networking.k8s.io/v1/servicecidrs": "networking.k8s.io/v1 ServiceCIDRList",
 	} {

@@ -208,7 +208,7 @@ func TestHostileCatalog(t *testing.T) {
 	const tooLarge = "the answer is too large: more than 8388608 bytes"
 	crowd := 40 // services with such answers
 	if testing.Short() {
-		crowd = 10 // the race detector takes ten times as long
+		crowd = 3 // the race detector takes ten times as long
 	}
 	for _, c := range []struct {
 		what  string

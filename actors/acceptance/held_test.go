@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,8 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// heldChanges is over how many changes of the cluster connections are held open.
-const heldChanges = 1000
+var heldChanges = flag.Int("changes", 200, "number of changes of the cluster during which TestHeldConnections holds connections; CI makes 1000")
 
 // held is a TCP connection that a test keeps open.
 type held struct {
@@ -49,14 +49,14 @@ func TestHeldConnections(t *testing.T) {
 	h.Start()
 	h.settled()
 	h.dial()
-	for i := range heldChanges {
+	for i := range *heldChanges {
 		h.step = i
 		what := h.disturb()
 		h.settled()
 		h.look(what)
 	}
 	h.print()
-	if h.dialled == 0 || h.exchanges < heldChanges*len(h.services) {
+	if h.dialled == 0 || h.exchanges < *heldChanges*len(h.services) {
 		t.Errorf("%d connections, %d exchanges: this test has not looked", h.dialled, h.exchanges)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-var worlds = flag.Uint64("worlds", 40, "random clusters of TestNothingIsApproximatedSilently, for each kind of VPP")
+var worlds = flag.Uint64("worlds", 10, "random clusters of TestNothingIsApproximatedSilently, for each kind of VPP; CI makes 40")
 
 // TestNothingIsApproximatedSilently sends packets of every kind of client to every frontend of
 // random clusters. Rows, access lists and routes must treat them as the frontends of the views say.

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 const allSingles = 20
 
 var (
-	seeds        = flag.Int("seeds", 30/slow, "number of seeds; CI plays 300, troupe chaos simulate any number")
-	singles      = flag.Int("singles", 5, "number of seeds of each single fault; CI plays 20")
+	seeds        = flag.Int("seeds", 10, "number of seeds; CI plays 300, troupe chaos simulate any number")
+	singles      = flag.Int("singles", 2, "number of seeds of each single fault; CI plays 20")
 	only         = flag.String("only", "", "the single fault to play; empty = all")
 	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
 )
@@ -103,7 +103,7 @@ func TestPlanWithout(t *testing.T) {
 // TestSameSeedSameTrace: the same seed has the same trace (I14).
 func TestSameSeedSameTrace(t *testing.T) {
 	hashes := map[string]bool{}
-	for range 5 {
+	for range 3 {
 		r, err := Run(7, NewPlan(7, true), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -217,6 +218,8 @@ func (r *troupe) settled() {
 	}
 }
 
+var mishapsOf = flag.Int("mishaps-of", 1, "number of messages of each type that TestDriverSurvivesMishaps strikes one by one; CI strikes all")
+
 // TestDriverSurvivesMishaps takes one message of every type after the other, and loses it, repeats
 // it, delays it, or has the renderer crash of it. After the next roll call VPP holds what it
 // should, every service knows it, and no work is left.
@@ -238,11 +241,7 @@ func TestDriverSurvivesMishaps(t *testing.T) {
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(seen)) {
-				times := seen[name]
-				if testing.Short() { // the race tier: a simulation has one goroutine
-					times = 1
-				}
-				for nth := 1; nth <= times; nth++ {
+				for nth := 1; nth <= min(seen[name], *mishapsOf); nth++ {
 					for _, kind := range mishaps {
 						t.Run(fmt.Sprintf("%s %d %s", name, nth, kind), func(t *testing.T) {
 							sub.play(t, services, func(s *scene) {

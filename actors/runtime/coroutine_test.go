@@ -29,6 +29,9 @@ func waiter(j *journal, sim *Sim, name string) Spec {
 // TestSimStart: functions that wait take turns with the actors, in virtual time, and end with their
 // incarnation.
 func TestSimStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation has one goroutine: the race detector has nothing to find")
+	}
 	play := func(seed uint64) (string, uint64) {
 		sim, j := NewSim(SimOptions{Seed: seed, MessageCost: time.Millisecond}), &journal{}
 		sys := NewSystem(sim.Options())

@@ -221,7 +221,11 @@ func TestLimit(t *testing.T) {
 // TestMessagesBeforeTheStart: an actor that is being spawned can be sent to at once, from any
 // goroutine. The race detector sees what is not guarded.
 func TestMessagesBeforeTheStart(t *testing.T) {
-	for n := range 50 {
+	rounds := 50
+	if testing.Short() {
+		rounds = 10 // the race detector takes ten times as long
+	}
+	for n := range rounds {
 		var j journal
 		sys := dispatched(t, Options{})
 		spec, sent := probeSpec(recorder(&j)), make(chan struct{})

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("seeds", 300, "how many seeds each simulation campaign runs")
+	seeds   = flag.Int("seeds", 100, "how many seeds each simulation campaign runs; CI plays 300")
 	oneSeed = flag.Int64("seed", -1, "run only this seed")
 )
 

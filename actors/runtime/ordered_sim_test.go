@@ -202,6 +202,9 @@ func TestOrderedIndifferentChildren(t *testing.T) {
 
 // TestOrderedDeterminism: one seed, one trace.
 func TestOrderedDeterminism(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation has one goroutine: the race detector has nothing to find")
+	}
 	hashes := map[uint64]bool{}
 	for seed := range uint64(5) {
 		var want uint64

@@ -15,7 +15,7 @@ import (
 const asAgent = "TROUPE_TEST_PROGRAM"
 
 // Default number of kills; CI uses -kills 200.
-const fewKills = 20
+const fewKills = 8
 
 var (
 	kills = flag.Int("kills", fewKills, "how often an agent is killed, with and without an etcd inside")

@@ -138,6 +138,7 @@ func TestReasonOfNow(t *testing.T) {
 	o := &outage{err: reset(1)}
 	run(t, []runtime.Object{service("web", "10.96.0.1")}, o.prepare, func(r *running) {
 		time.Sleep(5 * time.Minute)
+		before := len(r.mirror.View().Healths)
 		o.away.Store(true)
 		for _, w := range o.watches {
 			w.Stop()
@@ -152,13 +153,13 @@ func TestReasonOfNow(t *testing.T) {
 			{&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, "the API server does not answer: dial tcp: connection refused", 1},
 			{apierrors.NewUnauthorized("Unauthorized"), string(unauthorized), 1},
 		} {
-			before := len(r.mirror.View().Healths)
 			o.later.Store(&tt.err)
 			time.Sleep(time.Minute)
 			healths := r.settle().Healths
 			if last := healths[len(healths)-1]; last.Reason != tt.reason || (len(healths) > before) != (tt.new > 0) {
 				t.Errorf("%v: %+v", tt.err, healths[before:])
 			}
+			before = len(healths)
 		}
 	})
 }

@@ -1,3 +1,4 @@
 // Package precheck asks an API server, before an agent runs, whether the agent will get what it
-// needs: the rights to list, and nodes whose networks fit the configuration. It changes nothing.
+// needs: a version, the rights to list, and nodes whose networks fit the configuration. It changes
+// nothing.
 package precheck

@@ -26,6 +26,10 @@ func (c *checks) kubernetes(ctx context.Context, kubeconfig string) {
 		c.add(checkFailed, "API server", err.Error(), "the address must be one that a node reaches without any service: kubernetes.apiServer")
 		return
 	}
+	if precheck.TooOld(v.GitVersion) {
+		c.add(checkFailed, "API server", "version "+v.GitVersion, "the agent needs Kubernetes "+precheck.Oldest+" or later")
+		return
+	}
 	c.add(checkOK, "API server", "version "+v.GitVersion, "")
 	const rights = "deploy/kubernetes/base/rbac.yaml has the rights of the agent"
 	granted, nodes := precheck.Rights(ctx, client, len(c.cfg.Services.ServiceCIDRs) == 0)

@@ -24,13 +24,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/controller-manager/pkg/informerfactory"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/endpointslice"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
-	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 )
 
 const (
@@ -71,7 +69,7 @@ func run(ctx context.Context, kubeconfig, authority string) error {
 
 	slices := endpointslice.NewController(ctx, core.Pods(), core.Services(), core.Nodes(), shared.Discovery().V1().EndpointSlices(), sliceLength, client, 0)
 	namespaces := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources, core.Namespaces(), 5*time.Minute, corev1.FinalizerKubernetes)
-	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(), client, serviceaccount.DefaultServiceAccountsControllerOptions())
+	accounts, err := serviceAccounts(ctx, core.ServiceAccounts(), core.Namespaces(), client)
 	if err != nil {
 		return fmt.Errorf("make service account controller: %w", err)
 	}
@@ -105,7 +103,7 @@ func run(ctx context.Context, kubeconfig, authority string) error {
 	go accounts.Run(ctx, 1)
 	go daemons.Run(ctx, 1)
 	go authorities.Run(ctx, 1)
-	go garbage.Run(ctx, workers, resync)
+	go collect(ctx, garbage)
 	go garbage.Sync(ctx, client.Discovery(), resync)
 	<-ctx.Done()
 	return nil
