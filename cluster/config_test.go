@@ -39,7 +39,7 @@ func TestConfigInvalid(t *testing.T) {
 			t.Errorf("%s: Run returned %v, want ErrConfig", name, err)
 		}
 	}
-	if err := New(NewLeaseStore(leasetest.New(t).Client().CoordinationV1().Leases("ns"), "ns"), Config{NodeName: "troupe-id-1"}, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
+	if err := New(NewLeaseStore(leasetest.New(t).Client("ns"), "ns"), Config{NodeName: "troupe-id-1"}, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("a name that is that of the lease of an ID: Run returned %v, want ErrConfig", err)
 	}
 }

@@ -83,7 +83,7 @@ func TestLeaseObjects(t *testing.T) {
 // log name it and its holder, and the node goes on when it is gone.
 func TestForeignLease(t *testing.T) {
 	p := newLeasePlace(t)
-	leases, holder := p.server.Client().CoordinationV1().Leases(leasetest.Namespace), "another-controller"
+	leases, holder := p.server.Client(leasetest.Namespace), "another-controller"
 	foreign := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
 	if _, err := leases.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestLeasesAtRest(t *testing.T) {
 func TestLeaseErrors(t *testing.T) {
 	server := leasetest.New(t)
 	store := func(namespace string) *leaseStore {
-		s, _ := NewLeaseStore(server.Client().CoordinationV1().Leases(namespace), namespace).(*leaseStore)
+		s, _ := NewLeaseStore(server.Client(namespace), namespace).(*leaseStore)
 		return s
 	}
 	s, record := store(leasetest.Namespace), `{"id":1,"name":"n1"}`

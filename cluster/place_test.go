@@ -119,7 +119,7 @@ var leaseKeys = leaseLayout{leasetest.Namespace}
 func newLeasePlace(t testing.TB) *leasePlace { return &leasePlace{leasetest.New(t)} }
 
 func (p *leasePlace) store(testing.TB) Store {
-	return NewLeaseStore(p.server.Client().CoordinationV1().Leases(leasetest.Namespace), leasetest.Namespace)
+	return NewLeaseStore(p.server.Client(leasetest.Namespace), leasetest.Namespace)
 }
 
 func (p *leasePlace) layout() layout    { return leaseKeys }

@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -30,7 +28,7 @@ import (
 // kubernetes is an API server with one node; it counts what it is asked to write about events.
 type kubernetes struct {
 	*testing.T
-	*fake.Clientset
+	*apiservertest.Clientset
 	mu sync.Mutex
 	// creations and patches of events by the object they are about, "kind/name"
 	writes map[string]int
@@ -38,10 +36,9 @@ type kubernetes struct {
 
 func newKubernetes(t *testing.T) *kubernetes {
 	t.Helper()
-	k := &kubernetes{T: t, Clientset: fake.NewClientset(), writes: map[string]int{}}
-	held := clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
+	k := &kubernetes{T: t, Clientset: apiservertest.NewClientset(), writes: map[string]int{}}
 	k.PrependReactor("*", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		handled, object, err := clienttesting.ObjectReaction(held)(action)
+		handled, object, err := clienttesting.ObjectReaction(k.Tracker)(action)
 		if e, ok := object.(*eventsv1.Event); ok && err == nil && slices.Contains([]string{"create", "patch"}, action.GetVerb()) {
 			k.mu.Lock()
 			defer k.mu.Unlock()
@@ -49,7 +46,7 @@ func newKubernetes(t *testing.T) *kubernetes {
 		}
 		return handled, object, err
 	})
-	_, err := k.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+	_, err := k.Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop-a", UID: "node"},
 		Spec:       corev1.NodeSpec{PodCIDR: "10.1.1.0/24", PodCIDRs: []string{"10.1.1.0/24"}},
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.16.1"}}},
@@ -88,10 +85,10 @@ func (k *kubernetes) serve(name string, number int, change func(*corev1.Service)
 			Addresses: []string{fmt.Sprintf("10.1.1.%d", number)}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}, NodeName: &node,
 		}},
 	}
-	if _, err := k.DiscoveryV1().EndpointSlices("shop").Create(k.Context(), slice, metav1.CreateOptions{}); err != nil {
+	if _, err := k.EndpointSlices("shop").Create(k.Context(), slice, metav1.CreateOptions{}); err != nil {
 		k.Fatal(err)
 	}
-	if _, err := k.CoreV1().Services("shop").Create(k.Context(), s, metav1.CreateOptions{}); err != nil {
+	if _, err := k.Services("shop").Create(k.Context(), s, metav1.CreateOptions{}); err != nil {
 		k.Fatal(err)
 	}
 }
@@ -99,10 +96,10 @@ func (k *kubernetes) serve(name string, number int, change func(*corev1.Service)
 // change changes a service.
 func (k *kubernetes) change(name string, change func(*corev1.Service)) {
 	k.Helper()
-	s, err := k.CoreV1().Services("shop").Get(k.Context(), name, metav1.GetOptions{})
+	s, err := k.Services("shop").Get(k.Context(), name, metav1.GetOptions{})
 	if err == nil {
 		change(s)
-		_, err = k.CoreV1().Services("shop").Update(k.Context(), s, metav1.UpdateOptions{})
+		_, err = k.Services("shop").Update(k.Context(), s, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		k.Fatal(err)
@@ -114,7 +111,7 @@ func (k *kubernetes) agent() *Agent {
 	k.Helper()
 	cfg := everything(k.T)
 	a, err := startWith(cfg, quiet(), func(a *Agent) (kube.Source, *apiserver.Client, error) {
-		client := apiservertest.Client(k)
+		client := k.Client()
 		return informers.New(client, informers.Config{NodeName: cfg.NodeName}, quiet()), client, nil
 	})
 	if err != nil {
@@ -137,7 +134,7 @@ func (k *kubernetes) about(a *Agent, name string) []eventsv1.Event {
 		s := a.events.(*events.Writer).Stats()
 		return s.Written+s.Adopted+s.Lost() >= s.Recorded-s.Repeated
 	})
-	list, err := k.EventsV1().Events("").List(k.Context(), metav1.ListOptions{})
+	list, err := k.Events("").List(k.Context(), metav1.ListOptions{})
 	if err != nil {
 		k.Fatal(err)
 	}

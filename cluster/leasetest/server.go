@@ -15,7 +15,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 )
 
@@ -91,18 +93,20 @@ func (s *Server) Stop() {
 // Break breaks all connections, of watches too.
 func (s *Server) Break() { s.serving.CloseClientConnections() }
 
-// Client makes a client with connections of its own.
-func (s *Server) Client() kubernetes.Interface {
+// Client makes a client of the Leases of a namespace, with connections of its own.
+func (s *Server) Client(namespace string) *gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList] {
 	s.t.Helper()
 	transport := &http.Transport{}
 	s.t.Cleanup(transport.CloseIdleConnections)
-	client, err := kubernetes.NewForConfig(&rest.Config{
-		Host: "http://" + s.address, QPS: -1, Transport: transport, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-	})
-	if err != nil {
+	known := runtime.NewScheme()
+	client, err := rest.RESTClientFor(&rest.Config{Host: "http://" + s.address, APIPath: "/apis", QPS: -1, Transport: transport, ContentConfig: rest.ContentConfig{
+		ContentType: "application/json", GroupVersion: &coordinationv1.SchemeGroupVersion, NegotiatedSerializer: serializer.NewCodecFactory(known).WithoutConversion(),
+	}})
+	if err := errors.Join(err, coordinationv1.AddToScheme(known)); err != nil {
 		s.t.Fatalf("make client: %v", err)
 	}
-	return client
+	return gentype.NewClientWithList("leases", client, runtime.NewParameterCodec(known), namespace,
+		func() *coordinationv1.Lease { return &coordinationv1.Lease{} }, func() *coordinationv1.LeaseList { return &coordinationv1.LeaseList{} })
 }
 
 // Before sets a function that is called before each request, without any lock, with the verb of the

@@ -8,8 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"pgregory.net/rapid"
-
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -35,7 +33,7 @@ func newMachine(t *rapid.T, server *apiServer) *machine {
 // restart is the end of an agent and the start of the next one, which takes some time.
 func (m *machine) restart() {
 	m.now = m.now.Add(time.Second)
-	m.writer = New(apiservertest.Client(m.server), Config{NodeName: "n1", ObjectBurst: 1000, Window: 24 * time.Hour}, slog.New(slog.DiscardHandler))
+	m.writer = New(m.server.Client(), Config{NodeName: "n1", ObjectBurst: 1000, Window: 24 * time.Hour}, slog.New(slog.DiscardHandler))
 }
 
 // observe records an occurrence.

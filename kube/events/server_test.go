@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
 var (
@@ -28,9 +28,7 @@ var (
 // apiServer is the fake clientset with additions: the validation of events, namespaces that are
 // deleted, outages, and requests that are carried out without an answer.
 type apiServer struct {
-	*fake.Clientset
-	// without managed fields, which no test needs and which would take most of the time
-	objects clienttesting.ObjectTracker
+	*apiservertest.Clientset
 
 	mu       sync.Mutex
 	requests []string // "verb name" of all requests
@@ -42,8 +40,8 @@ type apiServer struct {
 
 func newAPIServer() *apiServer {
 	s := &apiServer{
-		Clientset: fake.NewClientset(), objects: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
-		missing: map[string]bool{},
+		Clientset: apiservertest.NewClientset(),
+		missing:   map[string]bool{},
 	}
 	s.PrependReactor("*", "events", s.react)
 	return s
@@ -59,7 +57,7 @@ func (s *apiServer) react(action clienttesting.Action) (bool, runtime.Object, er
 	case clienttesting.PatchAction:
 		name = a.GetName()
 	default: // the test looks
-		return clienttesting.ObjectReaction(s.objects)(action)
+		return clienttesting.ObjectReaction(s.Tracker)(action)
 	}
 	s.mu.Lock()
 	s.requests = append(s.requests, action.GetVerb()+" "+name)
@@ -76,7 +74,7 @@ func (s *apiServer) react(action clienttesting.Action) (bool, runtime.Object, er
 	if gone {
 		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, action.GetNamespace())
 	}
-	handled, object, err := clienttesting.ObjectReaction(s.objects)(action)
+	handled, object, err := clienttesting.ObjectReaction(s.Tracker)(action)
 	if after != nil {
 		if lost := after(action.GetVerb(), name); lost != nil {
 			return true, nil, lost
@@ -138,7 +136,7 @@ func (s *apiServer) verbs() string {
 
 // events returns the events of the server.
 func (s *apiServer) events(t interface{ Fatal(...any) }) []eventsv1.Event {
-	list, err := s.EventsV1().Events("").List(context.Background(), metav1.ListOptions{})
+	list, err := s.Events("").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +156,7 @@ func (s *apiServer) lines(t interface{ Fatal(...any) }) []string {
 // expire removes all events, as if their time to live has passed.
 func (s *apiServer) expire(t interface{ Fatal(...any) }) {
 	for _, e := range s.events(t) {
-		if err := s.objects.Delete(eventResource, e.Namespace, e.Name); err != nil {
+		if err := s.Tracker.Delete(eventResource, e.Namespace, e.Name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,7 +188,7 @@ func TestTheFakeServerRefusesWhatTheRealOneRefuses(t *testing.T) {
 			t.Errorf("%s: %v", want, got)
 		}
 		s := newAPIServer()
-		if _, err := s.EventsV1().Events("default").Create(t.Context(), e, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		if _, err := s.Events("default").Create(t.Context(), e, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 			t.Errorf("%s: the server says %v", want, err)
 		}
 	}

@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
 // node is a running Writer in virtual time.
@@ -32,7 +30,7 @@ func run(t *testing.T, server *apiServer, cfg Config) *node {
 		cfg.NodeName = "n1"
 	}
 	n := &node{logged: &bytes.Buffer{}}
-	n.Writer = New(apiservertest.Client(server), cfg, slog.New(slog.NewTextHandler(n.logged, nil)))
+	n.Writer = New(server.Client(), cfg, slog.New(slog.NewTextHandler(n.logged, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
@@ -88,7 +86,7 @@ func TestAnEventReachesTheServer(t *testing.T) {
 func TestEventsWaitForRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
-		w := New(apiservertest.Client(server), Config{NodeName: "n1"}, slog.New(slog.DiscardHandler))
+		w := New(server.Client(), Config{NodeName: "n1"}, slog.New(slog.DiscardHandler))
 		w.Record(event("boom"))
 		if server.count() != 0 || w.Stats().Waiting != 1 {
 			t.Errorf("%d requests, %+v", server.count(), w.Stats())
@@ -504,7 +502,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 
 func TestManyCallers(t *testing.T) {
 	server := newAPIServer()
-	w := New(apiservertest.Client(server), Config{NodeName: "n1", Interval: time.Microsecond}, slog.New(slog.DiscardHandler))
+	w := New(server.Client(), Config{NodeName: "n1", Interval: time.Microsecond}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()

@@ -91,7 +91,7 @@ func TestSourcesAgreeOnTheRealDump(t *testing.T) {
 // apply carries the step out on the server.
 func (r *running) apply(step kubetest.Step) {
 	r.t.Helper()
-	ctx, core, discovery := context.Background(), r.client.CoreV1(), r.client.DiscoveryV1()
+	ctx, client := context.Background(), r.client
 	exists := func(err error) bool {
 		if !apierrors.IsAlreadyExists(err) {
 			r.ok(err)
@@ -100,28 +100,28 @@ func (r *running) apply(step kubetest.Step) {
 		return true
 	}
 	for _, s := range step.Apply.Services {
-		if _, err := core.Services(s.Namespace).Create(ctx, s, metav1.CreateOptions{}); exists(err) {
-			_, err = core.Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
+		if _, err := client.Services(s.Namespace).Create(ctx, s, metav1.CreateOptions{}); exists(err) {
+			_, err = client.Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
 			r.ok(err)
 		}
 	}
 	for _, s := range step.Apply.EndpointSlices {
-		if _, err := discovery.EndpointSlices(s.Namespace).Create(ctx, s, metav1.CreateOptions{}); exists(err) {
-			_, err = discovery.EndpointSlices(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
+		if _, err := client.EndpointSlices(s.Namespace).Create(ctx, s, metav1.CreateOptions{}); exists(err) {
+			_, err = client.EndpointSlices(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
 			r.ok(err)
 		}
 	}
 	for _, n := range step.Apply.Nodes {
-		_, err := core.Nodes().Update(ctx, n, metav1.UpdateOptions{})
+		_, err := client.Nodes().Update(ctx, n, metav1.UpdateOptions{})
 		r.ok(err)
 	}
 	for _, key := range step.DeleteService {
 		namespace, name, _ := strings.Cut(key, "/")
-		r.ok(core.Services(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+		r.ok(client.Services(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 	}
 	for _, key := range step.DeleteSlice {
 		namespace, name, _ := strings.Cut(key, "/")
-		r.ok(discovery.EndpointSlices(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+		r.ok(client.EndpointSlices(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 	}
 }
 

@@ -50,7 +50,7 @@ func TestExternalIPsFollowTheVersion(t *testing.T) {
 			run(t, []runtime.Object{with("a", "10.96.0.1"), service("b", "10.96.0.2")}, prepare, func(r *running) {
 				time.Sleep(mostPause)
 				r.settle()
-				_, err := r.client.CoreV1().Services("a").Create(r.t.Context(), with("c", "10.96.0.3"), metav1.CreateOptions{})
+				_, err := r.client.Services("a").Create(r.t.Context(), with("c", "10.96.0.3"), metav1.CreateOptions{})
 				r.ok(err)
 				services := r.settle().Services
 				for _, key := range []string{"a/a", "a/c"} {

@@ -114,7 +114,7 @@ func TestBackAtOnce(t *testing.T) {
 					if view := r.settle(); !view.Healthy() || tc.expired == 0 && len(view.Healths) != 3 {
 						t.Errorf("%s after it is back: %+v", tc.within, view.Healths)
 					}
-					_, err := r.client.CoreV1().Services("a").Create(r.t.Context(), service("new", "10.96.0.2"), metav1.CreateOptions{})
+					_, err := r.client.Services("a").Create(r.t.Context(), service("new", "10.96.0.2"), metav1.CreateOptions{})
 					r.ok(err)
 					r.want(`a/new=10.96.0.2; a/web=10.96.0.1; 0 nodes, self ""`)
 					lines := r.log.String()

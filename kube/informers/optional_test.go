@@ -15,13 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
-
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
 // withServiceCIDRs configures the source of a test to watch ServiceCIDRs.
 func withServiceCIDRs(r *running) {
-	r.source.watched = append(r.source.watched, serviceCIDRs(apiservertest.Client(r.client), r.source.log))
+	r.source.watched = append(r.source.watched, serviceCIDRs(r.client.Client(), r.source.log))
 }
 
 func serviceCIDR(name string, networks ...string) *networkingv1.ServiceCIDR {
@@ -42,7 +40,7 @@ func TestServiceCIDRs(t *testing.T) {
 		if n := r.mirror.View().Updates; n != 0 {
 			t.Errorf("%d updates after the first snapshot", n)
 		}
-		cidrs := r.client.NetworkingV1().ServiceCIDRs()
+		cidrs := r.client.ServiceCIDRs()
 		_, err := cidrs.Create(r.t.Context(), serviceCIDR("again", "10.201.0.0/16", "10.200.0.0/16"), metav1.CreateOptions{})
 		r.ok(err)
 		want("10.200.0.0/16", "10.201.0.0/16", "10.96.0.0/12", "fd00::/108")

@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
@@ -33,7 +32,7 @@ const interval = 10 * time.Millisecond
 // running is a source in virtual time, with its deliveries.
 type running struct {
 	t      *testing.T
-	client *fake.Clientset
+	client *apiservertest.Clientset
 	source *Source
 	mirror *kubetest.Mirror
 	log    *bytes.Buffer // deliveries of the worker; complete when it waits
@@ -46,11 +45,11 @@ type running struct {
 func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset(objects...)
+		client := apiservertest.NewClientset(objects...)
 		log := &bytes.Buffer{}
 		r := &running{
 			t: t, client: client, mirror: kubetest.NewMirror(), log: log, done: make(chan error, 1),
-			source: New(apiservertest.Client(client), Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(log, nil))),
+			source: New(client.Client(), Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(log, nil))),
 		}
 		if prepare != nil {
 			prepare(r)
@@ -149,24 +148,24 @@ func (r *running) want(text string) kubetest.View {
 func TestAddUpdateDelete(t *testing.T) {
 	start := []runtime.Object{service("web", "10.96.0.1"), endpointSlice("web-1", "web", "10.1.0.1"), node("n1"), pod("p", "n1", "10.1.0.1"), pod("q", "n2", "10.1.0.2")}
 	run(t, start, nil, func(r *running) {
-		ctx, core := r.t.Context(), r.client.CoreV1()
-		slices := r.client.DiscoveryV1().EndpointSlices("a")
+		ctx, client := r.t.Context(), r.client
+		slices := r.client.EndpointSlices("a")
 		view := r.want(`a/web=10.96.0.1+10.1.0.1; 1 nodes, self "n1"; pod p`)
 		if view.Snapshots != 1 || view.Updates != 0 || !view.Healthy() || len(view.Healths) != 1 {
 			t.Errorf("at the start: %+v", view)
 		}
-		_, err := core.Services("a").Create(ctx, service("api", "10.96.0.2"), metav1.CreateOptions{})
+		_, err := client.Services("a").Create(ctx, service("api", "10.96.0.2"), metav1.CreateOptions{})
 		r.ok(err)
 		_, err = slices.Update(ctx, endpointSlice("web-1", "web", "10.1.0.3"), metav1.UpdateOptions{})
 		r.ok(err)
-		_, err = core.Nodes().Create(ctx, node("n2"), metav1.CreateOptions{})
+		_, err = client.Nodes().Create(ctx, node("n2"), metav1.CreateOptions{})
 		r.ok(err)
-		_, err = core.Pods("a").Create(ctx, pod("r", "n1", "10.1.0.3"), metav1.CreateOptions{})
+		_, err = client.Pods("a").Create(ctx, pod("r", "n1", "10.1.0.3"), metav1.CreateOptions{})
 		r.ok(err)
 		r.want(`a/api=10.96.0.2; a/web=10.96.0.1+10.1.0.3; 2 nodes, self "n1"; pod p; pod r`)
-		r.ok(core.Services("a").Delete(ctx, "web", metav1.DeleteOptions{}))
-		r.ok(core.Pods("a").Delete(ctx, "p", metav1.DeleteOptions{}))
-		r.ok(core.Nodes().Delete(ctx, "n1", metav1.DeleteOptions{}))
+		r.ok(client.Services("a").Delete(ctx, "web", metav1.DeleteOptions{}))
+		r.ok(client.Pods("a").Delete(ctx, "p", metav1.DeleteOptions{}))
+		r.ok(client.Nodes().Delete(ctx, "n1", metav1.DeleteOptions{}))
 		r.want(`a/api=10.96.0.2; a/web+10.1.0.3; 1 nodes, self ""; pod r`)
 		r.ok(slices.Delete(ctx, "web-1", metav1.DeleteOptions{}))
 		view = r.want(`a/api=10.96.0.2; 1 nodes, self ""; pod r`)
@@ -186,26 +185,26 @@ func TestAddUpdateDelete(t *testing.T) {
 func TestObjectsThatStopToMatch(t *testing.T) {
 	start := []runtime.Object{service("web", "10.96.0.1"), endpointSlice("web-1", "web", "10.1.0.1"), pod("p", "n1", "10.1.0.1")}
 	run(t, start, nil, func(r *running) {
-		ctx, core := r.t.Context(), r.client.CoreV1()
+		ctx, client := r.t.Context(), r.client
 		r.want(`a/web=10.96.0.1+10.1.0.1; 0 nodes, self ""; pod p`)
 		foreign := service("web", "10.96.0.1")
 		foreign.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "other"}
-		_, err := core.Services("a").Update(ctx, foreign, metav1.UpdateOptions{})
+		_, err := client.Services("a").Update(ctx, foreign, metav1.UpdateOptions{})
 		r.ok(err)
 		r.want(`a/web+10.1.0.1; 0 nodes, self ""; pod p`)
 		headless := endpointSlice("web-1", "web", "10.1.0.1")
 		headless.Labels[corev1.IsHeadlessService] = ""
-		_, err = r.client.DiscoveryV1().EndpointSlices("a").Update(ctx, headless, metav1.UpdateOptions{})
+		_, err = r.client.EndpointSlices("a").Update(ctx, headless, metav1.UpdateOptions{})
 		r.ok(err)
 		finished := pod("p", "n1", "10.1.0.1")
 		finished.Status.Phase = corev1.PodSucceeded
-		_, err = core.Pods("a").Update(ctx, finished, metav1.UpdateOptions{})
+		_, err = client.Pods("a").Update(ctx, finished, metav1.UpdateOptions{})
 		r.ok(err)
 		r.want(`0 nodes, self ""`)
-		_, err = core.Services("a").Update(ctx, service("web", "None"), metav1.UpdateOptions{})
+		_, err = client.Services("a").Update(ctx, service("web", "None"), metav1.UpdateOptions{})
 		r.ok(err)
 		r.want(`0 nodes, self ""`)
-		_, err = core.Services("a").Update(ctx, service("web", "10.96.0.1"), metav1.UpdateOptions{})
+		_, err = client.Services("a").Update(ctx, service("web", "10.96.0.1"), metav1.UpdateOptions{})
 		r.ok(err)
 		r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
 	})
@@ -229,7 +228,7 @@ func TestNothingBeforeEverythingIsListed(t *testing.T) {
 			t.Errorf("before the list of pods: %+v", view)
 		}
 		r.source.Refresh()
-		_, err := r.client.CoreV1().Services("a").Create(r.t.Context(), service("api", "10.96.0.2"), metav1.CreateOptions{})
+		_, err := r.client.Services("a").Create(r.t.Context(), service("api", "10.96.0.2"), metav1.CreateOptions{})
 		r.ok(err)
 		if view := r.settle(); view.Snapshots != 0 {
 			t.Errorf("before the list of pods, in spite of Refresh: %+v", view)
@@ -265,7 +264,7 @@ func TestServerDownAtTheStart(t *testing.T) {
 
 // deaf replaces the first watch of a resource by a watch that gets no events, and returns it. Later
 // watches work, unless they are refused.
-func deaf(c *fake.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
+func deaf(c *apiservertest.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
 	w := watch.NewFakeWithOptions(watch.FakeOptions{})
 	var later atomic.Bool
 	c.PrependWatchReactor(resource, func(clienttesting.Action) (bool, watch.Interface, error) {
@@ -286,7 +285,7 @@ func TestWatchExpires(t *testing.T) {
 	start := []runtime.Object{service("goes", "10.96.0.1"), service("changes", "10.96.0.2"), service("stays", "10.96.0.3")}
 	run(t, start, func(r *running) { w = deaf(r.client, "services", &refuse) }, func(r *running) {
 		before := r.want(`a/changes=10.96.0.2; a/goes=10.96.0.1; a/stays=10.96.0.3; 0 nodes, self ""`)
-		services := r.client.CoreV1().Services("a")
+		services := r.client.Services("a")
 		r.ok(services.Delete(r.t.Context(), "goes", metav1.DeleteOptions{}))
 		_, err := services.Update(r.t.Context(), service("changes", "10.96.0.9"), metav1.UpdateOptions{})
 		r.ok(err)
@@ -345,7 +344,7 @@ func TestCoalescing(t *testing.T) {
 		update := func(i int) {
 			slice := endpointSlice("web-1", "web", fmt.Sprintf("10.1.0.%d", i))
 			slice.Annotations[corev1.EndpointsLastChangeTriggerTime] = time.Unix(int64(1000+i), 0).UTC().Format(time.RFC3339)
-			_, err := r.client.DiscoveryV1().EndpointSlices("a").Update(r.t.Context(), slice, metav1.UpdateOptions{})
+			_, err := r.client.EndpointSlices("a").Update(r.t.Context(), slice, metav1.UpdateOptions{})
 			r.ok(err)
 			synctest.Wait()
 		}

@@ -73,7 +73,7 @@ func TestMissingRightsAreOneLine(t *testing.T) {
 		if lines := r.log.String(); strings.Count(lines, "\n") != 2 || !strings.Contains(lines, "watching the API server again") {
 			t.Errorf("with rights the log has\n%s", lines)
 		}
-		_, err := r.client.CoreV1().Services("a").Create(r.t.Context(), service("api", "10.96.0.2"), metav1.CreateOptions{})
+		_, err := r.client.Services("a").Create(r.t.Context(), service("api", "10.96.0.2"), metav1.CreateOptions{})
 		r.ok(err)
 		r.want(`a/api=10.96.0.2; a/web=10.96.0.1; 0 nodes, self ""`)
 	})

@@ -1,46 +1,170 @@
-// Package apiservertest makes an apiserver.Client from a clientset of client-go, because client-go
-// has a fake clientset. Only tests import it.
+// Package apiservertest is an API server without a network, for tests: the fake clientset of
+// client-go with nothing but the kinds that the agent uses, so that tests compile no others. Only
+// tests import it.
 package apiservertest
 
 import (
 	"context"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/gentype"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// Client returns a client that sends its requests through a clientset.
-func Client(set kubernetes.Interface) *apiserver.Client {
-	return &apiserver.Client{
-		Services:       watched(set, set.CoreV1().Services("")),
-		EndpointSlices: watched(set, set.DiscoveryV1().EndpointSlices("")),
-		Nodes:          watched(set, set.CoreV1().Nodes()),
-		Pods:           watched(set, set.CoreV1().Pods("")),
-		ServiceCIDRs:   watched(set, set.NetworkingV1().ServiceCIDRs()),
-		Version:        func(context.Context) (*version.Info, error) { return set.Discovery().ServerVersion() },
-		Events:         func(namespace string) apiserver.Events { return set.EventsV1().Events(namespace) },
-		Leases:         func(namespace string) apiserver.Leases { return set.CoordinationV1().Leases(namespace) },
+// Clientset answers requests with the objects of its tracker. Reactors of Fake change answers.
+type Clientset struct {
+	clienttesting.Fake
+	// Tracker holds the objects. It validates nothing and knows no managed fields.
+	Tracker clienttesting.ObjectTracker
+}
+
+// NewClientset returns an API server with these objects. If one is of a kind that the agent does
+// not use, every request fails.
+func NewClientset(objects ...runtime.Object) *Clientset {
+	known := runtime.NewScheme()
+	c := &Clientset{}
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, eventsv1.AddToScheme, coordinationv1.AddToScheme} {
+		c.must(add(known))
+	}
+	c.Tracker = clienttesting.NewObjectTracker(known, serializer.NewCodecFactory(known).UniversalDecoder())
+	for _, object := range objects {
+		c.must(c.Tracker.Add(object))
+	}
+	c.AddReactor("*", "*", clienttesting.ObjectReaction(c.Tracker))
+	c.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := c.Tracker.Watch(action.GetResource(), action.GetNamespace())
+		return true, w, err
+	})
+	return c
+}
+
+// must lets every request fail with an error, if there is one.
+func (c *Clientset) must(err error) {
+	if err != nil {
+		c.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 	}
 }
 
-// typed is one kind in a clientset.
-type typed[L runtime.Object] interface {
+// Client returns a client of the agent that sends its requests to this API server.
+func (c *Clientset) Client() *apiserver.Client {
+	return &apiserver.Client{
+		Services:       watched(c, c.Services("")),
+		EndpointSlices: watched(c, c.EndpointSlices("")),
+		Nodes:          watched(c, c.Nodes()),
+		Pods:           watched(c, c.Pods("")),
+		ServiceCIDRs:   watched(c, c.ServiceCIDRs()),
+		Version:        func(context.Context) (*version.Info, error) { return &version.Info{}, nil },
+		Events:         func(namespace string) apiserver.Events { return c.Events(namespace) },
+		Leases:         func(namespace string) apiserver.Leases { return c.Leases(namespace) },
+	}
+}
+
+// IsWatchListSemanticsUnSupported tells client-go that lists are not streamed.
+func (c *Clientset) IsWatchListSemanticsUnSupported() bool { return true }
+
+// Services returns the Services of a namespace; "" = of all.
+func (c *Clientset) Services(namespace string) *gentype.FakeClientWithList[*corev1.Service, *corev1.ServiceList] {
+	return typed(c, namespace, corev1.SchemeGroupVersion, "services", "Service", func() *corev1.ServiceList { return &corev1.ServiceList{} },
+		func(l *corev1.ServiceList) (*metav1.ListMeta, *[]corev1.Service) { return &l.ListMeta, &l.Items })
+}
+
+// EndpointSlices returns the EndpointSlices of a namespace; "" = of all.
+func (c *Clientset) EndpointSlices(namespace string) *gentype.FakeClientWithList[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList] {
+	return typed(c, namespace, discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlice", func() *discoveryv1.EndpointSliceList { return &discoveryv1.EndpointSliceList{} },
+		func(l *discoveryv1.EndpointSliceList) (*metav1.ListMeta, *[]discoveryv1.EndpointSlice) {
+			return &l.ListMeta, &l.Items
+		})
+}
+
+// Nodes returns the Nodes.
+func (c *Clientset) Nodes() *gentype.FakeClientWithList[*corev1.Node, *corev1.NodeList] {
+	return typed(c, "", corev1.SchemeGroupVersion, "nodes", "Node", func() *corev1.NodeList { return &corev1.NodeList{} },
+		func(l *corev1.NodeList) (*metav1.ListMeta, *[]corev1.Node) { return &l.ListMeta, &l.Items })
+}
+
+// Pods returns the Pods of a namespace; "" = of all.
+func (c *Clientset) Pods(namespace string) *gentype.FakeClientWithList[*corev1.Pod, *corev1.PodList] {
+	return typed(c, namespace, corev1.SchemeGroupVersion, "pods", "Pod", func() *corev1.PodList { return &corev1.PodList{} },
+		func(l *corev1.PodList) (*metav1.ListMeta, *[]corev1.Pod) { return &l.ListMeta, &l.Items })
+}
+
+// ServiceCIDRs returns the ServiceCIDRs.
+func (c *Clientset) ServiceCIDRs() *gentype.FakeClientWithList[*networkingv1.ServiceCIDR, *networkingv1.ServiceCIDRList] {
+	return typed(c, "", networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR", func() *networkingv1.ServiceCIDRList { return &networkingv1.ServiceCIDRList{} },
+		func(l *networkingv1.ServiceCIDRList) (*metav1.ListMeta, *[]networkingv1.ServiceCIDR) {
+			return &l.ListMeta, &l.Items
+		})
+}
+
+// Events returns the events of a namespace, of the group events.k8s.io; "" = of all.
+func (c *Clientset) Events(namespace string) *gentype.FakeClientWithList[*eventsv1.Event, *eventsv1.EventList] {
+	return typed(c, namespace, eventsv1.SchemeGroupVersion, "events", "Event", func() *eventsv1.EventList { return &eventsv1.EventList{} },
+		func(l *eventsv1.EventList) (*metav1.ListMeta, *[]eventsv1.Event) { return &l.ListMeta, &l.Items })
+}
+
+// Leases returns the Leases of a namespace; "" = of all.
+func (c *Clientset) Leases(namespace string) *gentype.FakeClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList] {
+	return typed(c, namespace, coordinationv1.SchemeGroupVersion, "leases", "Lease", func() *coordinationv1.LeaseList { return &coordinationv1.LeaseList{} },
+		func(l *coordinationv1.LeaseList) (*metav1.ListMeta, *[]coordinationv1.Lease) {
+			return &l.ListMeta, &l.Items
+		})
+}
+
+// typed returns the objects of a kind in a namespace. parts are the parts of a list.
+func typed[V any, T interface {
+	*V
+	runtime.Object
+	metav1.Object
+}, L runtime.Object](
+	c *Clientset, namespace string, group schema.GroupVersion, plural, kind string, list func() L, parts func(L) (*metav1.ListMeta, *[]V),
+) *gentype.FakeClientWithList[T, L] {
+	copyMeta := func(to, from L) {
+		target, _ := parts(to)
+		source, _ := parts(from)
+		*target = *source
+	}
+	items := func(l L) (all []T) {
+		_, held := parts(l)
+		for i := range *held {
+			all = append(all, &(*held)[i])
+		}
+		return all
+	}
+	set := func(l L, all []T) {
+		_, held := parts(l)
+		*held = nil
+		for _, object := range all {
+			*held = append(*held, *object)
+		}
+	}
+	return gentype.NewFakeClientWithList(&c.Fake, namespace, group.WithResource(plural), group.WithKind(kind), func() T { return new(V) }, list, copyMeta, items, set)
+}
+
+// client lists and watches one kind.
+type client[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// watched lists and watches through a clientset. A fake clientset does not stream lists.
-func watched[L runtime.Object](set kubernetes.Interface, api typed[L]) cache.ListerWatcherWithContext {
+// watched lists and watches one kind.
+func watched[L runtime.Object](c *Clientset, api client[L]) cache.ListerWatcherWithContext {
 	return cache.ToListerWatcherWithContext(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return api.List(ctx, options)
 		},
 		WatchFuncWithContext: api.Watch,
-	}, set))
+	}, c))
 }
