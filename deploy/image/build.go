@@ -105,7 +105,7 @@ func image(goos, arch string, info *debug.BuildInfo, agent []byte) oci.Image {
 	}
 	return oci.Image{
 		OS: goos, Architecture: arch, Entrypoint: []string{"/troupe"}, User: "65532:65532",
-		Env:    []string{"PATH=/"}, // kubectl exec ds/troupe-agent -- troupe get services
+		Env:    []string{"PATH=/"}, // kubectl exec POD -- troupe get services
 		Labels: standard,
 		Files: []oci.File{
 			{Path: "etc/", Mode: 0o755},
