@@ -45,6 +45,9 @@ const patience = 30 * time.Second
 // scripts have scriptCommands; DEMO is the directory of the demo's cluster, CLUSTER the kubeconfig
 // of a cluster with one agent.
 func TestScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of processes, which the race detector makes slow to start; packages of the agent are tested with it")
+	}
 	demo, err := filepath.Abs("../deploy/demo")
 	if err != nil {
 		t.Fatal(err)

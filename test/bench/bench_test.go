@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -33,9 +34,30 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// TestBenchWithAPIServer: the services of a real API server, and single changes there.
+func TestBenchWithAPIServer(t *testing.T) {
+	var out, progress bytes.Buffer
+	if err := run([]string{"-source", "api", "-sizes", "20", "-repeat", "1", "-idle", "20ms", "-changes", "5", "-o", "json"}, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	var r result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	const measured = 17
+	if len(r.Figures) != measured || r.Source != sourceAPI {
+		t.Errorf("%d figures, want %d: %s", len(r.Figures), measured, out.String())
+	}
+	for _, f := range r.Figures {
+		if strings.HasPrefix(f.Name, "change to ") && f.Least <= 0 || f.Name == "start: operations on VPP" && f.Least < float64(f.Services) {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
 // TestFlags: odd flags are errors that name them.
 func TestFlags(t *testing.T) {
-	for _, arguments := range [][]string{{"-sizes", "0"}, {"-sizes", "1,x"}, {"-sizes", "100001"}, {"-repeat", "0"}, {"-o", "yaml"}, {"more"}, {"-no"}} {
+	for _, arguments := range [][]string{{"-sizes", "0"}, {"-sizes", "1,x"}, {"-sizes", "100001"}, {"-repeat", "0"}, {"-changes", "0"}, {"-source", "etcd"}, {"-o", "yaml"}, {"more"}, {"-no"}} {
 		if _, err := parse(arguments, &bytes.Buffer{}); err == nil {
 			t.Errorf("%v is taken", arguments)
 		}

@@ -16,16 +16,25 @@ import (
 
 // options are the flags.
 type options struct {
-	sizes  []int
-	repeat int
-	idle   time.Duration
-	output string
+	source  string
+	changes int
+	sizes   []int
+	repeat  int
+	idle    time.Duration
+	output  string
 }
+
+// Where the services come from.
+const (
+	sourceFiles = "files"
+	sourceAPI   = "api"
+)
 
 // result is the output as JSON.
 type result struct {
 	Machine machine  `json:"machine"`
 	VPP     string   `json:"vpp"`
+	Source  string   `json:"source"`
 	Agent   string   `json:"agent"`
 	Figures []figure `json:"figures"`
 }
@@ -53,7 +62,7 @@ func run(arguments []string, out, progress io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	r := result{Machine: thisMachine()}
+	r := result{Machine: thisMachine(), Source: o.source}
 	figures := newFigures()
 	dir, err := os.MkdirTemp("", "bench") // short: paths of sockets are limited
 	if err != nil {
@@ -67,7 +76,7 @@ func run(arguments []string, out, progress io.Writer) error {
 	for turn := range o.repeat {
 		for _, size := range o.sizes {
 			fmt.Fprintf(progress, "%s repetition %d of %d: %d services\n", time.Now().Format(time.TimeOnly), turn+1, o.repeat, size)
-			status, err := measure(ctx, program, size, o.idle, figures)
+			status, err := measure(ctx, program, o, size, figures)
 			if err != nil {
 				return fmt.Errorf("measure %d services: %w", size, err)
 			}
@@ -86,6 +95,8 @@ func run(arguments []string, out, progress io.Writer) error {
 func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
+	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files, or api, a real API server, which also measures single changes")
+	flags.IntVar(&o.changes, "changes", 300, "how many endpoints are replaced one after the other, with -source api")
 	sizes := flags.String("sizes", "1000,10000", "numbers of services")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the agent has nothing to do before it is measured whether it does anything; 0 = not measured")
@@ -100,15 +111,15 @@ func parse(arguments []string, usage io.Writer) (o options, err error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	if o.repeat < 1 || o.output != "table" && o.output != "json" || flags.NArg() > 0 {
-		return o, fmt.Errorf("want -repeat from 1 on, -o table or json, and no arguments")
+	if o.repeat < 1 || o.changes < 1 || o.output != "table" && o.output != "json" || o.source != sourceFiles && o.source != sourceAPI || flags.NArg() > 0 {
+		return o, fmt.Errorf("want -repeat and -changes from 1 on, -o table or json, -source files or api, and no arguments")
 	}
 	return o, nil
 }
 
 // print writes a table.
 func (r *result) print(out io.Writer) error {
-	fmt.Fprintf(out, "agent %s, VPP %s; %d cores of %s, Linux %s, %s\n\n", r.Agent, r.VPP, r.Machine.Cores, r.Machine.CPU, r.Machine.Kernel, r.Machine.Go)
+	fmt.Fprintf(out, "agent %s, VPP %s, services from %s; %d cores of %s, Linux %s, %s\n\n", r.Agent, r.VPP, r.Source, r.Machine.Cores, r.Machine.CPU, r.Machine.Kernel, r.Machine.Go)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FIGURE\tSERVICES\tMEDIAN\tLEAST\tMOST\tUNIT\tTIMES")
 	for _, f := range r.Figures {

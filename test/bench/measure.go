@@ -7,8 +7,8 @@ import (
 )
 
 // measure enters one repetition of all figures at one size.
-func measure(ctx context.Context, p *programs, services int, idle time.Duration, out *figures) (s status, err error) {
-	n, err := newNode(ctx, p, services)
+func measure(ctx context.Context, p *programs, o options, services int, out *figures) (s status, err error) {
+	n, err := newNode(ctx, p, o.source, services)
 	if err != nil {
 		return s, err
 	}
@@ -36,7 +36,10 @@ func measure(ctx context.Context, p *programs, services int, idle time.Duration,
 			return s, err
 		}
 	}
-	return s, n.idle(services, idle, out)
+	if err := n.idle(services, o.idle, out); err != nil || o.source == sourceFiles {
+		return s, err
+	}
+	return s, n.changes(services, o.changes, out)
 }
 
 // start starts the agent, and enters its figures under the name of this start.

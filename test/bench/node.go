@@ -103,18 +103,21 @@ type node struct {
 	*programs
 	context.Context
 	dir        string
+	cluster    *cluster // nil = the services are in files
+	vppSocket  string   // that the agent uses
 	vpp, agent *exec.Cmd
 	client     http.Client
 	launched   time.Time // the agent
 }
 
-// newNode returns a node without processes, with so many services in files.
-func newNode(ctx context.Context, p *programs, services int) (*node, error) {
+// newNode returns a node without processes, with so many services in files or in a cluster.
+func newNode(ctx context.Context, p *programs, source string, services int) (*node, error) {
 	dir, err := os.MkdirTemp(p.dir, "n")
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
 	n := &node{programs: p, Context: ctx, dir: dir}
+	n.vppSocket = n.file("api.sock")
 	n.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", n.file("control"))
 	}}
@@ -129,7 +132,11 @@ func newNode(ctx context.Context, p *programs, services int) (*node, error) {
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 	}
-	return n, writeObjects(n.file("objects"), services)
+	if source == sourceFiles {
+		return n, writeObjects(n.file("objects"), services)
+	}
+	n.cluster, err = newCluster(ctx, services)
+	return n, err
 }
 
 // file is the path of a file of the node.
@@ -173,10 +180,18 @@ func (n *node) startVPP() (err error) {
 
 // startAgent starts the agent.
 func (n *node) startAgent() (err error) {
+	source := []string{"--kube-source", "files:" + n.file("objects")}
+	if n.cluster != nil {
+		if source, err = n.cluster.arguments(); err != nil {
+			return err
+		}
+	}
 	n.launched = time.Now()
-	n.agent, err = n.spawn("agent", n.programs.agent, "agent", "--config", n.file("config.yaml"), "--node-name", nodeName, "--kube-source", "files:"+n.file("objects"),
-		"--vpp-api-socket", n.file("api.sock"), "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none", "--data-dir", n.file("data"),
-		"--control-socket", n.file("control"), "--http-address", "", "--healthz-bind-address", "", "--log-level", "warn")
+	n.agent, err = n.spawn("agent", n.programs.agent, append([]string{
+		"agent", "--config", n.file("config.yaml"), "--node-name", nodeName,
+		"--vpp-api-socket", n.vppSocket, "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none", "--data-dir", n.file("data"),
+		"--control-socket", n.file("control"), "--http-address", "", "--healthz-bind-address", "", "--log-level", "warn",
+	}, source...)...)
 	return err
 }
 
@@ -280,7 +295,7 @@ func (n *node) logs() string {
 
 // kill ends a process.
 func kill(cmd *exec.Cmd) {
-	if cmd != nil {
+	if cmd != nil && cmd.ProcessState == nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
@@ -290,6 +305,9 @@ func kill(cmd *exec.Cmd) {
 func (n *node) close() {
 	kill(n.agent)
 	kill(n.vpp)
+	if n.cluster != nil {
+		n.cluster.close()
+	}
 	_ = os.RemoveAll(n.dir)
 }
 

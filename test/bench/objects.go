@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	nodeName = "n1"
-	nodeIP   = "192.168.16.1"
+	namespace = "bench"
+	nodeName  = "n1"
+	nodeIP    = "192.168.16.1"
 	// endpoints is how many a service has.
 	endpoints = 5
 	// perFile is how many services a file has.
@@ -60,7 +61,14 @@ func writeObjects(dir string, services int) error {
 	return nil
 }
 
-// writeServices writes one file. Endpoints are on 250 nodes, the first of which is this one.
+// endpoint returns the address and the node of an endpoint. There are 250 nodes, the first of which
+// is this one.
+func endpoint(at int) (address, node string) {
+	n := 1 + at/250%250
+	return fmt.Sprintf("10.%d.%d.%d", 1+at/62_500, n, 1+at%250), fmt.Sprintf("n%d", n)
+}
+
+// writeServices writes one file.
 func writeServices(path string, first, end int) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -71,9 +79,8 @@ func writeServices(path string, first, end int) error {
 	for i := first; i < end; i++ {
 		fmt.Fprintf(out, serviceObject, i, 96+i/62_500, i/250%250, 1+i%250)
 		for e := range endpoints {
-			at := i*endpoints + e
-			node := 1 + at/250%250
-			fmt.Fprintf(out, "- {addresses: [10.%d.%d.%d], conditions: {ready: true}, nodeName: n%d}\n", 1+at/62_500, node, 1+at%250, node)
+			address, node := endpoint(i*endpoints + e)
+			fmt.Fprintf(out, "- {addresses: [%s], conditions: {ready: true}, nodeName: %s}\n", address, node)
 		}
 	}
 	return out.Flush()

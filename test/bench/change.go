@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// calm is how long VPP has answered no change of a row when the next endpoint is replaced.
+const calm = 30 * time.Millisecond
+
+// changes measures single changes: an endpoint of a service is replaced by another address, so often.
+// The time is that from the request to the API server until VPP has answered the first change of a
+// row. The watch of another client, which does nothing, shows how much of it the API server takes.
+func (n *node) changes(services, times int, out *figures) error {
+	kill(n.agent)
+	p, err := newProxy(n.vppSocket, n.file("proxy.sock"))
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	n.vppSocket = n.file("proxy.sock")
+	if err := n.startAgent(); err != nil {
+		return err
+	}
+	if err := n.ready(); err != nil {
+		return err
+	}
+	client := n.cluster.plane.Admin.DiscoveryV1().EndpointSlices(namespace)
+	stream, err := client.Watch(n, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("watch EndpointSlices: %w", err)
+	}
+	defer stream.Stop()
+	seen := arrivals(stream.ResultChan())
+	var answered, watched []time.Duration
+	for i := range times {
+		p.calm(calm)
+		address := fmt.Sprintf("10.31.%d.%d", i/250, 1+i%250)
+		patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, address)
+		began := time.Now()
+		if _, err := client.Patch(n, fmt.Sprintf("s%d-1", i*7919%services), types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("replace endpoint: %w", err)
+		}
+		answer, err := p.answer(n)
+		if err != nil {
+			return err
+		}
+		answered, watched = append(answered, answer.Sub(began)), append(watched, seen(address).Sub(began))
+	}
+	for _, of := range []struct {
+		name  string
+		times []time.Duration
+	}{{"change to VPP's answer", answered}, {"change to the event of a watch", watched}} {
+		for _, part := range []float64{0.5, 0.9, 0.99} {
+			out.add(fmt.Sprintf("%s, p%g", of.name, 100*part), services, "ms", quantile(of.times, part).Seconds()*1000)
+		}
+	}
+	return nil
+}
+
+// arrivals notes when a watch brings each first address of a slice. The returned function waits for
+// one; a watch that has ended brings it at no time.
+func arrivals(events <-chan watch.Event) func(address string) time.Time {
+	type arrival struct {
+		address string
+		at      time.Time
+	}
+	all := make(chan arrival, 1000) // more than there are at a time
+	go func() {
+		defer close(all)
+		for event := range events {
+			if slice, is := event.Object.(*discoveryv1.EndpointSlice); is {
+				all <- arrival{slice.Endpoints[0].Addresses[0], time.Now()}
+			}
+		}
+	}()
+	return func(address string) time.Time {
+		for one := range all {
+			if one.address == address {
+				return one.at
+			}
+		}
+		return time.Time{}
+	}
+}
+
+// quantile returns the value below which that part of the values is.
+func quantile(values []time.Duration, part float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(int(math.Ceil(part*float64(len(sorted)))), len(sorted))-1]
+}
