@@ -15,7 +15,7 @@ func TestControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	etcd := map[string]string{"v1.31.14": "3.5.13", "v1.36.3": "3.6.8", "v1.37.2": "3.7.0"}[build.Kubernetes()]
+	etcd := map[string]string{"v1.31.14": "3.5.14", "v1.36.3": "3.6.8", "v1.37.2": "3.7.0"}[build.Kubernetes()]
 	says(t, dir, "etcd", "etcd Version: "+etcd)
 	says(t, dir, "kube-apiserver", "Kubernetes "+build.Kubernetes())
 	again, err := build.ControlPlane(t.Context(), func(format string, args ...any) { t.Errorf("built twice: "+format, args...) })
