@@ -172,7 +172,7 @@ func TestStatusOfASilentNode(t *testing.T) {
 	var r result
 	for limit := 300 * time.Millisecond; limit < time.Minute; limit *= 2 {
 		r = troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig, "--timeout", limit.String())
-		if strings.Count(r.out, "no answer in time") == 1 {
+		if r.out != "" && strings.Count(r.out, "no answer in time") < 2 {
 			break
 		}
 	}
