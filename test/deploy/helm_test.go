@@ -231,7 +231,7 @@ func TestChartRefuses(t *testing.T) {
 	known, err := rendered(t, `{config: {kubernetes: {apiServer: "https://192.0.2.1:6443"}}}`)
 	if err != nil || !strings.Contains(notes["troupe/templates/NOTES.txt"], "set config.kubernetes.apiServer") ||
 		strings.Contains(known["troupe/templates/NOTES.txt"], "set config.kubernetes.apiServer") {
-		t.Errorf("notes with an address: %v\n%s", err, known["troupe/templates/NOTES.txt"])
+		t.Errorf("notes on the address, %v; with an address:\n%s", err, known["troupe/templates/NOTES.txt"])
 	}
 	t.Logf("%s", notes["troupe/templates/NOTES.txt"])
 }
