@@ -69,3 +69,85 @@ func TestCheckOldKubernetes(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
 	}
 }
+
+// TestCheckKubeProxy: a kube-proxy in the cluster is named with its part beside the agent, and a
+// process at the port of the node's health with the field that leaves the port to it.
+func TestCheckKubeProxy(t *testing.T) {
+	s, dir := newAPIServer(t), t.TempDir()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	const (
+		scheduled = `{"kind":"DaemonSet","apiVersion":"apps/v1","status":{"desiredNumberScheduled":5}}`
+		stays     = "pods on 5 nodes; it may stay: the agent serves what enters VPP, kube-proxy serves processes of the host and pods in the kernel"
+		port      = "\nport of the node's health "
+	)
+	for name, tt := range map[string]struct {
+		kubeProxy, health string
+		want              []string
+		others            []string // begin no line
+	}{
+		"beside the agent": {scheduled, taken.Addr().String(), []string{
+			"\nkube-proxy warning " + stays + ` beside it set api.healthzBindAddress: ""; without it: docs/operations.md, "Removing kube-proxy"`,
+			port + "warning listen tcp " + taken.Addr().String() + ": bind: address already in use kube-proxy or an agent runs here",
+		}, nil},
+		"with its port":  {scheduled, "", []string{"\nkube-proxy ok " + stays + " -"}, []string{port}},
+		"on no node":     {`{"status":{}}`, "127.0.0.1:0", []string{port + "ok 127.0.0.1:0 is free -"}, []string{"\nkube-proxy "}},
+		"no right to it": {"", "", nil, []string{"\nkube-proxy ", port}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.kubeProxy = tt.kubeProxy
+			file := write(t, dir, "agent.yaml", "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\napi: {healthzBindAddress: '"+tt.health+"'}\n")
+			r := troupe("", "check", "--config", file, "--kubeconfig", s.kubeconfig, "--vpp-api-socket", filepath.Join(dir, "none"))
+			out := squeeze(r.out)
+			if !strings.Contains(out, "\nright to list services ok granted") {
+				t.Errorf("no line about rights:\n%s%s", out, r.errs)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("no line %q in\n%s", want, out)
+				}
+			}
+			for _, other := range tt.others {
+				if strings.Contains(out, other) {
+					t.Errorf("a line %q in\n%s", other, out)
+				}
+			}
+		})
+	}
+}
+
+// TestCheckStatistics: a VPP without the statistics socket of the configuration has a warning with
+// the section of its startup.conf.
+func TestCheckStatistics(t *testing.T) {
+	dir := t.TempDir()
+	socket, stats := filepath.Join(dir, "api"), filepath.Join(dir, "stats")
+	vpp := simulator.New(simulator.Options{})
+	if err := vpp.Listen(socket); err != nil {
+		t.Fatal(err)
+	}
+	defer vpp.Close()
+	check := func(statsSocket string) string {
+		file := write(t, dir, "agent.yaml", "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\nvpp: {statsSocket: '"+statsSocket+"'}\n")
+		out := squeeze(troupe("", "check", "--config", file, "--kube-source", "files:"+dir, "--vpp-api-socket", socket).out)
+		if !strings.Contains(out, "\nVPP ok version ") {
+			t.Errorf("no VPP in\n%s", out)
+		}
+		return out
+	}
+	want := "\nVPP: statistics warning stat " + stats + ": no such file or directory: counting NAT sessions stops the workers briefly" +
+		" in startup.conf: statseg { socket-name " + stats + " }, or set vpp.statsSocket"
+	if out := check(stats); !strings.Contains(out, want) {
+		t.Errorf("no line %q in\n%s", want, out)
+	}
+	if err := vpp.ListenStats(stats); err != nil {
+		t.Fatal(err)
+	}
+	for _, statsSocket := range []string{stats, ""} {
+		if out := check(statsSocket); strings.Contains(out, "VPP: statistics") {
+			t.Errorf("socket %q:\n%s", statsSocket, out)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ type apiServer struct {
 	pods    []corev1.Pod
 	proxies map[string]http.Handler // by pod
 	version string
+	// KubeProxy is the DaemonSet of kube-proxy in JSON; "" = the user may not read it.
+	kubeProxy string
 	// Kubeconfig is the path of a file that leads to it.
 	kubeconfig string
 }
@@ -62,10 +65,18 @@ func newAPIServer(t *testing.T) *apiServer {
 		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[` +
 			`{"metadata":{"name":"n1"},"spec":{"podCIDRs":["10.1.1.0/24"]}},{"metadata":{"name":"n2"},"spec":{"podCIDRs":["10.9.2.0/24"]}}]}`))
 	})
-	mux.HandleFunc("GET /apis/discovery.k8s.io/v1/endpointslices", func(w http.ResponseWriter, _ *http.Request) {
+	forbidden := func(w http.ResponseWriter, what string) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"endpointslices is forbidden"}`))
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"%s is forbidden"}`, what)
+	}
+	mux.HandleFunc("GET /apis/discovery.k8s.io/v1/endpointslices", func(w http.ResponseWriter, _ *http.Request) { forbidden(w, "endpointslices") })
+	mux.HandleFunc("GET /apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy", func(w http.ResponseWriter, _ *http.Request) {
+		if s.kubeProxy == "" {
+			forbidden(w, "daemonsets")
+			return
+		}
+		_, _ = w.Write([]byte(s.kubeProxy))
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -147,6 +158,35 @@ func TestPageOfAllNodes(t *testing.T) {
 		if r := troupe("", append([]string{"status", "--kubeconfig", s.kubeconfig}, strings.Fields(args)...)...); r.code != exitUsage {
 			t.Errorf("%s: exit code %d: %s", args, r.code, r.errs)
 		}
+	}
+}
+
+// silent takes requests and answers none until the client gives up.
+var silent = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+
+// TestStatusOfASilentNode: a node that does not answer takes the time limit, and does not keep the
+// lines of the others. Others that miss a short limit on a busy machine get a longer one.
+func TestStatusOfASilentNode(t *testing.T) {
+	s := newFleetOf(t)
+	s.add("n6", corev1.PodRunning, silent)
+	var r result
+	for limit := 300 * time.Millisecond; limit < time.Minute; limit *= 2 {
+		r = troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig, "--timeout", limit.String())
+		if r.out != "" && strings.Count(r.out, "no answer in time") < 2 {
+			break
+		}
+	}
+	out := squeeze(r.out)
+	for _, want := range []string{
+		"\nn6 unknown - - - - - - - no answer in time", "\nn4 unknown - - - - - - - pod agent-n4 is Pending", "\nn5 unknown - - - - - - - the API server cannot reach the agent",
+		"\nn2 no v1.2.3 ", "\nn3 yes v1.2.2 ", "\nn1 yes v1.2.3 ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no line %q in\n%s", want, out)
+		}
+	}
+	if r.code != exitFailed || r.errs != "troupe: 4 of 6 nodes are not ready or have not answered\n" {
+		t.Errorf("exit code %d: %s", r.code, r.errs)
 	}
 }
 

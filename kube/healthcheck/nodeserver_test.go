@@ -1,7 +1,10 @@
 package healthcheck
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -17,7 +20,7 @@ import (
 // the end of the server.
 func runNode(t *testing.T, cfg NodeServerConfig) (*NodeServer, func()) {
 	t.Helper()
-	cfg.Log = slog.New(slog.DiscardHandler)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Handler == nil {
 		cfg.Handler = NewNodeHealth(NodeHealthConfig{State: func() NodeState { return NodeState{Known: true} }})
 	}
@@ -82,6 +85,26 @@ func TestNodeServerWaitsForItsAddress(t *testing.T) {
 		t.Fatalf("the address is not free: %v", err)
 	}
 	_ = again.Close()
+}
+
+// TestNodeServerLogsItsAddress: the log in JSON has the address as text, because the JSON of a
+// net.Addr is an object.
+func TestNodeServerLogsItsAddress(t *testing.T) {
+	var out bytes.Buffer
+	s, stop := runNode(t, NodeServerConfig{Address: "0.0.0.0:0", Log: slog.New(slog.NewJSONHandler(&out, nil))})
+	address := listens(t, s)
+	stop() // the log is complete
+	var line struct {
+		Msg     string `json:"msg"`
+		Address any    `json:"address"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || line.Msg != "listening" || line.Address != "0.0.0.0:"+port && line.Address != "[::]:"+port {
+		t.Errorf("listens on %s, %v: %s", address, err, out.String())
+	}
 }
 
 // TestNodeServerTriesAgain: the server tries again with growing delays and reports each reason

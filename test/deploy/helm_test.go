@@ -160,7 +160,52 @@ func TestChartParts(t *testing.T) {
 	}
 }
 
+// TestChartStartupTaint: the chart has the start-up taint of the overlay, with the service account
+// of the namespace of the release in the policy.
+func TestChartStartupTaint(t *testing.T) {
+	want := comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "startup-taint")))
+	delete(want, "Namespace troupe-system")
+	for name, text := range want {
+		want[name] = strings.ReplaceAll(text, "troupe-system", "networking")
+	}
+	objects := template(t, "{startupTaint: true, image: {tag: latest}}")
+	set, _ := agentOf(t, objects)
+	if args := strings.Join(set.Spec.Template.Spec.Containers[0].Args, " "); !strings.HasSuffix(args, " --startup-taint=troupe.dev/agent-not-ready") {
+		t.Errorf("args %s", args)
+	}
+	got := comparable(t, objects)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the chart differs (-overlay +chart):\n%s", diff)
+	}
+	const policy = "ValidatingAdmissionPolicy troupe-agent-startup-taint"
+	if text := got[policy]; !strings.Contains(text, `== "system:serviceaccount:networking:troupe-agent"`) {
+		t.Errorf("%s:\n%s", policy, text)
+	}
+	for name, text := range got {
+		if strings.Contains(text, "troupe-system") {
+			t.Errorf("%s names the namespace of the manifests:\n%s", name, text)
+		}
+	}
+}
+
+// TestChartConnectorNamespace: the connector in an existing namespace, which the chart does not
+// make.
+func TestChartConnectorNamespace(t *testing.T) {
+	objects := comparable(t, template(t, "{connector: {enabled: true, namespace: edge, createNamespace: false}}"))
+	for name, text := range objects {
+		if strings.HasPrefix(name, "Namespace ") || strings.Contains(text, "namespace: outside") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	for _, name := range []string{"Deployment troupe-connector", "ConfigMap troupe-catalog", "ClusterRoleBinding troupe-connector"} {
+		if text := objects[name]; !strings.Contains(text, "namespace: edge") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
+
 // TestChartRefuses: the schema names what is wrong with the values before anything is installed.
+// The notes name what is missing for a cluster without kube-proxy.
 func TestChartRefuses(t *testing.T) {
 	for values, want := range map[string]string{
 		`{imgae: {}}`: "imgae",
@@ -181,6 +226,12 @@ func TestChartRefuses(t *testing.T) {
 	notes, err := rendered(t, "")
 	if err != nil || !strings.Contains(notes["troupe/templates/NOTES.txt"], "kubectl label node NODE troupe.dev/vpp=") {
 		t.Errorf("notes: %v\n%s", err, notes["troupe/templates/NOTES.txt"])
+	}
+	// without a cluster, only the values can have the address
+	known, err := rendered(t, `{config: {kubernetes: {apiServer: "https://192.0.2.1:6443"}}}`)
+	if err != nil || !strings.Contains(notes["troupe/templates/NOTES.txt"], "set config.kubernetes.apiServer") ||
+		strings.Contains(known["troupe/templates/NOTES.txt"], "set config.kubernetes.apiServer") {
+		t.Errorf("notes on the address, %v; with an address:\n%s", err, known["troupe/templates/NOTES.txt"])
 	}
 	t.Logf("%s", notes["troupe/templates/NOTES.txt"])
 }

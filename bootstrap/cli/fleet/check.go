@@ -56,10 +56,10 @@ func (c *checks) result(check, found string, err error, do string) bool {
 func NewCheck(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check", Short: "Check a node before an install, and all nodes after it", Args: cobra.NoArgs,
-		Long: `Check the needs of an agent with this configuration: VPP with its plugins and messages,
-the API server and the rights there, the networks of pods and services, ports and the data
-directory. Run it on a node, or in a pod of the agent. With --all-nodes the command also checks the
-running agents. Each line is ok or has a remedy; the exit code is 1 if a check has failed. The
+		Long: `Check the needs of an agent with this configuration: VPP with its plugins, messages and
+statistics, the API server and the rights there, kube-proxy, the networks of pods and services,
+ports and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the
+command also checks the running agents. Each line is ok or has a remedy; the exit code is 1 if a check has failed. The
 command changes nothing, except with --packets: it makes a namespace with a service and two pods on
 each of the nodes, which connect to each other, and deletes the namespace.`,
 		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53\n  troupe check --all-nodes --packets all",
@@ -144,6 +144,12 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		}
 	}
 	c.add(checkOK, "VPP", fmt.Sprintf("version %s has %d of %d features", v.Version, available, len(v.Features)), "")
+	if stats := c.cfg.VPP.StatsSocket; stats != "" {
+		if _, err := os.Stat(stats); err != nil {
+			c.add(checkWarn, "VPP: statistics", err.Error()+": counting NAT sessions stops the workers briefly",
+				`in startup.conf: statseg { socket-name `+stats+` }, or set vpp.statsSocket`)
+		}
+	}
 	for _, f := range v.Features {
 		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual
 		if f.Available || !needed {

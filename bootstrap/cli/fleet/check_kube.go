@@ -39,6 +39,21 @@ func (c *checks) kubernetes(ctx context.Context, kubeconfig string) {
 	if nodes != nil {
 		c.networks(nodes)
 	}
+	c.kubeProxy(precheck.KubeProxy(ctx, client))
+}
+
+// kubeProxy says what a kube-proxy does beside the agent. Both listen on the port of the node's
+// health, unless the configuration leaves it to kube-proxy.
+func (c *checks) kubeProxy(nodes int) {
+	if nodes == 0 {
+		return
+	}
+	found := fmt.Sprintf("pods on %d nodes; it may stay: the agent serves what enters VPP, kube-proxy serves processes of the host and pods in the kernel", nodes)
+	if c.cfg.API.HealthzBindAddress == "" {
+		c.add(checkOK, "kube-proxy", found, "")
+		return
+	}
+	c.add(checkWarn, "kube-proxy", found, `beside it set api.healthzBindAddress: ""; without it: docs/operations.md, "Removing kube-proxy"`)
 }
 
 // client makes a client in the same way as the agent. Outside of a pod, without a kubeconfig in the
