@@ -59,9 +59,10 @@ func NewCheck(std cli.Streams) *cobra.Command {
 		Long: `Check the needs of an agent with this configuration: VPP with its plugins, messages and
 statistics, the API server and the rights there, kube-proxy, the networks of pods and services,
 ports and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the
-command also checks the running agents. Each line is ok or has a remedy; the exit code is 1 if a check has failed. The
-command changes nothing, except with --packets: it makes a namespace with a service and two pods on
-each of the nodes, which connect to each other, and deletes the namespace.`,
+command also checks the running agents. Each line is ok or has a remedy; the exit code is 1 if a
+check has failed. The command changes nothing, except with --packets: it makes a namespace with a
+service and two pods on each of the nodes, which connect to each other, and deletes the
+namespace.`,
 		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53\n  troupe check --all-nodes --packets all",
 	}
 	f := newFleet(cmd, 30*time.Second)
