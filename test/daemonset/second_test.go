@@ -82,8 +82,8 @@ func (c *cluster) ended(name string, with func(*corev1.PodSpec)) (end corev1.Con
 	return end
 }
 
-// extraPod is a pod of the DaemonSet's template on the first node, which is not restarted and does not
-// belong to the DaemonSet. It has no probes, because at their port the first agent answers.
+// extraPod is a pod of the DaemonSet's template on the first node, which is not restarted and does
+// not belong to the DaemonSet. It has no probes, because at their port the first agent answers.
 func (c *cluster) extraPod(set *appsv1.DaemonSet, name string, with func(*corev1.PodSpec)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *set.Spec.Template.Spec.DeepCopy()}
 	pod.Spec.NodeName, pod.Spec.RestartPolicy = c.nodes[0].Name, corev1.RestartPolicyNever
