@@ -118,6 +118,15 @@ func away(c *cluster) {
 // checks that its container was never restarted.
 func (c *cluster) unready(on int, words ...string) {
 	c.Helper()
+	if count := c.says(on, words...).Status.ContainerStatuses[0].RestartCount; count != 0 {
+		c.Errorf("restart count %d instead of 0", count)
+	}
+}
+
+// says waits until the pod of a node is not Ready and its agent says this in its readiness, and
+// returns the pod.
+func (c *cluster) says(on int, words ...string) (unready corev1.Pod) {
+	c.Helper()
 	controlplane.Eventually(c, "agent of "+c.nodes[on].Name+" says what is wrong", func() string {
 		pod, problem := c.pod(on)
 		if problem != "" {
@@ -132,11 +141,10 @@ func (c *cluster) unready(on int, words ...string) {
 				return said
 			}
 		}
+		unready = *pod
 		return ""
 	})
-	if pod, problem := c.pod(on); problem != "" || pod.Status.ContainerStatuses[0].RestartCount != 0 {
-		c.Errorf("restart count %d instead of 0; %s", pod.Status.ContainerStatuses[0].RestartCount, problem)
-	}
+	return unready
 }
 
 // replace deletes the pod of the agent on a node, and waits until another one runs there.

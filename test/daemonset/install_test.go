@@ -162,17 +162,38 @@ func kustomize(c *cluster) {
 	c.settled(namespace, 0, 1)
 	unreadyNodes(c)
 
-	if left := c.left(0); strings.Contains(left, "nothing") {
-		c.Errorf("before the clean-up: %s", left)
+	c.Namespace("shop")
+	served := row(c.service("web"), c.runPod("web", "a", 0))
+	c.rows("shop/web", both, served)
+	cleaned(c, manifests, served)
+	// the pods are deleted before the clean-up, and with them all that the cluster has of the agent
+	c.applyAsItIs(filepath.Join(manifests, "base"))
+	c.settled(namespace, 0, 1)
+	c.rows("shop/web", both, served)
+	c.deleteAll(filepath.Join(manifests, "base"))
+	c.gone(namespace)
+	cleaned(c, manifests, served)
+}
+
+// cleaned cleans up both nodes, whose VPPs have this row, in the steps of "Uninstall" in
+// docs/operations.md.
+func cleaned(c *cluster, manifests, served string) {
+	const clean = "VPP has nothing of the agent\n"
+	frontend, _, _ := strings.Cut(served, " -> ")
+	overlay := filepath.Join(manifests, "overlays", "cleanup")
+	for i := range c.nodes {
+		if left := c.left(i); !strings.Contains(left, "delete row "+frontend+"\n") {
+			c.Errorf("%s before the clean-up has no row %s: %s", c.nodes[i].Name, frontend, left)
+		}
 	}
-	c.applyAsItIs(filepath.Join(manifests, "overlays", "cleanup"))
+	c.applyAsItIs(overlay)
 	c.settled(namespace, 0, 1)
 	for i := range c.nodes {
-		if left := c.left(i); left != "VPP has nothing of the agent\n" {
+		if left := c.left(i); left != clean {
 			c.Errorf("%s after the clean-up: %s", c.nodes[i].Name, left)
 		}
 	}
-	c.deleteAll(filepath.Join(manifests, "overlays", "cleanup"))
+	c.deleteAll(overlay)
 }
 
 // taint: with the component startup-taint the agent takes the taint from its node when it is ready,

@@ -42,7 +42,7 @@ const masquerade = "10.255.0.1"
 func packets(c *cluster) {
 	binary := os.Getenv("TROUPE_VPP_BIN")
 	if binary == "" {
-		c.Skip("no real VPP: TROUPE_VPP_BIN is not set")
+		c.Skip("no real VPP, TROUPE_VPP_BIN is not set: not played are processes of the host that reach services through VPP, also after its restart, and their route")
 	}
 	vip := c.service("echo")
 	pods := []string{c.runPod("echo", "here", 0), c.runPod("echo", "there", 1)}
