@@ -241,7 +241,7 @@ var shows = map[string]string{
 }
 
 // TestMutants plants each bug, builds the simulation with it and expects a seed to fail. A build
-// takes 10 s, so that only TROUPE_MUTANTS=N plants every Nth bug.
+// takes 10 s, so the test plants none unless TROUPE_MUTANTS=N asks for every Nth.
 func TestMutants(t *testing.T) {
 	text := os.Getenv("TROUPE_MUTANTS")
 	if text == "" {
