@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
@@ -37,6 +38,9 @@ func (n *node) did(operation string) {
 // TestServiceCIDR adds a network of cluster IPs to the cluster and takes it away: a service gets an
 // address of it, and VPP rejects the others as long as it is one.
 func TestServiceCIDR(t *testing.T) {
+	if !build.HasServiceCIDRs() {
+		t.Skip(build.Kubernetes() + " has no ServiceCIDR objects")
+	}
 	n := stage(t)
 	n.did("add reject route " + controlplane.ServiceCIDR)
 	n.Namespace("shop")

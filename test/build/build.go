@@ -69,6 +69,9 @@ var (
 // Kubernetes returns the version of Kubernetes that tests run with.
 func Kubernetes() string { return cmp.Or(os.Getenv(KubernetesVariable), defaultKubernetes) }
 
+// HasServiceCIDRs reports whether that version has ServiceCIDR objects, which came with 1.33.
+func HasServiceCIDRs() bool { return Kubernetes() >= "v1.33" }
+
 // kubernetes is the module of that version; its binaries report it.
 func kubernetes() module {
 	const variable = " -X k8s.io/component-base/version."

@@ -25,8 +25,9 @@ func TestPackets(t *testing.T) {
 	c.register("db 5432 192.0.2.9", "cache 6379 192.0.2.20", "queue 5672 192.0.2.30")
 	o := stage(t)
 	v := o.agent()
-	connect(o, filepath.Join(o.dir, "connector"), "connector", "--source", "consul="+c.front.URL, "--sync-namespace", namespace,
-		"--kubeconfig", o.Kubeconfig("connector", "token: "+o.token))
+	connect(o, filepath.Join(o.dir, "connector"), serviceCIDR([]string{
+		"connector", "--source", "consul=" + c.front.URL, "--sync-namespace", namespace, "--kubeconfig", o.Kubeconfig("connector", "token: "+o.token),
+	})...)
 	v.arrives("db", "192.0.2.9:5432")
 
 	begun := time.Now()

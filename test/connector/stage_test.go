@@ -85,10 +85,19 @@ type connector struct {
 
 // arguments of a connector with the catalog of the town.
 func (o *town) arguments(more ...string) []string {
-	return append([]string{
+	return append(serviceCIDR([]string{
 		"connector", "--source", "yaml=" + filepath.Join(o.dir, "catalog.yaml"), "--sync-namespace", namespace,
 		"--kubeconfig", o.Kubeconfig("connector", "token: "+o.token),
-	}, more...)
+	}), more...)
+}
+
+// serviceCIDR adds the networks of cluster IPs to the arguments where the API server does not know
+// them.
+func serviceCIDR(arguments []string) []string {
+	if build.HasServiceCIDRs() {
+		return arguments
+	}
+	return append(arguments, "--service-cidr", controlplane.ServiceCIDR)
 }
 
 // connect starts a connector.

@@ -8,6 +8,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/test/build"
 )
 
 // Rights are what a service account may do by a ClusterRole and a Role of its name.
@@ -32,10 +34,14 @@ func RightsOf(p *Plane, namespace, account string) *Rights {
 	return r
 }
 
-// All returns every request that is allowed, in the order of the rules.
+// All returns every request that is allowed, in the order of the rules, but not those to
+// ServiceCIDRs where Kubernetes has none.
 func (r *Rights) All() (all []Request) {
 	for _, rule := range slices.Concat(r.cluster.Rules, r.local.Rules) {
 		all = append(all, requests(rule)...)
+	}
+	if !build.HasServiceCIDRs() {
+		all = slices.DeleteFunc(all, func(r Request) bool { return strings.HasPrefix(r.Resource, "servicecidrs.") })
 	}
 	return all
 }
