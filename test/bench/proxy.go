@@ -17,8 +17,8 @@ import (
 // start, and tells every client the numbers in its first answer.
 var rowAnswers = []string{"nat44_lb_static_mapping_add_del_local_reply_", "nat44_add_del_lb_static_mapping_reply_"}
 
-// proxy stands between the agent and the API socket of VPP, and notes when VPP has answered a change
-// of a row.
+// proxy stands between the agent and the API socket of VPP, and notes when VPP has answered a
+// change of a row.
 type proxy struct {
 	to       string
 	listener net.Listener

@@ -166,7 +166,7 @@ func kustomize(c *cluster) {
 	served := row(c.service("web"), c.runPod("web", "a", 0))
 	c.rows("shop/web", both, served)
 	cleaned(c, manifests, served)
-	// the pods are deleted before the clean-up, and with them all that the cluster has of the agent
+	// here everything that the cluster has of the agent is deleted before the clean-up
 	c.applyAsItIs(filepath.Join(manifests, "base"))
 	c.settled(namespace, 0, 1)
 	c.rows("shop/web", both, served)

@@ -27,8 +27,8 @@ func serviceAccounts(ctx context.Context, accounts coreinformers.ServiceAccountI
 	}
 }
 
-// collect runs the *garbagecollector.GarbageCollector, which has no time limit for the first list in
-// Kubernetes 1.31.
+// collect runs the *garbagecollector.GarbageCollector, which in Kubernetes 1.31 has no time limit
+// for the first list.
 func collect(ctx context.Context, garbage any) {
 	switch collector := garbage.(type) {
 	case interface {
