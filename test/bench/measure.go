@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -13,7 +14,7 @@ func measure(ctx context.Context, p *programs, o options, services int, out *fig
 		return s, err
 	}
 	defer n.close()
-	if err := n.startVPP(); err != nil {
+	if err := errors.Join(n.startVPP(), n.setUp()); err != nil {
 		return s, err
 	}
 	before, err := n.heap()

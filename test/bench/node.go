@@ -254,17 +254,37 @@ func (n *node) operations() (sum float64, err error) {
 	return sum, err
 }
 
+// show returns the output of a show command of VPP.
+func (n *node) show(what string) (string, error) {
+	ctl := exec.CommandContext(n, filepath.Join(filepath.Dir(n.programs.vpp), "vppctl"), "-s", n.file("cli.sock"), "show "+what)
+	shown, err := ctl.Output()
+	if err != nil {
+		return "", fmt.Errorf("ask VPP to show %s: %w", what, err)
+	}
+	return string(shown), nil
+}
+
+// setUp waits until VPP has its interface: VPP carries out its setup two seconds after it listens.
+func (n *node) setUp() error {
+	return n.await("interface of VPP", func() bool {
+		if n.programs.vpp == "" {
+			return true
+		}
+		shown, err := n.show("interface address")
+		return err == nil && strings.Contains(shown, nodeIP)
+	})
+}
+
 // heap is how much of VPP's main heap is used, in bytes; 0 where VPP is simulated.
 func (n *node) heap() (used float64, err error) {
 	if n.programs.vpp == "" {
 		return 0, nil
 	}
-	ctl := exec.CommandContext(n, filepath.Join(filepath.Dir(n.programs.vpp), "vppctl"), "-s", n.file("cli.sock"), "show memory main-heap")
-	shown, err := ctl.Output()
+	shown, err := n.show("memory main-heap")
 	if err != nil {
-		return 0, fmt.Errorf("ask VPP for its heap: %w", err)
+		return 0, err
 	}
-	_, text, _ := strings.Cut(string(shown), "used: ")
+	_, text, _ := strings.Cut(shown, "used: ")
 	var unit rune
 	if _, err := fmt.Sscanf(text, "%f%c", &used, &unit); err != nil {
 		return 0, fmt.Errorf("no used heap in %q: %w", shown, err)
