@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
-// TestCollectKeepsTheLimit: the parts that do not fit are errors of the node, and of the backend
-// that answers from the archive.
+// TestCollectKeepsTheLimit: a part above the limit is an error of the node. The backend of the
+// archive answers with the same error.
 func TestCollectKeepsTheLimit(t *testing.T) {
 	agent := apitest.Start(t, apitest.New(50), nil)
 	n := Collect(t.Context(), client.New(agent.Address), "n1", 2000)

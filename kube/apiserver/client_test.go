@@ -103,8 +103,9 @@ func use(t *testing.T, client *apiserver.Client) (answers []any) {
 	return answers
 }
 
-// TestSameRequestsAsTheClientset: method, path, parameters, headers and body of each request are
-// those that the clientset of client-go 0.37.2 sent in this place, and the answers are decoded.
+// TestSameRequestsAsTheClientset: the golden file has the requests of the clientset of client-go
+// 0.37.2 and its decoded answers. The client sends the same method, path, parameters, headers and
+// body, and decodes the same answers.
 func TestSameRequestsAsTheClientset(t *testing.T) {
 	api := &recorder{}
 	server := httptest.NewServer(api)
@@ -121,7 +122,7 @@ func TestSameRequestsAsTheClientset(t *testing.T) {
 		api.requests = append(api.requests, fmt.Sprintf("%T %s %v", answer, text, err))
 	}
 	got := strings.Join(api.requests, "\n") + "\n"
-	want, err := os.ReadFile("testdata/requests.txt")
+	want, err := os.ReadFile("testdata/requests.golden")
 	if diff := cmp.Diff(string(want), got); diff != "" || err != nil {
 		t.Errorf("requests and answers (-want +got): %v\n%s", err, diff)
 	}

@@ -15,9 +15,9 @@ import (
 // calm is how long VPP has answered no change of a row when the next endpoint is replaced.
 const calm = 30 * time.Millisecond
 
-// changes measures single changes: the command replaces an endpoint of a service by another address,
-// so many times. The time is that from the request to the API server until VPP has answered the
-// first change of a row. The watch of another client shows how much of it the API server takes.
+// changes replaces endpoints of services one after the other. It measures the time from the request
+// to the API server until VPP has answered the first change of a row. The watch of another client
+// shows how much of this time the API server takes.
 func (n *node) changes(services, times int, out *figures) error {
 	kill(n.agent)
 	p, err := newProxy(n.vppSocket, n.file("proxy.sock"))
