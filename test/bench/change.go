@@ -33,7 +33,11 @@ func (n *node) changes(services, times int, out *figures) error {
 		return err
 	}
 	client := n.cluster.plane.Admin.DiscoveryV1().EndpointSlices(namespace)
-	stream, err := client.Watch(n, metav1.ListOptions{})
+	now, err := client.List(n, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	stream, err := client.Watch(n, metav1.ListOptions{ResourceVersion: now.ResourceVersion})
 	if err != nil {
 		return fmt.Errorf("watch EndpointSlices: %w", err)
 	}

@@ -120,8 +120,12 @@ type failure struct{ error }
 // run runs a step and returns its failure.
 func (s *stage) run(step func()) (err error) {
 	defer func() {
-		if f, is := recover().(failure); is {
-			err, s.failed = f.error, true
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err, s.failed = p.error, true
+		default:
+			panic(p)
 		}
 	}()
 	step()
