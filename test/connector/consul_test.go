@@ -290,16 +290,11 @@ func (c *connector) state(what string, is func(state) bool) {
 	})
 }
 
-// freePorts returns ports of loopback that were free a moment ago.
+// freePorts returns ports of loopback that servers of the test can listen at.
 func freePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, port, _ := net.SplitHostPort(l.Addr().String())
+		_, port, _ := net.SplitHostPort(controlplane.FreeAddress(t))
 		ports = append(ports, port)
 	}
 	return ports

@@ -80,7 +80,7 @@ func StartForNodes(t testing.TB, bin string, more ...string) *Plane {
 // prepare writes the files of a control plane.
 func prepare(t testing.TB, bin string) *Plane {
 	t.Helper()
-	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t)}
+	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: FreeAddress(t), address: FreeAddress(t)}
 	if err := writeKeys(p.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func prepare(t testing.TB, bin string) *Plane {
 // start starts etcd, the API server and the controllers.
 func (p *Plane) start() {
 	p.t.Helper()
-	peer := "http://" + freeAddress(p.t)
+	peer := "http://" + FreeAddress(p.t)
 	clients := "http://" + p.etcd
 	Spawn(p.t, p.dir, filepath.Join(p.bin, "etcd"), "--data-dir", p.file("etcd"), "--name", "default", "--unsafe-no-fsync", "--log-level", "warn",
 		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,

@@ -1,8 +1,6 @@
 package controlplane
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,15 +116,4 @@ func Eventually(t testing.TB, what string, check func() string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-}
-
-// freeAddress returns an address of loopback whose port was free a moment ago.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(fmt.Errorf("find free port: %w", err))
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
