@@ -57,7 +57,7 @@ func TestBenchWithAPIServer(t *testing.T) {
 
 // TestFlags: odd flags are errors that name them.
 func TestFlags(t *testing.T) {
-	for _, arguments := range [][]string{{"-sizes", "0"}, {"-sizes", "1,x"}, {"-sizes", "100001"}, {"-repeat", "0"}, {"-changes", "0"}, {"-source", "etcd"}, {"-o", "yaml"}, {"more"}, {"-no"}} {
+	for _, arguments := range [][]string{{"-sizes", "0"}, {"-sizes", "1,x"}, {"-sizes", "100001"}, {"-repeat", "0"}, {"-changes", "0"}, {"-source", "etcd"}, {"-only", "start"}, {"-o", "yaml"}, {"more"}, {"-no"}} {
 		if _, err := parse(arguments, &bytes.Buffer{}); err == nil {
 			t.Errorf("%v is taken", arguments)
 		}

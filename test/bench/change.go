@@ -18,7 +18,7 @@ const calm = 30 * time.Millisecond
 // changes replaces endpoints of services one after the other. It measures the time from the request
 // to the API server until VPP has answered the first change of a row. The watch of another client
 // shows how much of this time the API server takes.
-func (n *node) changes(services, times int, out *figures) error {
+func (n *node) changes(o options, services int, out *figures) error {
 	kill(n.agent)
 	p, err := newProxy(n.vppSocket, n.file("proxy.sock"))
 	if err != nil {
@@ -44,7 +44,7 @@ func (n *node) changes(services, times int, out *figures) error {
 	defer stream.Stop()
 	seen := arrivals(stream.ResultChan())
 	var answered, watched []time.Duration
-	for i := range times {
+	for i := range o.changes {
 		p.calm(calm)
 		address := fmt.Sprintf("10.31.%d.%d", i/250, 1+i%250)
 		patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, address)

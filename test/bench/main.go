@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -21,7 +22,13 @@ type options struct {
 	sizes   []int
 	repeat  int
 	idle    time.Duration
+	only    []string // names of parts; none = all
 	output  string
+}
+
+// wants reports whether a part is to be measured.
+func (o options) wants(p part) bool {
+	return (p.source == "" || p.source == o.source) && (len(o.only) == 0 || slices.Contains(o.only, p.name))
 }
 
 // Where the services come from.
@@ -100,6 +107,19 @@ func parse(arguments []string, usage io.Writer) (o options, err error) {
 	sizes := flags.String("sizes", "1000,10000", "numbers of services")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the agent has nothing to do before it is measured whether it does anything; 0 = not measured")
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	flags.Func("only", "what is measured after the start, of "+strings.Join(names, ", ")+", separated by commas; otherwise everything that the source allows", func(text string) error {
+		o.only = strings.Split(text, ",")
+		for _, name := range o.only {
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("%q cannot be measured", name)
+			}
+		}
+		return nil
+	})
 	flags.StringVar(&o.output, "o", "table", "table or json")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err

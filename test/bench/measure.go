@@ -3,11 +3,29 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 )
 
-// measure enters one repetition of all figures at one size.
+// part is something that can be measured of an agent that is ready; it leaves such an agent behind.
+type part struct {
+	name    string // as -only takes it
+	source  string // where the services must come from; "" = anywhere
+	measure func(n *node, o options, services int, out *figures) error
+}
+
+// parts are all of them, in the order in which they are measured.
+func parts() []part {
+	return []part{
+		{"restart", "", (*node).restart},
+		{"vpp-restart", "", (*node).replacedVPP},
+		{"idle", "", (*node).idle},
+		{"changes", sourceAPI, (*node).changes},
+	}
+}
+
+// measure enters one repetition of the figures at one size.
 func measure(ctx context.Context, p *programs, o options, services int, out *figures) (s status, err error) {
 	n, err := newNode(ctx, p, o.source, services)
 	if err != nil {
@@ -32,15 +50,15 @@ func measure(ctx context.Context, p *programs, o options, services int, out *fig
 	if s, err = n.status(); err != nil {
 		return s, err
 	}
-	for _, step := range []func(int, *figures) error{n.restart, n.replacedVPP} {
-		if err := step(services, out); err != nil {
-			return s, err
+	for _, part := range parts() {
+		if !o.wants(part) {
+			continue
+		}
+		if err := part.measure(n, o, services, out); err != nil {
+			return s, fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
-	if err := n.idle(services, o.idle, out); err != nil || o.source == sourceFiles {
-		return s, err
-	}
-	return s, n.changes(services, o.changes, out)
+	return s, nil
 }
 
 // start starts the agent, and enters its figures under the name of this start.
@@ -67,13 +85,13 @@ func (n *node) start(name string, services int, out *figures) error {
 }
 
 // restart kills the agent and starts it anew beside a VPP that holds everything.
-func (n *node) restart(services int, out *figures) error {
+func (n *node) restart(_ options, services int, out *figures) error {
 	kill(n.agent)
 	return n.start("restart", services, out)
 }
 
 // replacedVPP kills VPP and starts it anew; the time counts from when it answers.
-func (n *node) replacedVPP(services int, out *figures) error {
+func (n *node) replacedVPP(_ options, services int, out *figures) error {
 	kill(n.vpp)
 	if err := n.readiness("agent has noticed", http.StatusServiceUnavailable); err != nil {
 		return err
@@ -90,7 +108,8 @@ func (n *node) replacedVPP(services int, out *figures) error {
 }
 
 // idle measures what the agent does and takes when there is nothing to do.
-func (n *node) idle(services int, rest time.Duration, out *figures) error {
+func (n *node) idle(o options, services int, out *figures) error {
+	rest := o.idle
 	if rest == 0 {
 		return nil
 	}
