@@ -1,72 +1,86 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // calm is how long VPP has answered no change of a row when the next endpoint is replaced.
 const calm = 30 * time.Millisecond
 
+// changer is a source whose services can change.
+type changer interface {
+	// replace gives the first endpoint of a service another address.
+	replace(ctx context.Context, service int, address string) error
+}
+
+// proxied returns the proxy before VPP's API socket. The agent that it starts at the first call uses
+// the proxy.
+func (n *node) proxied() (p *proxy, err error) {
+	if n.proxy != nil {
+		return n.proxy, nil
+	}
+	kill(n.agent)
+	if n.proxy, err = newProxy(n.vppSocket, n.file("proxy.sock")); err != nil {
+		return nil, err
+	}
+	n.vppSocket = n.file("proxy.sock")
+	return n.proxy, errors.Join(n.startAgent(), n.ready())
+}
+
 // changes replaces endpoints of services one after the other. It measures the time from the request
 // to the API server until VPP has answered the first change of a row. The watch of another client
-// shows how much of this time the API server takes.
+// shows how much of this time a real API server takes.
 func (n *node) changes(o options, services int, out *figures) error {
-	kill(n.agent)
-	p, err := newProxy(n.vppSocket, n.file("proxy.sock"))
+	p, err := n.proxied()
 	if err != nil {
 		return err
 	}
-	defer p.close()
-	n.vppSocket = n.file("proxy.sock")
-	if err := n.startAgent(); err != nil {
-		return err
+	seen := func(string) time.Time { return time.Time{} }
+	if n.cluster != nil {
+		stream, err := n.cluster.watch(n)
+		if err != nil {
+			return err
+		}
+		defer stream.Stop()
+		seen = arrivals(stream.ResultChan())
 	}
-	if err := n.ready(); err != nil {
-		return err
-	}
-	client := n.cluster.plane.Admin.DiscoveryV1().EndpointSlices(namespace)
-	now, err := client.List(n, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return fmt.Errorf("list EndpointSlices: %w", err)
-	}
-	stream, err := client.Watch(n, metav1.ListOptions{ResourceVersion: now.ResourceVersion})
-	if err != nil {
-		return fmt.Errorf("watch EndpointSlices: %w", err)
-	}
-	defer stream.Stop()
-	seen := arrivals(stream.ResultChan())
 	var answered, watched []time.Duration
 	for i := range o.changes {
 		p.calm(calm)
 		address := fmt.Sprintf("10.31.%d.%d", i/250, 1+i%250)
-		patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, address)
 		began := time.Now()
-		if _, err := client.Patch(n, fmt.Sprintf("s%d-1", i*7919%services), types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if err := n.source.(changer).replace(n, i*7919%services, address); err != nil {
 			return fmt.Errorf("replace endpoint: %w", err)
 		}
 		answer, err := p.answer(n)
 		if err != nil {
 			return err
 		}
-		answered, watched = append(answered, answer.Sub(began)), append(watched, seen(address).Sub(began))
-	}
-	for _, of := range []struct {
-		name  string
-		times []time.Duration
-	}{{"change to VPP's answer", answered}, {"change to the event of a watch", watched}} {
-		for _, part := range []float64{0.5, 0.9, 0.99} {
-			out.add(fmt.Sprintf("%s, p%g", of.name, 100*part), services, "ms", quantile(of.times, part).Seconds()*1000)
+		answered = append(answered, answer.Sub(began))
+		if at := seen(address); !at.IsZero() {
+			watched = append(watched, at.Sub(began))
 		}
 	}
+	out.addQuantiles("change to VPP's answer", services, answered)
+	if len(watched) > 0 {
+		out.addQuantiles("change to the event of a watch", services, watched)
+	}
 	return nil
+}
+
+// addQuantiles enters the quantiles of times.
+func (f *figures) addQuantiles(name string, services int, times []time.Duration) {
+	for _, part := range []float64{0.5, 0.9, 0.99} {
+		f.add(fmt.Sprintf("%s, p%g", name, 100*part), services, "ms", quantile(times, part).Seconds()*1000)
+	}
 }
 
 // arrivals notes when a watch brings each first address of a slice. The returned function waits for

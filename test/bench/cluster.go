@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/troupe-vpp/troupe/test/build"
@@ -49,10 +49,7 @@ func newCluster(ctx context.Context, services int) (c *cluster, err error) {
 
 // fill creates the objects.
 func (c *cluster) fill(ctx context.Context, services int) error {
-	_, err := c.plane.Admin.CoreV1().Nodes().Create(ctx, &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeName}, Spec: corev1.NodeSpec{PodCIDR: "10.1.1.0/24", PodCIDRs: []string{"10.1.1.0/24"}},
-		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeIP}}},
-	}, metav1.CreateOptions{})
+	_, err := c.plane.Admin.CoreV1().Nodes().Create(ctx, thisNode(), metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create node: %w", err)
 	}
@@ -77,26 +74,32 @@ func (c *cluster) fill(ctx context.Context, services int) error {
 
 // create creates a service without a selector, and its slice.
 func create(ctx context.Context, client kubernetes.Interface, i int) error {
-	name, tcp := fmt.Sprintf("s%d", i), corev1.ProtocolTCP
-	_, err := client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: tcp}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	if _, err := client.CoreV1().Services(namespace).Create(ctx, serviceOf(i), metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	http, port, ready := "http", int32(8080), true
-	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
-		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &http, Port: &port, Protocol: &tcp}},
-	}
-	for e := range endpoints {
-		address, node := endpoint(i*endpoints + e)
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
-			Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}, NodeName: &node,
-		})
-	}
-	_, err = client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, slice, metav1.CreateOptions{})
+	_, err := client.DiscoveryV1().EndpointSlices(namespace).Create(ctx, sliceOf(i), metav1.CreateOptions{})
 	return err
+}
+
+// replace gives the first endpoint of a service another address.
+func (c *cluster) replace(ctx context.Context, service int, address string) error {
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, address)
+	_, err := c.plane.Admin.DiscoveryV1().EndpointSlices(namespace).Patch(ctx, fmt.Sprintf("s%d-1", service), types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// watch watches the EndpointSlices, from now on.
+func (c *cluster) watch(ctx context.Context) (watch.Interface, error) {
+	client := c.plane.Admin.DiscoveryV1().EndpointSlices(namespace)
+	now, err := client.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("list EndpointSlices: %w", err)
+	}
+	stream, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: now.ResourceVersion})
+	if err != nil {
+		return nil, fmt.Errorf("watch EndpointSlices: %w", err)
+	}
+	return stream, nil
 }
 
 // arguments are those of an agent that reads this cluster.

@@ -22,19 +22,22 @@ type options struct {
 	sizes   []int
 	repeat  int
 	idle    time.Duration
+	churn   time.Duration
+	rate    int
 	only    []string // names of parts; none = all
 	output  string
 }
 
 // wants reports whether a part is to be measured.
 func (o options) wants(p part) bool {
-	return (p.source == "" || p.source == o.source) && (len(o.only) == 0 || slices.Contains(o.only, p.name))
+	return (len(p.sources) == 0 || slices.Contains(p.sources, o.source)) && (len(o.only) == 0 || slices.Contains(o.only, p.name))
 }
 
 // Where the services come from.
 const (
 	sourceFiles = "files"
 	sourceAPI   = "api"
+	sourceFeed  = "feed"
 )
 
 // result is the output as JSON.
@@ -102,11 +105,13 @@ func run(arguments []string, out, progress io.Writer) error {
 func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files, or api, a real API server, which also measures single changes")
+	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, a real API server; or feed, the lists and watches of one, in this process. Changes are measured with the last two")
 	flags.IntVar(&o.changes, "changes", 300, "how many endpoints are replaced one after the other, with -source api")
 	sizes := flags.String("sizes", "1000,10000", "numbers of services")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the agent has nothing to do before it is measured whether it does anything; 0 = not measured")
+	flags.DurationVar(&o.churn, "churn", time.Minute, "for how long endpoints are replaced at a rate, twice, with -source feed")
+	flags.IntVar(&o.rate, "rate", 2000, "how many endpoints are replaced in a second of -churn")
 	var names []string
 	for _, p := range parts() {
 		names = append(names, p.name)
@@ -131,8 +136,8 @@ func parse(arguments []string, usage io.Writer) (o options, err error) {
 		}
 		o.sizes = append(o.sizes, n)
 	}
-	if o.repeat < 1 || o.changes < 1 || o.output != "table" && o.output != "json" || o.source != sourceFiles && o.source != sourceAPI || flags.NArg() > 0 {
-		return o, fmt.Errorf("want -repeat and -changes from 1 on, -o table or json, -source files or api, and no arguments")
+	if o.repeat < 1 || o.changes < 1 || o.rate < 1 || o.rate > 4000 || o.churn > time.Minute || o.output != "table" && o.output != "json" || !slices.Contains([]string{sourceFiles, sourceAPI, sourceFeed}, o.source) || flags.NArg() > 0 {
+		return o, fmt.Errorf("want -repeat and -changes from 1 on, -rate from 1 to 4000, -churn of a minute at most, -o table or json, -source files, api or feed, and no arguments")
 	}
 	return o, nil
 }

@@ -10,18 +10,20 @@ import (
 
 // part is something that can be measured of an agent that is ready; it leaves such an agent behind.
 type part struct {
-	name    string // as -only takes it
-	source  string // where the services must come from; "" = anywhere
+	name    string   // as -only takes it
+	sources []string // where the services may come from; none = anywhere
 	measure func(n *node, o options, services int, out *figures) error
 }
 
 // parts are all of them, in the order in which they are measured.
 func parts() []part {
 	return []part{
-		{"restart", "", (*node).restart},
-		{"vpp-restart", "", (*node).replacedVPP},
-		{"idle", "", (*node).idle},
-		{"changes", sourceAPI, (*node).changes},
+		{"restart", nil, (*node).restart},
+		{"vpp-restart", nil, (*node).replacedVPP},
+		{"idle", nil, (*node).idle},
+		{"changes", []string{sourceAPI, sourceFeed}, (*node).changes},
+		{"churn", []string{sourceFeed}, (*node).churn},
+		{"big", []string{sourceFeed}, (*node).big},
 	}
 }
 

@@ -98,20 +98,29 @@ func (p *programs) vppName(version string) string {
 	return version
 }
 
+// source is where the agent reads the services.
+type source interface {
+	// arguments are those of an agent that reads them.
+	arguments() ([]string, error)
+	close()
+}
+
 // node is a VPP with an agent.
 type node struct {
 	*programs
 	context.Context
 	dir        string
-	cluster    *cluster // nil = the services are in files
+	source     source
+	cluster    *cluster // the source, if it is a real API server
 	vppSocket  string   // that the agent uses
+	proxy      *proxy   // before it; nil = none yet
 	vpp, agent *exec.Cmd
 	client     http.Client
 	launched   time.Time // the agent
 }
 
-// newNode returns a node without processes, with so many services in files or in a cluster.
-func newNode(ctx context.Context, p *programs, source string, services int) (*node, error) {
+// newNode returns a node without processes, with so many services in a source of this kind.
+func newNode(ctx context.Context, p *programs, kind string, services int) (*node, error) {
 	dir, err := os.MkdirTemp(p.dir, "n")
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -132,10 +141,16 @@ func newNode(ctx context.Context, p *programs, source string, services int) (*no
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 	}
-	if source == sourceFiles {
-		return n, writeObjects(n.file("objects"), services)
+	switch kind {
+	case sourceFiles:
+		n.source = &files{n.file("objects")}
+		err = writeObjects(n.file("objects"), services)
+	case sourceFeed:
+		n.source, err = newFeed(dir, services)
+	default:
+		n.cluster, err = newCluster(ctx, services)
+		n.source = n.cluster
 	}
-	n.cluster, err = newCluster(ctx, services)
 	return n, err
 }
 
@@ -180,11 +195,9 @@ func (n *node) startVPP() (err error) {
 
 // startAgent starts the agent.
 func (n *node) startAgent() (err error) {
-	source := []string{"--kube-source", "files:" + n.file("objects")}
-	if n.cluster != nil {
-		if source, err = n.cluster.arguments(); err != nil {
-			return err
-		}
+	source, err := n.source.arguments()
+	if err != nil {
+		return err
 	}
 	n.launched = time.Now()
 	n.agent, err = n.spawn("agent", n.programs.agent, append([]string{
@@ -325,9 +338,10 @@ func kill(cmd *exec.Cmd) {
 func (n *node) close() {
 	kill(n.agent)
 	kill(n.vpp)
-	if n.cluster != nil {
-		n.cluster.close()
+	if n.proxy != nil {
+		n.proxy.close()
 	}
+	n.source.close()
 	_ = os.RemoveAll(n.dir)
 }
 

@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -26,14 +31,14 @@ spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}
 status: {addresses: [{type: InternalIP, address: 192.168.16.1}]}
 `
 
-// serviceObject is a Service. Arguments: number, three bytes of its address.
+// serviceObject is a Service. Arguments: number, address.
 const serviceObject = `---
 apiVersion: v1
 kind: Service
 metadata: {namespace: bench, name: s%[1]d, uid: u-%[1]d, creationTimestamp: "2026-01-02T00:00:00Z"}
 spec:
-  clusterIP: 10.%[2]d.%[3]d.%[4]d
-  clusterIPs: [10.%[2]d.%[3]d.%[4]d]
+  clusterIP: %[2]s
+  clusterIPs: [%[2]s]
   ipFamilies: [IPv4]
   ports: [{name: http, port: 80, protocol: TCP}]
 ---
@@ -44,6 +49,15 @@ addressType: IPv4
 ports: [{name: http, port: 8080, protocol: TCP}]
 endpoints:
 `
+
+// files is a directory of objects.
+type files struct{ dir string }
+
+func (f *files) arguments() ([]string, error) {
+	return []string{"--kube-source", "files:" + f.dir}, nil
+}
+
+func (f *files) close() {}
 
 // writeObjects writes a node and so many services into a new directory.
 func writeObjects(dir string, services int) error {
@@ -77,11 +91,46 @@ func writeServices(path string, first, end int) error {
 	defer func() { _ = file.Close() }()
 	out := bufio.NewWriter(file)
 	for i := first; i < end; i++ {
-		fmt.Fprintf(out, serviceObject, i, 96+i/62_500, i/250%250, 1+i%250)
+		fmt.Fprintf(out, serviceObject, i, clusterIP(i))
 		for e := range endpoints {
 			address, node := endpoint(i*endpoints + e)
 			fmt.Fprintf(out, "- {addresses: [%s], conditions: {ready: true}, nodeName: %s}\n", address, node)
 		}
 	}
 	return out.Flush()
+}
+
+// clusterIP is the address of a service, where no API server allocates one.
+func clusterIP(i int) string { return fmt.Sprintf("10.%d.%d.%d", 96+i/62_500, i/250%250, 1+i%250) }
+
+// thisNode is the node of the agent.
+func thisNode() *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: nodeName, UID: nodeName}, Spec: corev1.NodeSpec{PodCIDR: "10.1.1.0/24", PodCIDRs: []string{"10.1.1.0/24"}},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nodeIP}}},
+	}
+}
+
+// serviceOf is a service without a selector and without an address.
+func serviceOf(i int) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("s%d", i), UID: types.UID(fmt.Sprintf("u-%d", i))},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}},
+	}
+}
+
+// sliceOf is the EndpointSlice of a service.
+func sliceOf(i int) *discoveryv1.EndpointSlice {
+	http, port, tcp, ready := "http", int32(8080), corev1.ProtocolTCP, true
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("s%d-1", i), Labels: map[string]string{discoveryv1.LabelServiceName: fmt.Sprintf("s%d", i)}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &http, Port: &port, Protocol: &tcp}},
+	}
+	for e := range endpoints {
+		address, node := endpoint(i*endpoints + e)
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}, NodeName: &node,
+		})
+	}
+	return slice
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -8,14 +9,22 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 )
 
-// rowAnswers are VPP's answers to changes of rows of NAT44. VPP numbers its messages anew at each
-// start, and tells every client the numbers in its first answer.
-var rowAnswers = []string{"nat44_lb_static_mapping_add_del_local_reply_", "nat44_add_del_lb_static_mapping_reply_"}
+// The messages that change a row of NAT44. VPP numbers its messages anew at each start, and tells
+// every client the numbers in its first answer.
+const (
+	rowMessage   = "nat44_add_del_lb_static_mapping_"
+	localMessage = "nat44_lb_static_mapping_add_del_local_"
+)
+
+// answer is VPP's answer to a change of a row.
+type answer struct {
+	at    time.Time
+	added [4]byte // the backend that was added, the first of a new row; zero = another change
+}
 
 // proxy stands between the agent and the API socket of VPP, and notes when VPP has answered a
 // change of a row.
@@ -24,7 +33,7 @@ type proxy struct {
 	listener net.Listener
 
 	mu      sync.Mutex
-	answers []time.Time // since the last calm
+	answers []answer // since the last take
 }
 
 // newProxy listens at a socket and passes connections on to another one.
@@ -57,52 +66,103 @@ func (p *proxy) serve(agent net.Conn) {
 		return
 	}
 	defer func() { _ = vpp.Close() }()
+	var c conversation
 	go func() {
-		_, _ = io.Copy(vpp, agent)
+		relay(vpp, agent, c.asked)
 		_ = vpp.Close()
 	}()
-	var numbers []uint16
+	relay(agent, vpp, func(message []byte) {
+		if added, is := c.answered(message); is {
+			p.mu.Lock()
+			p.answers = append(p.answers, answer{time.Now(), added})
+			p.mu.Unlock()
+		}
+	})
+}
+
+// relay passes on messages until a connection ends, and shows each before it is passed on.
+func relay(to io.Writer, from io.Reader, show func(message []byte)) {
+	in := bufio.NewReaderSize(from, 64<<10)
 	for {
 		const header = 16 // the length is in bytes 8 to 11
 		frame := make([]byte, header)
-		if _, err := io.ReadFull(vpp, frame); err != nil {
+		if _, err := io.ReadFull(in, frame); err != nil {
 			return
 		}
 		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame[8:]))...)
-		if _, err := io.ReadFull(vpp, frame[header:]); err != nil {
+		if _, err := io.ReadFull(in, frame[header:]); err != nil {
 			return
 		}
-		if numbers == nil {
-			numbers = numbersIn(frame)
-		}
-		if slices.Contains(numbers, binary.BigEndian.Uint16(frame[header:])) {
-			p.note(time.Now())
-		}
-		if _, err := agent.Write(frame); err != nil {
+		show(frame[header:])
+		if _, err := to.Write(frame); err != nil {
 			return
 		}
 	}
 }
 
-// numbersIn returns the numbers of the answers to look for, if the frame has the table of messages.
-func numbersIn(frame []byte) (numbers []uint16) {
-	for _, name := range rowAnswers {
-		if i := bytes.Index(frame, []byte(name)); i >= 2 {
-			numbers = append(numbers, binary.BigEndian.Uint16(frame[i-2:]))
-		}
-	}
-	return numbers
+// conversation is one connection of the agent with VPP.
+type conversation struct {
+	mu                               sync.Mutex
+	row, rowReply, local, localReply uint16             // numbers of messages; 0 = not known yet
+	adds                             map[uint32][4]byte // by the context of a request without an answer
 }
 
-// note adds an answer.
-func (p *proxy) note(at time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.answers = append(p.answers, at)
+// asked notes a request that adds backends to a row, or adds a row; of this one its first backend.
+func (c *conversation) asked(message []byte) {
+	const context, isAdd, ofLocal, ofRow, address = 6, 10, 18, 91, 4
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(message) < ofLocal+address || c.adds == nil || message[isAdd] == 0 {
+		return
+	}
+	at := map[uint16]int{c.local: ofLocal, c.row: ofRow}[binary.BigEndian.Uint16(message)]
+	if at > 0 && len(message) >= at+address {
+		c.adds[binary.BigEndian.Uint32(message[context:])] = [4]byte(message[at : at+address])
+	}
+}
+
+// answered reports whether the message answers a change of a row, and the backend that was added.
+func (c *conversation) answered(message []byte) (added [4]byte, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.adds == nil && bytes.Contains(message, []byte(localMessage)) {
+		c.adds = map[uint32][4]byte{}
+		c.rowReply, c.localReply = numberOf(message, rowMessage+"reply_"), numberOf(message, localMessage+"reply_")
+		c.row, c.local = numberOf(message, rowMessage), numberOf(message, localMessage)
+		return added, false
+	}
+	const context, end = 2, 6
+	number := uint16(0)
+	if len(message) >= end {
+		number = binary.BigEndian.Uint16(message)
+	}
+	if number == 0 || number != c.rowReply && number != c.localReply {
+		return added, false
+	}
+	asked := binary.BigEndian.Uint32(message[context:])
+	added = c.adds[asked]
+	delete(c.adds, asked)
+	return added, true
+}
+
+// numberOf finds the number of a message in the table of messages. The name ends with the checksum
+// of 8 hexadecimal digits.
+func numberOf(table []byte, name string) uint16 {
+	const checksum = 8
+	for rest := table; ; {
+		i := bytes.Index(rest, []byte(name))
+		if i < 2 || len(rest) <= i+len(name)+checksum {
+			return 0
+		}
+		if rest[i+len(name)+checksum] == 0 {
+			return binary.BigEndian.Uint16(rest[i-2:])
+		}
+		rest = rest[i+1:]
+	}
 }
 
 // take returns the answers since the last one, and forgets them.
-func (p *proxy) take() (answers []time.Time) {
+func (p *proxy) take() (answers []answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answers, p.answers = p.answers, nil
@@ -115,12 +175,24 @@ func (p *proxy) calm(long time.Duration) {
 	}
 }
 
+// settled returns all answers once VPP has answered no change for a second.
+func (p *proxy) settled() (all []answer) {
+	for {
+		time.Sleep(time.Second)
+		more := p.take()
+		if len(more) == 0 {
+			return all
+		}
+		all = append(all, more...)
+	}
+}
+
 // answer waits for the first answer since the last calm.
 func (p *proxy) answer(ctx context.Context) (time.Time, error) {
 	const interval, limit = 100 * time.Microsecond, time.Minute
 	for began := time.Now(); time.Since(began) < limit && ctx.Err() == nil; time.Sleep(interval) {
 		if answers := p.take(); len(answers) > 0 {
-			return answers[0], nil
+			return answers[0].at, nil
 		}
 	}
 	return time.Time{}, errors.Join(ctx.Err(), errors.New("VPP has not answered a change of a row within a minute"))
