@@ -45,8 +45,8 @@ type Config struct {
 	NodeSyncRuns *runtime.Exclusive
 	// Observer counts.
 	Observer report.Observer
-	// Retry is the first delay before something that was not acknowledged is sent again; it
-	// doubles five times.
+	// Retry is the first delay before something that was not acknowledged is sent again, on a
+	// node without services.
 	Retry time.Duration
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit.
@@ -55,8 +55,11 @@ type Config struct {
 	RollCall time.Duration
 }
 
-// backoff is the delay of unacknowledged messages: it grows to 32 times the first delay.
-func (g *Config) backoff() runtime.Backoff {
-	const growth, jitter = 32, 0.3
-	return runtime.Backoff{Min: g.Retry, Max: growth * g.Retry, Jitter: jitter}
+// backoff is the delay of unacknowledged messages: it grows to 32 times the first delay. The first
+// one grows with the number of actors, because all of them share the cores of the node: at the
+// start, a message to one of 50,000 is handled after seconds. It is not lost, and another copy of
+// it would only delay the others.
+func (g *Config) backoff(actors int) runtime.Backoff {
+	const growth, jitter, turn = 32, 0.3, 500 * time.Microsecond
+	return runtime.Backoff{Min: g.Retry + time.Duration(actors)*turn, Max: growth * g.Retry, Jitter: jitter}
 }

@@ -246,7 +246,7 @@ func (s *serviceActor) retryLater(c *runtime.Context) {
 		return
 	}
 	s.tries++
-	s.cancel = c.After(s.config.backoff().DelayFor(s.key, s.tries), &serviceRetry{})
+	s.cancel = c.After(s.config.backoff(c.Actors()).DelayFor(s.key, s.tries), &serviceRetry{})
 }
 
 // resetRetry ends the back-off after news.

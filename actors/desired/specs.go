@@ -44,7 +44,7 @@ func (r *registry) moved(c *runtime.Context, keys []string, t trace) {
 // send sends the spec of a service. Without an acknowledgement, retry sends it again.
 func (r *registry) send(c *runtime.Context, e *entry) {
 	e.tries++
-	e.again = c.Now().Add(r.config.backoff().DelayFor(e.spec.GetInput().GetKey(), e.tries))
+	e.again = c.Now().Add(r.config.backoff(c.Actors()).DelayFor(e.spec.GetInput().GetKey(), e.tries))
 	if r.context == nil {
 		return // nothing is local and nothing has an address before the node is known
 	}

@@ -84,6 +84,14 @@ func (c *Context) PID(path string) *actor.PID { return c.adapter.sys.PID(path) }
 // Now is the time of the system's clock.
 func (c *Context) Now() time.Time { return c.adapter.sys.clock.Now() }
 
+// Actors is the number of actors of the system.
+func (c *Context) Actors() int {
+	s := c.adapter.sys
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.boxes)
+}
+
 // After posts msg to the actor itself, d from now. It is not delivered after cancel was called, nor
 // after the end of the incarnation.
 func (c *Context) After(d time.Duration, msg any) (cancel func()) { return c.adapter.inc.after(d, msg) }
