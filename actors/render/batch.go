@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -16,6 +17,7 @@ type applied[K Key] struct {
 	exchange *exchange
 	keys     []K
 	results  []Result[K]
+	answered time.Time // by VPP; the message waits in the mailbox after it
 }
 
 // startBatch sends the operations for the objects in the queue, and settings that are not in VPP.
@@ -61,8 +63,11 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 	x := &exchange{connection: d.connection.number(), began: c.Now()}
 	d.exchange = x
 	report.TookStep(c, d.name, report.StepKey, d.queue.retries(keys))
-	post, vpp := c.Post(), d.config.VPP
-	c.Go("apply", func(ctx context.Context) { post(&applied[K]{x, keys, todo(ctx, vpp)}) })
+	post, now, vpp := c.Post(), c.Clock(), d.config.VPP
+	c.Go("apply", func(ctx context.Context) {
+		results := todo(ctx, vpp)
+		post(&applied[K]{x, keys, results, now()})
+	})
 }
 
 // settingsDone notes that the settings and roles of the present interface set are in VPP.
@@ -76,7 +81,7 @@ func (d *Driver[K]) settingsDone() {
 // applied takes the results of a batch from its goroutine.
 func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	d.exchange = nil
-	if c.Now().Sub(m.exchange.began) > slowBatch {
+	if m.answered.Sub(m.exchange.began) > slowBatch {
 		d.budget = max(d.budget/2, TurnMessages)
 	} else {
 		d.budget = min(d.budget+TurnMessages, batchMessages)

@@ -84,6 +84,9 @@ func (c *Context) PID(path string) *actor.PID { return c.adapter.sys.PID(path) }
 // Now is the time of the system's clock.
 func (c *Context) Now() time.Time { return c.adapter.sys.clock.Now() }
 
+// Clock returns Now for the goroutines of this incarnation.
+func (c *Context) Clock() func() time.Time { return c.adapter.sys.clock.Now }
+
 // Actors is the number of actors of the system.
 func (c *Context) Actors() int {
 	s := c.adapter.sys
