@@ -26,14 +26,13 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 	var keys, quiet []K
 	messages := d.budget
 	for len(keys) < batchSize && messages > 0 && !d.queue.next.empty() {
-		taken, needed := d.queue.take(batchSize-len(keys), messages)
+		taken, same, needed := d.queue.take(batchSize-len(keys), messages)
 		messages -= needed
+		for _, k := range same {
+			d.queue.clean(k)
+		}
+		quiet = append(quiet, same...)
 		for _, k := range taken {
-			if d.queue.inSync(k) {
-				d.queue.clean(k)
-				quiet = append(quiet, k)
-				continue
-			}
 			switch d.adapter.Gate(k, d.barrier.phase()) {
 			case Open:
 				if d.admit(c, k) {

@@ -159,14 +159,24 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 }
 
 // take takes objects out of the queue that need about the given number of messages; the last turn
-// may exceed it. The caller calls clean, hold, list or fail for each.
-func (q *queue[K]) take(most, messages int) (keys []K, needed int) {
-	for len(keys) < most && needed < messages && !q.next.empty() {
-		turn, n, drained := q.next.turn(most-len(keys), q.adapter.Cost)
+// may exceed it. Objects that need none are not in keys, but in quiet. The caller calls clean, hold,
+// list or fail for each.
+func (q *queue[K]) take(most, messages int) (keys, quiet []K, needed int) {
+	for len(keys)+len(quiet) < most && needed < messages && !q.next.empty() {
+		var costs []int
+		turn, n, drained := q.next.turn(most-len(keys)-len(quiet), func(k K) int {
+			costs = append(costs, q.adapter.Cost(k))
+			return costs[len(costs)-1]
+		})
 		needed += n
-		for _, k := range turn {
-			if m := q.dirty[k]; m.state == listed {
-				q.dirty[k] = mark{taken, m.since}
+		for i, k := range turn {
+			m := q.dirty[k]
+			if m.state != listed {
+				continue
+			}
+			if q.dirty[k] = (mark{taken, m.since}); costs[i] == 0 {
+				quiet = append(quiet, k)
+			} else {
 				keys = append(keys, k)
 			}
 		}
@@ -174,7 +184,7 @@ func (q *queue[K]) take(most, messages int) (keys []K, needed int) {
 			q.drained = append(q.drained, drained)
 		}
 	}
-	return keys, needed
+	return keys, quiet, needed
 }
 
 // hold keeps an object that has been taken out of the queue.

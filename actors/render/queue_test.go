@@ -50,8 +50,8 @@ func newNames() *names {
 
 // took takes so many objects out of a queue.
 func took(q *queue[name], most int) []name {
-	keys, _ := q.take(most, 1000)
-	return keys
+	keys, quiet, _ := q.take(most, 1000)
+	return append(keys, quiet...)
 }
 
 var backoff = runtime.Backoff{Min: time.Second, Max: 30 * time.Second, Jitter: 0.2}

@@ -85,7 +85,7 @@ func TestTurnsAreBoundedByMessages(t *testing.T) {
 	add("shop/web", "web", 2)
 	var got []string
 	for range 4 {
-		keys, messages := q.take(10, 2*TurnMessages)
+		keys, _, messages := q.take(10, 2*TurnMessages)
 		got = append(got, fmt.Sprint(keys, messages))
 		for _, k := range keys {
 			a.cost[k] -= TurnMessages

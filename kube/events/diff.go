@@ -153,21 +153,23 @@ func unserved(ack *messages.RenderAck) string {
 			parts = append(parts, e.GetField()+frontendName.ReplaceAllString(": "+e.GetMessage(), ""))
 		}
 	}
+	if len(parts) == 0 {
+		return ""
+	}
 	slices.Sort(parts)
 	parts = slices.Compact(parts)
-	switch len(parts) {
-	case 0:
-		return ""
-	case 1:
+	if len(parts) == 1 {
 		return parts[0]
-	default:
-		return fmt.Sprintf("%s (and %d more)", parts[0], len(parts)-1)
 	}
+	return fmt.Sprintf("%s (and %d more)", parts[0], len(parts)-1)
 }
 
 // conflicts adds frontends that another service owns, one event per owner, and frontends that this
 // service has won back.
 func (d *differ) conflicts(previous, current []*messages.Conflict) {
+	if len(previous)+len(current) == 0 {
+		return
+	}
 	before, now := byOwner(previous), byOwner(current)
 	var services, foreign []string
 	for _, owner := range ownersOf(current) {
@@ -239,6 +241,9 @@ func list(frontends []string) string {
 // event, however many frontends it concerns, so that every node writes the same. Everything is
 // served, so the events are Normal.
 func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
+	if !slices.ContainsFunc(current, (*messages.Approximation).GetParticular) {
+		return // nearly always
+	}
 	known := map[string]bool{}
 	for _, a := range previous {
 		known[approximationText(a)] = true
