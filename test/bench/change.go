@@ -46,11 +46,10 @@ func (n *node) changes(o options, services int, out *figures) error {
 	var answered, watched []time.Duration
 	for i := range o.changes {
 		p.calm(calm)
-		address := fmt.Sprintf("10.31.%d.%d", i/250, 1+i%250)
-		patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, address)
 		began := time.Now()
-		if _, err := client.Patch(n, fmt.Sprintf("s%d-1", i*7919%services), types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			return fmt.Errorf("replace endpoint: %w", err)
+		address, err := n.replace(i, services)
+		if err != nil {
+			return err
 		}
 		answer, err := p.answer(n)
 		if err != nil {
@@ -58,15 +57,27 @@ func (n *node) changes(o options, services int, out *figures) error {
 		}
 		answered, watched = append(answered, answer.Sub(began)), append(watched, seen(address).Sub(began))
 	}
-	for _, of := range []struct {
-		name  string
-		times []time.Duration
-	}{{"change to VPP's answer", answered}, {"change to the event of a watch", watched}} {
-		for _, part := range []float64{0.5, 0.9, 0.99} {
-			out.add(fmt.Sprintf("%s, p%g", of.name, 100*part), services, "ms", quantile(of.times, part).Seconds()*1000)
-		}
-	}
+	out.addTimes("change to VPP's answer", services, answered)
+	out.addTimes("change to the event of a watch", services, watched)
 	return nil
+}
+
+// replace replaces the first endpoint of the service whose turn it is, and returns its new address.
+func (n *node) replace(turn, services int) (address string, err error) {
+	address = fmt.Sprintf("10.31.%d.%d", turn/250, 1+turn%250)
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":%q}]`, address)
+	client := n.cluster.plane.Admin.DiscoveryV1().EndpointSlices(namespace)
+	if _, err := client.Patch(n, fmt.Sprintf("s%d-1", turn*7919%services), types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		return "", fmt.Errorf("replace endpoint: %w", err)
+	}
+	return address, nil
+}
+
+// addTimes enters the quantiles of times.
+func (f *figures) addTimes(name string, services int, times []time.Duration) {
+	for _, part := range []float64{0.5, 0.9, 0.99} {
+		f.add(fmt.Sprintf("%s, p%g", name, 100*part), services, "ms", quantile(times, part).Seconds()*1000)
+	}
 }
 
 // arrivals notes when a watch brings each first address of a slice. The returned function waits for

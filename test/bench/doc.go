@@ -3,6 +3,8 @@
 // runs as a process beside a real VPP (`vpp` on PATH, or TROUPE_VPP_BIN and TROUPE_VPP_PLUGINS).
 // Without one it runs beside a simulated VPP, and the output says so. The services, of 5 endpoints
 // each, come from files or from a real API server, where single changes are measured as well.
+// There, kube-proxy in the mode nftables is measured with the same objects, if this machine has the
+// program nft and the user is root.
 //
 //	go -C test run ./bench -sizes 1000,10000 -repeat 3
 //	go -C test run ./bench -sizes 10000 -idle 5m -o json
@@ -14,6 +16,8 @@
 //	change.go    single changes
 //	proxy.go     when VPP answers: a proxy before its API socket
 //	node.go      the processes: VPP and the agent
+//	kubeproxy.go kube-proxy in place of the agent and VPP
+//	isolation.go a network namespace for the rules of kube-proxy, and the kernel's notifications
 //	objects.go   the services as files
 //	cluster.go   the services in a real API server
 //
