@@ -58,7 +58,16 @@ func (n *node) besideKubeProxy(o options, services int, out *figures) error {
 	if err := n.rest("kube-proxy: ", n.kubeProxy.Process.Pid, o.idle, services, out); err != nil {
 		return err
 	}
-	return n.changesOfRules(o, services, out)
+	if err := n.changesOfRules(o, services, out); err != nil {
+		return err
+	}
+	kill(n.kubeProxy)
+	// the next repetition begins without rules; a table that is not there cannot be deleted
+	const tables = "delete table ip kube-proxy; add table ip6 kube-proxy; delete table ip6 kube-proxy"
+	if said, err := exec.CommandContext(n, "nft", tables).CombinedOutput(); err != nil {
+		return fmt.Errorf("delete the rules of kube-proxy: %w\n%s", err, said)
+	}
+	return nil
 }
 
 // startKubeProxy starts kube-proxy, and enters its figures under the name of this start.
