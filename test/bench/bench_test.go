@@ -3,9 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
+
+// TestMain: in the network namespace of kube-proxy, this program is the command.
+func TestMain(m *testing.M) {
+	if os.Getenv(agentVariable) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // TestBench: the command measures every figure at every size, so often as it is asked to; a restart
 // of the agent changes nothing in VPP.
@@ -37,7 +47,7 @@ func TestBench(t *testing.T) {
 // TestBenchWithAPIServer: the services of a real API server, and single changes there.
 func TestBenchWithAPIServer(t *testing.T) {
 	var out, progress bytes.Buffer
-	if err := run([]string{"-source", "api", "-sizes", "20", "-repeat", "1", "-idle", "20ms", "-changes", "5", "-o", "json"}, &out, &progress); err != nil {
+	if err := run([]string{"-source", "api", "-sizes", "20", "-repeat", "1", "-idle", "20ms", "-changes", "5", "-only", "restart,vpp-restart,idle,changes", "-o", "json"}, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
 	var r result
@@ -52,6 +62,62 @@ func TestBenchWithAPIServer(t *testing.T) {
 		if strings.HasPrefix(f.Name, "change to ") && f.Least <= 0 || f.Name == "start: operations on VPP" && f.Least < float64(f.Services) {
 			t.Errorf("%+v", f)
 		}
+	}
+}
+
+// TestKubeProxy: kube-proxy with the services of the same API server.
+func TestKubeProxy(t *testing.T) {
+	if err := noRules(); err != nil {
+		t.Skipf("no rules of nftables in a network namespace, which needs nft and root: %v", err)
+	}
+	var out, progress bytes.Buffer
+	if err := run([]string{"-source", "api", "-sizes", "20", "-repeat", "1", "-idle", "200ms", "-changes", "3", "-only", "kube-proxy", "-o", "json"}, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	var r result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	const agent, measured = 4, 13
+	if len(r.Figures) != agent+measured {
+		t.Errorf("%d figures, want %d: %s", len(r.Figures), agent+measured, out.String())
+	}
+	for _, f := range r.Figures {
+		const second = 1000 // that kube-proxy waits after a change
+		after := strings.HasPrefix(f.Name, "kube-proxy: change after a change ")
+		if strings.HasPrefix(f.Name, "kube-proxy: ") && f.Name != "kube-proxy: idle" && f.Least <= 0 || after && f.Least < second/2 {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestBenchWithFeed: changes, many of them, and services of many endpoints, with a feed in place of
+// an API server. Where nothing is busy VPP gets every change; of a large service it gets the one
+// endpoint that flaps.
+func TestBenchWithFeed(t *testing.T) {
+	var out, progress bytes.Buffer
+	if err := run([]string{"-source", "feed", "-sizes", "20", "-repeat", "1", "-only", "changes,churn,big", "-changes", "5", "-churn", "100ms", "-rate", "20", "-o", "json"}, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	var r result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, f := range r.Figures {
+		switch {
+		case strings.HasSuffix(f.Name, ": operations on VPP each time"):
+			if seen++; f.Most != 1 {
+				t.Errorf("%+v", f)
+			}
+		case strings.HasPrefix(f.Name, "change to ") || strings.HasPrefix(f.Name, "20 changes/s, ") && strings.Contains(f.Name, ", p"):
+			if seen++; f.Least <= 0 {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if want := 2 + 3 + 2*3; seen != want {
+		t.Errorf("%d figures of changes, want %d: %s", seen, want, out.String())
 	}
 }
 

@@ -54,7 +54,7 @@ func (n *node) big(_ options, services int, out *figures) error {
 		}
 		name := fmt.Sprintf("one of %d endpoints flaps", many)
 		out.add(name+": operations on VPP each time", services, "", (after-before)/flaps)
-		out.addQuantiles(name, services, times)
+		out.addTimes(name, services, times)
 	}
 	return nil
 }

@@ -55,10 +55,10 @@ func (n *node) changes(o options, services int, out *figures) error {
 	var answered, watched []time.Duration
 	for i := range o.changes {
 		p.calm(calm)
-		address := fmt.Sprintf("10.31.%d.%d", i/250, 1+i%250)
 		began := time.Now()
-		if err := n.source.(changer).replace(n, i*7919%services, address); err != nil {
-			return fmt.Errorf("replace endpoint: %w", err)
+		address, err := n.replace(i, services)
+		if err != nil {
+			return err
 		}
 		answer, err := p.answer(n)
 		if err != nil {
@@ -69,15 +69,24 @@ func (n *node) changes(o options, services int, out *figures) error {
 			watched = append(watched, at.Sub(began))
 		}
 	}
-	out.addQuantiles("change to VPP's answer", services, answered)
+	out.addTimes("change to VPP's answer", services, answered)
 	if len(watched) > 0 {
-		out.addQuantiles("change to the event of a watch", services, watched)
+		out.addTimes("change to the event of a watch", services, watched)
 	}
 	return nil
 }
 
-// addQuantiles enters the quantiles of times.
-func (f *figures) addQuantiles(name string, services int, times []time.Duration) {
+// replace replaces the first endpoint of the service whose turn it is, and returns its new address.
+func (n *node) replace(turn, services int) (address string, err error) {
+	address = fmt.Sprintf("10.31.%d.%d", turn/250, 1+turn%250)
+	if err := n.source.(changer).replace(n, turn*7919%services, address); err != nil {
+		return "", fmt.Errorf("replace endpoint: %w", err)
+	}
+	return address, nil
+}
+
+// addTimes enters the quantiles of times.
+func (f *figures) addTimes(name string, services int, times []time.Duration) {
 	for _, part := range []float64{0.5, 0.9, 0.99} {
 		f.add(fmt.Sprintf("%s, p%g", name, 100*part), services, "ms", quantile(times, part).Seconds()*1000)
 	}

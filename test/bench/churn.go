@@ -50,7 +50,7 @@ func (n *node) churn(o options, services int, out *figures) error {
 			return err
 		}
 		name := fmt.Sprintf("%d changes/s, %s", o.rate, of.name)
-		out.addQuantiles(name, services, times)
+		out.addTimes(name, services, times)
 		out.add(name+": sent", services, "changes/s", float64(len(m.sent))/took.Seconds())
 		out.add(name+": coalesced", services, "%", 100*float64(coalesced)/float64(len(m.sent)))
 		out.add(name+": CPU", services, "% of a core", 100*float64(after-before)/float64(took))

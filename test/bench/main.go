@@ -83,6 +83,11 @@ func run(arguments []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.wants(part{name: kubeProxyPart, sources: []string{sourceAPI}}) {
+		if done, err := program.isolate(ctx, arguments, out, progress); done || err != nil {
+			return err
+		}
+	}
 	for turn := range o.repeat {
 		for _, size := range o.sizes {
 			fmt.Fprintf(progress, "%s repetition %d of %d: %d services\n", time.Now().Format(time.TimeOnly), turn+1, o.repeat, size)
@@ -105,7 +110,7 @@ func run(arguments []string, out, progress io.Writer) error {
 func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, a real API server; or feed, the lists and watches of one, in this process. Changes are measured with the last two")
+	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, a real API server; or feed, the lists and watches of one, in this process. Changes are measured with the last two, kube-proxy with api")
 	flags.IntVar(&o.changes, "changes", 300, "how many endpoints are replaced one after the other, with -source api")
 	sizes := flags.String("sizes", "1000,10000", "numbers of services")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")

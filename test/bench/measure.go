@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// part is something that can be measured of an agent that is ready; it leaves such an agent behind.
+// part is something that can be measured of an agent that is ready. It leaves such an agent behind,
+// unless it is the last one.
 type part struct {
 	name    string   // as -only takes it
 	sources []string // where the services may come from; none = anywhere
@@ -24,6 +25,7 @@ func parts() []part {
 		{"changes", []string{sourceAPI, sourceFeed}, (*node).changes},
 		{"churn", []string{sourceFeed}, (*node).churn},
 		{"big", []string{sourceFeed}, (*node).big},
+		{kubeProxyPart, []string{sourceAPI}, (*node).besideKubeProxy},
 	}
 }
 
@@ -111,11 +113,14 @@ func (n *node) replacedVPP(_ options, services int, out *figures) error {
 
 // idle measures what the agent does and takes when there is nothing to do.
 func (n *node) idle(o options, services int, out *figures) error {
-	rest := o.idle
+	return n.rest("", n.agent.Process.Pid, o.idle, services, out)
+}
+
+// rest is idle of any process; the names of its figures begin with the prefix.
+func (n *node) rest(prefix string, pid int, rest time.Duration, services int, out *figures) error {
 	if rest == 0 {
 		return nil
 	}
-	pid := n.agent.Process.Pid
 	if err := n.pause(rest / 2); err != nil { // the work that the start has left behind
 		return err
 	}
@@ -138,9 +143,9 @@ func (n *node) idle(o options, services int, out *figures) error {
 	if err != nil {
 		return err
 	}
-	out.add("idle", services, "% of a core", 100*float64(after-before)/float64(rest/2))
-	out.add("memory at rest", services, "MiB", now)
-	out.add("memory at most", services, "MiB", peak)
+	out.add(prefix+"idle", services, "% of a core", 100*float64(after-before)/float64(rest/2))
+	out.add(prefix+"memory at rest", services, "MiB", now)
+	out.add(prefix+"memory at most", services, "MiB", peak)
 	return nil
 }
 

@@ -70,24 +70,24 @@ type programs struct {
 	dir          string
 	agent        string
 	vpp, plugins string // "" = there is none
+	kubeProxy    string // "" = not measured
 }
 
 // prepare builds the agent as it is in the image, and looks for a VPP.
 func prepare(ctx context.Context, dir string) (*programs, error) {
-	agent, err := build.Trimmed(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	p := &programs{dir: dir, agent: agent, plugins: os.Getenv("TROUPE_VPP_PLUGINS")}
+	p := &programs{dir: dir, agent: os.Getenv(agentVariable), plugins: os.Getenv("TROUPE_VPP_PLUGINS")}
 	if p.vpp = os.Getenv("TROUPE_VPP_BIN"); p.vpp == "" {
 		p.vpp, _ = exec.LookPath("vpp")
 	}
-	if p.vpp == "" { // the image's program has no simulator
-		if p.agent, err = build.Agent(ctx, dir); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case p.agent != "":
+	case p.vpp == "": // the image's program has no simulator
+		p.agent, err = build.Agent(ctx, dir)
+	default:
+		p.agent, err = build.Trimmed(ctx, dir)
 	}
-	return p, nil
+	return p, err
 }
 
 // vppName is the version of VPP, and whether it is a real one.
@@ -115,6 +115,7 @@ type node struct {
 	vppSocket  string   // that the agent uses
 	proxy      *proxy   // before it; nil = none yet
 	vpp, agent *exec.Cmd
+	kubeProxy  *exec.Cmd
 	client     http.Client
 	launched   time.Time // the agent
 }
@@ -238,16 +239,19 @@ func (n *node) status() (s status, err error) {
 	return s, err
 }
 
+// get returns the body of an answer of the agent.
+func (n *node) get(path string) ([]byte, error) { return get(&n.client, "http://agent"+path) }
+
 // get returns the body of an answer.
-func (n *node) get(path string) ([]byte, error) {
-	answer, err := n.client.Get("http://agent" + path)
+func get(client *http.Client, url string) ([]byte, error) {
+	answer, err := client.Get(url)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = answer.Body.Close() }()
 	var body bytes.Buffer
 	if _, err := body.ReadFrom(answer.Body); err != nil || answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("get %s: %s: %w", path, answer.Status, cmp.Or(err, errors.New("no answer of the API")))
+		return nil, fmt.Errorf("get %s: %s: %w", url, answer.Status, cmp.Or(err, errors.New("no answer of the API")))
 	}
 	return body.Bytes(), nil
 }
@@ -255,8 +259,16 @@ func (n *node) get(path string) ([]byte, error) {
 // operations counts the changes of VPP by this run of the agent.
 func (n *node) operations() (sum float64, err error) {
 	body, err := n.get("/metrics")
+	if err != nil {
+		return 0, err
+	}
+	return metric(body, "troupe_vpp_operations_total{")
+}
+
+// metric is the sum of the metrics whose names and labels begin so.
+func metric(body []byte, prefix string) (sum float64, err error) {
 	for line := range strings.Lines(string(body)) {
-		if name, value, _ := strings.Cut(line, " "); strings.HasPrefix(name, "troupe_vpp_operations_total{") {
+		if name, value, _ := strings.Cut(line, " "); strings.HasPrefix(name, prefix) {
 			one, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			if err != nil {
 				return 0, err
@@ -319,11 +331,14 @@ func (n *node) await(what string, holds func() bool) error {
 	return nil
 }
 
-// logs is the end of the agent's log.
-func (n *node) logs() string {
+// logs are the ends of the logs of the agent and of kube-proxy.
+func (n *node) logs() (ends string) {
 	const most = 4000
-	text, _ := os.ReadFile(n.file("agent.log"))
-	return string(text[max(0, len(text)-most):])
+	for _, name := range []string{"agent", "kube-proxy"} {
+		text, _ := os.ReadFile(n.file(name + ".log"))
+		ends += string(text[max(0, len(text)-most):])
+	}
+	return ends
 }
 
 // kill ends a process.
@@ -338,6 +353,7 @@ func kill(cmd *exec.Cmd) {
 func (n *node) close() {
 	kill(n.agent)
 	kill(n.vpp)
+	kill(n.kubeProxy)
 	if n.proxy != nil {
 		n.proxy.close()
 	}
@@ -345,7 +361,7 @@ func (n *node) close() {
 	_ = os.RemoveAll(n.dir)
 }
 
-// cpu is the time that a process has had a core.
+// cpu is the time that a process and its children that have ended have had a core.
 func cpu(pid int) (time.Duration, error) {
 	const ticks = 100 // a second, on every Linux
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -354,9 +370,15 @@ func cpu(pid int) (time.Duration, error) {
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * time.Second / ticks, errors.Join(err1, err2)
+	var sum time.Duration
+	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, fmt.Errorf("read CPU time of process %d: %w", pid, err)
+		}
+		sum += time.Duration(n) * time.Second / ticks
+	}
+	return sum, nil
 }
 
 // resident is a figure of the memory of a process, in MiB.
