@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -12,27 +13,66 @@ import (
 // unlimited is the least number of bytes that means no limit: cgroup v1 has a very large number.
 const unlimited = 1 << 50
 
-// Percent by which the heap may exceed its live part before it is collected. While the agent starts
-// it is Go's default: most allocations are garbage, and a collection for each quarter of the heap
-// would take a third of the start. Afterwards there is little to collect.
+// Percent by which the heap may exceed its live part before it is collected. While the agent works,
+// as at its start, it is Go's default: most allocations are garbage, and four times as many
+// collections would take a third of the CPU time. At rest there is little to collect.
 const (
-	growthAtStart = 100
-	growth        = 25
-	startTakes    = 15 * time.Second
+	growthAtWork = 100
+	growthAtRest = 25
 )
 
-// collectEarly bounds the garbage until stop is called. The garbage of the start is given back to
-// the kernel when the start is over. GOGC overrides it.
-func collectEarly() (stop func()) {
+// paceInterval is how often a pace looks. Between two looks, so many collections with growthAtRest,
+// one a second, mean that the agent works.
+const (
+	paceInterval = 15 * time.Second
+	paceAtWork   = 15
+)
+
+// pace sets how early the garbage is collected.
+type pace struct {
+	timer       *time.Timer
+	collections func() uint64 // since the start of the process
+	seen        uint64        // of them, at the last look
+	working     bool
+}
+
+// collectEarly bounds the garbage until stop is called. GOGC overrides it.
+func collectEarly(collections func() uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	debug.SetGCPercent(growthAtStart)
-	started := time.AfterFunc(startTakes, func() {
-		debug.SetGCPercent(growth)
+	debug.SetGCPercent(growthAtWork)
+	p := &pace{collections: collections, seen: collections(), working: true}
+	p.timer = time.AfterFunc(paceInterval, p.look)
+	return func() { p.timer.Stop() }
+}
+
+// look decides whether the agent works. At the end of the work the garbage is given back to the
+// kernel.
+func (p *pace) look() {
+	now := p.collections()
+	made, most := now-p.seen, uint64(paceAtWork)
+	p.seen = now
+	if p.working {
+		most = most * growthAtRest / growthAtWork
+	}
+	switch working := made > most; {
+	case working && !p.working:
+		debug.SetGCPercent(growthAtWork)
+		p.working = true
+	case !working && p.working:
+		debug.SetGCPercent(growthAtRest)
 		debug.FreeOSMemory()
-	})
-	return func() { started.Stop() }
+		p.working = false
+	}
+	p.timer.Reset(paceInterval)
+}
+
+// automaticCollections counts the collections that were not asked for.
+func automaticCollections() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // followContainer makes the garbage collector work harder near the memory limit of the container,
