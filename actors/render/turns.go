@@ -70,6 +70,7 @@ func (t *turns[K]) turn(most int, cost func(K) int) (keys []K, messages int, dra
 	}
 	s := t.order[0]
 	l := s.order[0]
+	t.order[0], s.order[0] = nil, nil // otherwise the arrays keep all that they have ever had
 	t.order, s.order = t.order[1:], s.order[1:]
 	n := 0
 	for n < min(len(l.keys), most, turnSize) && messages < TurnMessages {
