@@ -51,7 +51,7 @@ type Config struct {
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit.
 	Staleness time.Duration
-	// RollCall is the interval of the registry's roll call.
+	// RollCall is the interval of the registry's roll call on a node with few services.
 	RollCall time.Duration
 }
 
@@ -62,4 +62,12 @@ type Config struct {
 func (g *Config) backoff(actors int) runtime.Backoff {
 	const growth, jitter, turn = 32, 0.3, 500 * time.Microsecond
 	return runtime.Backoff{Min: g.Retry + time.Duration(actors)*turn, Max: growth * g.Retry, Jitter: jitter}
+}
+
+// rollCall is the interval of the roll call. It grows with the number of actors from 1,000 on, so
+// that the roll call repeats 50 services a second at most: what it repairs cannot happen within a
+// process.
+func (g *Config) rollCall(actors int) time.Duration {
+	const few, each = 1000, 20 * time.Millisecond
+	return g.RollCall + time.Duration(max(actors-few, 0))*each
 }

@@ -88,7 +88,7 @@ func (r *registry) Start(c *runtime.Context) {
 	for _, path := range []string{address.Interfaces, address.Nodes} {
 		c.Send(c.PID(path), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 	}
-	c.After(r.config.RollCall, &rollCallTick{})
+	c.After(r.config.rollCall(c.Actors()), &rollCallTick{})
 	c.Ready()
 }
 
@@ -128,7 +128,7 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		r.retrying = false
 		r.retry(c)
 	case *rollCallTick:
-		c.After(r.config.RollCall, &rollCallTick{})
+		c.After(r.config.rollCall(c.Actors()), &rollCallTick{})
 		r.callRoll(c)
 	case *endpointsTick:
 		r.computeEndpoints(c)
