@@ -15,9 +15,13 @@ type part struct {
 	measure func(n *node, o options, services int, out *figures) error
 }
 
+// packetsPart is the name of a part that has to do something before the agent starts, too.
+const packetsPart = "packets"
+
 // parts are all of them, in the order in which they are measured.
 func parts() []part {
 	return []part{
+		{packetsPart, sourceFiles, (*node).packets}, // first: a VPP that is replaced has no interfaces for it
 		{"restart", "", (*node).restart},
 		{"vpp-restart", "", (*node).replacedVPP},
 		{"idle", "", (*node).idle},
@@ -34,6 +38,11 @@ func measure(ctx context.Context, p *programs, o options, services int, out *fig
 	defer n.close()
 	if err := errors.Join(n.startVPP(), n.setUp()); err != nil {
 		return s, err
+	}
+	if p.vpp != "" && o.wants(part{name: packetsPart, source: sourceFiles}) {
+		if err := n.beforeAgent(services, out); err != nil {
+			return s, fmt.Errorf("packets without the agent: %w", err)
+		}
 	}
 	before, err := n.heap()
 	if err != nil {

@@ -26,14 +26,14 @@ spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}
 status: {addresses: [{type: InternalIP, address: 192.168.16.1}]}
 `
 
-// serviceObject is a Service. Arguments: number, three bytes of its address.
+// serviceObject is a Service. Arguments: number, address.
 const serviceObject = `---
 apiVersion: v1
 kind: Service
 metadata: {namespace: bench, name: s%[1]d, uid: u-%[1]d, creationTimestamp: "2026-01-02T00:00:00Z"}
 spec:
-  clusterIP: 10.%[2]d.%[3]d.%[4]d
-  clusterIPs: [10.%[2]d.%[3]d.%[4]d]
+  clusterIP: %[2]s
+  clusterIPs: [%[2]s]
   ipFamilies: [IPv4]
   ports: [{name: http, port: 80, protocol: TCP}]
 ---
@@ -61,6 +61,11 @@ func writeObjects(dir string, services int) error {
 	return nil
 }
 
+// clusterIP returns the address of a service.
+func clusterIP(at int) string {
+	return fmt.Sprintf("10.%d.%d.%d", 96+at/62_500, at/250%250, 1+at%250)
+}
+
 // endpoint returns the address and the node of an endpoint. There are 250 nodes, the first of which
 // is this one.
 func endpoint(at int) (address, node string) {
@@ -77,7 +82,7 @@ func writeServices(path string, first, end int) error {
 	defer func() { _ = file.Close() }()
 	out := bufio.NewWriter(file)
 	for i := first; i < end; i++ {
-		fmt.Fprintf(out, serviceObject, i, 96+i/62_500, i/250%250, 1+i%250)
+		fmt.Fprintf(out, serviceObject, i, clusterIP(i))
 		for e := range endpoints {
 			address, node := endpoint(i*endpoints + e)
 			fmt.Fprintf(out, "- {addresses: [%s], conditions: {ready: true}, nodeName: %s}\n", address, node)
