@@ -232,8 +232,10 @@ func cost(nodes map[string]graphNode, packets int) (all, ours float64) {
 	for name, g := range nodes {
 		clocks := g.clocks * g.packets / float64(packets)
 		all += clocks
-		if strings.HasPrefix(name, "nat") || strings.HasPrefix(name, "cnat") || strings.HasPrefix(name, "acl-plugin") {
-			ours += clocks
+		for _, prefix := range []string{"nat44-", "cnat-", "acl-plugin-", "ip4-sv-reassembly-"} { // NAT44 asks for the last
+			if strings.HasPrefix(name, prefix) {
+				ours += clocks
+			}
 		}
 	}
 	return all, ours
