@@ -12,6 +12,8 @@
 //	figure.go    values of a figure: median and spread
 //	measure.go   one repetition of all figures at one size
 //	change.go    single changes
+//	packets.go   what packets cost in VPP
+//	capture.go   the packets as a file
 //	proxy.go     when VPP answers: a proxy before its API socket
 //	node.go      the processes: VPP and the agent
 //	objects.go   the services as files
