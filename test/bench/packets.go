@@ -96,12 +96,17 @@ func (n *node) beforeAgent(services int, out *figures) error {
 	if err := os.WriteFile(filepath.Join(n.file("objects"), "six.yaml"), []byte(six.String()), 0o600); err != nil {
 		return fmt.Errorf("write IPv6 services: %w", err)
 	}
+	return n.straight("without the agent", services, out)
+}
+
+// straight measures packets to endpoints, not to a service.
+func (n *node) straight(name string, services int, out *figures) error {
 	return errors.Join(
-		n.flows("IPv4 without the agent", services, 0, out, func(i int) netip.AddrPort {
+		n.flows("IPv4 "+name, services, 0, out, func(i int) netip.AddrPort {
 			address, _ := endpoint(i % (services * endpoints))
 			return netip.AddrPortFrom(netip.MustParseAddr(address), 8080)
 		}),
-		n.flows("IPv6 without the agent", services, 0, out, sixAddress("fd01::", 8080)))
+		n.flows("IPv6 "+name, services, 0, out, sixAddress("fd01::", 8080)))
 }
 
 // packets measures packets to services, before and after there is an access list.
@@ -116,6 +121,7 @@ func (n *node) packets(_ options, services int, out *figures) error {
 		return netip.AddrPortFrom(netip.MustParseAddr(clusterIP(i%services)), 80)
 	}
 	if err := errors.Join(
+		n.straight("to no service", services, out),
 		n.flows("NAT44", services, 1, out, row),
 		n.flows("CNAT", services, 1, out, sixAddress("fd10::", 80))); err != nil {
 		return err

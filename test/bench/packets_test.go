@@ -34,7 +34,7 @@ func TestPackets(t *testing.T) {
 	if err := n.packets(options{}, services, out); err != nil {
 		t.Fatal(err)
 	}
-	if all := out.all(); len(all) != 5*4 {
+	if all := out.all(); len(all) != 7*4 {
 		t.Errorf("%d figures: %+v", len(all), all)
 	}
 	path := filepath.Join(n.dir, "test.pcap")
