@@ -21,7 +21,9 @@ const (
 	oldFlows   = 256
 	oldPackets = 200_000
 	// newFlows of all measurements of a VPP fit into the 16,384 ports that CNAT has for clients.
-	newFlows = 5_000
+	newFlows = 1_500
+	// rounds of a measurement: the least counts, because what else the machine does only adds.
+	rounds = 3
 	// sixServices is how many services are in CNAT.
 	sixServices = 100
 )
@@ -156,30 +158,37 @@ func sixAddress(prefix string, port uint16) func(int) netip.AddrPort {
 }
 
 // flows measures packets of few flows, which have sessions, and of new flows. Clients of different
-// turns have different ports.
+// turns and rounds have different ports.
 func (n *node) flows(name string, services, turn int, out *figures, to func(i int) netip.AddrPort) error {
-	first, old, fresh := n.file("first.pcap"), n.file("old.pcap"), n.file("new.pcap")
-	port := 1024 + turn*(oldFlows+newFlows)
-	if err := errors.Join(
-		writeCapture(first, syn, oldFlows, port, to), writeCapture(old, ack, oldFlows, port, to),
-		writeCapture(fresh, syn, newFlows, port+oldFlows, to)); err != nil {
-		return fmt.Errorf("write packets: %w", err)
-	}
-	is6 := to(0).Addr().Is6()
-	if _, err := n.stream(first, is6, oldFlows); err != nil { // makes the sessions
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for _, s := range []struct {
-		name, path string
-		packets    int
-	}{{"old flows", old, oldPackets}, {"new flows", fresh, newFlows}} {
-		nodes, err := n.stream(s.path, is6, s.packets)
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", name, s.name, err)
+	const each = oldFlows + newFlows
+	path := n.file("packets.pcap")
+	var all, ours [2]float64
+	for round := range rounds {
+		port := 1024 + (turn*rounds+round)*each
+		for i, s := range []struct {
+			flags                byte
+			flows, port, packets int
+		}{
+			{syn, newFlows, port, newFlows},
+			{syn, oldFlows, port + newFlows, oldFlows}, // makes the sessions, and is not measured
+			{ack, oldFlows, port + newFlows, oldPackets},
+		} {
+			if err := writeCapture(path, s.flags, s.flows, s.port, to); err != nil {
+				return fmt.Errorf("write packets: %w", err)
+			}
+			nodes, err := n.stream(path, to(0).Addr().Is6(), s.packets)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			a, o := cost(nodes, s.packets)
+			if at := i / 2; i != 1 && (round == 0 || a < all[at]) {
+				all[at], ours[at] = a, o
+			}
 		}
-		all, ours := cost(nodes, s.packets)
-		out.add(name+", "+s.name, services, "clocks for a packet", all)
-		out.add(name+", "+s.name+": nodes of features", services, "clocks for a packet", ours)
+	}
+	for i, flows := range []string{"new flows", "old flows"} {
+		out.add(name+", "+flows, services, "clocks for a packet", all[i])
+		out.add(name+", "+flows+": nodes of features", services, "clocks for a packet", ours[i])
 	}
 	return nil
 }
