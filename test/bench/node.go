@@ -268,8 +268,8 @@ func (n *node) vppctl(command string) (string, error) {
 	return string(shown), nil
 }
 
-// command carries out a command of VPP's CLI that prints nothing, or the interface that it creates, unless it
-// fails.
+// command carries out a command of VPP's CLI that prints nothing, or the interface that it creates,
+// unless it fails.
 func (n *node) command(text string) error {
 	shown, err := n.vppctl(text)
 	if shown = strings.TrimSpace(shown); err == nil && !slices.Contains([]string{"", clients, network}, shown) {
