@@ -95,8 +95,8 @@ var mutants = []mutant{
 	},
 	{
 		"a refused object is not retried", "actors/render/queue.go",
-		"			if m := q.dirty[k]; m.state == listed {\n",
-		"			if m := q.dirty[k]; m.state == listed && q.failed[k] == nil {\n",
+		"			if m.state != listed {\n",
+		"			if m.state != listed || q.failed[k] != nil {\n",
 	},
 	{
 		"a refused object waits for its back-off although VPP accepts it again", "actors/render/driver.go",

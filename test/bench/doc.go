@@ -19,6 +19,8 @@
 //	change.go    single changes
 //	churn.go     many changes a second
 //	big.go       services of many endpoints
+//	packets.go   what packets cost in VPP
+//	capture.go   the packets as a file
 //	proxy.go     when VPP answers: a proxy before its API socket
 //	node.go      the processes: VPP and the agent
 //	kubeproxy.go kube-proxy in place of the agent and VPP

@@ -88,6 +88,9 @@ func run(arguments []string, out, progress io.Writer) error {
 			return err
 		}
 	}
+	if program.vpp == "" && o.wants(part{name: packetsPart, sources: []string{sourceFiles}}) {
+		fmt.Fprintln(progress, "packets are not measured: VPP is simulated")
+	}
 	for turn := range o.repeat {
 		for _, size := range o.sizes {
 			fmt.Fprintf(progress, "%s repetition %d of %d: %d services\n", time.Now().Format(time.TimeOnly), turn+1, o.repeat, size)

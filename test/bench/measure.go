@@ -16,9 +16,13 @@ type part struct {
 	measure func(n *node, o options, services int, out *figures) error
 }
 
+// packetsPart is the name of a part that has to do something before the agent starts, too.
+const packetsPart = "packets"
+
 // parts are all of them, in the order in which they are measured.
 func parts() []part {
 	return []part{
+		{packetsPart, []string{sourceFiles}, (*node).packets}, // first: a VPP that is replaced has no interfaces for it
 		{"restart", nil, (*node).restart},
 		{"vpp-restart", nil, (*node).replacedVPP},
 		{"idle", nil, (*node).idle},
@@ -38,6 +42,11 @@ func measure(ctx context.Context, p *programs, o options, services int, out *fig
 	defer n.close()
 	if err := errors.Join(n.startVPP(), n.setUp()); err != nil {
 		return s, err
+	}
+	if p.vpp != "" && o.wants(part{name: packetsPart, sources: []string{sourceFiles}}) {
+		if err := n.beforeAgent(services, out); err != nil {
+			return s, fmt.Errorf("packets without the agent: %w", err)
+		}
 	}
 	before, err := n.heap()
 	if err != nil {

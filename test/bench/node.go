@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -280,13 +281,26 @@ func metric(body []byte, prefix string) (sum float64, err error) {
 }
 
 // show returns the output of a show command of VPP.
-func (n *node) show(what string) (string, error) {
-	ctl := exec.CommandContext(n, filepath.Join(filepath.Dir(n.programs.vpp), "vppctl"), "-s", n.file("cli.sock"), "show "+what)
+func (n *node) show(what string) (string, error) { return n.vppctl("show " + what) }
+
+// vppctl carries out a command of VPP's CLI and returns its output.
+func (n *node) vppctl(command string) (string, error) {
+	ctl := exec.CommandContext(n, filepath.Join(filepath.Dir(n.programs.vpp), "vppctl"), "-s", n.file("cli.sock"), command)
 	shown, err := ctl.Output()
 	if err != nil {
-		return "", fmt.Errorf("ask VPP to show %s: %w", what, err)
+		return "", fmt.Errorf("command %q of VPP: %w", command, err)
 	}
 	return string(shown), nil
+}
+
+// command carries out a command of VPP's CLI that prints nothing, or the interface that it creates,
+// unless it fails.
+func (n *node) command(text string) error {
+	shown, err := n.vppctl(text)
+	if shown = strings.TrimSpace(shown); err == nil && !slices.Contains([]string{"", clients, network}, shown) {
+		err = fmt.Errorf("command %q of VPP: %s", text, shown)
+	}
+	return err
 }
 
 // setUp waits until VPP has its interface: VPP carries out its setup two seconds after it listens.
