@@ -52,20 +52,21 @@ type collection struct {
 	more    chan struct{} // closed at the next change
 }
 
-// newFeed starts a feed with a node and so many services.
-func newFeed(dir string, services int) (*feed, error) {
+// newFeed starts a feed with a node and so many services, of both families with dual.
+func newFeed(dir string, services int, dual bool) (*feed, error) {
 	f := &feed{kubeconfig: filepath.Join(dir, "kubeconfig"), watched: map[string]*collection{}}
-	var all []runtime.Object
+	var all, slices []runtime.Object
 	for i := range services {
 		s := serviceOf(i)
 		s.Spec.ClusterIP = clusterIP(i)
 		s.Spec.ClusterIPs, s.Spec.IPFamilies = []string{s.Spec.ClusterIP}, []corev1.IPFamily{corev1.IPv4Protocol}
-		all = append(all, s)
 		f.slices = append(f.slices, sliceOf(i))
-	}
-	var slices []runtime.Object
-	for _, s := range f.slices {
-		slices = append(slices, s)
+		all, slices = append(all, s), append(slices, f.slices[i])
+		if dual {
+			s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, sixth("fd00:96::", s.Spec.ClusterIP))
+			s.Spec.IPFamilies = append(s.Spec.IPFamilies, corev1.IPv6Protocol)
+			slices = append(slices, sixSliceOf(i))
+		}
 	}
 	err := errors.Join(
 		f.serve(servicesPath, &corev1.Service{}, all),

@@ -24,6 +24,7 @@ type options struct {
 	idle    time.Duration
 	churn   time.Duration
 	rate    int
+	dual    bool
 	only    []string // names of parts; none = all
 	output  string
 }
@@ -120,6 +121,7 @@ func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags.DurationVar(&o.idle, "idle", time.Minute, "how long the agent has nothing to do before it is measured whether it does anything; 0 = not measured")
 	flags.DurationVar(&o.churn, "churn", time.Minute, "for how long endpoints are replaced at a rate, twice, with -source feed")
 	flags.IntVar(&o.rate, "rate", 2000, "how many endpoints are replaced in a second of -churn")
+	flags.BoolVar(&o.dual, "dual", false, "services of both families, with -source feed")
 	var names []string
 	for _, p := range parts() {
 		names = append(names, p.name)

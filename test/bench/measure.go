@@ -35,7 +35,7 @@ func parts() []part {
 
 // measure enters one repetition of the figures at one size.
 func measure(ctx context.Context, p *programs, o options, services int, out *figures) (s status, err error) {
-	n, err := newNode(ctx, p, o.source, services)
+	n, err := newNode(ctx, p, o, services)
 	if err != nil {
 		return s, err
 	}

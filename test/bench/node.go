@@ -121,8 +121,8 @@ type node struct {
 	launched   time.Time // the agent
 }
 
-// newNode returns a node without processes, with so many services in a source of this kind.
-func newNode(ctx context.Context, p *programs, kind string, services int) (*node, error) {
+// newNode returns a node without processes, with so many services in the source of the options.
+func newNode(ctx context.Context, p *programs, o options, services int) (*node, error) {
 	dir, err := os.MkdirTemp(p.dir, "n")
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -143,12 +143,12 @@ func newNode(ctx context.Context, p *programs, kind string, services int) (*node
 			return nil, fmt.Errorf("write %s: %w", name, err)
 		}
 	}
-	switch kind {
+	switch o.source {
 	case sourceFiles:
 		n.source = &files{n.file("objects")}
 		err = writeObjects(n.file("objects"), services)
 	case sourceFeed:
-		n.source, err = newFeed(dir, services)
+		n.source, err = newFeed(dir, services, o.dual)
 	default:
 		n.cluster, err = newCluster(ctx, services)
 		n.source = n.cluster

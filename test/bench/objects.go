@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -131,6 +132,19 @@ func sliceOf(i int) *discoveryv1.EndpointSlice {
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}, NodeName: &node,
 		})
+	}
+	return slice
+}
+
+// sixth is the IPv6 address with an IPv4 address at its end.
+func sixth(prefix, four string) string { return netip.MustParseAddr(prefix + four).String() }
+
+// sixSliceOf is the EndpointSlice of IPv6 of a service, with the same endpoints.
+func sixSliceOf(i int) *discoveryv1.EndpointSlice {
+	slice := sliceOf(i)
+	slice.Name, slice.AddressType = fmt.Sprintf("s%d-6", i), discoveryv1.AddressTypeIPv6
+	for _, e := range slice.Endpoints {
+		e.Addresses[0] = sixth("fd00:1::", e.Addresses[0])
 	}
 	return slice
 }

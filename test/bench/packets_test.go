@@ -18,7 +18,7 @@ func TestPackets(t *testing.T) {
 	if p.vpp == "" {
 		t.Skip("there is no VPP: a simulated one forwards no packets")
 	}
-	n, err := newNode(t.Context(), p, sourceFiles, services)
+	n, err := newNode(t.Context(), p, options{source: sourceFiles}, services)
 	if err != nil {
 		t.Fatal(err)
 	}

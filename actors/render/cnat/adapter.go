@@ -44,6 +44,7 @@ type adapter struct {
 	last     *cnat.State // state of this VPP before the connection ended
 	settings bool        // settings and interfaces are in VPP, as they are wanted
 	refused  string      // why VPP refused interfaces
+	needed   bool        // a service has had rows: interfaces need the nodes of CNAT
 }
 
 // New returns the renderer. Unset addresses of SNAT are derived from the node.
@@ -123,6 +124,9 @@ func (a *adapter) plan(service string) {
 	}
 	plan := cnat.Plan(view, a.planned)
 	a.plans[service] = plan
+	if len(plan.Rows) > 0 && !a.needed {
+		a.needed, a.settings = true, false
+	}
 	a.count(plan, 1)
 	wishes := make(map[rule.Key]cnat.Row, len(plan.Rows))
 	for _, r := range plan.Claims() {

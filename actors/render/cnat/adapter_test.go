@@ -118,10 +118,11 @@ func TestRowsDoNotGrowWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestInterfaces: pods and the host are in their tables, and one that is detached loses its nodes.
+// TestInterfaces: with the first service of IPv6, interfaces get their nodes and tables. One that is
+// detached loses its nodes.
 func TestInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {
-		s.Begin(1)
+		s.Begin(1, "a/a")
 		set := s.Interfaces(2, probe.Uplink, "pod2", "pod3")
 		set.Interfaces[1].Pods = []string{"default/p2"}
 		s.Tell(set)
@@ -134,6 +135,10 @@ func TestInterfaces(t *testing.T) {
 			}
 			return strings.Join(found, "; ")
 		}
+		if got := holds(); got != "" {
+			t.Errorf("without a service VPP holds %s", got)
+		}
+		s.Serve("a/a", 1, "fd00:96::1")
 		if got := holds(); got != "ip6-unicast cnat-input-ip6 on pod2; ip6-unicast cnat-input-ip6 on pod3; ip6-unicast cnat-input-ip6 on uplink0; "+
 			"snat table 0: uplink0; snat table 1: uplink0; snat table 2: pod2; snat table 2: pod3; snat table 2: uplink0; snat table 3: pod3" {
 			t.Errorf("VPP holds %s", got)

@@ -15,13 +15,15 @@ func (a *adapter) Settings() bool { return a.settings }
 // RolesRefused satisfies render.RoleGiver.
 func (a *adapter) RolesRefused() string { return a.refused }
 
-// settingsWanted are the settings and interfaces that VPP should have.
+// settingsWanted are the settings and interfaces that VPP should have. Each packet of IPv6 pays for
+// the nodes of CNAT, so interfaces get them with the first row. They keep them when the last row
+// goes, because connections may outlive it.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
 	want.Targets, want.Partial = a.targets, a.phase != render.Passed
 	for _, i := range a.set.GetInterfaces() {
 		switch {
-		case i.GetFrontend() || i.GetBackend():
+		case a.needed && (i.GetFrontend() || i.GetBackend()):
 			want.Interfaces[i.GetSwIfIndex()] = tablesOf(i)
 		case i.GetDetached():
 			want.Interfaces[i.GetSwIfIndex()] = nil
