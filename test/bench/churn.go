@@ -6,17 +6,11 @@ import (
 	"time"
 )
 
-// many is a run of many changes a second.
+// many is a run of many changes a second. Addresses are those of endpoints; none comes twice.
 type many struct {
-	services int
-	sent     map[[4]byte]sent
-	order    map[int][][4]byte // the addresses that a service has had, in order
-}
-
-// sent is one change.
-type sent struct {
-	service int
-	at      time.Time
+	sent     map[[4]byte]time.Time
+	order    map[int][][4]byte     // that a service has had, in order
+	answered map[[4]byte]time.Time // by VPP
 }
 
 // churn replaces endpoints at a rate that no person sees through: of all services in turn, and of
@@ -40,15 +34,14 @@ func (n *node) churn(o options, services int, out *figures) error {
 		if err != nil {
 			return err
 		}
-		answers := p.settled()
 		after, err := cpu(n.agent.Process.Pid)
 		if err != nil {
 			return err
 		}
-		times, coalesced, err := m.times(answers)
-		if err != nil {
+		if err := m.wait(n, p); err != nil {
 			return err
 		}
+		times, coalesced := m.times()
 		name := fmt.Sprintf("%d changes/s, %s", o.rate, of.name)
 		out.addTimes(name, services, times)
 		out.add(name+": sent", services, "changes/s", float64(len(m.sent))/took.Seconds())
@@ -60,7 +53,7 @@ func (n *node) churn(o options, services int, out *figures) error {
 
 // replaceMany replaces endpoints of so many services for the time that the options say.
 func (n *node) replaceMany(o options, services, run int) (m *many, took time.Duration, err error) {
-	m = &many{sent: map[[4]byte]sent{}, order: map[int][][4]byte{}}
+	m = &many{sent: map[[4]byte]time.Time{}, order: map[int][][4]byte{}}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
@@ -73,34 +66,43 @@ func (n *node) replaceMany(o options, services, run int) (m *many, took time.Dur
 			if err := n.source.(changer).replace(n, service, address.String()); err != nil {
 				return nil, 0, fmt.Errorf("replace endpoint: %w", err)
 			}
-			m.sent[address.As4()] = sent{service, at}
+			m.sent[address.As4()] = at
 			m.order[service] = append(m.order[service], address.As4())
 		}
 	}
 	return m, time.Since(began), nil
 }
 
+// wait waits until VPP has got the last endpoint of each service.
+func (m *many) wait(n *node, p *proxy) error {
+	missing := map[[4]byte]bool{}
+	for _, addresses := range m.order {
+		missing[addresses[len(addresses)-1]] = true
+	}
+	m.answered = map[[4]byte]time.Time{}
+	return n.await("VPP has the last endpoint of each service", func() bool {
+		for _, answer := range p.take() {
+			m.answered[answer.added] = answer.at
+			delete(missing, answer.added)
+		}
+		return len(missing) == 0
+	})
+}
+
 // times returns how long each change took until VPP had answered it, or a later one of the same
 // service, and how many VPP has never seen for that reason.
-func (m *many) times(answers []answer) (times []time.Duration, coalesced int, err error) {
-	at := map[[4]byte]time.Time{}
-	for _, a := range answers {
-		at[a.added] = a.at
-	}
-	for service, addresses := range m.order {
+func (m *many) times() (times []time.Duration, coalesced int) {
+	for _, addresses := range m.order {
 		var answered time.Time
 		for i := len(addresses) - 1; i >= 0; i-- {
-			own, is := at[addresses[i]]
-			if !is {
+			own := m.answered[addresses[i]]
+			if own.IsZero() {
 				coalesced++
 			} else if answered.IsZero() || own.Before(answered) {
 				answered = own
 			}
-			if answered.IsZero() {
-				return nil, 0, fmt.Errorf("VPP never got the last endpoint of service %d", service)
-			}
-			times = append(times, answered.Sub(m.sent[addresses[i]].at))
+			times = append(times, answered.Sub(m.sent[addresses[i]]))
 		}
 	}
-	return times, coalesced, nil
+	return times, coalesced
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -92,12 +93,17 @@ func run(arguments []string, out, progress io.Writer) error {
 	if program.vpp == "" && o.wants(part{name: packetsPart, sources: []string{sourceFiles}}) {
 		fmt.Fprintln(progress, "packets are not measured: VPP is simulated")
 	}
+	var failed error // what has been measured before is printed
 	for turn := range o.repeat {
 		for _, size := range o.sizes {
+			if failed != nil {
+				break
+			}
 			fmt.Fprintf(progress, "%s repetition %d of %d: %d services\n", time.Now().Format(time.TimeOnly), turn+1, o.repeat, size)
 			status, err := measure(ctx, program, o, size, figures)
 			if err != nil {
-				return fmt.Errorf("measure %d services: %w", size, err)
+				failed = fmt.Errorf("measure %d services: %w", size, err)
+				continue
 			}
 			r.VPP, r.Agent = program.vppName(status.VPP), status.Version
 		}
@@ -105,9 +111,9 @@ func run(arguments []string, out, progress io.Writer) error {
 	if r.Figures = figures.all(); o.output == "json" {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+		return errors.Join(failed, encoder.Encode(r))
 	}
-	return r.print(out)
+	return errors.Join(failed, r.print(out))
 }
 
 // parse reads the flags.
