@@ -115,12 +115,12 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 }
 
 // sweep puts the objects that waited for the phase into the queue. When the barrier has been
-// passed, it adds the agent's objects that no service wants.
+// passed, it adds the agent's objects that no service wants. A refused one waits for its next try.
 func (d *Driver[K]) sweep(c *runtime.Context) {
 	d.swept = d.barrier.phase()
 	var leftovers []K
 	if d.barrier.passed() {
-		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) })
+		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) && d.queue.failed[k] == nil })
 		slices.SortFunc(leftovers, d.adapter.Compare)
 	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {

@@ -141,12 +141,14 @@ func TestDriverDoesNotHammerVPP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(s *scene) {
-				s.Begin(1, "a/a")
+				s.Begin(1, "a/a", "b/b")
+				s.Serve("b/b", 1, "10.0.0.3") // interfaces have what rows need
 				s.Refuse = func(api.Message) error { return refusal }
 				s.Kill()
 				s.Connected()
 				s.Found(2)
-				s.Begin(2, "a/a")
+				s.Begin(2, "a/a", "b/b")
+				s.Serve("b/b", 2, "10.0.0.3")
 				writes, reads := s.cost(func() {
 					s.Serve("a/a", 1, "10.0.0.1")
 					s.Serve("a/a", 2, "10.0.0.1", "10.0.0.2")
@@ -165,11 +167,34 @@ func TestDriverDoesNotHammerVPP(t *testing.T) {
 					s.Reconnect(3)
 				}
 				s.Run(time.Minute)
-				s.expect("afterwards", "10.0.0.1", "10.0.0.2")
+				s.expect("afterwards", "10.0.0.1", "10.0.0.2", "10.0.0.3")
 				if !s.Health().GetOk() {
 					s.Errorf("afterwards %v", s.Health())
 				}
 			})
+		})
+	}
+}
+
+// TestDriverDoesNotHammerVPPForALeftover: VPP holds an object that no service wants, and says that
+// it is not there when it is to be removed.
+func TestDriverDoesNotHammerVPPForALeftover(t *testing.T) {
+	for _, refusal := range []error{link.ErrStale, &link.RetvalError{Message: "m", Retval: -6}} {
+		each(t, func(s *scene) {
+			s.Begin(1, "a/a")
+			s.Serve("a/a", 1, "10.0.0.3")
+			s.Refuse = func(api.Message) error { return refusal }
+			writes, reads := s.cost(func() {
+				s.Serve("a/a", 2, "10.0.0.1")
+				s.Run(time.Minute)
+			})
+			if writes > 200 || reads > 70 {
+				s.Errorf("%v: %d writes and %d reads in a minute", refusal, writes, reads)
+			}
+			s.Refuse = nil
+			s.Tell(&messages.Verify{Reason: "drift check", Routine: true})
+			s.Run(time.Minute)
+			s.expect("afterwards", "10.0.0.1")
 		})
 	}
 }

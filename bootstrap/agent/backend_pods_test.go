@@ -34,10 +34,10 @@ func TestAttachPodOfARunningAgent(t *testing.T) {
 	if !found {
 		t.Errorf("interfaces %+v", set.Items)
 	}
-	eventually(t, "five events under the id of the command", func() bool {
+	eventually(t, "four events under the id of the command", func() bool {
 		// the journal is written while the command is answered
 		events := must(b.Events(t.Context(), api.EventQuery{Limit: 10, Cause: result.Cause}))(t)
-		return len(events.Items) == 5 && events.Items[0].Kind == "command" && events.Items[0].Method == "update"
+		return len(events.Items) == 4 && events.Items[0].Kind == "command" && events.Items[0].Method == "update"
 	})
 	if _, err := b.AttachPod(t.Context(), "shop/other", "memif9"); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("an interface that is not there: %v", err)
