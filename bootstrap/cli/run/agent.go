@@ -50,7 +50,7 @@ func NewAgent(std cli.Streams) *cobra.Command {
 // runAgent runs an agent until ctx ends, or until only a new process helps.
 func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	Quiet(log)
-	defer collectEarly(automaticCollections)()
+	defer collectEarly(collecting)()
 	followContainer(log)
 	a, err := agent.Start(cfg, log)
 	if err != nil {

@@ -102,7 +102,7 @@ func NewConnector(std cli.Streams) *cobra.Command {
 
 // runConnector runs a connector until ctx ends or it fails.
 func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) error {
-	defer collectEarly(automaticCollections)()
+	defer collectEarly(collecting)()
 	followContainer(log)
 	c, err := connector.Start(cfg, true, log)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,42 +22,43 @@ const (
 	growthAtRest = 25
 )
 
-// paceInterval is how often a pace looks. Between two looks, so many collections with growthAtRest,
-// one a second, mean that the agent works.
+// paceInterval is how often a pace looks. More than so many seconds of CPU time for collections with
+// growthAtRest between two looks mean that the agent works.
 const (
 	paceInterval = 15 * time.Second
-	paceAtWork   = 15
+	paceAtWork   = 1.5
 )
 
 // pace sets how early the garbage is collected.
 type pace struct {
-	timer       *time.Timer
-	collections func() uint64 // since the start of the process
-	seen        uint64        // of them, at the last look
-	working     bool
+	spent   func() float64 // seconds of CPU time for collections since the start of the process
+	seen    float64        // of them, at the last look
+	working bool
+	stopped atomic.Bool
 }
 
 // collectEarly bounds the garbage until stop is called. GOGC overrides it.
-func collectEarly(collections func() uint64) (stop func()) {
+func collectEarly(spent func() float64) (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
 	debug.SetGCPercent(growthAtWork)
-	p := &pace{collections: collections, seen: collections(), working: true}
-	p.timer = time.AfterFunc(paceInterval, p.look)
-	return func() { p.timer.Stop() }
+	p := &pace{spent: spent, seen: spent(), working: true}
+	time.AfterFunc(paceInterval, p.look)
+	return func() { p.stopped.Store(true) }
 }
 
 // look decides whether the agent works. At the end of the work the garbage is given back to the
 // kernel.
 func (p *pace) look() {
-	now := p.collections()
-	made, most := now-p.seen, uint64(paceAtWork)
-	p.seen = now
-	if p.working {
-		most = most * growthAtRest / growthAtWork
+	if p.stopped.Load() {
+		return
 	}
-	switch working := made > most; {
+	spent, most := p.spent()-p.seen, paceAtWork
+	if p.working { // collections are rarer
+		most *= float64(growthAtRest) / growthAtWork
+	}
+	switch working := spent > most; {
 	case working && !p.working:
 		debug.SetGCPercent(growthAtWork)
 		p.working = true
@@ -65,14 +67,15 @@ func (p *pace) look() {
 		debug.FreeOSMemory()
 		p.working = false
 	}
-	p.timer.Reset(paceInterval)
+	p.seen = p.spent()
+	time.AfterFunc(paceInterval, p.look)
 }
 
-// automaticCollections counts the collections that were not asked for.
-func automaticCollections() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
+// collecting is the CPU time that collections have taken, in seconds.
+func collecting() float64 {
+	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	return sample[0].Value.Float64()
 }
 
 // followContainer makes the garbage collector work harder near the memory limit of the container,

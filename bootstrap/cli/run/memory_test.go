@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,22 +28,25 @@ func TestContainerLimit(t *testing.T) {
 func TestGarbageIsBounded(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	intervals := []struct{ collections, growth int }{{4, growthAtWork}, {3, growthAtRest}, {15, growthAtRest}, {16, growthAtWork}, {0, growthAtRest}}
+	intervals := []struct {
+		spent  time.Duration // in milliseconds
+		growth int
+	}{{400, growthAtWork}, {300, growthAtRest}, {1400, growthAtRest}, {1600, growthAtWork}, {0, growthAtRest}}
 	for variable, want := range map[string]func(growth int) int{
 		"300": func(int) int { return 100 }, // as it was
 		"":    func(growth int) int { return growth },
 	} {
 		t.Setenv("GOGC", variable)
 		synctest.Test(t, func(t *testing.T) {
-			collections := uint64(7)
-			defer collectEarly(func() uint64 { return collections })()
+			var spent atomic.Int64
+			defer collectEarly(func() float64 { return time.Duration(spent.Load()).Seconds() })()
 			growth := growthAtWork
 			for i, of := range intervals {
 				got := debug.SetGCPercent(100)
 				if debug.SetGCPercent(got); got != want(growth) {
 					t.Errorf("GOGC=%q, before interval %d: the heap grows by %d %%, want %d %%", variable, i, got, want(growth))
 				}
-				collections += uint64(of.collections)
+				spent.Add(int64(of.spent * time.Millisecond))
 				growth = of.growth
 				time.Sleep(paceInterval)
 				synctest.Wait()
