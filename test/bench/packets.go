@@ -219,7 +219,8 @@ func (n *node) stream(path string, is6 bool, packets int) (map[string]graphNode,
 		return nil, err
 	}
 	nodes := graph(shown)
-	// VPP may send a few packets of its own, which it does not rewrite, so the interface may have more.
+	// VPP may send a few packets of its own, which it does not rewrite, so the interface may have
+	// more.
 	rewritten := nodes[map[bool]string{false: "ip4-rewrite", true: "ip6-rewrite"}[is6]].packets
 	if sent := nodes[network+"-tx"].packets; rewritten != float64(packets) || sent < float64(packets) {
 		return nodes, fmt.Errorf("of %d packets, %.0f were forwarded, %.0f reached the network\n%s", packets, rewritten, sent, shown)
