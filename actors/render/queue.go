@@ -159,8 +159,8 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 }
 
 // take takes objects out of the queue that need about the given number of messages; the last turn
-// may exceed it. Objects that need none are not in keys, but in quiet. The caller calls clean, hold,
-// list or fail for each.
+// may exceed it. Objects that need none are not in keys, but in quiet. The caller calls clean,
+// hold, list or fail for each.
 func (q *queue[K]) take(most, messages int) (keys, quiet []K, needed int) {
 	for len(keys)+len(quiet) < most && needed < messages && !q.next.empty() {
 		var costs []int

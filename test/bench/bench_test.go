@@ -92,8 +92,8 @@ func TestKubeProxy(t *testing.T) {
 }
 
 // TestBenchWithFeed: changes, many of them, services of both families and of many endpoints, with a
-// feed in place of an API server. Where nothing is busy VPP gets every change; of a large service it
-// gets the one endpoint that flaps.
+// feed in place of an API server. Where nothing is busy VPP gets every change; of a large service
+// it gets the one endpoint that flaps.
 func TestBenchWithFeed(t *testing.T) {
 	var out, progress bytes.Buffer
 	if err := run([]string{"-source", "feed", "-sizes", "20", "-repeat", "1", "-only", "changes,churn,big", "-changes", "5", "-churn", "100ms", "-rate", "20", "-dual", "-o", "json"}, &out, &progress); err != nil {

@@ -21,8 +21,8 @@ type changer interface {
 	replace(ctx context.Context, service int, address string) error
 }
 
-// proxied returns the proxy before VPP's API socket. The agent that it starts at the first call uses
-// the proxy.
+// proxied returns the proxy before VPP's API socket. The agent that it starts at the first call
+// uses the proxy.
 func (n *node) proxied() (p *proxy, err error) {
 	if n.proxy != nil {
 		return n.proxy, nil

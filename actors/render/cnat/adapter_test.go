@@ -118,8 +118,8 @@ func TestRowsDoNotGrowWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestInterfaces: with the first service of IPv6, interfaces get their nodes and tables. One that is
-// detached loses its nodes.
+// TestInterfaces: with the first service of IPv6, interfaces get their nodes and tables. One that
+// is detached loses its nodes.
 func TestInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1, "a/a")

@@ -22,8 +22,8 @@ const (
 	growthAtRest = 25
 )
 
-// paceInterval is how often a pace looks. More than so many seconds of CPU time for collections with
-// growthAtRest between two looks mean that the agent works.
+// paceInterval is how often a pace looks. More than so many seconds of CPU time for collections
+// with growthAtRest between two looks mean that the agent works.
 const (
 	paceInterval = 15 * time.Second
 	paceAtWork   = 1.5
