@@ -26,9 +26,9 @@ func parts() []part {
 		{"restart", nil, (*node).restart},
 		{"vpp-restart", nil, (*node).replacedVPP},
 		{"idle", nil, (*node).idle},
+		{"big", []string{sourceFeed}, (*node).big}, // before endpoints that drain, whose end is an operation, too
 		{"changes", []string{sourceAPI, sourceFeed}, (*node).changes},
 		{"churn", []string{sourceFeed}, (*node).churn},
-		{"big", []string{sourceFeed}, (*node).big},
 		{kubeProxyPart, []string{sourceAPI}, (*node).besideKubeProxy},
 	}
 }
