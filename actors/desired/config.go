@@ -65,8 +65,8 @@ func (g *Config) backoff(actors int) runtime.Backoff {
 }
 
 // rollCall is the interval of the roll call. It grows with the number of actors from 1,000 on, so
-// that the roll call repeats 50 services a second at most: what it repairs cannot happen within a
-// process.
+// that the roll call repeats at most 50 services a second. It need not be fast, because no message
+// is lost within a process without the failure of an actor.
 func (g *Config) rollCall(actors int) time.Duration {
 	const few, each = 1000, 20 * time.Millisecond
 	return g.RollCall + time.Duration(max(actors-few, 0))*each

@@ -301,8 +301,8 @@ type Healing struct {
 	// thousand every 30 s.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
 	// Interval at which the registry asks every actor to repeat its last messages. It repairs lost
-	// messages inside the process. Independent of the drift check. Each service above 1,000 makes
-	// it 20 ms longer.
+	// messages inside the process. Independent of the drift check. Services above 1,000
+	// add 20 ms each.
 	RollCallInterval Duration `json:"rollCallInterval" min:"1s" max:"24h"`
 	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an
 	// event.

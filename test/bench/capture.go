@@ -18,7 +18,7 @@ func writeCapture(path string, flags byte, packets, port int, to func(i int) net
 	order := binary.LittleEndian
 	file := order.AppendUint32(nil, 0xa1b2c3d4)
 	file = order.AppendUint16(order.AppendUint16(file, 2), 4) // version
-	for _, field := range []uint32{0, 0, 1 << 16, 101} {      // the longest packet, IP without Ethernet
+	for _, field := range []uint32{0, 0, 1 << 16, 101} {      // longest packet; IP
 		file = order.AppendUint32(file, field)
 	}
 	for i := range packets {

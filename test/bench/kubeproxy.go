@@ -14,7 +14,7 @@ import (
 // kubeProxyPart is the name of the part that measures kube-proxy.
 const kubeProxyPart = "kube-proxy"
 
-// proxyConfig is that of kube-proxy. What decides its speed are the defaults.
+// proxyConfig is the configuration of kube-proxy. All settings that decide its speed are defaults.
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -28,7 +28,7 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 clientConnection: {kubeconfig: %s}
 `
 
-// What kube-proxy says of itself: lastSync is the time when all rules of IPv4 were there.
+// The metrics of kube-proxy. lastSync is the time at which all IPv4 rules were in the kernel.
 const (
 	proxyMetrics = "http://127.0.0.1:10249/metrics"
 	lastSync     = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"}`

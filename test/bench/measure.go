@@ -22,11 +22,13 @@ const packetsPart = "packets"
 // parts are all of them, in the order in which they are measured.
 func parts() []part {
 	return []part{
-		{packetsPart, []string{sourceFiles}, (*node).packets}, // first: a VPP that is replaced has no interfaces for it
+		// first, because a VPP that is replaced has no interfaces for it
+		{packetsPart, []string{sourceFiles}, (*node).packets},
 		{"restart", nil, (*node).restart},
 		{"vpp-restart", nil, (*node).replacedVPP},
 		{"idle", nil, (*node).idle},
-		{"big", []string{sourceFeed}, (*node).big}, // before endpoints that drain, whose end is an operation, too
+		// before endpoints drain, because the end of a drain is an operation, too
+		{"big", []string{sourceFeed}, (*node).big},
 		{"changes", []string{sourceAPI, sourceFeed}, (*node).changes},
 		{"churn", []string{sourceFeed}, (*node).churn},
 		{kubeProxyPart, []string{sourceAPI}, (*node).besideKubeProxy},

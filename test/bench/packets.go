@@ -20,7 +20,8 @@ const (
 const (
 	oldFlows   = 256
 	oldPackets = 200_000
-	// newFlows of all measurements of a VPP fit into the 16,384 ports that CNAT has for clients.
+	// newFlows of all measurements of a VPP fit into the 16,384 ports that CNAT has for
+	// clients.
 	newFlows = 1_500
 	// rounds of a measurement: the least counts, because what else the machine does only adds.
 	rounds = 3
@@ -170,7 +171,7 @@ func (n *node) flows(name string, services, turn int, out *figures, to func(i in
 			flows, port, packets int
 		}{
 			{syn, newFlows, port, newFlows},
-			{syn, oldFlows, port + newFlows, oldFlows}, // makes the sessions, and is not measured
+			{syn, oldFlows, port + newFlows, oldFlows}, // not measured
 			{ack, oldFlows, port + newFlows, oldPackets},
 		} {
 			if err := writeCapture(path, s.flags, s.flows, s.port, to); err != nil {
@@ -219,8 +220,8 @@ func (n *node) stream(path string, is6 bool, packets int) (map[string]graphNode,
 		return nil, err
 	}
 	nodes := graph(shown)
-	// VPP may send a few packets of its own, which it does not rewrite, so the interface may have
-	// more.
+	// VPP may send a few packets of its own, which it does not rewrite, so the interface may
+	// have more.
 	rewritten := nodes[map[bool]string{false: "ip4-rewrite", true: "ip6-rewrite"}[is6]].packets
 	if sent := nodes[network+"-tx"].packets; rewritten != float64(packets) || sent < float64(packets) {
 		return nodes, fmt.Errorf("of %d packets, %.0f were forwarded, %.0f reached the network\n%s", packets, rewritten, sent, shown)
@@ -231,7 +232,8 @@ func (n *node) stream(path string, is6 bool, packets int) (map[string]graphNode,
 // graph reads the nodes that packets have crossed from the output of "show runtime".
 func graph(shown string) map[string]graphNode {
 	nodes := map[string]graphNode{}
-	for line := range strings.Lines(shown) { // name, state, calls, vectors, suspends, clocks, ratio
+	for line := range strings.Lines(shown) {
+		// name, state, calls, vectors, suspends, clocks, vectors/call
 		fields := strings.Fields(line)
 		if len(fields) != 7 || fields[1] != "active" {
 			continue
@@ -251,7 +253,8 @@ func cost(nodes map[string]graphNode, packets int) (all, ours float64) {
 	for name, g := range nodes {
 		clocks := g.clocks * g.packets / float64(packets)
 		all += clocks
-		for _, prefix := range []string{"nat44-", "cnat-", "acl-plugin-", "ip4-sv-reassembly-"} { // NAT44 asks for the last
+		// NAT44 asks for the reassembly
+		for _, prefix := range []string{"nat44-", "cnat-", "acl-plugin-", "ip4-sv-reassembly-"} {
 			if strings.HasPrefix(name, prefix) {
 				ours += clocks
 			}

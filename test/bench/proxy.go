@@ -103,8 +103,8 @@ func relay(to io.Writer, from io.Reader, show func(message []byte)) {
 // conversation is one connection of the agent with VPP.
 type conversation struct {
 	mu                               sync.Mutex
-	row, rowReply, local, localReply uint16             // numbers of messages; 0 = not known yet
-	adds                             map[uint32][4]byte // by the context of a request without an answer
+	row, rowReply, local, localReply uint16             // messages; 0 = unknown
+	adds                             map[uint32][4]byte // by context, while unanswered
 }
 
 // asked notes a request that adds backends to a row, or adds a row; of this one its first backend.
