@@ -301,8 +301,7 @@ type Healing struct {
 	// thousand every 30 s.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
 	// Interval at which the registry asks every actor to repeat its last messages. It repairs lost
-	// messages inside the process. Independent of the drift check. Services above 1,000
-	// add 20 ms each.
+	// messages inside the process. Each service above 1,000 adds 20 ms.
 	RollCallInterval Duration `json:"rollCallInterval" min:"1s" max:"24h"`
 	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an
 	// event.
