@@ -37,6 +37,7 @@ func TestGarbageIsBounded(t *testing.T) {
 		"":    func(growth int) int { return growth },
 	} {
 		t.Setenv("GOGC", variable)
+		debug.SetGCPercent(100)
 		synctest.Test(t, func(t *testing.T) {
 			var spent atomic.Int64
 			defer collectEarly(func() float64 { return time.Duration(spent.Load()).Seconds() })()
