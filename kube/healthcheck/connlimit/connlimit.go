@@ -72,8 +72,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	c := &conn{Conn: accepted, limit: l.limit}
 	if oldest := l.limit.add(c); oldest != nil {
+		l.limit.closed() // before the client can notice
 		_ = oldest.Conn.Close()
-		l.limit.closed()
 	}
 	return c, nil
 }
