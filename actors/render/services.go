@@ -62,11 +62,12 @@ func (d *Driver[K]) forget(c *runtime.Context, m *messages.Begin) {
 	}
 }
 
-// adopt replaces the view of a service; nil = the service is gone. Objects that VPP holds as they
-// are wanted now need no work, and the answer says so.
+// adopt replaces the view of a service; nil = the service is gone. After a restart of the agent VPP
+// mostly holds the objects of a service as they are wanted: then the first answer says so.
 func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint64, view *messages.ServiceView) {
 	s := d.subscribers[key]
-	if s == nil {
+	first := s == nil
+	if first {
 		s = &subscriber{}
 		d.subscribers[key] = s
 	}
@@ -80,7 +81,7 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	}
 	d.touched(key)
 	d.queue.leave(key, before)
-	if d.known && d.exchange == nil {
+	if first && d.known && d.exchange == nil {
 		for _, k := range d.adapter.Objects(key) {
 			if d.queue.Dirty(k) && d.queue.inSync(k) {
 				d.queue.clean(k)

@@ -182,11 +182,13 @@ func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 		}
 		return render.Open
 	}
-	want := a.wanted(k)
 	switch {
-	case a.listsPending() && !a.resting(missingLists), want != nil && a.ranges.Missing(k.Key):
+	case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && a.wanted(k) != nil:
 		return render.Blocked
-	case phase == render.Passed, want != nil && !a.anothers(k, want, phase):
+	case phase == render.Passed:
+		return render.Open
+	}
+	if want := a.wanted(k); want != nil && !a.anothers(k, want, phase) {
 		return render.Open
 	}
 	return render.Closed

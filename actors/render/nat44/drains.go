@@ -25,10 +25,17 @@ type drains struct {
 	rows  map[object]map[netip.AddrPort]*drain
 	at    map[netip.AddrPort]*drained
 	// generation counts changes of the list; stale says that the latest list was not sent, or
-	// was lost.
-	generation uint64
-	stale      bool
+	// was lost; resting says that a list was sent less than listRest ago.
+	generation     uint64
+	stale, resting bool
 }
+
+// listRest is the least time between two lists of draining backends. A list costs as much as there
+// are draining backends, and the sessions actor uses one in a second.
+const listRest = 250 * time.Millisecond
+
+// listRested is the message that another list may be sent.
+type listRested struct{}
 
 // drained is a backend that drains in some rows.
 type drained struct {
@@ -185,10 +192,11 @@ func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSession
 
 // sendDraining sends the list of draining backends, if it has changed.
 func (a *adapter) sendDraining(c *runtime.Context) {
-	if !a.drains.stale {
+	if !a.drains.stale || a.drains.resting {
 		return
 	}
-	a.drains.stale = false
+	a.drains.stale, a.drains.resting = false, true
+	c.After(listRest, &listRested{})
 	for _, row := range a.drains.rows {
 		for _, one := range row {
 			if one.since.IsZero() {

@@ -503,6 +503,7 @@ func TestDrainingIsReported(t *testing.T) {
 		}})
 		for i, lost := range []uint64{0, last.GetGeneration() - 1, last.GetGeneration() + 1} {
 			s.Tell(&messages.DrainingSessions{Generation: lost})
+			s.listed()
 			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].GetGeneration() != last.GetGeneration() {
 				t.Errorf("another list is known, %d: %v", lost, again)
 			}

@@ -44,14 +44,16 @@ func newExternalConfig() externalConfig { return externalConfig{gone: map[object
 // Asks satisfies render.Correspondent.
 func (*adapter) Asks() []string { return []string{address.External} }
 
-// Handle satisfies render.Correspondent: external configuration, the end of a rest, and the numbers
-// of sessions to draining backends.
+// Handle satisfies render.Correspondent: external configuration, the end of a rest of access lists or
+// of the list of draining backends, and the numbers of sessions to these backends.
 func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *external.Wants:
 		a.handleExternal(m)
 	case *messages.DrainingSessions:
 		a.claims.Touch(a.handleSessions(c, m)...)
+	case *listRested:
+		a.drains.resting = false
 	case *rested:
 		a.rests.over(m)
 	}

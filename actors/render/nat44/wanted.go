@@ -153,7 +153,7 @@ func (a *adapter) wanted(k object) *nat44.Row {
 		kept = left
 	}
 	r = a.fitting(r, held, len(kept)).AlsoDraining(kept)
-	if nat44.Target(held, &r) == nil {
+	if len(r.Locals) == 0 && nat44.Target(held, &r) == nil {
 		return nil
 	}
 	return &r
