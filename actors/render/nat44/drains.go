@@ -25,14 +25,14 @@ type drains struct {
 	rows  map[object]map[netip.AddrPort]*drain
 	at    map[netip.AddrPort]*drained
 	// generation counts changes of the list; stale says that the latest list was not sent, or
-	// was lost; resting says that a list was sent less than listRest ago.
+	// was lost; resting says that a long list was sent just now.
 	generation     uint64
 	stale, resting bool
 }
 
-// listRest is the least time between two lists of draining backends. A list costs as much as there
-// are draining backends, and the sessions actor uses one in a second.
-const listRest = 250 * time.Millisecond
+// listRest is the rest after a list of draining backends, for each hundred of them. So lists take
+// about one percent of the time.
+const listRest = 5 * time.Millisecond
 
 // listRested is the message that another list may be sent.
 type listRested struct{}
@@ -195,8 +195,11 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 	if !a.drains.stale || a.drains.resting {
 		return
 	}
-	a.drains.stale, a.drains.resting = false, true
-	c.After(listRest, &listRested{})
+	a.drains.stale = false
+	if rest := time.Duration(len(a.drains.at)/100) * listRest; rest > 0 {
+		a.drains.resting = true
+		c.After(rest, &listRested{})
+	}
 	for _, row := range a.drains.rows {
 		for _, one := range row {
 			if one.since.IsZero() {

@@ -1,6 +1,7 @@
 package nat44_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -503,10 +504,41 @@ func TestDrainingIsReported(t *testing.T) {
 		}})
 		for i, lost := range []uint64{0, last.GetGeneration() - 1, last.GetGeneration() + 1} {
 			s.Tell(&messages.DrainingSessions{Generation: lost})
-			s.listed()
 			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].GetGeneration() != last.GetGeneration() {
 				t.Errorf("another list is known, %d: %v", lost, again)
 			}
+		}
+	})
+}
+
+// TestLongListsRest: the renderer does not send a long list of draining backends with every change,
+// and the last list is complete.
+func TestLongListsRest(t *testing.T) {
+	services := make([]string, 40)
+	for i := range services {
+		services[i] = fmt.Sprintf("a/%02d", i)
+	}
+	withConfig(t, testConfig, services, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, services...)
+		render := func(generation uint64, endpoints int) {
+			for i, key := range services {
+				list := []string{"10.1.1.3"}
+				for k := range endpoints {
+					list = append(list, fmt.Sprintf("10.1.%d.%d", 10+i, 1+k))
+				}
+				s.Render(generation, served(key, fmt.Sprint("10.96.0.", 1+i), tcp, list...))
+			}
+		}
+		render(1, 10)
+		before := len(s.Draining)
+		render(2, 0)
+		if n := len(s.Draining) - before; n < 2 || n > 15 {
+			t.Errorf("%d lists after 40 changes", n)
+		}
+		s.Run(time.Second)
+		if n := len(s.Draining[len(s.Draining)-1].GetEndpoints()); n != 400 {
+			t.Errorf("the last list has %d backends", n)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -120,12 +119,8 @@ func (s scene) writes(what func()) int {
 	return s.Writes() - before
 }
 
-// listed waits until the latest list of draining endpoints was sent.
-func (s scene) listed() { s.Run(300 * time.Millisecond) }
-
 // noSessions says that VPP has no session to these endpoints.
 func (s scene) noSessions(endpoints ...string) {
-	s.listed()
 	m := &messages.DrainingSessions{Generation: s.Draining[len(s.Draining)-1].GetGeneration()}
 	for _, e := range endpoints {
 		m.Counts = append(m.Counts, &messages.DrainingCount{Endpoint: e})
