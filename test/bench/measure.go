@@ -24,6 +24,7 @@ func parts() []part {
 	return []part{
 		// first, because a VPP that is replaced has no interfaces for it
 		{packetsPart, []string{sourceFiles}, (*node).packets},
+		{"bare", nil, (*node).bare},
 		{"restart", nil, (*node).restart},
 		{"vpp-restart", nil, (*node).replacedVPP},
 		{"idle", nil, (*node).idle},

@@ -31,9 +31,11 @@ type answer struct {
 type proxy struct {
 	to       string
 	listener net.Listener
+	records  bool // keep what the agent sends; set before there is an agent
 
-	mu      sync.Mutex
-	answers []answer // since the last take
+	mu            sync.Mutex
+	answers       []answer // since the last take
+	conversations []*conversation
 }
 
 // newProxy listens at a socket and passes connections on to another one.
@@ -66,7 +68,10 @@ func (p *proxy) serve(agent net.Conn) {
 		return
 	}
 	defer func() { _ = vpp.Close() }()
-	var c conversation
+	c := &conversation{records: p.records}
+	p.mu.Lock()
+	p.conversations = append(p.conversations, c)
+	p.mu.Unlock()
 	go func() {
 		relay(vpp, agent, c.asked)
 		_ = vpp.Close()
@@ -80,31 +85,58 @@ func (p *proxy) serve(agent net.Conn) {
 	})
 }
 
-// relay passes on messages until a connection ends, and shows each before it is passed on.
+// relay passes on what it reads until a connection ends, as it comes, and shows each message before
+// its end is passed on.
 func relay(to io.Writer, from io.Reader, show func(message []byte)) {
-	in := bufio.NewReaderSize(from, 64<<10)
-	for {
-		const header = 16 // the length is in bytes 8 to 11
-		frame := make([]byte, header)
-		if _, err := io.ReadFull(in, frame); err != nil {
-			return
+	var rest []byte // the beginning of a message
+	for room := make([]byte, 64<<10); ; {
+		n, err := from.Read(room)
+		rest = append(rest, room[:n]...)
+		for len(rest) >= frameHeader {
+			end := frameHeader + int(binary.BigEndian.Uint32(rest[frameLength:]))
+			if len(rest) < end {
+				break
+			}
+			show(bytes.Clone(rest[frameHeader:end]))
+			rest = rest[end:]
 		}
-		frame = append(frame, make([]byte, binary.BigEndian.Uint32(frame[8:]))...)
-		if _, err := io.ReadFull(in, frame[header:]); err != nil {
-			return
-		}
-		show(frame[header:])
-		if _, err := to.Write(frame); err != nil {
+		if _, failed := to.Write(room[:n]); err != nil || failed != nil {
 			return
 		}
 	}
 }
 
+// A message has a header before it, with its length.
+const frameHeader, frameLength = 16, 8
+
+// messagesOf returns a function that reads the next message.
+func messagesOf(from io.Reader) func() ([]byte, error) {
+	in := bufio.NewReaderSize(from, 64<<10)
+	return func() ([]byte, error) {
+		var header [frameHeader]byte
+		if _, err := io.ReadFull(in, header[:]); err != nil {
+			return nil, err
+		}
+		message := make([]byte, binary.BigEndian.Uint32(header[frameLength:]))
+		_, err := io.ReadFull(in, message)
+		return message, err
+	}
+}
+
+// frame is a message as it is sent.
+func frame(message []byte) []byte {
+	f := make([]byte, frameHeader, frameHeader+len(message))
+	binary.BigEndian.PutUint32(f[frameLength:], uint32(len(message)))
+	return append(f, message...)
+}
+
 // conversation is one connection of the agent with VPP.
 type conversation struct {
+	records                          bool
 	mu                               sync.Mutex
 	row, rowReply, local, localReply uint16             // messages; 0 = unknown
 	adds                             map[uint32][4]byte // by context, while unanswered
+	kept                             [][]byte           // with records
 }
 
 // asked notes a request that adds backends to a row, or adds a row; of this one its first backend.
@@ -112,6 +144,9 @@ func (c *conversation) asked(message []byte) {
 	const context, isAdd, ofLocal, ofRow, address = 6, 10, 18, 91, 4
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.records {
+		c.kept = append(c.kept, message)
+	}
 	if len(message) < ofLocal+address || c.adds == nil || message[isAdd] == 0 {
 		return
 	}

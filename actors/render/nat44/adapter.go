@@ -201,8 +201,8 @@ func (a *adapter) replaceHairpin(now netip.Addr) {
 	}
 }
 
-// Settle satisfies render.Settler: it merges the rules of the access lists. The owners of the
-// frontends depend on the barrier too.
+// Settle satisfies render.Settler: it merges the rules of the access lists, and ends drains. The
+// owners of the frontends depend on the barrier too.
 func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
@@ -223,6 +223,7 @@ func (a *adapter) Settle(phase render.Phase) {
 	if a.ranges.News() && a.ranges.Needed() {
 		a.claims.Touch(missingLists, extraLists)
 	}
+	a.endDrains()
 	if a.ranges.Waiting(a.rowDirty) && !a.progress.Dirty(extraLists) {
 		a.claims.Touch(extraLists)
 	}

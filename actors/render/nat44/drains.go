@@ -28,7 +28,14 @@ type drains struct {
 	// was lost; resting says that a long list was sent just now.
 	generation     uint64
 	stale, resting bool
+	// counted are rows whose sessions were counted, until they are compared; ending are those of
+	// them that were put into the queue.
+	counted, ending []object
 }
+
+// fewEnding is how many rows from which drained backends leave are in the queue at once, so that
+// other changes do not wait for many of them.
+const fewEnding = 64
 
 // listRest is the rest after a list of draining backends, for each hundred of them. So lists take
 // about one percent of the time.
@@ -160,17 +167,18 @@ func (d *drains) count(m *messages.DrainingSessions) {
 }
 
 // handleSessions takes the numbers of sessions to draining backends, and notes the time.
-func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSessions) (changed []object) {
+func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSessions) {
 	// the sessions actor has another list, or none: the latest was lost, or it comes from an
 	// earlier incarnation
 	if m.GetGeneration() != a.drains.generation {
 		a.drains.stale = true
 	}
 	if m.GetGeneration() == 0 || m.GetGeneration() > a.drains.generation {
-		return nil
+		return
 	}
 	a.drains.count(m)
-	for _, k := range a.drains.keys() {
+	a.drains.counted = a.drains.keys()
+	for _, k := range a.drains.counted {
 		r, _ := a.claims.Desired(k)
 		for at, one := range a.drains.rows[k] {
 			inSlices := slices.ContainsFunc(r.Draining, func(l nat44.Local) bool { return l.Endpoint() == at })
@@ -183,11 +191,23 @@ func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSession
 				one.expired = true
 			}
 		}
-		if a.have != nil && a.rowCost(k) > 0 {
-			changed = append(changed, k)
-		}
 	}
-	return changed
+}
+
+// endDrains puts rows into the queue that drained backends may leave.
+func (a *adapter) endDrains() {
+	d := &a.drains
+	d.ending = slices.DeleteFunc(d.ending, func(k object) bool {
+		_, err := a.progress.Refusal(k)
+		return err != nil || !a.progress.Dirty(k)
+	})
+	for a.have != nil && len(d.counted) > 0 && len(d.ending) < fewEnding {
+		if k := d.counted[0]; a.rowCost(k) > 0 {
+			a.claims.Touch(k)
+			d.ending = append(d.ending, k)
+		}
+		d.counted = d.counted[1:]
+	}
 }
 
 // sendDraining sends the list of draining backends, if it has changed.

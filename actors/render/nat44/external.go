@@ -51,7 +51,7 @@ func (a *adapter) Handle(c *runtime.Context, msg any) {
 	case *external.Wants:
 		a.handleExternal(m)
 	case *messages.DrainingSessions:
-		a.claims.Touch(a.handleSessions(c, m)...)
+		a.handleSessions(c, m)
 	case *listRested:
 		a.drains.resting = false
 	case *rested:
