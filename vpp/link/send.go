@@ -23,6 +23,7 @@ func (conn *connection) sendLoop() {
 // sendJob sends the items of a job as the window lets them through, until the job is done, its
 // caller has gone or the connection ends.
 func (conn *connection) sendJob(j job) {
+	defer conn.flush()
 	step := 1
 	if j.together {
 		step = len(j.items)
@@ -56,6 +57,9 @@ func (conn *connection) admit(c *call, group []item) (context uint32, ok bool) {
 		case refused:
 			return 0, false
 		case full:
+		}
+		if !conn.flush() {
+			return 0, false
 		}
 		select {
 		case <-conn.space:
@@ -116,7 +120,9 @@ func (conn *connection) sendProbe() {
 	}
 	context := conn.enter(pending{route: conn.ping, room: conn.cfg.room(nil, len(conn.pingFrame)), sent: time.Now()})
 	conn.mu.Unlock()
-	conn.write(context, append([]byte(nil), conn.pingFrame...), conn.ping.name)
+	if conn.write(context, append([]byte(nil), conn.pingFrame...), conn.ping.name) {
+		conn.flush()
+	}
 }
 
 // write hands one message to the transport. A failed write ends the connection: whether VPP got the
@@ -124,6 +130,20 @@ func (conn *connection) sendProbe() {
 func (conn *connection) write(context uint32, data []byte, what string) bool {
 	if err := conn.api.SendMsg(context, data); err != nil {
 		conn.fail(fmt.Errorf("send %s: %w", what, err))
+		return false
+	}
+	return true
+}
+
+// flush makes the transport write what it keeps: many messages in one system call. It fails as write
+// does.
+func (conn *connection) flush() bool {
+	keeps, is := conn.api.(interface{ flush() error })
+	if !is {
+		return true
+	}
+	if err := keeps.flush(); err != nil {
+		conn.fail(fmt.Errorf("send to VPP: %w", err))
 		return false
 	}
 	return true

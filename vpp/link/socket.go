@@ -31,6 +31,8 @@ const (
 	// readBuffer is the size of the buffer of the socket's reader. Larger frames are allocated
 	// one by one.
 	readBuffer = 64 << 10
+	// writeBuffer is the number of bytes from which frames are written without a flush.
+	writeBuffer = 32 << 10
 	// createID is the number of sockclnt_create, which a client has to know before it has the
 	// message table.
 	createID = 15
@@ -53,9 +55,9 @@ type socket struct {
 	client  uint32
 	readers sync.WaitGroup
 
-	// write guards the writer's side: the buffer of a frame and whether nothing more may be
-	// sent, because a part of a frame may have been sent, after which VPP understands no other,
-	// or because Connect was aborted.
+	// write guards the writer's side: the frames that are not written yet, and whether nothing
+	// more may be sent, because a part of a frame may have been sent, after which VPP
+	// understands no other, or because Connect was aborted.
 	write  sync.Mutex
 	output []byte
 	torn   bool
@@ -102,7 +104,7 @@ func (s *socket) register() error {
 	if err != nil {
 		return err
 	}
-	if err := s.send(request); err != nil {
+	if err := errors.Join(s.put(request), s.flush()); err != nil {
 		return err
 	}
 	var buf [readBuffer]byte
@@ -164,7 +166,7 @@ func (s *socket) unregister() error {
 	if err != nil {
 		return err
 	}
-	return s.SendMsg(0, data)
+	return errors.Join(s.SendMsg(0, data), s.flush())
 }
 
 // GetMsgID returns the number that VPP gave to a message.
@@ -185,28 +187,47 @@ func (s *socket) has(name string) bool {
 	return false
 }
 
-// SendMsg completes the header of a request, which is changed, and sends it.
+// SendMsg completes the header of a request, which is changed, and sends it, at the latest with the
+// next flush.
 func (s *socket) SendMsg(context uint32, request []byte) error {
 	if len(request) < 10 {
 		return fmt.Errorf("request of %d bytes, must have at least 10", len(request))
 	}
 	binary.BigEndian.PutUint32(request[2:], s.client)
 	binary.BigEndian.PutUint32(request[6:], context)
-	return s.send(request)
+	return s.put(request)
 }
 
-// send writes one frame.
-func (s *socket) send(data []byte) error {
+// put adds a frame to the buffer, and writes a full buffer.
+func (s *socket) put(data []byte) error {
 	s.write.Lock()
 	defer s.write.Unlock()
+	var header [headerBytes]byte
+	binary.BigEndian.PutUint32(header[lengthAt:], uint32(len(data)))
+	s.output = append(append(s.output, header[:]...), data...)
+	if len(s.output) < writeBuffer {
+		return nil
+	}
+	return s.writeOut()
+}
+
+// flush writes the frames in the buffer.
+func (s *socket) flush() error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	return s.writeOut()
+}
+
+// writeOut is flush; write is held.
+func (s *socket) writeOut() error {
 	if s.torn {
 		return net.ErrClosed
 	}
-	var header [headerBytes]byte
-	binary.BigEndian.PutUint32(header[lengthAt:], uint32(len(data)))
-	s.output = append(append(s.output[:0], header[:]...), data...)
+	if len(s.output) == 0 {
+		return nil
+	}
 	_, err := s.conn.Write(s.output)
-	s.torn = err != nil
+	s.output, s.torn = s.output[:0], err != nil
 	return err
 }
 
