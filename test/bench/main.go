@@ -26,6 +26,7 @@ type options struct {
 	churn   time.Duration
 	rate    int
 	dual    bool
+	etcd    bool
 	only    []string // names of parts; none = all
 	output  string
 }
@@ -81,7 +82,7 @@ func run(arguments []string, out, progress io.Writer) error {
 		return fmt.Errorf("make directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	program, err := prepare(ctx, dir)
+	program, err := prepare(ctx, dir, o.etcd)
 	if err != nil {
 		return err
 	}
@@ -128,6 +129,7 @@ func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags.DurationVar(&o.churn, "churn", time.Minute, "for how long endpoints are replaced at a rate, twice, with -source feed")
 	flags.IntVar(&o.rate, "rate", 2000, "how many endpoints are replaced in a second of -churn")
 	flags.BoolVar(&o.dual, "dual", false, "services of both families, with -source feed")
+	flags.BoolVar(&o.etcd, "etcd", false, "the agent has an etcd in it, as on a node that stands alone")
 	var names []string
 	for _, p := range parts() {
 		names = append(names, p.name)

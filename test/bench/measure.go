@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -94,10 +96,46 @@ func (n *node) start(name string, services int, out *figures) error {
 	if err != nil {
 		return err
 	}
+	rendered, err := n.sinceSnapshot()
+	if err != nil {
+		return err
+	}
 	out.add(name+" to ready", services, "s", took.Seconds())
+	out.add(name+": snapshot to ready", services, "s", rendered.Seconds())
 	out.add(name+": CPU for each service", services, "µs", float64(used.Microseconds())/float64(services))
 	out.add(name+": operations on VPP", services, "", made)
 	return nil
+}
+
+// sinceSnapshot is the time from the first complete snapshot of the source, when informers have
+// synced, until the agent was ready, as its events say.
+func (n *node) sinceSnapshot() (took time.Duration, err error) {
+	var page struct {
+		Items []struct {
+			Time       time.Time `json:"time"`
+			Kind, Text string
+		} `json:"items"`
+	}
+	body, err := n.get("/api/v1/events?limit=1000")
+	if err == nil {
+		err = json.Unmarshal(body, &page)
+	}
+	if err != nil {
+		return 0, err
+	}
+	var synced, ready time.Time
+	for _, e := range page.Items { // the last one comes first
+		switch {
+		case e.Kind == "resync" && strings.HasPrefix(e.Text, "snapshot of "):
+			synced = e.Time
+		case e.Kind == "readiness" && e.Text == "ready":
+			ready = e.Time
+		}
+	}
+	if synced.IsZero() || ready.IsZero() {
+		return 0, errors.New("events of the agent name no snapshot, or no readiness")
+	}
+	return ready.Sub(synced), nil
 }
 
 // restart kills the agent and starts it anew beside a VPP that holds everything.

@@ -75,7 +75,7 @@ type programs struct {
 }
 
 // prepare builds the agent as it is in the image, and looks for a VPP.
-func prepare(ctx context.Context, dir string) (*programs, error) {
+func prepare(ctx context.Context, dir string, etcd bool) (*programs, error) {
 	p := &programs{dir: dir, agent: os.Getenv(agentVariable), plugins: os.Getenv("TROUPE_VPP_PLUGINS")}
 	if p.vpp = os.Getenv("TROUPE_VPP_BIN"); p.vpp == "" {
 		p.vpp, _ = exec.LookPath("vpp")
@@ -83,7 +83,7 @@ func prepare(ctx context.Context, dir string) (*programs, error) {
 	var err error
 	switch {
 	case p.agent != "":
-	case p.vpp == "": // the image's program has no simulator
+	case p.vpp == "" || etcd: // the image's program has no simulator and no etcd
 		p.agent, err = build.Agent(ctx, dir)
 	default:
 		p.agent, err = build.Trimmed(ctx, dir)
@@ -111,6 +111,7 @@ type node struct {
 	*programs
 	context.Context
 	dir        string
+	etcd       string // as the agent's flag takes it
 	source     source
 	cluster    *cluster // the source, if it is a real API server
 	vppSocket  string   // that the agent uses
@@ -127,7 +128,10 @@ func newNode(ctx context.Context, p *programs, o options, services int) (*node, 
 	if err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
 	}
-	n := &node{programs: p, Context: ctx, dir: dir}
+	n := &node{programs: p, Context: ctx, dir: dir, etcd: "none"}
+	if o.etcd {
+		n.etcd = "embedded"
+	}
 	n.vppSocket = n.file("api.sock")
 	n.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", n.file("control"))
@@ -204,7 +208,7 @@ func (n *node) startAgent() (err error) {
 	n.launched = time.Now()
 	n.agent, err = n.spawn("agent", n.programs.agent, append([]string{
 		"agent", "--config", n.file("config.yaml"), "--node-name", nodeName,
-		"--vpp-api-socket", n.vppSocket, "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none", "--data-dir", n.file("data"),
+		"--vpp-api-socket", n.vppSocket, "--vpp-stats-socket", n.file("stats.sock"), "--etcd", n.etcd, "--data-dir", n.file("data"),
 		"--control-socket", n.file("control"), "--http-address", "", "--healthz-bind-address", "", "--log-level", "warn",
 	}, source...)...)
 	return err

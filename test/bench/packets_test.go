@@ -11,7 +11,7 @@ import (
 // once; only those of new flows take the slow path.
 func TestPackets(t *testing.T) {
 	const services, packets = 20, 100
-	p, err := prepare(t.Context(), t.TempDir())
+	p, err := prepare(t.Context(), t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
