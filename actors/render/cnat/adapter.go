@@ -150,9 +150,10 @@ func (a *adapter) count(plan *cnat.ServicePlan, n int) {
 }
 
 // retarget computes the networks in which the source of outside clients is replaced, if remote has
-// changed.
+// changed. It looks at all of them. So it waits while services render whose rows VPP holds already,
+// as after a restart of the agent.
 func (a *adapter) retarget() {
-	if !a.stale {
+	if !a.stale || a.phase == render.Rendering && a.progress.Pending() == 0 {
 		return
 	}
 	targets, left := cnat.Targets(slices.Collect(maps.Keys(a.remote)), a.planned.Others)

@@ -3,6 +3,7 @@ package cnat_test
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,49 @@ func TestWithoutPlugin(t *testing.T) {
 		s.Run(time.Minute)
 		if h := s.Health(); !h.GetOk() || s.State("a/a") != rendertest.InSync {
 			t.Errorf("afterwards %v, %v", h, s.Ack("a/a"))
+		}
+	})
+}
+
+// TestRestartLooksAtRemoteEndpointsOnce: after a restart of the agent on a VPP that has everything,
+// the memory that a service takes does not grow with the endpoints of all others.
+func TestRestartLooksAtRemoteEndpointsOnce(t *testing.T) {
+	const n, most = 1000, 100 << 10
+	keys, views := make([]string, n), map[string]*messages.ServiceView{}
+	for i := range keys {
+		keys[i] = fmt.Sprintf("a/%04d", i)
+		f := &messages.Frontend{Address: fmt.Sprintf("fd00:96::%x", 1+i), Port: 80, Protocol: messages.Protocol_TCP, Action: messages.Action_ACTION_FORWARD}
+		for k := range 5 {
+			f.Backends = append(f.Backends, &messages.Backend{Address: fmt.Sprintf("fd00:2:%x::%x", k, 1+i), Port: 8080})
+		}
+		views[keys[i]] = &messages.ServiceView{Key: keys[i], Created: 1, Frontends: []*messages.Frontend{f}}
+	}
+	config := cnatvpp.Config{Node: probe.Node, SNAT: []netip.Addr{netip.MustParseAddr("fd00:1::fffe")}}
+	view := func(key string, _ int64, _ ...string) *messages.ServiceView { return views[key] }
+	rendertest.Play(t, rendertest.Adapted(cnat.New, config, view), keys, func(s *rendertest.Stage) {
+		render := func(generation uint64) {
+			s.Begin(generation, keys...)
+			for _, key := range keys {
+				s.Render(generation, views[key])
+			}
+			s.Run(time.Second)
+			for _, key := range keys {
+				if state := s.State(key); state != rendertest.InSync {
+					t.Fatalf("%s is %v", key, state)
+				}
+			}
+		}
+		render(1)
+		writes := s.Writes()
+		s.Kill()
+		s.Connected()
+		s.Found(2)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		render(2)
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / n; each > most || s.Writes() != writes {
+			t.Errorf("%d bytes for each service, %d writes", each, s.Writes()-writes)
 		}
 	})
 }

@@ -542,3 +542,45 @@ func TestLongListsRest(t *testing.T) {
 		}
 	})
 }
+
+// TestDrainedLeaveAFewAtATime: a change that comes when the backends of many rows have drained waits
+// for a few of these rows only.
+func TestDrainedLeaveAFewAtATime(t *testing.T) {
+	const rows, few = 200, 64
+	services, gone := []string{"b/new"}, make([]string, rows)
+	for i := range rows {
+		services, gone[i] = append(services, fmt.Sprintf("a/%03d", i)), fmt.Sprintf("10.1.%d.9:8080", i)
+	}
+	withConfig(t, testConfig, services, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, services...)
+		s.Render(1, served("b/new", "10.96.1.1", tcp, "10.1.1.3"))
+		for generation := range uint64(2) {
+			for i, key := range services[1:] {
+				endpoints := []string{"10.1.1.3", fmt.Sprintf("10.1.%d.9", i)}
+				s.Render(1+generation, served(key, fmt.Sprint("10.96.0.", 1+i), tcp, endpoints[:2-generation]...))
+			}
+		}
+		draining := func() (n int) {
+			for _, row := range s.VPP.VPP.Rows() {
+				n += len(probe.Draining(row))
+			}
+			return n
+		}
+		if n := draining(); n != rows {
+			t.Fatalf("%d backends drain", n)
+		}
+		s.Run(time.Second) // the last list has been sent
+		s.VPP.Hang()
+		s.noSessions(gone...)
+		s.Render(2, served("b/new", "10.96.1.1", tcp, "10.1.1.3", "10.1.1.4"))
+		s.VPP.Resume()
+		found, err := s.Sim.RunUntil(func() bool { return s.State("b/new") == rendertest.InSync && s.Ack("b/new").GetGeneration() == 2 }, time.Minute)
+		if n := draining(); !found || err != nil || n < rows-2*few || n > rows-few {
+			t.Errorf("when VPP has the change (%t, %v), %d backends drain", found, err, n)
+		}
+		if s.Run(time.Second); draining() > 0 {
+			t.Errorf("%d backends drain without a session", draining())
+		}
+	})
+}
