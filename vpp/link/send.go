@@ -135,8 +135,8 @@ func (conn *connection) write(context uint32, data []byte, what string) bool {
 	return true
 }
 
-// flush makes the transport write what it keeps: many messages in one system call. It fails as write
-// does.
+// flush makes the transport write what it keeps: many messages in one system call. It fails as
+// write does.
 func (conn *connection) flush() bool {
 	keeps, is := conn.api.(interface{ flush() error })
 	if !is {

@@ -28,8 +28,8 @@ type drains struct {
 	// was lost; resting says that a long list was sent just now.
 	generation     uint64
 	stale, resting bool
-	// counted are rows whose sessions were counted, until they are compared; ending are those of
-	// them that were put into the queue.
+	// counted are rows whose sessions were counted, until they are compared; ending are those
+	// of them that were put into the queue.
 	counted, ending []object
 }
 

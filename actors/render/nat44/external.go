@@ -44,8 +44,8 @@ func newExternalConfig() externalConfig { return externalConfig{gone: map[object
 // Asks satisfies render.Correspondent.
 func (*adapter) Asks() []string { return []string{address.External} }
 
-// Handle satisfies render.Correspondent: external configuration, the end of a rest of access lists or
-// of the list of draining backends, and the numbers of sessions to these backends.
+// Handle satisfies render.Correspondent: external configuration, the ends of rests, and the numbers
+// of sessions to draining backends.
 func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *external.Wants:
