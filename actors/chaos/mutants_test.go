@@ -120,7 +120,7 @@ var mutants = []mutant{
 	},
 	{
 		"rows do not wait for their access lists", "actors/render/nat44/actual.go",
-		"case a.listsPending() && !a.resting(missingLists), want != nil && a.ranges.Missing(k.Key):",
+		"case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && a.wanted(k) != nil:",
 		"case false:",
 	},
 	{
