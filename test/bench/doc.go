@@ -16,6 +16,7 @@
 //	main.go      flags, the output as a table or as JSON
 //	figure.go    values of a figure: median and spread
 //	measure.go   one repetition of all figures at one size
+//	bare.go      what the agent sends, without the agent
 //	change.go    single changes
 //	churn.go     many changes a second
 //	big.go       services of many endpoints

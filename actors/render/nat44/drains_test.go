@@ -544,8 +544,8 @@ func TestLongListsRest(t *testing.T) {
 	})
 }
 
-// TestDrainedLeaveAFewAtATime: a change that comes when the backends of many rows have drained waits
-// for a few of these rows only.
+// TestDrainedLeaveAFewAtATime: a change that comes when the backends of many rows have drained
+// waits for a few of these rows only.
 func TestDrainedLeaveAFewAtATime(t *testing.T) {
 	const rows, few = 200, 64
 	services, gone := []string{"b/new"}, make([]string, rows)
