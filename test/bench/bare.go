@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -77,6 +78,9 @@ func (r recorded) replay(socket string) (took time.Duration, rows int, err error
 			rows++
 		}
 	}
+	if rows == 0 {
+		return 0, 0, errors.New("the agent has added no row")
+	}
 	vpp, err := net.Dial("unix", socket)
 	if err != nil {
 		return 0, 0, fmt.Errorf("connect to VPP: %w", err)
@@ -85,39 +89,47 @@ func (r recorded) replay(socket string) (took time.Duration, rows int, err error
 	const patience = time.Minute
 	_ = vpp.SetDeadline(time.Now().Add(patience))
 	var began time.Time
-	sent := make(chan error, 1)
+	sent := make(chan struct{})
 	go func() {
+		defer close(sent)
 		out := bufio.NewWriterSize(vpp, 64<<10)
 		for _, message := range r.messages {
 			if began.IsZero() && adds(message) {
-				_ = out.Flush() // an error stays, and comes with the last one
+				_ = out.Flush()
 				began = time.Now()
 			}
-			_, _ = out.Write(frame(message))
+			_, _ = out.Write(frame(message)) // without it, a row is not answered
 		}
-		sent <- out.Flush()
+		_ = out.Flush()
 	}()
 	refused, answered := 0, 0
-	read := messagesOf(vpp)
-	for answered < rows {
-		message, err := read()
-		if err != nil {
-			return 0, 0, fmt.Errorf("%d of %d rows are answered: %w", answered, rows, err)
-		}
+	var ended time.Time
+	relay(io.Discard, vpp, func(message []byte) {
 		const code = 6
-		if len(message) >= code+4 && binary.BigEndian.Uint16(message) == r.rowReply {
-			answered++
-			if binary.BigEndian.Uint32(message[code:]) != 0 {
-				refused++
-			}
+		if len(message) < code+4 || binary.BigEndian.Uint16(message) != r.rowReply {
+			return
 		}
+		if binary.BigEndian.Uint32(message[code:]) != 0 {
+			refused++
+		}
+		if answered++; answered == rows {
+			ended = time.Now()
+			_ = vpp.Close() // which ends relay
+		}
+	})
+	if answered < rows {
+		return 0, 0, fmt.Errorf("VPP has answered %d of %d rows", answered, rows)
 	}
-	ended := time.Now()
-	if err := <-sent; err != nil {
-		return 0, 0, fmt.Errorf("send to VPP: %w", err)
-	}
-	if rows == 0 || refused > 0 {
+	<-sent
+	if refused > 0 {
 		return 0, 0, fmt.Errorf("VPP has refused %d of %d rows", refused, rows)
 	}
 	return ended.Sub(began), rows, nil
+}
+
+// frame is a message as it is sent.
+func frame(message []byte) []byte {
+	f := make([]byte, frameHeader, frameHeader+len(message))
+	binary.BigEndian.PutUint32(f[frameLength:], uint32(len(message)))
+	return append(f, message...)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -108,27 +107,6 @@ func relay(to io.Writer, from io.Reader, show func(message []byte)) {
 
 // A message has a header before it, with its length.
 const frameHeader, frameLength = 16, 8
-
-// messagesOf returns a function that reads the next message.
-func messagesOf(from io.Reader) func() ([]byte, error) {
-	in := bufio.NewReaderSize(from, 64<<10)
-	return func() ([]byte, error) {
-		var header [frameHeader]byte
-		if _, err := io.ReadFull(in, header[:]); err != nil {
-			return nil, err
-		}
-		message := make([]byte, binary.BigEndian.Uint32(header[frameLength:]))
-		_, err := io.ReadFull(in, message)
-		return message, err
-	}
-}
-
-// frame is a message as it is sent.
-func frame(message []byte) []byte {
-	f := make([]byte, frameHeader, frameHeader+len(message))
-	binary.BigEndian.PutUint32(f[frameLength:], uint32(len(message)))
-	return append(f, message...)
-}
 
 // conversation is one connection of the agent with VPP.
 type conversation struct {

@@ -578,7 +578,7 @@ func TestDrainedLeaveAFewAtATime(t *testing.T) {
 		s.VPP.Resume()
 		found, err := s.Sim.RunUntil(func() bool { return s.State("b/new") == rendertest.InSync && s.Ack("b/new").GetGeneration() == 2 }, time.Minute)
 		if n := draining(); !found || err != nil || n < rows-2*few || n > rows-few {
-			t.Errorf("when VPP has the change (%t, %v), %d backends drain", found, err, n)
+			t.Errorf("VPP has the change: %t, %v; %d backends drain", found, err, n)
 		}
 		if s.Run(time.Second); draining() > 0 {
 			t.Errorf("%d backends drain without a session", draining())
