@@ -111,7 +111,7 @@ func (n *testNode) serve(frontends ...*messages.Frontend) {
 	for _, r := range plan.Rows {
 		n.want.Rows[r.Key] = r
 	}
-	n.want.Targets, _ = Targets(plan.Remote, nil)
+	n.want.Targets = remoteOf(plan.Remote).Targets()
 }
 
 // settle makes VPP hold what is wanted, and returns the operations and the number of messages.

@@ -8,48 +8,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// addresses are the first ones of a network.
-func addresses(network string, n int) (found []netip.Addr) {
-	for a := netip.MustParsePrefix(network).Addr(); len(found) < n; a = a.Next() {
-		found = append(found, a)
-	}
-	return found
-}
-
-// TestTargets: endpoints are targets by themselves, or with their pod network; there is room for
-// few others.
-func TestTargets(t *testing.T) {
-	networks := []netip.Prefix{netip.MustParsePrefix("fd00:2::/64"), netip.MustParsePrefix("10.1.2.0/24")}
-	for _, c := range []struct {
-		endpoints []netip.Addr
-		want      int
-		first     string
-		left      int
-	}{
-		{nil, 0, "", 0},
-		{append(addresses("fd00:2::/64", 2), addresses("10.1.2.0/24", 3)...), 5, "10.1.2.0/32", 0},
-		{addresses("fd00:2::/64", maxTargets), maxTargets, "fd00:2::/128", 0},
-		{addresses("fd00:2::/64", maxTargets+1), 1, "fd00:2::/64", 0},
-		{append(addresses("fd00:2::/64", maxTargets), addresses("2001:db8::/64", 2)...), 3, "2001:db8::/128", 0},
-		{addresses("2001:db8::/64", maxTargets+3), maxTargets, "2001:db8::/128", 3},
-		{append(addresses("10.1.2.0/24", maxTargets+1), addresses("2001:db8::/64", maxTargets)...), 1 + maxTargets, "10.1.2.0/24", 0},
-	} {
-		got, left := Targets(c.endpoints, networks)
-		if len(got) != c.want || left != c.left || len(got) > 0 && got[0].String() != c.first {
-			t.Errorf("%v: %d targets, %d left: %v", c.endpoints, len(got), left, got)
-		}
-	}
-}
-
 // TestExcluded: every address is excluded unless it is in a target. While services are missing, VPP
 // keeps the targets that it has.
 func TestExcluded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := rapid.SliceOfN(rapid.SampledFrom(append(addresses("fd00:2::/64", 9), addresses("2001:db8::/64", 9)...)), 0, 5)
 		want := Want{SNAT: SNAT{netip.IPv4Unspecified(), netip.MustParseAddr("fd00:1::1")}}
-		want.Targets, _ = Targets(pick.Draw(t, "targets"), nil)
+		want.Targets = remoteOf(pick.Draw(t, "targets")).Targets()
 		earlier := Want{SNAT: want.SNAT}
-		earlier.Targets, _ = Targets(pick.Draw(t, "earlier"), nil)
+		earlier.Targets = remoteOf(pick.Draw(t, "earlier")).Targets()
 		held := earlier.excluded(nil)
 		want.Partial = rapid.Bool().Draw(t, "partial")
 		excluded := want.excluded(held)

@@ -39,7 +39,10 @@ func (n *cnatNode) targets() {
 	for _, index := range indexes {
 		want.Interfaces[index] = &cnat.Tables{Outside: true}
 	}
-	want.Targets, _ = cnat.Targets([]netip.Addr{netip.MustParseAddr(n.far)}, nil)
+	remote := cnat.NewRemote(nil)
+	remote.Count(netip.MustParseAddr(n.far), 1)
+	remote.Settle()
+	want.Targets = remote.Targets()
 	for _, r := range cnat.Apply(n.Context(), n.link, cnat.Diff(state, want, false)) {
 		if r.Err != nil {
 			n.Error(r.Err)

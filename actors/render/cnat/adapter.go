@@ -32,10 +32,7 @@ type adapter struct {
 	planned cnat.Config // completed for the node
 	views   map[string]*messages.ServiceView
 	plans   map[string]*cnat.ServicePlan
-	remote  map[netip.Addr]int     // endpoints on other nodes, with the number of services of each
-	targets []netip.Prefix         // networks that cover remote
-	left    int                    // networks for which there is no room
-	stale   bool                   // targets have to be worked out again
+	remote  *cnat.Remote           // endpoints on other nodes
 	phase   render.Phase           // when Settle was called last
 	set     *messages.InterfaceSet // nil = not known
 
@@ -50,7 +47,7 @@ type adapter struct {
 // New returns the renderer. Unset addresses of SNAT are derived from the node.
 func New(config cnat.Config) render.Renderer[rule.Key] {
 	a := &adapter{
-		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: map[netip.Addr]int{},
+		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: cnat.NewRemote(config.Others),
 	}
 	a.claims = render.NewClaims(render.Rules[rule.Key, cnat.Row, cnat.Row]{
 		Order: rule.Key.Compare, Rank: func(r cnat.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: cnat.Row.Equal, Taken: a.taken,
@@ -115,9 +112,9 @@ func (a *adapter) concerns(view *messages.ServiceView) bool {
 
 // plan translates one view into rows and claims them.
 func (a *adapter) plan(service string) {
-	view := a.views[service]
-	a.count(a.plans[service], -1)
+	view, before := a.views[service], a.plans[service]
 	if view == nil {
+		a.count(before, -1)
 		delete(a.plans, service)
 		a.claims.Set(service, 0, nil)
 		return
@@ -128,6 +125,7 @@ func (a *adapter) plan(service string) {
 		a.needed, a.settings = true, false
 	}
 	a.count(plan, 1)
+	a.count(before, -1)
 	wishes := make(map[rule.Key]cnat.Row, len(plan.Rows))
 	for _, r := range plan.Claims() {
 		wishes[r.Key] = r
@@ -141,24 +139,8 @@ func (a *adapter) count(plan *cnat.ServicePlan, n int) {
 		return
 	}
 	for _, addr := range plan.Remote {
-		before := a.remote[addr]
-		if a.remote[addr] += n; a.remote[addr] == 0 {
-			delete(a.remote, addr)
-		}
-		a.stale = a.stale || before == 0 || before+n == 0
+		a.remote.Count(addr, n)
 	}
-}
-
-// retarget computes the networks in which the source of outside clients is replaced, if remote has
-// changed. It looks at all of them. So it waits while services render whose rows VPP holds already,
-// as after a restart of the agent.
-func (a *adapter) retarget() {
-	if !a.stale || a.phase == render.Rendering && a.progress.Pending() == 0 {
-		return
-	}
-	targets, left := cnat.Targets(slices.Collect(maps.Keys(a.remote)), a.planned.Others)
-	a.settings = a.settings && slices.Equal(targets, a.targets)
-	a.targets, a.left, a.stale = targets, left, false
 }
 
 // Surroundings satisfies render.Plan: the addresses of source NAT depend on the node, the nodes
@@ -184,18 +166,27 @@ func (a *adapter) configure(planned cnat.Config) {
 	if planned.Equal(a.planned) {
 		return
 	}
-	a.planned, a.settings, a.stale = planned, false, true
+	if !slices.Equal(planned.Others, a.planned.Others) {
+		a.remote = cnat.NewRemote(planned.Others)
+		for _, plan := range a.plans {
+			a.count(plan, 1)
+		}
+	}
+	a.planned, a.settings = planned, false
 	for _, service := range slices.Sorted(maps.Keys(a.views)) {
 		a.plan(service)
 	}
 }
 
 // Settle satisfies render.Settler: targets that no service has any more go when all services have
-// rendered.
+// rendered. They wait while services render whose rows VPP holds already, as after a restart of the
+// agent.
 func (a *adapter) Settle(phase render.Phase) {
 	a.settings = a.settings && (a.phase == render.Passed) == (phase == render.Passed)
 	a.phase = phase
-	a.retarget()
+	if waits := phase == render.Rendering && a.progress.Pending() == 0; !waits && a.remote.Settle() {
+		a.settings = false
+	}
 }
 
 // wanted is the row that VPP should hold under a key; nil = none. VPP does not give back the memory
@@ -246,9 +237,10 @@ func (a *adapter) held(k rule.Key) *cnat.Held {
 
 // Warning satisfies render.Speaker.
 func (a *adapter) Warning() string {
+	left := a.remote.Left()
 	switch {
-	case a.left > 0:
-		return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: there is no room for that many outside of the pod networks", a.left)
+	case left > 0:
+		return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: there is no room for that many outside of the pod networks", left)
 	case a.progress.Memory() > heap.Enough:
 		return "VPP's memory is nearly used up: services may lack endpoints; see main-heap-size in VPP's startup.conf"
 	}

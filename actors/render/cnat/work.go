@@ -20,7 +20,7 @@ func (a *adapter) RolesRefused() string { return a.refused }
 // goes, because connections may outlive it.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
-	want.Targets, want.Partial = a.targets, a.phase != render.Passed
+	want.Targets, want.Partial = a.remote.Targets(), a.phase != render.Passed
 	for _, i := range a.set.GetInterfaces() {
 		switch {
 		case a.needed && (i.GetFrontend() || i.GetBackend()):
