@@ -125,6 +125,19 @@ func TestBenchWithFeed(t *testing.T) {
 	}
 }
 
+// TestProcessEnds: a process that ends by itself ends the wait for anything.
+func TestProcessEnds(t *testing.T) {
+	n := &node{Context: t.Context(), dir: t.TempDir()}
+	var err error
+	if n.agent, err = n.spawn("agent", "sh", "-c", "echo no more; exit 3"); err != nil {
+		t.Fatal(err)
+	}
+	defer kill(n.agent)
+	if err := n.await("agent is ready", func() bool { return false }); err == nil || !strings.Contains(err.Error(), "a process has ended\nno more") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFlags: odd flags are errors that name them.
 func TestFlags(t *testing.T) {
 	for _, arguments := range [][]string{{"-sizes", "0"}, {"-sizes", "1,x"}, {"-sizes", "100001"}, {"-repeat", "0"}, {"-changes", "0"}, {"-source", "etcd"}, {"-only", "start"}, {"-o", "yaml"}, {"more"}, {"-no"}} {

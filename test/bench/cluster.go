@@ -103,11 +103,15 @@ func (c *cluster) watch(ctx context.Context) (watch.Interface, error) {
 }
 
 // arguments are those of an agent that reads this cluster.
-func (c *cluster) arguments() (arguments []string, err error) {
-	err = c.run(func() {
-		arguments = []string{"--kubeconfig", c.plane.Kubeconfig("agent", controlplane.Credentials)}
-	})
-	return arguments, err
+func (c *cluster) arguments() ([]string, error) {
+	kubeconfig, err := c.credentials("agent")
+	return []string{"--kubeconfig", kubeconfig}, err
+}
+
+// credentials satisfies server.
+func (c *cluster) credentials(client string) (kubeconfig string, err error) {
+	err = c.run(func() { kubeconfig = c.plane.Kubeconfig(client, controlplane.Credentials) })
+	return kubeconfig, err
 }
 
 // stage stands in for a test where package controlplane wants one.

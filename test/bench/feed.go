@@ -202,5 +202,8 @@ func (f *feed) change(c *collection, object runtime.Object) error {
 // arguments are those of an agent that reads this feed.
 func (f *feed) arguments() ([]string, error) { return []string{"--kubeconfig", f.kubeconfig}, nil }
 
+// credentials satisfies server.
+func (f *feed) credentials(string) (kubeconfig string, err error) { return f.kubeconfig, nil }
+
 // close ends all requests.
 func (f *feed) close() { _ = f.server.Close() }

@@ -36,7 +36,7 @@ func noRules() error {
 // isolate keeps the rules of kube-proxy apart from those of this machine. It builds everything, and
 // runs the command anew in a network namespace of its own. In there, it makes the namespace ready.
 // done reports whether the command has run.
-func (p *programs) isolate(ctx context.Context, arguments []string, out, progress io.Writer) (done bool, err error) {
+func (p *programs) isolate(ctx context.Context, o options, arguments []string, out, progress io.Writer) (done bool, err error) {
 	inside := os.Getenv(agentVariable) != ""
 	if !inside {
 		if err := noRules(); err != nil {
@@ -53,8 +53,10 @@ func (p *programs) isolate(ctx context.Context, arguments []string, out, progres
 		p.kubeProxy = filepath.Join(dir, "kube-proxy")
 		return false, loopbackUp()
 	}
-	if _, err := build.ControlPlane(ctx, say); err != nil {
-		return false, err
+	if o.source == sourceAPI {
+		if _, err := build.ControlPlane(ctx, say); err != nil {
+			return false, err
+		}
 	}
 	cmd := exec.Command("/proc/self/exe", arguments...)
 	cmd.Env = append(os.Environ(), agentVariable+"="+p.agent)
@@ -88,7 +90,7 @@ type commits struct{ socket int }
 
 // newCommits begins to receive notifications.
 func newCommits() (c commits, err error) {
-	const buffer, patience = 16 << 20, 60 // bytes, seconds
+	const buffer = 16 << 20 // bytes
 	if c.socket, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER); err != nil {
 		return c, fmt.Errorf("open socket of nftables: %w", err)
 	}
@@ -96,7 +98,7 @@ func newCommits() (c commits, err error) {
 		err = unix.SetsockoptInt(c.socket, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer)
 	}
 	if err == nil {
-		err = unix.SetsockoptTimeval(c.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: patience})
+		err = unix.SetsockoptTimeval(c.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: int64(patience / time.Second)})
 	}
 	if err != nil {
 		c.close()

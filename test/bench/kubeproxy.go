@@ -7,12 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"time"
-
-	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// kubeProxyPart is the name of the part that measures kube-proxy.
-const kubeProxyPart = "kube-proxy"
+// kubeProxyPart needs a program that takes minutes to build, and with many services minutes for a
+// change. So it is measured with a feed only if it is asked for.
+func kubeProxyPart() part {
+	return part{name: "kube-proxy", sources: []string{sourceAPI}, named: []string{sourceFeed}, measure: (*node).besideKubeProxy}
+}
 
 // proxyConfig is the configuration of kube-proxy. All settings that decide its speed are defaults.
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -34,16 +35,16 @@ const (
 	lastSync     = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family="IPv4"}`
 )
 
-// besideKubeProxy measures kube-proxy in the mode nftables with the same API server, after it has
-// ended the agent and VPP.
+// besideKubeProxy measures kube-proxy in the mode nftables with the same source, after it has ended
+// the agent and VPP.
 func (n *node) besideKubeProxy(o options, services int, out *figures) error {
 	if n.programs.kubeProxy == "" {
 		return nil
 	}
 	kill(n.agent)
 	kill(n.vpp)
-	var kubeconfig string
-	if err := n.cluster.run(func() { kubeconfig = n.cluster.plane.Kubeconfig("kube-proxy", controlplane.Credentials) }); err != nil {
+	kubeconfig, err := n.source.(server).credentials("kube-proxy")
+	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(n.file("kube-proxy.yaml"), fmt.Appendf(nil, proxyConfig, nodeName, kubeconfig), 0o600); err != nil {

@@ -33,7 +33,8 @@ type options struct {
 
 // wants reports whether a part is to be measured.
 func (o options) wants(p part) bool {
-	return (len(p.sources) == 0 || slices.Contains(p.sources, o.source)) && (len(o.only) == 0 || slices.Contains(o.only, p.name))
+	named := slices.Contains(o.only, p.name)
+	return (len(p.sources) == 0 || slices.Contains(p.sources, o.source)) && (len(o.only) == 0 || named) || named && slices.Contains(p.named, o.source)
 }
 
 // Where the services come from.
@@ -86,12 +87,12 @@ func run(arguments []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.wants(part{name: kubeProxyPart, sources: []string{sourceAPI}}) {
-		if done, err := program.isolate(ctx, arguments, out, progress); done || err != nil {
+	if o.wants(kubeProxyPart()) {
+		if done, err := program.isolate(ctx, o, arguments, out, progress); done || err != nil {
 			return err
 		}
 	}
-	if program.vpp == "" && o.wants(part{name: packetsPart, sources: []string{sourceFiles}}) {
+	if program.vpp == "" && o.wants(packetsPart()) {
 		fmt.Fprintln(progress, "packets are not measured: VPP is simulated")
 	}
 	var failed error // what has been measured before is printed
@@ -121,7 +122,7 @@ func run(arguments []string, out, progress io.Writer) error {
 func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, a real API server; or feed, the lists and watches of one, in this process. Changes are measured with the last two, kube-proxy with api")
+	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, a real API server; or feed, the lists and watches of one, in this process. Changes are measured with the last two, kube-proxy with api, and with feed if -only names it")
 	flags.IntVar(&o.changes, "changes", 300, "how many endpoints are replaced one after the other, with -source api")
 	sizes := flags.String("sizes", "1000,10000", "numbers of services")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")

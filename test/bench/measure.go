@@ -15,26 +15,29 @@ import (
 type part struct {
 	name    string   // as -only takes it
 	sources []string // where the services may come from; none = anywhere
+	named   []string // more sources, if -only names the part
 	measure func(n *node, o options, services int, out *figures) error
 }
 
-// packetsPart is the name of a part that has to do something before the agent starts, too.
-const packetsPart = "packets"
+// packetsPart has to do something before the agent starts, too.
+func packetsPart() part {
+	return part{name: "packets", sources: []string{sourceFiles}, measure: (*node).packets}
+}
 
 // parts are all of them, in the order in which they are measured.
 func parts() []part {
 	return []part{
 		// first, because a VPP that is replaced has no interfaces for it
-		{packetsPart, []string{sourceFiles}, (*node).packets},
-		{"bare", nil, (*node).bare},
-		{"restart", nil, (*node).restart},
-		{"vpp-restart", nil, (*node).replacedVPP},
-		{"idle", nil, (*node).idle},
+		packetsPart(),
+		{name: "bare", measure: (*node).bare},
+		{name: "restart", measure: (*node).restart},
+		{name: "vpp-restart", measure: (*node).replacedVPP},
+		{name: "idle", measure: (*node).idle},
 		// before endpoints drain, because the end of a drain is an operation, too
-		{"big", []string{sourceFeed}, (*node).big},
-		{"changes", []string{sourceAPI, sourceFeed}, (*node).changes},
-		{"churn", []string{sourceFeed}, (*node).churn},
-		{kubeProxyPart, []string{sourceAPI}, (*node).besideKubeProxy},
+		{name: "big", sources: []string{sourceFeed}, measure: (*node).big},
+		{name: "changes", sources: []string{sourceAPI, sourceFeed}, measure: (*node).changes},
+		{name: "churn", sources: []string{sourceFeed}, measure: (*node).churn},
+		kubeProxyPart(),
 	}
 }
 
@@ -48,7 +51,7 @@ func measure(ctx context.Context, p *programs, o options, services int, out *fig
 	if err := errors.Join(n.startVPP(), n.setUp()); err != nil {
 		return s, err
 	}
-	if p.vpp != "" && o.wants(part{name: packetsPart, sources: []string{sourceFiles}}) {
+	if p.vpp != "" && o.wants(packetsPart()) {
 		if err := n.beforeAgent(services, out); err != nil {
 			return s, fmt.Errorf("packets without the agent: %w", err)
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long anything may take.
-const patience = 10 * time.Minute
+const patience = 30 * time.Minute
 
 // startup is the configuration of a VPP that needs no huge pages and nothing outside its directory.
 // Arguments: directory, line of the plugin path, prefix of the API segment.
@@ -104,6 +104,12 @@ type source interface {
 	// arguments are those of an agent that reads them.
 	arguments() ([]string, error)
 	close()
+}
+
+// server is a source that other programs can read as well.
+type server interface {
+	// credentials returns the kubeconfig of a client.
+	credentials(client string) (kubeconfig string, err error)
 }
 
 // node is a VPP with an agent.
@@ -335,12 +341,15 @@ func (n *node) heap() (used float64, err error) {
 	return used * map[rune]float64{'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}[unit], nil
 }
 
-// await waits until the condition holds.
+// await waits until the condition holds. No process may end meanwhile.
 func (n *node) await(what string, holds func() bool) error {
 	const interval = 2 * time.Millisecond
 	for began := time.Now(); !holds(); time.Sleep(interval) {
 		if n.Err() != nil {
 			return n.Err()
+		}
+		if slices.ContainsFunc([]*exec.Cmd{n.vpp, n.agent, n.kubeProxy}, ended) {
+			return fmt.Errorf("%s: a process has ended\n%s", what, n.logs())
 		}
 		if time.Since(began) > patience {
 			return fmt.Errorf("%s: not within %s\n%s", what, patience, n.logs())
@@ -349,14 +358,21 @@ func (n *node) await(what string, holds func() bool) error {
 	return nil
 }
 
-// logs are the ends of the logs of the agent and of kube-proxy.
+// logs are the ends of the logs of VPP, the agent and kube-proxy.
 func (n *node) logs() (ends string) {
 	const most = 4000
-	for _, name := range []string{"agent", "kube-proxy"} {
+	for _, name := range []string{"vpp", "agent", "kube-proxy"} {
 		text, _ := os.ReadFile(n.file(name + ".log"))
 		ends += string(text[max(0, len(text)-most):])
 	}
 	return ends
+}
+
+// ended reports whether a process has ended by itself.
+func ended(cmd *exec.Cmd) bool {
+	var info unix.Siginfo
+	return cmd != nil && cmd.ProcessState == nil &&
+		unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil && info.Signo != 0
 }
 
 // kill ends a process.

@@ -171,10 +171,10 @@ func Agent(ctx context.Context, dir string) (string, error) {
 	return file, run(ctx, root(), "-o", file, ".")
 }
 
-// Trimmed builds the agent as it is in the image: the agent and nothing else.
+// Trimmed builds the agent as it is in the image: the agent and nothing else, with the same flags.
 func Trimmed(ctx context.Context, dir string) (string, error) {
 	file := filepath.Join(dir, "troupe-image")
-	return file, run(ctx, root(), "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", file, ".")
+	return file, run(ctx, root(), "-trimpath", "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", file, ".")
 }
 
 // Image builds the image of the agent under a name, for this platform, into an OCI archive, as the
@@ -206,7 +206,7 @@ func ExampleVPP(ctx context.Context, archive, vpp, plugins string) error {
 
 // Static builds a package of the module test, as a program that needs no library, into the file.
 func Static(ctx context.Context, file, path string) error {
-	return run(ctx, filepath.Join(root(), "test"), "-ldflags", "-s -w", "-o", file, path)
+	return run(ctx, filepath.Join(root(), "test"), "-trimpath", "-ldflags", "-s -w", "-o", file, path)
 }
 
 // Root returns the directory of the root module.
@@ -218,12 +218,13 @@ func root() string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
 }
 
-// run runs go build in a module; the last argument is the package.
+// run runs go build in a module; the last argument is the package. With -trimpath the program needs
+// no C library.
 func run(ctx context.Context, module string, arguments ...string) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-mod=readonly"}, arguments...)...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	if module != root() {
+	if slices.Contains(arguments, "-trimpath") {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
