@@ -171,6 +171,7 @@ func (a *adapter) configure(planned cnat.Config) {
 		for _, plan := range a.plans {
 			a.count(plan, 1)
 		}
+		a.remote.Settle()
 	}
 	a.planned, a.settings = planned, false
 	for _, service := range slices.Sorted(maps.Keys(a.views)) {

@@ -155,6 +155,53 @@ func TestInterfaces(t *testing.T) {
 	})
 }
 
+// TestTargetsFollowPodNetworks: of many endpoints on other nodes the first are targets, as long as
+// no pod network of another node is known to stand for all of them. An endpoint more or less in
+// that network changes nothing.
+func TestTargetsFollowPodNetworks(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		serve := func(generation uint64, endpoints int) {
+			v := s.View("a/a", 1, "fd00:96::1")
+			v.Frontends[0].Backends = nil
+			for i := range endpoints {
+				v.Frontends[0].Backends = append(v.Frontends[0].Backends, &messages.Backend{Address: fmt.Sprintf("fd00:2::%x", 1+i), Port: 8080})
+			}
+			s.Render(generation, v)
+			s.Run(time.Second)
+		}
+		excludes := func(address string) bool {
+			for line := range strings.Lines(s.VPP.VPP.State()) {
+				if network, is := strings.CutPrefix(strings.TrimSpace(line), "snat excludes "); is && netip.MustParsePrefix(network).Contains(netip.MustParseAddr(address)) {
+					return true
+				}
+			}
+			return false
+		}
+		s.Begin(1, "a/a")
+		s.Interfaces(2, probe.Uplink)
+		serve(1, 40)
+		if excludes("fd00:2::20") || !excludes("fd00:2::21") || !excludes("fd00:2::1000") {
+			t.Errorf("without pod networks VPP holds\n%s", s.VPP.VPP.State())
+		}
+		begin := rendertest.BeginMessage(2, "a/a")
+		begin.PodNetworks = []string{"fd00:2::/64"}
+		s.Tell(begin)
+		serve(2, 40)
+		if excludes("fd00:2::1") || excludes("fd00:2::1000") || !excludes("fd00:3::1") {
+			t.Errorf("with a pod network VPP holds\n%s", s.VPP.VPP.State())
+		}
+		writes := s.Writes()
+		serve(3, 39)
+		if s.Writes() != writes+1 {
+			t.Errorf("an endpoint less costs %d writes", s.Writes()-writes)
+		}
+		serve(4, 3)
+		if excludes("fd00:2::3") || !excludes("fd00:2::4") {
+			t.Errorf("with few endpoints VPP holds\n%s", s.VPP.VPP.State())
+		}
+	})
+}
+
 // TestWithoutPlugin: the renderer is not ready and says which plugin to load.
 func TestWithoutPlugin(t *testing.T) {
 	withRenderer(t, func(s scene) {
