@@ -419,8 +419,8 @@ func TestARefusalConcernsOneEvent(t *testing.T) {
 		if got := n.Stats(); got.Refused != 2 || got.Waiting != 0 || server.count() != 3 || !strings.Contains(n.logged.String(), "is forbidden: boom") {
 			t.Errorf("%d requests, stats %+v", server.count(), got)
 		}
-		n.Record(on("secret", "boom")) // the right may have been granted since
-		server.fail(nil)
+		server.fail(nil) // the right has been granted since
+		n.Record(on("secret", "boom"))
 		after(2 * time.Minute)
 		expect(t, server, "default/other FailedToRender boom x1", "default/secret FailedToRender boom x2")
 	})
