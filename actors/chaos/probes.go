@@ -42,8 +42,9 @@ type observed struct {
 	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
 	held        map[string]simulator.Verdict         // through the rolling service, by holder
 	opened      int                                  // connections through the rolling service
+	left        map[netip.Addr]int                   // removals of a pod that VPP may still have to do
+	later       func(func())                         // when VPP has done a removal; nil = at once
 	boots       int                                  // starts of VPP before the connections
-	refusing    int                                  // active faults that may refuse requests
 	interrupted bool                                 // the overlay was replaced, which ends connections
 
 	// missed is when rows of the steady service were first missing on a ready node; zero = none
@@ -74,6 +75,7 @@ func newObserved(k *cluster) observed {
 		at:     netip.AddrPortFrom(clusterIP(ageing), servicePort),
 		inward: netip.AddrPortFrom(balancerIP(balancerIPs), servicePort),
 		open:   map[netip.AddrPort]simulator.Verdict{},
+		left:   map[netip.Addr]int{},
 		held:   map[string]simulator.Verdict{},
 	}
 	startRolling(k)

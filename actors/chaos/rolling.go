@@ -98,14 +98,14 @@ func (s *observed) forget(pod netip.Addr) {
 			delete(s.held, id)
 		}
 	}
+	if s.later != nil {
+		s.left[pod]++
+		s.later(func() { s.left[pod]-- })
+	}
 }
 
 // hold tries the connections through the rolling service, and opens the missing ones (I19).
 func (s *observed) hold(w *world) {
-	if s.refusing > 0 {
-		clear(s.held)
-		return
-	}
 	at := netip.AddrPortFrom(clusterIP(rolling), servicePort)
 	for n := range holders {
 		id := fmt.Sprint("holder ", n)
@@ -124,8 +124,8 @@ func (s *observed) hold(w *world) {
 			delete(s.held, id)
 		case !isOpen && whole:
 			s.held[id] = got
-			if !w.cluster.names(rolling, got.Dst.Addr()) {
-				delete(s.held, id) // the agent has not noticed yet that the pod has left
+			if pod := got.Dst.Addr(); !w.cluster.names(rolling, pod) || s.left[pod] > 0 {
+				delete(s.held, id) // the pod has left, and VPP has not removed it yet
 			}
 		}
 	}

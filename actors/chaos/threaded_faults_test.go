@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/api"
+
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // TestFaultsOnDispatcher: every fault of a simulation has a counterpart here, unless it is marked
@@ -138,10 +141,11 @@ func (w *threaded) refuse(r *rand.Rand) {
 		"acl_interface_set_acl_list", "nat44_ed_plugin_enable_disable",
 	}
 	const unspecified = -1
-	// the renderer may replace a row after a partial change
-	w.observed.refusing++
-	w.later(15*time.Second, func() { w.observed.refusing-- })
-	w.inject(r, simulator.Fault{Message: names[r.IntN(len(names))], Times: 1 + r.IntN(8), Retval: unspecified})
+	spared := func(request api.Message) bool {
+		c, is := virtual.RowChangeOf(request)
+		return is && isRolling(c)
+	}
+	w.inject(r, simulator.Fault{Message: names[r.IntN(len(names))], Times: 1 + r.IntN(8), Retval: unspecified, Spared: spared})
 	w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1 + r.IntN(20), Delay: time.Duration(r.IntN(20)) * time.Millisecond})
 }
 

@@ -81,6 +81,8 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	}
 	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
 	w.observed = newObserved(w.cluster)
+	// VPP hangs for up to 9 s, and the machine sleeps for up to 4 s
+	w.observed.later = func(done func()) { w.later(15*time.Second, done) }
 	w.injected.show(w.injector)
 	w.sim = simulator.New(simulator.Options{
 		AutoRestart: true, RestartDelay: 20 * time.Millisecond,

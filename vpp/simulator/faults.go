@@ -1,12 +1,20 @@
 package simulator
 
-import "time"
+import (
+	"time"
+
+	"go.fd.io/govpp/api"
+)
 
 // Fault is a disturbance of the API: it applies to requests of one message name, or of every name.
 type Fault struct {
 	// Message is the VPP name of the request ("nat44_add_del_address_range"); empty means every
 	// request, including the handshake and pings.
 	Message string
+
+	// Spared are requests that the fault never strikes; nil = none. It is called while VPP is
+	// locked, and must not use it.
+	Spared func(request api.Message) bool
 
 	// Skip lets that many matching requests pass before the fault strikes.
 	Skip int
@@ -65,9 +73,9 @@ func (v *VPP) ClearFaults() {
 }
 
 // takeFault returns the fault that strikes a request of the given name. mu is held.
-func (v *VPP) takeFault(name string) Fault {
+func (v *VPP) takeFault(name string, request api.Message) Fault {
 	for _, f := range v.faults {
-		if f.Message != "" && f.Message != name {
+		if f.Message != "" && f.Message != name || f.Spared != nil && f.Spared(request) {
 			continue
 		}
 		if f.Skip > 0 {

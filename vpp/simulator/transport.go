@@ -222,7 +222,13 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 		v.mu.Unlock()
 		return true
 	}
-	fault := v.takeFault(m.Name)
+	req, ok := m.Decode(payload)
+	if !ok {
+		v.counters.dropped++
+		v.mu.Unlock()
+		return true
+	}
+	fault := v.takeFault(m.Name, req)
 	if fault.Delay > 0 {
 		v.mu.Unlock()
 		if !c.pause(fault.Delay) || !v.enter(c) {
@@ -230,11 +236,6 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 		}
 	}
 	defer v.mu.Unlock()
-	req, ok := m.Decode(payload)
-	if !ok {
-		v.counters.dropped++
-		return true
-	}
 	return v.execute(c, m, req, payload, fault)
 }
 

@@ -34,8 +34,8 @@ type RowChange struct {
 	Refused bool
 }
 
-// rowChange returns the change of a row that a request makes.
-func rowChange(req api.Message) (RowChange, bool) {
+// RowChangeOf returns the change of a row that a request makes.
+func RowChangeOf(req api.Message) (RowChange, bool) {
 	switch m := req.(type) {
 	case *nat44_ed.Nat44AddDelLbStaticMapping:
 		return RowChange{At: netip.AddrPortFrom(netip.AddrFrom4(m.ExternalAddr), m.ExternalPort), Added: m.IsAdd}, true
@@ -50,7 +50,7 @@ func rowChange(req api.Message) (RowChange, bool) {
 
 // spared reports whether a request is never refused.
 func (d *Stream) spared(req api.Message) bool {
-	c, is := rowChange(req)
+	c, is := RowChangeOf(req)
 	return is && d.Spared != nil && d.Spared(c)
 }
 

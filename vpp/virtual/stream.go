@@ -245,7 +245,7 @@ func (d *Stream) do(req api.Message) link.Result {
 	}
 	if d.Refuse > 0 && Changes(req) && !d.spared(req) {
 		d.Refuse--
-		if c, is := rowChange(req); is && d.changed != nil {
+		if c, is := RowChangeOf(req); is && d.changed != nil {
 			c.Refused = true
 			d.changed(c)
 		}
@@ -289,7 +289,7 @@ func (d *Stream) execute(req api.Message) (api.Message, error) {
 		if d.After != nil {
 			d.After(req)
 		}
-		if change, is := rowChange(req); is && d.changed != nil && retvalOf(replies[0]) == 0 {
+		if change, is := RowChangeOf(req); is && d.changed != nil && retvalOf(replies[0]) == 0 {
 			d.changed(change)
 		}
 	}
