@@ -42,8 +42,8 @@ type observed struct {
 	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
 	held        map[string]simulator.Verdict         // through the rolling service, by holder
 	opened      int                                  // connections through the rolling service
-	left        map[netip.Addr]int                   // removals of a pod that VPP may still have to do
-	later       func(func())                         // when VPP has done a removal; nil = at once
+	left        map[netip.Addr]int                   // removals of a pod, not yet done
+	later       func(func())                         // when a removal is done; nil = at once
 	boots       int                                  // starts of VPP before the connections
 	interrupted bool                                 // the overlay was replaced, which ends connections
 

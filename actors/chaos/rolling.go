@@ -125,7 +125,7 @@ func (s *observed) hold(w *world) {
 		case !isOpen && whole:
 			s.held[id] = got
 			if pod := got.Dst.Addr(); !w.cluster.names(rolling, pod) || s.left[pod] > 0 {
-				delete(s.held, id) // the pod has left, and VPP has not removed it yet
+				delete(s.held, id) // VPP may not have removed the pod yet
 			}
 		}
 	}

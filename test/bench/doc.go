@@ -4,9 +4,9 @@
 // Without one it runs beside a simulated VPP, and the output says so. The services, of 5 endpoints
 // each, come from files, from a real API server, or from a feed: the lists and watches of an API
 // server, in this process. The last two also measure single changes. With a feed, the command also
-// measures thousands of changes a second and services of thousands of endpoints. With an API server,
-// and with a feed if it is asked to, it also measures kube-proxy in the mode nftables with the same
-// objects, if this machine has the program nft and the user is root.
+// measures thousands of changes a second and services of thousands of endpoints. With an API
+// server, and with a feed if it is asked to, it also measures kube-proxy in the mode nftables with
+// the same objects, if this machine has the program nft and the user is root.
 //
 //	go -C test run ./bench -sizes 1000,10000 -repeat 3
 //	go -C test run ./bench -sizes 10000 -idle 5m -o json
