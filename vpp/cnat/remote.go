@@ -23,6 +23,7 @@ type Remote struct {
 	families [2]remotes            // IPv4, IPv6
 	targets  []netip.Prefix        // as Settle made them last, ordered; immutable
 	stale    bool                  // targets may be other ones now
+	left     int                   // as of the last Settle
 }
 
 // remotes are the endpoints of one family.
@@ -126,6 +127,12 @@ func (f *remotes) refill(network func(netip.Addr) (netip.Prefix, bool)) {
 
 // Settle works out the targets, and reports whether they are other ones than before.
 func (r *Remote) Settle() (changed bool) {
+	r.left = 0
+	for _, f := range r.families {
+		if len(f.uses) > maxTargets {
+			r.left += f.outside - len(f.first)
+		}
+	}
 	if !r.stale {
 		return false
 	}
@@ -150,12 +157,6 @@ func (r *Remote) Settle() (changed bool) {
 // Targets returns the targets as Settle made them last, ordered.
 func (r *Remote) Targets() []netip.Prefix { return r.targets }
 
-// Left returns for how many endpoints there is no room: their clients keep their addresses.
-func (r *Remote) Left() (n int) {
-	for _, f := range r.families {
-		if len(f.uses) > maxTargets {
-			n += f.outside - len(f.first)
-		}
-	}
-	return n
-}
+// Left returns for how many endpoints there was no room at the last Settle: their clients keep
+// their addresses.
+func (r *Remote) Left() int { return r.left }

@@ -62,7 +62,7 @@ func TestTargetsFollow(t *testing.T) {
 		r, used := NewRemote(networks), map[netip.Addr]int{}
 		most := rapid.IntRange(0, len(pool)-1).Draw(t, "most")
 		for range 300 {
-			before := slices.Clone(r.Targets())
+			before, leftBefore := slices.Clone(r.Targets()), r.Left()
 			for range rapid.IntRange(1, 3).Draw(t, "changes") {
 				e, n := pool[rapid.IntRange(0, most).Draw(t, "endpoint")*7919%len(pool)], 1
 				if used[e] > 0 && rapid.Bool().Draw(t, "goes") {
@@ -70,6 +70,9 @@ func TestTargetsFollow(t *testing.T) {
 				}
 				used[e] += n
 				r.Count(e, n)
+			}
+			if r.Left() != leftBefore {
+				t.Fatal("what is left changes without Settle") // each new number is told to every service
 			}
 			changed := r.Settle()
 			targets, left := all(used, networks)
