@@ -133,7 +133,8 @@ func TestProcessEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kill(n.agent)
-	if err := n.await("agent is ready", func() bool { return false }); err == nil || !strings.Contains(err.Error(), "a process has ended\nno more") {
+	err = n.await("agent is ready", func() bool { return false })
+	if err == nil || !strings.Contains(err.Error(), "a process has ended\nno more") {
 		t.Errorf("%v", err)
 	}
 }

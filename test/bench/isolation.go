@@ -36,7 +36,9 @@ func noRules() error {
 // isolate keeps the rules of kube-proxy apart from those of this machine. It builds everything, and
 // runs the command anew in a network namespace of its own. In there, it makes the namespace ready.
 // done reports whether the command has run.
-func (p *programs) isolate(ctx context.Context, o options, arguments []string, out, progress io.Writer) (done bool, err error) {
+func (p *programs) isolate(
+	ctx context.Context, o options, arguments []string, out, progress io.Writer,
+) (done bool, err error) {
 	inside := os.Getenv(agentVariable) != ""
 	if !inside {
 		if err := noRules(); err != nil {

@@ -12,7 +12,9 @@ import (
 // kubeProxyPart needs a program that takes minutes to build, and with many services minutes for a
 // change. So it is measured with a feed only if it is asked for.
 func kubeProxyPart() part {
-	return part{name: "kube-proxy", sources: []string{sourceAPI}, named: []string{sourceFeed}, measure: (*node).besideKubeProxy}
+	return part{
+		name: "kube-proxy", sources: []string{sourceAPI}, named: []string{sourceFeed}, measure: (*node).besideKubeProxy,
+	}
 }
 
 // proxyConfig is the configuration of kube-proxy. All settings that decide its speed are defaults.

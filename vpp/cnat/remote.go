@@ -48,8 +48,9 @@ func NewRemote(podNetworks []netip.Prefix) *Remote {
 	return r
 }
 
-// Count adds n to the number of services that have an endpoint; n may be negative. An endpoint
-// that is replaced by itself should be added before it is taken away.
+// Count adds n to the number of services that have an endpoint; n may be negative. The caller adds
+// the endpoints of a new plan before it takes those of the old plan away. An endpoint of both plans
+// then costs nothing.
 func (r *Remote) Count(endpoint netip.Addr, n int) {
 	f := r.family(endpoint)
 	before := len(f.uses)
@@ -63,7 +64,7 @@ func (r *Remote) Count(endpoint netip.Addr, n int) {
 	r.stale = r.stale || len(f.uses) <= maxTargets+1
 	network, inside := r.network(endpoint)
 	if !inside {
-		r.stale = f.place(endpoint, change, r.network) || r.stale
+		r.stale = r.place(f, endpoint, change) || r.stale
 		return
 	}
 	if f.within[network] += change; f.within[network] == 0 {
@@ -92,7 +93,7 @@ func (r *Remote) network(endpoint netip.Addr) (network netip.Prefix, inside bool
 
 // place enters an endpoint in no pod network that has come (change = 1) or gone (-1), and reports
 // whether it is, or was, one of the first.
-func (f *remotes) place(endpoint netip.Addr, change int, network func(netip.Addr) (netip.Prefix, bool)) bool {
+func (r *Remote) place(f *remotes, endpoint netip.Addr, change int) bool {
 	f.outside += change
 	at, found := slices.BinarySearchFunc(f.first, endpoint, netip.Addr.Compare)
 	switch {
@@ -102,7 +103,7 @@ func (f *remotes) place(endpoint netip.Addr, change int, network func(netip.Addr
 	case change < 0 && found:
 		f.first = slices.Delete(f.first, at, at+1)
 		if f.outside > len(f.first) {
-			f.refill(network)
+			r.refill(f)
 		}
 	default:
 		return false
@@ -111,14 +112,14 @@ func (f *remotes) place(endpoint netip.Addr, change int, network func(netip.Addr
 }
 
 // refill looks for the first endpoints in no pod network.
-func (f *remotes) refill(network func(netip.Addr) (netip.Prefix, bool)) {
+func (r *Remote) refill(f *remotes) {
 	f.first = f.first[:0]
 	for endpoint := range f.uses {
 		at, _ := slices.BinarySearchFunc(f.first, endpoint, netip.Addr.Compare)
 		if at == maxTargets {
 			continue
 		}
-		if _, inside := network(endpoint); !inside {
+		if _, inside := r.network(endpoint); !inside {
 			f.first = slices.Insert(f.first, at, endpoint)
 			f.first = f.first[:min(len(f.first), maxTargets)]
 		}

@@ -30,7 +30,9 @@ func remoteOf(endpoints []netip.Addr, podNetworks ...netip.Prefix) *Remote {
 // TestTargets: endpoints are targets by themselves, or with their pod network; there is room for
 // few others.
 func TestTargets(t *testing.T) {
-	networks := []netip.Prefix{netip.MustParsePrefix("fd00:2::/64"), netip.MustParsePrefix("10.1.2.0/24")}
+	networks := []netip.Prefix{
+		netip.MustParsePrefix("fd00:2::/64"), netip.MustParsePrefix("10.1.2.0/24"),
+	}
 	for _, c := range []struct {
 		endpoints []netip.Addr
 		want      int
@@ -38,12 +40,21 @@ func TestTargets(t *testing.T) {
 		left      int
 	}{
 		{nil, 0, "", 0},
-		{append(addresses("fd00:2::/64", 2), addresses("10.1.2.0/24", 3)...), 5, "10.1.2.0/32", 0},
+		{
+			slices.Concat(addresses("fd00:2::/64", 2), addresses("10.1.2.0/24", 3)),
+			5, "10.1.2.0/32", 0,
+		},
 		{addresses("fd00:2::/64", maxTargets), maxTargets, "fd00:2::/128", 0},
 		{addresses("fd00:2::/64", maxTargets+1), 1, "fd00:2::/64", 0},
-		{append(addresses("fd00:2::/64", maxTargets), addresses("2001:db8::/64", 2)...), 3, "2001:db8::/128", 0},
+		{
+			slices.Concat(addresses("fd00:2::/64", maxTargets), addresses("2001:db8::/64", 2)),
+			3, "2001:db8::/128", 0,
+		},
 		{addresses("2001:db8::/64", maxTargets+3), maxTargets, "2001:db8::/128", 3},
-		{append(addresses("10.1.2.0/24", maxTargets+1), addresses("2001:db8::/64", maxTargets)...), 1 + maxTargets, "10.1.2.0/24", 0},
+		{
+			slices.Concat(addresses("10.1.2.0/24", maxTargets+1), addresses("2001:db8::/64", maxTargets)),
+			1 + maxTargets, "10.1.2.0/24", 0,
+		},
 	} {
 		r := remoteOf(c.endpoints, networks...)
 		got, left := r.Targets(), r.Left()
@@ -56,15 +67,20 @@ func TestTargets(t *testing.T) {
 // TestTargetsFollow: however endpoints come and go, the targets are the same as if they were worked
 // out of all endpoints at once, and Settle reports each change.
 func TestTargetsFollow(t *testing.T) {
-	networks := []netip.Prefix{netip.MustParsePrefix("fd00:2::/64"), netip.MustParsePrefix("fd00:2::/122"), netip.MustParsePrefix("10.1.2.0/26")}
-	pool := slices.Concat(addresses("fd00:2::/64", 80), addresses("2001:db8::/64", 40), addresses("10.1.2.0/24", 70))
+	var networks []netip.Prefix
+	for _, network := range []string{"fd00:2::/64", "fd00:2::/122", "10.1.2.0/26"} {
+		networks = append(networks, netip.MustParsePrefix(network))
+	}
+	pool := slices.Concat(
+		addresses("fd00:2::/64", 80), addresses("2001:db8::/64", 40), addresses("10.1.2.0/24", 70))
 	rapid.Check(t, func(t *rapid.T) {
 		r, used := NewRemote(networks), map[netip.Addr]int{}
 		most := rapid.IntRange(0, len(pool)-1).Draw(t, "most")
 		for range 300 {
 			before, leftBefore := slices.Clone(r.Targets()), r.Left()
 			for range rapid.IntRange(1, 3).Draw(t, "changes") {
-				e, n := pool[rapid.IntRange(0, most).Draw(t, "endpoint")*7919%len(pool)], 1
+				at, n := rapid.IntRange(0, most).Draw(t, "endpoint"), 1
+				e := pool[at*7919%len(pool)]
 				if used[e] > 0 && rapid.Bool().Draw(t, "goes") {
 					n = -1
 				}
@@ -72,12 +88,14 @@ func TestTargetsFollow(t *testing.T) {
 				r.Count(e, n)
 			}
 			if r.Left() != leftBefore {
-				t.Fatal("what is left changes without Settle") // each new number is told to every service
+				// each new number is told to every service
+				t.Fatal("the number of endpoints without room changes without Settle")
 			}
 			changed := r.Settle()
 			targets, left := all(used, networks)
 			if !slices.Equal(r.Targets(), targets) || r.Left() != left || changed == slices.Equal(before, targets) {
-				t.Fatalf("changed %t, %d left, targets %v\nwant %d left, targets %v\nbefore %v", changed, r.Left(), r.Targets(), left, targets, before)
+				t.Fatalf("changed %t, %d left, targets %v\nwant %d left, targets %v\nbefore %v",
+					changed, r.Left(), r.Targets(), left, targets, before)
 			}
 		}
 	})

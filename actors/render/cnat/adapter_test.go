@@ -156,22 +156,24 @@ func TestInterfaces(t *testing.T) {
 }
 
 // TestTargetsFollowPodNetworks: of many endpoints on other nodes the first are targets, as long as
-// no pod network of another node is known to stand for all of them. An endpoint more or less in
-// that network changes nothing.
+// no pod network of another node is known to stand for all of them. The targets stay when that
+// network loses an endpoint.
 func TestTargetsFollowPodNetworks(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		serve := func(generation uint64, endpoints int) {
 			v := s.View("a/a", 1, "fd00:96::1")
 			v.Frontends[0].Backends = nil
 			for i := range endpoints {
-				v.Frontends[0].Backends = append(v.Frontends[0].Backends, &messages.Backend{Address: fmt.Sprintf("fd00:2::%x", 1+i), Port: 8080})
+				b := &messages.Backend{Address: fmt.Sprintf("fd00:2::%x", 1+i), Port: 8080}
+				v.Frontends[0].Backends = append(v.Frontends[0].Backends, b)
 			}
 			s.Render(generation, v)
 			s.Run(time.Second)
 		}
 		excludes := func(address string) bool {
 			for line := range strings.Lines(s.VPP.VPP.State()) {
-				if network, is := strings.CutPrefix(strings.TrimSpace(line), "snat excludes "); is && netip.MustParsePrefix(network).Contains(netip.MustParseAddr(address)) {
+				network, is := strings.CutPrefix(strings.TrimSpace(line), "snat excludes ")
+				if is && netip.MustParsePrefix(network).Contains(netip.MustParseAddr(address)) {
 					return true
 				}
 			}
