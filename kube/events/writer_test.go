@@ -22,15 +22,18 @@ type node struct {
 	stop   func()
 }
 
-// run starts a Writer with a server; the caller is in a bubble. The Writer ends with the test, or
-// with stop.
-func run(t *testing.T, server *apiServer, cfg Config) *node {
+// run starts a Writer with a server and with events that wait for it; the caller is in a bubble. The
+// Writer ends with the test, or with stop.
+func run(t *testing.T, server *apiServer, cfg Config, waiting ...Event) *node {
 	t.Helper()
 	if cfg.NodeName == "" {
 		cfg.NodeName = "n1"
 	}
 	n := &node{logged: &bytes.Buffer{}}
 	n.Writer = New(server.Client(), cfg, slog.New(slog.NewTextHandler(n.logged, nil)))
+	for _, e := range waiting {
+		n.Record(e)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
@@ -435,9 +438,7 @@ func TestAnEventThatMakesTheServerFailExpires(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		n := run(t, server, Config{})
-		n.Record(on("poison", "boom"))
-		n.Record(on("other", "boom"))
+		n := run(t, server, Config{}, on("poison", "boom"), on("other", "boom"))
 		after(3 * time.Second)
 		expect(t, server, "default/other FailedToRender boom x1")
 		after(time.Hour + 2*time.Minute) // the longest delay after an error is a minute and a half
