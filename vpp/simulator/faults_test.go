@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
@@ -39,6 +40,21 @@ func TestFaultRetval(t *testing.T) {
 	r.Inject(Fault{Retval: -5})
 	r.ClearFaults()
 	r.ok(&memclnt.ControlPing{})
+}
+
+// TestFaultSpares: the fault neither strikes a spared request nor counts it.
+func TestFaultSpares(t *testing.T) {
+	r := newRig(t)
+	spared, struck, a, b := at(vip, 80), at(vip, 81), at(backendA, 8080), at(backendB, 8080)
+	r.Inject(Fault{Message: "nat44_add_del_lb_static_mapping", Times: 1, Retval: -99, Spared: func(request api.Message) bool {
+		row, is := request.(*nat44_ed.Nat44AddDelLbStaticMapping)
+		return is && row.ExternalPort == 80
+	}})
+	r.ok(lb(spared, selfTwice, 10, a, b))
+	if got := r.call(lb(struck, selfTwice, 10, a, b)); got != -99 {
+		t.Errorf("the row that is not spared: retval %d", got)
+	}
+	r.ok(lb(struck, selfTwice, 10, a, b))
 }
 
 func TestFaultSwallowAndLose(t *testing.T) {
