@@ -167,6 +167,29 @@ func TestAutoRestart(t *testing.T) {
 	}
 }
 
+func TestCrashWaitsForOnBoot(t *testing.T) {
+	crashed := make(chan struct{})
+	v := New(Options{OnBoot: func(v *VPP) {
+		go func() {
+			v.Crash()
+			close(crashed)
+		}()
+		select {
+		case <-crashed:
+			t.Error("VPP died before OnBoot had returned")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if _, err := v.AddPod("p1", clientPod); err != nil {
+			t.Error(err)
+		}
+	}})
+	<-crashed
+	if v.Alive() {
+		t.Error("VPP is alive after the crash")
+	}
+	_ = v.Close()
+}
+
 func TestRestartKillsARunningVPP(t *testing.T) {
 	r := newRig(t)
 	if err := r.Restart(); err != nil {

@@ -40,8 +40,8 @@ type Options struct {
 	RestartDelay time.Duration
 
 	// OnBoot is called once per incarnation, before the API socket accepts connections: the
-	// place to rebuild the topology that a CNI would rebuild. It runs without locks and may use
-	// the topology API and Exec.
+	// place to rebuild the topology that a CNI would rebuild. It may use the topology API and
+	// Exec. Listen, Crash, Restart and Close wait until it has returned.
 	OnBoot func(*VPP)
 
 	// Observe is called with every request of an API client that was executed, and whether it

@@ -27,7 +27,7 @@ type VPP struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	// lifecycle serialises Listen, Restart and Close. It is taken before mu.
+	// lifecycle serialises Listen, Crash, Restart and Close. It is taken before mu.
 	lifecycle sync.Mutex
 
 	mu       sync.Mutex // guards everything below, and the model
@@ -190,8 +190,11 @@ func (v *VPP) Close() error {
 
 // Crash ends the simulated VPP as a crash does: every connection breaks, all state is gone, the
 // socket file stays and refuses connections. With Options.AutoRestart it comes back by itself,
-// otherwise after Restart.
+// otherwise after Restart. A crash waits until OnBoot has returned, so that OnBoot need not expect
+// it.
 func (v *VPP) Crash() {
+	v.lifecycle.Lock()
+	defer v.lifecycle.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.crash("killed")
