@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,10 +35,9 @@ type cluster struct {
 	logs    map[string][]byte
 	early   bool // the namespace has no service account yet
 	broken  string
-	// pending pods are never started; interrupt ends the run when it looks at one.
-	pending   bool
-	interrupt context.CancelFunc
-	running   sync.WaitGroup
+	pending bool        // pods are never started
+	looked  atomic.Bool // at a pending pod
+	running sync.WaitGroup
 }
 
 func newCluster(t *testing.T) (*cluster, *Options) {
@@ -69,9 +70,7 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		answer(w, http.StatusOK, c.pods[r.PathValue("pod")])
-		if c.pending {
-			time.AfterFunc(10*time.Millisecond, c.interrupt)
-		}
+		c.looked.Store(c.pending)
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/troupe-check-1/pods/{pod}/log", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
@@ -221,7 +220,12 @@ func TestRunFails(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if c.pending = one.away; one.away {
-				c.interrupt = cancel
+				// The connection becomes idle when the client has read the answer.
+				ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(error) {
+					if c.looked.Load() {
+						cancel()
+					}
+				}})
 			}
 			if _, err := Run(ctx, options); err == nil || err.Error() != one.want {
 				t.Errorf("error %v, want %s", err, one.want)
