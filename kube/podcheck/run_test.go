@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,10 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
+
+// loopback is a network of this process, because the ports of the pods are fixed: two runs of the
+// tests may meet on one machine.
+var loopback = fmt.Sprintf("127.%d.", 1+os.Getpid()%254)
 
 // cluster is an API server with kubelets that run pods at once. A pod has an address of the
 // loopback network, and acts as `troupe packets` does with its arguments.
@@ -55,13 +60,13 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 		s := &corev1.Service{}
 		c.decode(r, s)
 		c.note("service " + s.Name)
-		s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = []string{"127.0.7.1"}, 30001
+		s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = []string{loopback + "7.1"}, 30001
 		answer(w, http.StatusCreated, s)
 	})
 	mux.HandleFunc("GET /api/v1/nodes/{node}", func(w http.ResponseWriter, r *http.Request) {
 		n := &corev1.Node{}
 		n.Status.Addresses = []corev1.NodeAddress{
-			{Type: corev1.NodeHostName, Address: "x"}, {Type: corev1.NodeInternalIP, Address: "127.0.9.9"}, {Type: corev1.NodeInternalIP, Address: "fd00::1"},
+			{Type: corev1.NodeHostName, Address: "x"}, {Type: corev1.NodeInternalIP, Address: loopback + "9.9"}, {Type: corev1.NodeInternalIP, Address: "fd00::1"},
 		}
 		answer(w, http.StatusOK, n)
 	})
@@ -83,9 +88,9 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.serve("127.0.7.1:80", "n2")
+	c.serve(loopback+"7.1:80", "n2")
 	return c, &Options{Core: client.Core(), Image: "troupe:1", Nodes: []string{"n1", "n2"}, Times: 3, NodePortsAt: func(addresses []string) []string {
-		if !slices.Equal(addresses, []string{"127.0.9.9"}) { // of the families of the service
+		if !slices.Equal(addresses, []string{loopback + "9.9"}) { // of the families of the service
 			t.Errorf("node ports at which of %q?", addresses)
 		}
 		return addresses
@@ -108,7 +113,7 @@ func (c *cluster) serve(address, node string) {
 
 // address is where the pod of a node answers.
 func address(node string) string {
-	return net.JoinHostPort("127.0.8."+strings.TrimPrefix(node, "n"), strconv.Itoa(AnswerPort))
+	return net.JoinHostPort(loopback+"8."+strings.TrimPrefix(node, "n"), strconv.Itoa(AnswerPort))
 }
 
 func (c *cluster) note(what string) {
@@ -182,7 +187,7 @@ func TestRun(t *testing.T) {
 		if r.Failed > 0 {
 			line += fmt.Sprintf(", %d failed: %s", r.Failed, r.Error)
 		}
-		have = append(have, line)
+		have = append(have, strings.ReplaceAll(line, loopback, "127.0."))
 	}
 	want := []string{
 		"n1 -> pods 127.0.8.1:8080: map[n1:3]", "n1 -> pods 127.0.8.2:8080: map[n2:3]", "n1 -> cluster IPs 127.0.7.1:80: map[n2:3]",
