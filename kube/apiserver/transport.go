@@ -104,14 +104,21 @@ func (t *transport) join(before error, at int64, err error) error {
 // answer is the body of an answer, which may break off.
 type answer struct {
 	io.ReadCloser
-	of    *http.Request
-	broke func()
+	of     *http.Request
+	broke  func()
+	closed atomic.Bool // by the reader
+}
+
+// Close satisfies io.Closer. It ends a Read that waits.
+func (a *answer) Close() error {
+	a.closed.Store(true)
+	return a.ReadCloser.Close()
 }
 
 // Read satisfies io.Reader.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && a.of.Context().Err() == nil {
+	if err != nil && !errors.Is(err, io.EOF) && a.of.Context().Err() == nil && !a.closed.Load() {
 		a.broke()
 		outcomeOf(a.of.Context()).fail(err)
 	}

@@ -115,6 +115,7 @@ func TestBrokenWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Stop() // a watch that the reader stops has no error
+	<-w.ResultChan()
 	if broken := w.(*apiserver.Watch).Broken(); broken != nil {
 		t.Errorf("broken by %v", broken)
 	}

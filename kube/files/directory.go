@@ -57,7 +57,7 @@ func (d *directory) scan(force bool) (content, error) {
 	if err != nil {
 		return content{}, fmt.Errorf("list directory: %w", err)
 	}
-	present := map[string]bool{}
+	present, vanished := map[string]bool{}, false
 	var reads sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0)) // decoding takes a whole core
 	for _, entry := range entries {
@@ -71,6 +71,7 @@ func (d *directory) scan(force bool) (content, error) {
 		// as gone.
 		gone := errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink == 0
 		if gone || err == nil && info.IsDir() {
+			vanished = vanished || gone
 			continue
 		}
 		present[name] = true
@@ -89,6 +90,12 @@ func (d *directory) scan(force bool) (content, error) {
 		}
 	}
 	reads.Wait()
+	if vanished {
+		// The directory itself may be gone since it was listed. Then its objects stay.
+		if _, err := os.ReadDir(d.path); err != nil {
+			return content{}, fmt.Errorf("list directory: %w", err)
+		}
+	}
 	for name := range d.files {
 		// The objects of a removed file are gone; only a file that exists keeps its last good
 		// state.

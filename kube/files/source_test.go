@@ -209,7 +209,11 @@ func TestSourceKeepsTheLastGood(t *testing.T) {
 	write(t, dir, "web.yaml", web)
 	_, mirror, log := start(t, dir, events)
 	mirror.Wait(t, "the service", func(v kubetest.View) bool { return v.Services["shop/web"] != nil })
-	write(t, dir, "web.yaml", strings.Replace(web, "80", "http", 1))
+	// renamed, because a file that is seen while it is empty has lost its objects
+	write(t, dir, ".web", strings.Replace(web, "80", "http", 1))
+	if err := os.Rename(filepath.Join(dir, ".web"), filepath.Join(dir, "web.yaml")); err != nil {
+		t.Fatal(err)
+	}
 	view := mirror.Wait(t, "the error", func(v kubetest.View) bool { return len(v.Services["shop/web"].GetErrors()) == 1 && len(v.Healths) == 2 })
 	if port := view.Services["shop/web"].GetService().GetPorts()[0].GetPort(); port != 80 {
 		t.Errorf("port %d", port)

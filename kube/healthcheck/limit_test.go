@@ -3,6 +3,7 @@ package healthcheck
 import (
 	"bufio"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,32 +16,37 @@ import (
 // open.
 func crowd(t *testing.T, address string, count int) (open int) {
 	t.Helper()
-	var all []net.Conn
-	var readers []*bufio.Reader
+	var all []func() error
 	for range count {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		if _, err := conn.Write([]byte("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
-			t.Fatal(err)
-		}
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		in := bufio.NewReader(conn)
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-		response, err := http.ReadResponse(in, nil)
-		if err != nil {
+		ask := func() error {
+			if _, err := conn.Write([]byte("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+				return err
+			}
+			response, err := http.ReadResponse(in, nil)
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			return err
+		}
+		if err := ask(); err != nil {
 			t.Fatal(err)
 		}
-		_ = response.Body.Close()
-		all, readers = append(all, conn), append(readers, in)
+		all = append(all, ask)
 	}
-	// long enough for open connections, short for a test
-	deadline := time.Now().Add(500 * time.Millisecond)
-	for i, conn := range all {
-		_ = conn.SetReadDeadline(deadline)
-		if _, err := readers[i].ReadByte(); errors.Is(err, os.ErrDeadlineExceeded) {
+	for _, ask := range all {
+		switch err := ask(); {
+		case err == nil:
 			open++
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			t.Fatal(err)
 		}
 	}
 	return open

@@ -66,11 +66,12 @@ func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 	})
 }
 
-// settle lets the source work until it waits, and lets the pause between commits end.
+// settle lets the source work until it waits, and lets two pauses between commits end: a watch that
+// is opened after a commit is a signal for another one.
 func (r *running) settle() kubetest.View {
 	r.t.Helper()
 	synctest.Wait()
-	time.Sleep(interval)
+	time.Sleep(2 * interval)
 	synctest.Wait()
 	view := r.mirror.View()
 	diff := cmp.Diff(r.source.store.Snapshot().GetServices(), view.Snapshot().GetServices(), protocmp.Transform())

@@ -7,10 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,10 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
+
+// loopback is a network of this process, because the ports of the pods are fixed: two runs of the
+// tests may meet on one machine.
+var loopback = fmt.Sprintf("127.%d.", 1+os.Getpid()%254)
 
 // cluster is an API server with kubelets that run pods at once. A pod has an address of the
 // loopback network, and acts as `troupe packets` does with its arguments.
@@ -33,10 +40,9 @@ type cluster struct {
 	logs    map[string][]byte
 	early   bool // the namespace has no service account yet
 	broken  string
-	// pending pods are never started; interrupt ends the run when it looks at one.
-	pending   bool
-	interrupt context.CancelFunc
-	running   sync.WaitGroup
+	pending bool        // pods are never started
+	looked  atomic.Bool // at a pending pod
+	running sync.WaitGroup
 }
 
 func newCluster(t *testing.T) (*cluster, *Options) {
@@ -54,13 +60,13 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 		s := &corev1.Service{}
 		c.decode(r, s)
 		c.note("service " + s.Name)
-		s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = []string{"127.0.7.1"}, 30001
+		s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = []string{loopback + "7.1"}, 30001
 		answer(w, http.StatusCreated, s)
 	})
 	mux.HandleFunc("GET /api/v1/nodes/{node}", func(w http.ResponseWriter, r *http.Request) {
 		n := &corev1.Node{}
 		n.Status.Addresses = []corev1.NodeAddress{
-			{Type: corev1.NodeHostName, Address: "x"}, {Type: corev1.NodeInternalIP, Address: "127.0.9.9"}, {Type: corev1.NodeInternalIP, Address: "fd00::1"},
+			{Type: corev1.NodeHostName, Address: "x"}, {Type: corev1.NodeInternalIP, Address: loopback + "9.9"}, {Type: corev1.NodeInternalIP, Address: "fd00::1"},
 		}
 		answer(w, http.StatusOK, n)
 	})
@@ -69,9 +75,7 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		answer(w, http.StatusOK, c.pods[r.PathValue("pod")])
-		if c.pending {
-			time.AfterFunc(10*time.Millisecond, c.interrupt)
-		}
+		c.looked.Store(c.pending)
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/troupe-check-1/pods/{pod}/log", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
@@ -84,9 +88,9 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.serve("127.0.7.1:80", "n2")
+	c.serve(loopback+"7.1:80", "n2")
 	return c, &Options{Core: client.Core(), Image: "troupe:1", Nodes: []string{"n1", "n2"}, Times: 3, NodePortsAt: func(addresses []string) []string {
-		if !slices.Equal(addresses, []string{"127.0.9.9"}) { // of the families of the service
+		if !slices.Equal(addresses, []string{loopback + "9.9"}) { // of the families of the service
 			t.Errorf("node ports at which of %q?", addresses)
 		}
 		return addresses
@@ -109,7 +113,7 @@ func (c *cluster) serve(address, node string) {
 
 // address is where the pod of a node answers.
 func address(node string) string {
-	return net.JoinHostPort("127.0.8."+strings.TrimPrefix(node, "n"), strconv.Itoa(AnswerPort))
+	return net.JoinHostPort(loopback+"8."+strings.TrimPrefix(node, "n"), strconv.Itoa(AnswerPort))
 }
 
 func (c *cluster) note(what string) {
@@ -183,7 +187,7 @@ func TestRun(t *testing.T) {
 		if r.Failed > 0 {
 			line += fmt.Sprintf(", %d failed: %s", r.Failed, r.Error)
 		}
-		have = append(have, line)
+		have = append(have, strings.ReplaceAll(line, loopback, "127.0."))
 	}
 	want := []string{
 		"n1 -> pods 127.0.8.1:8080: map[n1:3]", "n1 -> pods 127.0.8.2:8080: map[n2:3]", "n1 -> cluster IPs 127.0.7.1:80: map[n2:3]",
@@ -221,7 +225,12 @@ func TestRunFails(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if c.pending = one.away; one.away {
-				c.interrupt = cancel
+				// The connection becomes idle when the client has read the answer.
+				ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(error) {
+					if c.looked.Load() {
+						cancel()
+					}
+				}})
 			}
 			if _, err := Run(ctx, options); err == nil || err.Error() != one.want {
 				t.Errorf("error %v, want %s", err, one.want)
