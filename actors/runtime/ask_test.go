@@ -43,12 +43,14 @@ func TestInspect(t *testing.T) {
 		{"neither", &probe{}, `{"kind":"test","incarnation":1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sys := dispatched(t, Options{})
-			root(t, sys, "a", Spec{Kind: "test", New: func() Behaviour { return c.behaviour }})
-			got, err := sys.Inspect(t.Context(), "a")
-			if err != nil || got != c.want || !json.Valid([]byte(got)) {
-				t.Errorf("got %s, %v", got, err)
-			}
+			synctest.Test(t, func(t *testing.T) { // where 200 ms are enough
+				sys := dispatched(t, Options{})
+				root(t, sys, "a", Spec{Kind: "test", New: func() Behaviour { return c.behaviour }})
+				got, err := sys.Inspect(t.Context(), "a")
+				if err != nil || got != c.want || !json.Valid([]byte(got)) {
+					t.Errorf("got %s, %v", got, err)
+				}
+			})
 		})
 	}
 }

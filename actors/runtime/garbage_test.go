@@ -77,9 +77,10 @@ func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], wea
 		b, _ := sys.Actor("sup/many/b")
 		return b.State == StateQuarantined && sys.lookup("sup/many/c") == nil
 	})
-	if _, err := sys.Inspect(t.Context(), "sup/one"); err != nil {
-		t.Error(err)
-	}
+	s.until("an answer", func() bool {
+		_, err := sys.Inspect(t.Context(), "sup/one")
+		return err == nil
+	})
 	if err := sys.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}

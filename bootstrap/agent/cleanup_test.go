@@ -113,6 +113,7 @@ func TestCleanUpOfABusyVPP(t *testing.T) {
 		}
 		cancel()
 	}
+	eventually(t, "VPP accepts a connection", func() bool { return v.Accepted() > 0 })
 	if n := v.Accepted(); n != 1 || v.Lost() {
 		t.Errorf("%d connections, lost = %t", n, v.Lost())
 	}

@@ -72,6 +72,16 @@ func scrape(t *testing.T, a *Agent) scraped {
 	return out
 }
 
+// scrapeServices scrapes until the services are counted: a scrape does not wait long for them.
+func scrapeServices(t *testing.T, a *Agent) (got scraped) {
+	t.Helper()
+	eventually(t, "the services are counted", func() bool {
+		got = scrape(t, a)
+		return got.find("troupe_services{") != ""
+	})
+	return got
+}
+
 // find returns the value of the first series that begins like this; "" = there is none.
 func (s scraped) find(begin string) string {
 	for series, value := range s {
@@ -95,7 +105,7 @@ func TestPromisedMetrics(t *testing.T) {
 		_ = response.Body.Close()
 	}
 	http.DefaultClient.CloseIdleConnections()
-	got := scrape(t, a)
+	got := scrapeServices(t, a)
 	for _, series := range promised {
 		if got.find(series) == "" {
 			t.Errorf("no metric %s", series)
@@ -148,7 +158,7 @@ func TestNoLocalEndpoints(t *testing.T) {
 	ready(t, a)
 	settled(t, a)
 	const series = `kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"}`
-	if value := scrape(t, a).find(series); value != "1" {
+	if value := scrapeServices(t, a).find(series); value != "1" {
 		t.Errorf("%s is %q, want 1: shop/web has one port", series, value)
 	}
 }
@@ -200,7 +210,7 @@ func TestScrapeDoesNotHang(t *testing.T) {
 	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
-	scrape(t, a)
+	scrapeServices(t, a)
 	if err := a.Backend().Command(t.Context(), address.Introspect, api.VerbSuspend); err != nil {
 		t.Fatal(err)
 	}

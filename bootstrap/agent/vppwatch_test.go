@@ -140,7 +140,7 @@ func TestAServiceThatVPPCannotServe(t *testing.T) {
 			t.Errorf("%s: %s, %s", key, s.State, s.Error)
 		}
 	}
-	numbers := scrape(t, a)
+	numbers := scrapeServices(t, a)
 	for series, want := range map[string]string{`{state="partly"}`: "1", `{state="not-served"}`: "1", `{state="in-sync"}`: "0"} {
 		if got := numbers["troupe_services"+series]; got != want {
 			t.Errorf("%s: %q, want %s", series, got, want)

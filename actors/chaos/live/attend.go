@@ -171,6 +171,7 @@ func (l *Live) readBack() string {
 // conclude records the outcome of a fault.
 func (l *Live) conclude(a *active, v verdict) {
 	l.mu.Lock()
+	defer l.mu.Unlock() // with the entry of the journal: a run ends when its faults are over
 	r := a.record
 	l.healing--
 	r.State, r.Recovered, r.VPPWrites, r.VPPReads = v.state, Duration(v.recovered.Round(time.Millisecond)), v.writes, v.reads
@@ -178,7 +179,6 @@ func (l *Live) conclude(a *active, v verdict) {
 		r.Outcome = fmt.Sprintf("well again after %v; VPP: %d writes, %d row reads, holds what it should", r.Recovered, v.writes, v.reads)
 	}
 	done := *r
-	l.mu.Unlock()
 	took := done.Ended.Sub(done.Began).Round(time.Millisecond)
 	text := fmt.Sprintf("#%d %s ended (%s) after %v, struck %d", done.ID, done.What.Kind, done.EndedBy, took, done.Struck)
 	if v.state == StateWell {
