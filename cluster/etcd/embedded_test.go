@@ -229,12 +229,14 @@ func TestEmbeddedCloseTimeout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	release := member.Hold()
 	if err := member.Close(); !errors.Is(err, etcd.ErrCloseTimeout) {
 		t.Errorf("got %v, want ErrCloseTimeout", err)
 	}
 	if _, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir}); !errors.Is(err, etcd.ErrLocked) {
 		t.Errorf("start beside a server that is stopping: %v, want ErrLocked", err)
 	}
+	release()
 	deadline := time.Now().Add(patience)
 	for {
 		next, err := etcdtest.StartEmbedded(etcd.EmbeddedConfig{Dir: dir, NoSync: true})
