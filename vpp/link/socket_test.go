@@ -232,6 +232,27 @@ func TestSocketThatIsNoSocket(t *testing.T) {
 	await(t, states, "down with the reason", func(s *messages.LinkState) bool { return strings.Contains(s.GetReason(), "not a socket") })
 }
 
+// untilFull is a context that ends when the window of a link is full, or never gets full.
+func untilFull(t *testing.T, l *Link) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	conn := l.current.Load()
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		defer cancel()
+		for full := false; !full && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			conn.mu.Lock()
+			full = conn.starved
+			conn.mu.Unlock()
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		looking.Wait()
+	})
+	return ctx
+}
+
 // TestHungVPPNeverBlocksAWrite fills the window with the largest mappings there are while VPP does
 // not read the socket: writes have no deadline, so one that blocks would hold the sender, with its
 // probes, for as long as VPP hangs, and would be cut off when the socket closes.
@@ -266,7 +287,7 @@ func TestHungVPPNeverBlocksAWrite(t *testing.T) {
 			for i := range 2000 {
 				reqs = append(reqs, request(i))
 			}
-			results, err := l.Do(deadline(t, 100*time.Millisecond), reqs)
+			results, err := l.Do(untilFull(t, l), reqs)
 			if err != nil || !errors.Is(results[len(results)-1].Err, ErrNotSent) {
 				t.Fatalf("Do = %v, %v", results[len(results)-1].Err, err)
 			}
