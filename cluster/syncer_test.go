@@ -255,8 +255,8 @@ func testCollection(t *testing.T, p place) {
 	gone.Publish([]string{"10.0.0.3/24"})
 	lost := gone.waitFor(t, "its addresses published", published).GetId()
 	gone.stop()
-	// A state with n1's management address shows that the view without n3 has arrived, and one with
-	// n3's addresses that its last write has. Until then the clock must not start.
+	// A state with n1's management address shows that the view without n3 has arrived, and one
+	// with n3's addresses that its last write has. Until then the clock must not start.
 	for _, x := range []*agent{a, b} {
 		view := named(x.name, 2)
 		view.Nodes["n1"].Addresses = []string{"192.0.2.1"}

@@ -189,7 +189,7 @@ func TestStartRefuses(t *testing.T) {
 func TestSecondAgentTouchesNothing(t *testing.T) {
 	first := run(t, everything(t))
 	ready(t, first)
-	before := first.Simulator().Accepted() // not the requests: the first agent goes on making its own
+	before := first.Simulator().Accepted() // no requests: the first agent goes on with its own
 	second := everything(t)
 	second.VPP.Mode, second.VPP.APISocket = config.VPPSocket, first.Simulator().Socket()
 	second.Etcd.DataDir = first.cfg.Etcd.DataDir

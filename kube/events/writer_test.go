@@ -22,8 +22,8 @@ type node struct {
 	stop   func()
 }
 
-// run starts a Writer with a server and with events that wait for it; the caller is in a bubble. The
-// Writer ends with the test, or with stop.
+// run starts a Writer with a server and with events that wait for it; the caller is in a bubble.
+// The Writer ends with the test, or with stop.
 func run(t *testing.T, server *apiServer, cfg Config, waiting ...Event) *node {
 	t.Helper()
 	if cfg.NodeName == "" {
