@@ -189,7 +189,7 @@ func TestStartRefuses(t *testing.T) {
 func TestSecondAgentTouchesNothing(t *testing.T) {
 	first := run(t, everything(t))
 	ready(t, first)
-	before := first.Simulator().Accepted() // no requests: the first agent goes on with its own
+	before := first.Simulator().Accepted() // connections: the first agent goes on with its requests
 	second := everything(t)
 	second.VPP.Mode, second.VPP.APISocket = config.VPPSocket, first.Simulator().Socket()
 	second.Etcd.DataDir = first.cfg.Etcd.DataDir

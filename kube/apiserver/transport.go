@@ -106,7 +106,7 @@ type answer struct {
 	io.ReadCloser
 	of     *http.Request
 	broke  func()
-	closed atomic.Bool // by the reader
+	closed atomic.Bool
 }
 
 // Close satisfies io.Closer. It ends a Read that waits.
@@ -118,7 +118,8 @@ func (a *answer) Close() error {
 // Read satisfies io.Reader.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && a.of.Context().Err() == nil && !a.closed.Load() {
+	ended := a.closed.Load() || a.of.Context().Err() != nil // by the reader
+	if err != nil && !errors.Is(err, io.EOF) && !ended {
 		a.broke()
 		outcomeOf(a.of.Context()).fail(err)
 	}

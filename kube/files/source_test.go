@@ -210,8 +210,8 @@ func TestSourceKeepsTheLastGood(t *testing.T) {
 	_, mirror, log := start(t, dir, events)
 	mirror.Wait(t, "the service", func(v kubetest.View) bool { return v.Services["shop/web"] != nil })
 	// renamed, because a file that is seen while it is empty has lost its objects
-	write(t, dir, ".web", strings.Replace(web, "80", "http", 1))
-	if err := os.Rename(filepath.Join(dir, ".web"), filepath.Join(dir, "web.yaml")); err != nil {
+	write(t, dir, ".new", strings.Replace(web, "80", "http", 1))
+	if err := os.Rename(filepath.Join(dir, ".new"), filepath.Join(dir, "web.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	view := mirror.Wait(t, "the error", func(v kubetest.View) bool { return len(v.Services["shop/web"].GetErrors()) == 1 && len(v.Healths) == 2 })

@@ -90,7 +90,8 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 	}
 	c.serve(loopback+"7.1:80", "n2")
 	return c, &Options{Core: client.Core(), Image: "troupe:1", Nodes: []string{"n1", "n2"}, Times: 3, NodePortsAt: func(addresses []string) []string {
-		if !slices.Equal(addresses, []string{loopback + "9.9"}) { // of the families of the service
+		// of the families of the service
+		if !slices.Equal(addresses, []string{loopback + "9.9"}) {
 			t.Errorf("node ports at which of %q?", addresses)
 		}
 		return addresses

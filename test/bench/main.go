@@ -122,9 +122,9 @@ func run(arguments []string, out, progress io.Writer) error {
 func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, a real API server; or feed, the "+
-		"lists and watches of one, in this process. Changes are measured with the last two, kube-proxy with "+
-		"api, and with feed if -only names it")
+	flags.StringVar(&o.source, "source", sourceFiles, "where the services come from: files; api, "+
+		"a real API server; or feed, the lists and watches of one, in this process. Changes are "+
+		"measured with the last two, kube-proxy with api, and with feed if -only names it")
 	flags.IntVar(&o.changes, "changes", 300, "how many endpoints are replaced one after the other, with -source api")
 	sizes := flags.String("sizes", "1000,10000", "numbers of services")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often each size is measured")

@@ -89,12 +89,12 @@ func TestTargetsFollow(t *testing.T) {
 			}
 			if r.Left() != leftBefore {
 				// each new number is told to every service
-				t.Fatal("the number of endpoints without room changes without Settle")
+				t.Fatal("endpoints without room are counted before Settle")
 			}
 			changed := r.Settle()
 			targets, left := all(used, networks)
 			if !slices.Equal(r.Targets(), targets) || r.Left() != left || changed == slices.Equal(before, targets) {
-				t.Fatalf("changed %t, %d left, targets %v\nwant %d left, targets %v\nbefore %v",
+				t.Fatalf("changed %t, %d left, targets %v\nwant %d left, %v\nbefore %v",
 					changed, r.Left(), r.Targets(), left, targets, before)
 			}
 		}

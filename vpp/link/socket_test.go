@@ -237,19 +237,15 @@ func untilFull(t *testing.T, l *Link) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	conn := l.current.Load()
-	var looking sync.WaitGroup
-	looking.Go(func() {
+	go func() {
 		defer cancel()
 		for full := false; !full && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 			conn.mu.Lock()
 			full = conn.starved
 			conn.mu.Unlock()
 		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		looking.Wait()
-	})
+	}()
+	t.Cleanup(cancel)
 	return ctx
 }
 

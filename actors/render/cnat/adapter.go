@@ -241,8 +241,9 @@ func (a *adapter) Warning() string {
 	left := a.remote.Left()
 	switch {
 	case left > 0:
-		return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: "+
-			"there is no room for that many outside of the pod networks", left)
+		const text = "clients outside keep their addresses before %d endpoints on other nodes: " +
+			"there is no room for that many outside of the pod networks"
+		return fmt.Sprintf(text, left)
 	case a.progress.Memory() > heap.Enough:
 		return "VPP's memory is nearly used up: services may lack endpoints; see main-heap-size in VPP's startup.conf"
 	}
