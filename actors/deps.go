@@ -125,6 +125,9 @@ type Deps struct {
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set:
 	// the limit of NAT44 counts as well.
 	Sessions sessions.Config
+	// OtherProtocols says through which interfaces packets enter VPP that are not TCP, UDP or
+	// ICMP; nil = only pods and tunnels say it.
+	OtherProtocols interfaces.Protocols
 	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, at a higher
 	// cost.
 	SessionStats sessionsactor.Stats

@@ -202,7 +202,7 @@ func newTree(d *Deps, all []renderer) *tree {
 		NodeName: d.NodeName, VPP: d.Link, Hints: d.InterfaceEvents, NAT44: d.NAT44, SNAT: d.SNAT, Attachments: attachments,
 		Listening: d.Listening, Saves: runtime.NewExclusive(d.Park), RoleGivers: roleGivers,
 		Receivers:  t.withRenderers(address.Nodes, address.Registry, address.Introspect),
-		Rediscover: timing.Rediscover, RediscoverSoon: timing.RediscoverSoon, Command: timing.Command,
+		Rediscover: timing.Rediscover, RediscoverSoon: timing.RediscoverSoon, Command: timing.Command, OtherProtocols: d.OtherProtocols,
 	}
 	t.audit = &audit.Config{Renderers: t.names, Least: timing.DriftCheckLeast, Most: timing.DriftCheck}
 	housekeeping := d.Sessions

@@ -920,15 +920,17 @@ func (x *Node) GetLeaving() bool {
 
 // A Pod of this node (core/v1) that has an address and has not finished.
 type Pod struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Uid           string                 `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	Node          string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	Addresses     []string               `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
-	HostNetwork   bool                   `protobuf:"varint,6,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Namespace   string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name        string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Uid         string                 `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
+	Node        string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Addresses   []string               `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	HostNetwork bool                   `protobuf:"varint,6,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
+	// It says that it uses IP protocols other than TCP, UDP and ICMP.
+	OtherProtocols bool `protobuf:"varint,7,opt,name=other_protocols,json=otherProtocols,proto3" json:"other_protocols,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Pod) Reset() {
@@ -999,6 +1001,13 @@ func (x *Pod) GetAddresses() []string {
 func (x *Pod) GetHostNetwork() bool {
 	if x != nil {
 		return x.HostNetwork
+	}
+	return false
+}
+
+func (x *Pod) GetOtherProtocols() bool {
+	if x != nil {
+		return x.OtherProtocols
 	}
 	return false
 }
@@ -1536,14 +1545,15 @@ const file_world_proto_rawDesc = "" +
 	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x1b\n" +
 	"\tpod_cidrs\x18\x05 \x03(\tR\bpodCidrs\x12\x18\n" +
-	"\aleaving\x18\x06 \x01(\bR\aleaving\"\x9e\x01\n" +
+	"\aleaving\x18\x06 \x01(\bR\aleaving\"\xc7\x01\n" +
 	"\x03Pod\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x1c\n" +
 	"\taddresses\x18\x05 \x03(\tR\taddresses\x12!\n" +
-	"\fhost_network\x18\x06 \x01(\bR\vhostNetwork\"\x9b\x01\n" +
+	"\fhost_network\x18\x06 \x01(\bR\vhostNetwork\x12'\n" +
+	"\x0fother_protocols\x18\a \x01(\bR\x0eotherProtocols\"\x9b\x01\n" +
 	"\vObjectError\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +

@@ -35,6 +35,9 @@ type Config struct {
 	// Listening returns the ports on which processes of this node listen, "number/PROTO",
 	// ordered. It is called by discoveries, outside of the actor. May be nil: none are known.
 	Listening func(now time.Time) []string
+	// OtherProtocols says where packets enter that are not TCP, UDP or ICMP. May be nil: only
+	// pods and tunnels say it.
+	OtherProtocols Protocols
 	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one
 	// call of its Save in at a time.
 	Attachments Store
@@ -68,6 +71,7 @@ type interfacesActor struct {
 	peers     []interfaces.Peer // only with SNAT
 	podsKnown bool              // Kubernetes has delivered the pods
 	endpoints *messages.LocalEndpoints
+	protocols map[uint32]bool // interfaces with packets that are not TCP, UDP or ICMP
 
 	// The set: changed by Start and take.
 	set        *messages.InterfaceSet
@@ -112,6 +116,9 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 	if hints := i.config.Hints; hints != nil {
 		post := c.Post()
 		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
+	}
+	if i.config.OtherProtocols != nil {
+		c.After(protocolsInterval, &protocolsTick{})
 	}
 	i.Report(c, false, "VPP's interfaces are not known yet", 0)
 	i.load(c) // without the attachments the set is not complete, so renderers take no role away
@@ -172,6 +179,10 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		i.look(c)
 	case *discovered:
 		i.found(c, m)
+	case *protocolsTick:
+		i.lookAtProtocols(c)
+	case *protocolsSeen:
+		i.protocolsLooked(c, m)
 	case *report.Ask:
 		i.Repeat(c)
 	case *report.Beat:
@@ -240,6 +251,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
 		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
+		OtherProtocols: i.protocols,
 	}
 	version := i.version // a command waits for a discovery that began with its change
 	c.Go("discover", func(ctx context.Context) {

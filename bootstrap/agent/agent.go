@@ -171,7 +171,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.watchVPP(socket, a.prepareChaos(a.newLink(socket, hints), &options)),
-		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve, Heap: heapStats(stats),
+		InterfaceEvents: hints, Listening: a.listening(), OtherProtocols: otherProtocols(stats), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve, Heap: heapStats(stats),
 		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{

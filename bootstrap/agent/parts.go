@@ -4,11 +4,13 @@ import (
 	"math"
 	"time"
 
+	interfacesactor "github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/render"
 	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/listening"
 	"github.com/troupe-vpp/troupe/vpp/heap"
+	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -36,6 +38,15 @@ func sessionStats(socket string) sessionsactor.Stats {
 		return nil
 	}
 	return sessions.NewReader(socket)
+}
+
+// otherProtocols makes the reader of the interfaces with packets that are not TCP, UDP or ICMP; nil =
+// the configuration has no statistics socket.
+func otherProtocols(socket string) interfacesactor.Protocols {
+	if socket == "" {
+		return nil
+	}
+	return interfaces.NewOtherProtocols(socket)
 }
 
 // heapStats makes readers of the state of VPP's heap, one for each renderer; nil = the

@@ -32,8 +32,8 @@ func Defaults() *Agent {
 			HeapReserve:   15,
 		},
 		NAT44: NAT44{
-			MasqueradeClashes: true,
-			SessionLimitMax:   256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
+			InsideRole:      true,
+			SessionLimitMax: 256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
 			DrainLimit: seconds(3600),
 			Timeouts: Timeouts{ // VPP's defaults, except UDP: DNS makes many sessions
 				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),

@@ -109,7 +109,7 @@ func (l Limits) serving() service.Limits {
 // empty. It fails only where Validate fails.
 func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	cfg := nat44.Config{
-		Node: node, Pads: true, Unreachable: true, MasqueradeClashes: n.MasqueradeClashes, AllWorkers: n.AllWorkers, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
+		Node: node, Pads: true, Unreachable: true, OutsideAlone: !n.InsideRole, MasqueradeClashes: n.InsideRole, AllWorkers: n.AllWorkers, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
 		DrainLimit: n.DrainLimit.Duration(),
 		Timeouts: nat44.Timeouts{
 			UDP: n.Timeouts.UDP.seconds(), TCPEstablished: n.Timeouts.TCPEstablished.seconds(),

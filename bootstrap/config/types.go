@@ -168,11 +168,13 @@ type NAT44 struct {
 	// and of clients that must be masqueraded. It must not be in use elsewhere. Empty: the last
 	// address of the node's pod CIDR, or the node's own address if it has no pod CIDR.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
-	// Masquerade a connection to an endpoint itself, with loopbackIP, if its client address and
-	// port have a session of a service with that endpoint. Otherwise, and if loopbackIP is an
-	// address of the node, VPP drops it. With dynamic SNAT the address of SNAT replaces the source.
-	// Turning it off takes effect when VPP starts.
-	MasqueradeClashes bool `json:"masqueradeClashes"`
+	// Give interfaces the inside role of NAT44 beside the outside role. With both, VPP replaces the
+	// source of every IPv4 packet that is not TCP, UDP or ICMP. So an interface where such packets
+	// enter has the outside role alone: at once if a pod or a tunnel says so, otherwise within a
+	// second of the first packet. There TCP connections to endpoints end after tcpTransitory without
+	// a packet, each flow past services takes a session, and a connection past a service fails if
+	// its client address and port have a session of a service. false: this holds for all interfaces.
+	InsideRole bool `json:"insideRole"`
 	// Let all workers of VPP do NAT. By default the first worker does NAT for all, so that
 	// endpoints are added and removed one by one and share connections evenly. With all workers,
 	// the address of a client decides which endpoints it can get. A row that grows from one

@@ -26,12 +26,27 @@ func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError)
 		Node:        in.Spec.NodeName,
 		Addresses:   r.podAddresses(&in.Status),
 		HostNetwork: in.Spec.HostNetwork,
+
+		OtherProtocols: otherProtocols(in),
 	}
 	// A pod without an address cannot be reached. The source delivers it again when it has one.
 	if len(out.Addresses) == 0 {
 		return nil, r.errors
 	}
 	return out, r.errors
+}
+
+// AnnotationOtherProtocols says, with the value true, that a pod uses IP protocols other than TCP, UDP
+// and ICMP.
+const AnnotationOtherProtocols = "troupe.dev/other-protocols"
+
+// otherProtocols reports whether a pod says that it uses other protocols: by the annotation, or by a
+// container port of SCTP.
+func otherProtocols(pod *corev1.Pod) bool {
+	sctp := func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Protocol == corev1.ProtocolSCTP })
+	}
+	return pod.Annotations[AnnotationOtherProtocols] == "true" || slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), sctp)
 }
 
 // podAddresses returns the addresses of a pod. Objects from the time before dual stack have only

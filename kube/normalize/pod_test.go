@@ -41,6 +41,30 @@ func TestPod(t *testing.T) {
 	}
 }
 
+// TestPodOtherProtocols: a pod says by a container port of SCTP, or by the annotation, that it uses
+// other protocols than TCP, UDP and ICMP.
+func TestPodOtherProtocols(t *testing.T) {
+	port := func(p corev1.Protocol) []corev1.Container {
+		return []corev1.Container{{Name: "a"}, {Name: "b", Ports: []corev1.ContainerPort{{ContainerPort: 38412, Protocol: p}}}}
+	}
+	for name, c := range map[string]struct {
+		pod  corev1.Pod
+		want bool
+	}{
+		"no port":         {},
+		"TCP":             {pod: corev1.Pod{Spec: corev1.PodSpec{Containers: port(corev1.ProtocolTCP)}}},
+		"SCTP":            {pod: corev1.Pod{Spec: corev1.PodSpec{Containers: port(corev1.ProtocolSCTP)}}, want: true},
+		"SCTP, sidecar":   {pod: corev1.Pod{Spec: corev1.PodSpec{InitContainers: port(corev1.ProtocolSCTP)}}, want: true},
+		"annotation":      {pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{normalize.AnnotationOtherProtocols: "true"}}}, want: true},
+		"annotation, off": {pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{normalize.AnnotationOtherProtocols: "false"}}}},
+	} {
+		c.pod.Namespace, c.pod.Name, c.pod.Status.PodIP = "default", "p", "10.1.1.2"
+		if got, _ := normalize.Pod("test", &c.pod); got.GetOtherProtocols() != c.want {
+			t.Errorf("%s: %v, want %v", name, got.GetOtherProtocols(), c.want)
+		}
+	}
+}
+
 func TestNilObjects(t *testing.T) {
 	if s, problems := normalize.Service("test", nil); s != nil || problems != nil {
 		t.Error("a nil Service gave something")

@@ -17,7 +17,7 @@ const (
 	ack = 0x10
 )
 
-// packet is an IP packet of TCP or UDP.
+// packet is an IP packet. Protocols other than TCP and UDP have the ports 0.
 type packet struct {
 	// port is the interface through which it enters VPP, or leaves it.
 	port interface_types.InterfaceIndex

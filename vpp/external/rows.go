@@ -13,7 +13,7 @@ import (
 func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
 	rows := map[string][]nat44.Row{}
 	m.Wanted(func(e *Entry) {
-		if e.mapping != nil {
+		if e.mapping != nil && e.mapping.Refused(cfg) == "" {
 			rows[e.Source] = append(rows[e.Source], e.mapping.row(cfg))
 		}
 	})
@@ -21,6 +21,14 @@ func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
 		slices.SortFunc(of, func(a, b nat44.Row) int { return a.Key.Compare(b.Key) })
 	}
 	return rows
+}
+
+// Refused returns why these settings cannot serve a mapping; "" = they can.
+func (m *Mapping) Refused(cfg nat44.Config) string {
+	if m.Kind == nat44.Static && cfg.OutsideAlone {
+		return "a mapping of a whole address needs nat44.insideRole"
+	}
+	return ""
 }
 
 // row translates a mapping.

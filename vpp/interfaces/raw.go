@@ -23,6 +23,9 @@ type Input struct {
 	Attached map[string][]string
 	// Detached are the names of interfaces whose pods were reported and have been withdrawn.
 	Detached map[string]bool
+	// OtherProtocols are the indices of interfaces through which VPP has received packets that
+	// are not TCP, UDP or ICMP, see OtherProtocols.
+	OtherProtocols map[uint32]bool
 	// Peers are the pod networks of other nodes whose routes are looked up, ordered.
 	Peers []Peer
 	// Complete says that all of this has been received from Kubernetes.

@@ -81,6 +81,8 @@ func TestDiscover(t *testing.T) {
 	db := iface(3, "tap2", pod, "both")
 	db.Pods = []string{"default/db"}
 	web.Local, db.Local = true, true
+	host := iface(1, "host-up", uplink, "both", "192.168.50.1/24", "192.168.50.9/24", "fd00::1/64", "fe80::1/10")
+	host.OtherProtocols = "the packets of tunnel ipip0"
 	local0 := iface(0, "local0", internal, "")
 	local0.AdminUp, local0.LinkUp = false, false
 	off := iface(7, "host-off", other, "", "10.9.0.1/24")
@@ -88,8 +90,7 @@ func TestDiscover(t *testing.T) {
 	want := &messages.InterfaceSet{
 		Boot: "b1", Uplink: proto.Uint32(1), NodeAddresses: []string{"192.168.50.1/24", "192.168.50.9/24", "fd00::1/64"},
 		Interfaces: []*messages.Interface{
-			local0,
-			iface(1, "host-up", uplink, "both", "192.168.50.1/24", "192.168.50.9/24", "fd00::1/64", "fe80::1/10"),
+			local0, host,
 			web, db,
 			iface(4, "vxlan_tunnel0", other, ""),
 			iface(5, "loop0", internal, "", "10.1.0.1/32"),

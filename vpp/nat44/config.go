@@ -24,6 +24,9 @@ type Config struct {
 	// Pads adds two entries of weight 0 to every row. It is safe where one worker does NAT;
 	// with more VPP may choose an entry of weight 0, or divide by zero.
 	Pads bool
+	// OutsideAlone gives all interfaces the outside role alone, as if packets that are not TCP,
+	// UDP or ICMP entered everywhere, see Want.OtherProtocols. The planner does not use it.
+	OutsideAlone bool
 	// MasqueradeClashes lets VPP masquerade a connection that goes past a service where a
 	// session of the service has the same addresses and ports, see Globals. ForNode clears it
 	// where TwiceNAT is an address of the node, with which VPP must do nothing else.

@@ -27,6 +27,14 @@ func DiffGlobals(have *State, want *Want) []Op {
 	return append(prepare(have, want), retire(have, want)...)
 }
 
+// roles returns the roles of an interface with clients or backends.
+func (w *Want) roles(index uint32) Roles {
+	if w.OtherProtocols[index] {
+		return Outside
+	}
+	return Both
+}
+
 // prepare returns the operations that come before the first row.
 func prepare(have *State, want *Want) []Op {
 	var ops []Op
@@ -54,17 +62,23 @@ func prepare(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: AddPool, Addr: addr})
 		}
 	}
-	ops = slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
+	ops = slices.Concat(ops, outputs(have, want), dangerous(have, want), leaveAlone(have, want), addRoles(have, want))
 	return append(ops, shared(have, want, slices.ContainsFunc(ops, Op.walks))...)
 }
 
 // pool returns the addresses that the SNAT pool has to have.
 func (w *Want) pool(have *State) []netip.Addr {
-	others := slices.ContainsFunc(have.Pool, func(a netip.Addr) bool { return a != w.TwiceNAT && !slices.Contains(w.retiredPool(), a) })
-	if w.MasqueradeClashes && w.TwiceNAT.IsValid() && len(w.Pool) == 0 && !others {
+	if w.MasqueradeClashes && w.TwiceNAT.IsValid() && len(w.Pool) == 0 && !w.others(have) {
 		return []netip.Addr{w.TwiceNAT}
 	}
 	return w.Pool
+}
+
+// others reports whether the SNAT pool has an address of another owner.
+func (w *Want) others(have *State) bool {
+	return slices.ContainsFunc(have.Pool, func(a netip.Addr) bool {
+		return a != w.TwiceNAT && !slices.Contains(w.Pool, a) && !slices.Contains(w.retiredPool(), a)
+	})
 }
 
 // retiredPool returns the addresses that the agent has added to the SNAT pool, if they are there.
@@ -100,13 +114,30 @@ func dangerous(have *State, want *Want) []Op {
 	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
 }
 
+// leaveAlone takes the inside role from interfaces of OtherProtocols, except where the SNAT of another owner
+// may need it. The sessions that NAT44 has made of their packets would go on to translate them: they
+// end with the address that they use, which then comes back.
+func leaveAlone(have *State, want *Want) []Op {
+	given := map[uint32]Roles{}
+	for index, wanted := range want.Interfaces {
+		if wanted && want.OtherProtocols[index] && have.Roles[index] == Both && !want.others(have) {
+			given[index] = Inside
+		}
+	}
+	ops := roleOps(DelRoles, given)
+	if len(ops) > 0 && slices.Contains(have.Pool, want.TwiceNAT) && !slices.Contains(want.Pool, want.TwiceNAT) {
+		ops = append(ops, Op{Verb: DelPool, Addr: want.TwiceNAT}, Op{Verb: AddPool, Addr: want.TwiceNAT})
+	}
+	return ops
+}
+
 // addRoles completes the roles of wanted interfaces, and of interfaces with the inside role alone.
 func addRoles(have *State, want *Want) []Op {
 	missing := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
 		output, known := want.Outputs[index]
-		if wanted && !output && (known || !have.Output[index]) && have.Roles[index] != Both {
-			missing[index] = Both &^ have.Roles[index]
+		if lacks := want.roles(index) &^ have.Roles[index]; wanted && !output && (known || !have.Output[index]) && lacks != 0 {
+			missing[index] = lacks
 		}
 	}
 	for index, roles := range have.Roles {

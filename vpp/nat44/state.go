@@ -14,13 +14,17 @@ import (
 type Roles uint8
 
 const (
-	// Outside makes NAT44 match packets from the interface against mappings. Alone it creates a
-	// session for every flow without a mapping.
+	// Outside makes NAT44 match packets from the interface against mappings and sessions. Alone
+	// it leaves packets alone that are not TCP, UDP or ICMP, creates a session for every other
+	// flow without a mapping, and takes TCP connections to backends of the interface for
+	// half-open ones.
 	Outside = Roles(nat_types.NAT_IS_OUTSIDE)
-	// Inside makes NAT44 translate answers from the interface. Alone it breaks load balancing
-	// for its clients, and with affinity it crashes VPP.
+	// Inside makes NAT44 translate answers from the interface, and every packet that is not
+	// TCP, UDP or ICMP. Alone it breaks load balancing for its clients, and with affinity it
+	// crashes VPP.
 	Inside = Roles(nat_types.NAT_IS_INSIDE)
-	// Both roles are set on every interface that leads to clients or backends.
+	// Both roles are set on every interface that leads to clients or backends, except on those
+	// of Want.OtherProtocols.
 	Both = Inside | Outside
 )
 
@@ -75,6 +79,9 @@ type Want struct {
 	// alone, except those with the inside role alone, which get both roles because they can
 	// crash VPP.
 	Interfaces map[uint32]bool
+	// OtherProtocols are interfaces with packets that are not TCP, UDP or ICMP. Where Interfaces
+	// has them, they get the outside role alone.
+	OtherProtocols map[uint32]bool
 	// Shared returns the addresses of rows that others may use besides: all except cluster IPs.
 	// NAT44 must not keep them to itself. It walks over all rows and is called only where NAT44
 	// may have received an address; nil = there are none.

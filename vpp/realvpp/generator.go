@@ -12,8 +12,6 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
-
-	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Generator sends packets through a real VPP by its own packet generator, which every VPP has: no
@@ -95,7 +93,7 @@ func (g *Generator) collect(t testing.TB, out map[uint64]Packet) {
 	t.Helper()
 	for _, c := range g.ports {
 		for _, p := range c.take(t) {
-			if p.Proto == rule.TCP || p.Proto == rule.UDP {
+			if p.Proto != icmp4 && p.Proto != icmp6 {
 				out[p.ID] = p
 			}
 		}
@@ -123,6 +121,9 @@ func (g *Generator) replay(t testing.TB, c *capture, packets []Packet) {
 	})
 	g.Command(t, "packet-generator delete "+name)
 }
+
+// Protocols of the packets that VPP sends by itself.
+const icmp4, icmp6 = 1, 58
 
 // handoffs is how often a packet changes its worker at most.
 const handoffs = 3

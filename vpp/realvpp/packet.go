@@ -15,7 +15,8 @@ type Packet struct {
 	// ID is its payload, by which it is known again.
 	ID       uint64
 	Src, Dst netip.AddrPort
-	// Proto is rule.TCP or rule.UDP, Flags the flags of TCP as on the wire.
+	// Proto is the IP protocol; all but ICMP are known again. Flags are those of TCP as on the
+	// wire.
 	Proto, Flags uint8
 	// Fragment is 0 for a whole packet; of a UDP datagram of IPv4, 1 for the first fragment and
 	// 2 for the second, which is its payload only.

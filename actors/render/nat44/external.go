@@ -214,7 +214,7 @@ func (a *adapter) status(known bool) *external.Status {
 		var state external.State
 		switch {
 		case e.Mapping() != nil:
-			state = a.mappingState(e.Source, e.Mapping().Key, known)
+			state = a.mappingState(e.Source, e.Mapping(), known)
 		case e.Address().IsValid():
 			state = a.settingState(known && slices.Contains(a.have.Pool, e.Address()))
 		default:
@@ -227,10 +227,12 @@ func (a *adapter) status(known bool) *external.Status {
 }
 
 // mappingState is the state of one mapping.
-func (a *adapter) mappingState(source string, key rule.Key, known bool) external.State {
-	k := rowOf(key)
+func (a *adapter) mappingState(source string, mapping *layers.Mapping, known bool) external.State {
+	k := rowOf(mapping.Key)
 	tries, refused := a.progress.Refusal(k)
-	switch owner := a.claims.Owner(k); {
+	switch owner, why := a.claims.Owner(k), mapping.Refused(a.planned); {
+	case why != "":
+		return external.State{State: external.Refused, Why: why}
 	case !known:
 		return external.State{State: external.Pending, Why: "what VPP holds is not known"}
 	case owner != "" && owner != claimPrefix+source:
@@ -274,7 +276,7 @@ func (a *adapter) roleState(role layers.InterfaceRole, known bool) external.Stat
 	case layers.RoleOutput:
 		return a.settingState(output && roles == 0)
 	case layers.RoleNAT:
-		return a.settingState(roles == nat44.Both)
+		return a.settingState(roles&nat44.Outside != 0)
 	default:
 		if needed(i) {
 			return external.State{State: external.Refused, Owner: ownerServices, Why: "services need it"}

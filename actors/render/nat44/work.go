@@ -19,9 +19,10 @@ func (a *adapter) RolesRefused() string { return a.refused }
 
 // settingsWanted are the settings and roles that VPP should have.
 func (a *adapter) settingsWanted() *nat44.Want {
-	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}}
+	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}, OtherProtocols: map[uint32]bool{}}
 	want.Retired, want.Shared = a.hairpins, a.shared
 	for _, i := range a.set.GetInterfaces() {
+		want.OtherProtocols[i.GetSwIfIndex()] = a.planned.OutsideAlone || i.GetOtherProtocols() != ""
 		if needed(i) {
 			want.Interfaces[i.GetSwIfIndex()] = true
 		} else if i.GetDetached() {

@@ -1,0 +1,57 @@
+package interfaces
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+)
+
+// Protocols reads through which interfaces VPP has received packets that are not TCP, UDP or ICMP;
+// the reader of interfaces.NewOtherProtocols satisfies it.
+type Protocols interface {
+	Read(ctx context.Context) (map[uint32]bool, error)
+}
+
+const (
+	// protocolsInterval is the time between two looks at VPP's counters. Until a look finds such
+	// packets, NAT44 replaces their source.
+	protocolsInterval = time.Second
+	// protocolsTimeout is how long VPP may take to hand out its statistics.
+	protocolsTimeout = time.Second
+)
+
+// protocolsTick starts a look at the counters.
+type protocolsTick struct{}
+
+// protocolsSeen is the result of a look.
+type protocolsSeen struct {
+	connection uint64
+	seen       map[uint32]bool
+	err        error
+}
+
+// lookAtProtocols starts a look at the counters. The next one follows its end.
+func (i *interfacesActor) lookAtProtocols(c *runtime.Context) {
+	connection, stats, post := i.link.GetSession(), i.config.OtherProtocols, c.Post()
+	if !i.link.GetUp() {
+		c.After(protocolsInterval, &protocolsTick{})
+		return
+	}
+	c.Go("other-protocols", func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, protocolsTimeout)
+		defer cancel()
+		seen, err := stats.Read(ctx)
+		post(&protocolsSeen{connection, seen, err})
+	})
+}
+
+// protocolsLooked takes the result of a look. VPP counts from its start, so nothing has to be kept.
+func (i *interfacesActor) protocolsLooked(c *runtime.Context, m *protocolsSeen) {
+	c.After(protocolsInterval, &protocolsTick{})
+	if m.err == nil && m.connection == i.link.GetSession() && !maps.Equal(i.protocols, m.seen) {
+		i.protocols = m.seen
+		i.look(c)
+	}
+}
