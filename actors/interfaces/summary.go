@@ -9,7 +9,7 @@ import (
 
 // summary describes an interface set in one line for the journal.
 func summary(set *messages.InterfaceSet) string {
-	var frontends, backends []string
+	var frontends, backends, others []string
 	for _, i := range set.GetInterfaces() {
 		if i.GetFrontend() {
 			frontends = append(frontends, i.GetName())
@@ -17,9 +17,15 @@ func summary(set *messages.InterfaceSet) string {
 		if i.GetBackend() {
 			backends = append(backends, i.GetName())
 		}
+		if i.GetOtherProtocols() != "" {
+			others = append(others, i.GetName())
+		}
 	}
-	return fmt.Sprintf("%d interfaces; frontends: %s; backends: %s",
-		len(set.GetInterfaces()), shortened(frontends), shortened(backends))
+	text := fmt.Sprintf("%d interfaces; frontends: %s; backends: %s", len(set.GetInterfaces()), shortened(frontends), shortened(backends))
+	if len(others) > 0 {
+		text += "; packets that are not TCP, UDP or ICMP: " + shortened(others)
+	}
+	return text
 }
 
 // shortened shortens a list for a line of text.

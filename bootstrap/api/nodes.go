@@ -37,6 +37,9 @@ type Interface struct {
 	// Frontend: packets of clients enter here. Backend: a local endpoint is behind it.
 	Frontend bool `json:"frontend"`
 	Backend  bool `json:"backend"`
+	// OtherProtocols is why packets that are not TCP, UDP or ICMP enter here; NAT44 leaves them
+	// alone. "" = there are none.
+	OtherProtocols string `json:"otherProtocols,omitempty"`
 }
 
 // Nodes are the nodes of the cluster.

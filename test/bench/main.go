@@ -26,6 +26,7 @@ type options struct {
 	churn   time.Duration
 	rate    int
 	dual    bool
+	inside  bool
 	etcd    bool
 	only    []string // names of parts; none = all
 	output  string
@@ -132,6 +133,7 @@ func parse(arguments []string, usage io.Writer) (o options, err error) {
 	flags.DurationVar(&o.churn, "churn", time.Minute, "for how long endpoints are replaced at a rate, twice, with -source feed")
 	flags.IntVar(&o.rate, "rate", 2000, "how many endpoints are replaced in a second of -churn")
 	flags.BoolVar(&o.dual, "dual", false, "services of both families, with -source feed")
+	flags.BoolVar(&o.inside, "inside-role", true, "interfaces have both roles of NAT44 (nat44.insideRole)")
 	flags.BoolVar(&o.etcd, "etcd", false, "an agent with an etcd in it, as on a lone node")
 	var names []string
 	for _, p := range parts() {

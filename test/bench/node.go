@@ -58,12 +58,14 @@ const topology = `interfaces:
 `
 
 // configuration is what has no flag. Nothing is limited: the sizes are the ones asked for.
+// Argument: whether interfaces have both roles of NAT44.
 const configuration = `apiVersion: troupe.dev/v1alpha1
 kind: AgentConfiguration
 services:
   clusterCIDRs: [10.0.0.0/11]
   serviceCIDRs: [10.96.0.0/12]
   limits: {frontendsPerNamespace: 0, backendsPerNamespace: 0, vppMemory: 0, agentMemory: 0}
+nat44: {insideRole: %t}
 `
 
 // programs are the binaries.
@@ -147,7 +149,7 @@ func newNode(ctx context.Context, p *programs, o options, services int) (*node, 
 		plugins = "path " + p.plugins
 	}
 	for name, content := range map[string]string{
-		"startup.conf": fmt.Sprintf(startup, dir, plugins, filepath.Base(dir)), "setup": setup, "topology.yaml": topology, "config.yaml": configuration,
+		"startup.conf": fmt.Sprintf(startup, dir, plugins, filepath.Base(dir)), "setup": setup, "topology.yaml": topology, "config.yaml": fmt.Sprintf(configuration, o.inside),
 	} {
 		if err := os.WriteFile(n.file(name), []byte(content), 0o600); err != nil {
 			return nil, fmt.Errorf("write %s: %w", name, err)

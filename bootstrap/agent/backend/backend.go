@@ -141,6 +141,7 @@ func (b Backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 		out.Items = append(out.Items, api.Interface{
 			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: kindWord(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
 			Addresses: append([]string{}, i.GetAddresses()...), Pods: append([]string{}, i.GetPods()...), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
+			OtherProtocols: i.GetOtherProtocols(),
 		})
 	}
 	return out, nil

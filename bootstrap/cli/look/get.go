@@ -50,8 +50,19 @@ func newGetInterfaces(std cli.Streams) *cobra.Command {
 // interfacesTable prints interfaces.
 func interfacesTable(c *cli.Columns, set *api.Interfaces) {
 	c.Row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
+	var others []api.Interface
 	for _, i := range set.Items {
 		c.Row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
+		if i.OtherProtocols != "" {
+			others = append(others, i)
+		}
+	}
+	if len(others) > 0 {
+		c.Section("Interfaces with packets that are not TCP, UDP or ICMP, which NAT44 leaves alone")
+		c.Row("NAME", "WHY")
+		for _, i := range others {
+			c.Row(i.Name, i.OtherProtocols)
+		}
 	}
 }
 
