@@ -189,8 +189,8 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	}
 	all := make([]Local, len(d.Locals))
 	for i, l := range d.Locals {
-		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
-		row.odd = row.odd || l.VrfID != 0
+		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Table: l.VrfID, Weight: l.Probability}
+		row.odd = row.odd || l.VrfID != 0 && reserved(all[i].Endpoint())
 	}
 	if slots, astray, whole, ok := parseSlots(all); ok {
 		row.Pads = true

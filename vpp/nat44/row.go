@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -49,6 +50,10 @@ type Local struct {
 	Addr netip.Addr
 	// Port is the port of the backend, 1..65535.
 	Port uint16
+	// Table is the table (VRF) of the interface at which the answers of the backend come in: VPP
+	// looks the requests up there, and drops answers that come in anywhere else. A draining
+	// backend keeps the table that VPP holds. Entries that are no backends are in table 0.
+	Table uint32
 	// Weight is its share of new connections; the shares of a row add up to 255 at most. 0 = it
 	// drains: it keeps its connections and gets no new ones.
 	Weight uint8
@@ -57,10 +62,21 @@ type Local struct {
 // String returns "ip:port".
 func (l Local) String() string { return netip.AddrPortFrom(l.Addr, l.Port).String() }
 
-// compareEndpoint orders locals by address and port; the weight does not matter.
+// Text is String with the table where it is not 0.
+func (l Local) Text() string {
+	if l.Table == 0 {
+		return l.String()
+	}
+	return fmt.Sprintf("%s (table %d)", l, l.Table)
+}
+
+// compareEndpoint orders locals by address and port; table and weight do not matter.
 func compareEndpoint(a, b Local) int {
 	return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Port, b.Port))
 }
+
+// compareEntry orders locals as VPP tells their entries apart: by address, port and table.
+func compareEntry(a, b Local) int { return cmp.Or(compareEndpoint(a, b), cmp.Compare(a.Table, b.Table)) }
 
 // Kind is the kind of mapping that a row is in VPP. Services have Balanced rows only, the others
 // come from external configuration.
@@ -133,7 +149,7 @@ type Row struct {
 	// end. It cannot drain a backend.
 	legacy bool
 	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a
-	// single pad, another VRF. Such a row equals no other one and is never changed in place.
+	// single pad, a pad in another table than 0. Such a row equals no other one and is never changed in place.
 	odd bool
 }
 
