@@ -93,7 +93,7 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 		switch {
 		case s.empty():
 			empty = append(empty, i)
-		case !wanted || l.Weight > s.weight || s.noBackend || aside && l.Table != s.table:
+		case !wanted || l.Weight > s.weight || s.noBackend || l.Table != s.table && (aside || a.has(l)):
 			leaving = append(leaving, i)
 		default:
 			goal[i] = slot{backend: s.backend, table: l.Table, weight: s.weight, share: l.Weight}
@@ -122,6 +122,11 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 		goal[places[i]] = slot{backend: l.Endpoint(), table: l.Table, weight: max(l.Weight, pairedWeight), share: l.Weight}
 	}
 	return goal, true
+}
+
+// has reports whether VPP holds the entry of a backend.
+func (a *arranger) has(l Local) bool {
+	return slices.ContainsFunc(a.slots, func(s slot) bool { return compareEntry(s.local(0), l) == 0 && !s.noBackend })
 }
 
 // complete adds what VPP lacks: the entries of torn slots, before any other place becomes free,
@@ -193,11 +198,11 @@ func (a *arranger) move(i int, to slot) bool {
 	}
 	old, entry := edit{from.entry(i), false}, edit{to.entry(i), true}
 	switch {
-	case !repad:
-		c.edits = []edit{old, entry}
 	case from.pad() != 0:
 		// the pad must not be there without its backend, whose weight it takes back
 		c.edits = []edit{{pad(&from), false}, old, entry, {pad(&to), true}}
+	case !repad:
+		c.edits = []edit{old, entry}
 	default:
 		c.edits = []edit{old, entry, {pad(&from), false}, {pad(&to), true}}
 	}

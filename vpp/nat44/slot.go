@@ -169,8 +169,8 @@ func (r *Row) place(slots []slot) {
 			r.Draining = append(r.Draining, s.local(0))
 		}
 	}
-	slices.SortFunc(r.Locals, compareEndpoint)
-	slices.SortFunc(r.Draining, compareEndpoint)
+	slices.SortFunc(r.Locals, compareEntry)
+	slices.SortFunc(r.Draining, compareEntry)
 	fresh, room := Row{Locals: r.Locals}, [fewSlots]slot{}
 	if slices.Equal(fresh.layoutIn(room[:]), slots) {
 		r.slots = nil // the usual case: nothing to remember
