@@ -76,7 +76,9 @@ func compareEndpoint(a, b Local) int {
 }
 
 // compareEntry orders locals as VPP tells their entries apart: by address, port and table.
-func compareEntry(a, b Local) int { return cmp.Or(compareEndpoint(a, b), cmp.Compare(a.Table, b.Table)) }
+func compareEntry(a, b Local) int {
+	return cmp.Or(compareEndpoint(a, b), cmp.Compare(a.Table, b.Table))
+}
 
 // Kind is the kind of mapping that a row is in VPP. Services have Balanced rows only, the others
 // come from external configuration.
