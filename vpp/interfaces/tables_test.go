@@ -260,12 +260,14 @@ func TestCostOfTables(t *testing.T) {
 func TestReaderSeesTables(t *testing.T) {
 	const pods = 40
 	for name, change := range map[string]func(*fakeVPP, *Input){
-		"a pod moves":                func(v *fakeVPP, _ *Input) { v.interfaces[20].Table, v.routes[20].table = 0, 0 },
-		"the uplink moves":           func(v *fakeVPP, _ *Input) { v.interfaces[1].Table = 5 },
-		"a node comes":               func(_ *fakeVPP, in *Input) { in.Remote = append(in.Remote, netip.MustParsePrefix("10.4.0.0/24")) },
-		"the route of a node":        func(v *fakeVPP, _ *Input) { v.routes = append(v.routes, route("10.2.7.0/24", to(1))) },
-		"pods are in another table":  func(v *fakeVPP, _ *Input) { v.routes[len(v.routes)-4].paths[0] = lookIn(7) },
-		"no table but 0 is left":     func(v *fakeVPP, _ *Input) { v.routes = slices.DeleteFunc(v.routes, func(r fakeRoute) bool { return r.table != 0 }) },
+		"a pod moves":               func(v *fakeVPP, _ *Input) { v.interfaces[20].Table, v.routes[20].table = 0, 0 },
+		"the uplink moves":          func(v *fakeVPP, _ *Input) { v.interfaces[1].Table = 5 },
+		"a node comes":              func(_ *fakeVPP, in *Input) { in.Remote = append(in.Remote, netip.MustParsePrefix("10.4.0.0/24")) },
+		"the route of a node":       func(v *fakeVPP, _ *Input) { v.routes = append(v.routes, route("10.2.7.0/24", to(1))) },
+		"pods are in another table": func(v *fakeVPP, _ *Input) { v.routes[len(v.routes)-4].paths[0] = lookIn(7) },
+		"no table but 0 is left": func(v *fakeVPP, _ *Input) {
+			v.routes = slices.DeleteFunc(v.routes, func(r fakeRoute) bool { return r.table != 0 })
+		},
 		"interfaces leave the table": func(v *fakeVPP, _ *Input) { v.interfaces[len(v.interfaces)-1].Table = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
