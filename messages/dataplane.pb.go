@@ -1105,7 +1105,8 @@ type InterfaceSet struct {
 	Interfaces []*Interface `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
 	// Index of the uplink in VPP; unset when there is no default route.
 	Uplink *uint32 `protobuf:"varint,3,opt,name=uplink,proto3,oneof" json:"uplink,omitempty"`
-	// Addresses of the uplink, "ip/len": the node's VPP addresses.
+	// The node's VPP addresses, "ip/len": of the interfaces that have an address of this node in
+	// Kubernetes; of the uplink if there are none.
 	NodeAddresses []string `protobuf:"bytes,4,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
 	// Incarnation of the VPP that has these interfaces.
 	Boot string `protobuf:"bytes,5,opt,name=boot,proto3" json:"boot,omitempty"`
