@@ -41,9 +41,9 @@ type answer struct {
 	paths  []fib_types.FibPath
 }
 
-// readRoutes fills the targets of the addresses, which are all on this node but those of peers, of
-// the remote networks, and the default routes.
-func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.Addr, remote []netip.Addr) error {
+// readRoutes fills the default routes and the targets of addresses. Remote ones are looked up in
+// table 0 alone.
+func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses, remote []netip.Addr) error {
 	found := &lookups{caller: c, answers: map[question]answer{}}
 	default4 := question{prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), exact: true}
 	default6 := question{prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), exact: true}
@@ -189,7 +189,7 @@ func (b *lookups) target(q question) Target {
 	return t
 }
 
-// collect adds the interfaces that a question leads to, while a target of an asked prefix is sought.
+// collect adds the interfaces that a question leads to. asked is the prefix of the first question.
 func (b *lookups) collect(q question, asked netip.Prefix, depth int, t *Target) {
 	for _, p := range best(b.answers[q].paths) {
 		if leads(&p) && p.SwIfIndex != noInterface {

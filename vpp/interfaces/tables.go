@@ -143,7 +143,7 @@ func (d *deriver) nodeAddresses(kubernetes []string) []string {
 	is := func(p netip.Prefix) bool { return slices.Contains(kubernetes, p.Addr().String()) }
 	for _, i := range sorted(d.raw.Interfaces) {
 		if i.AdminUp && slices.ContainsFunc(i.Addresses, is) {
-			all = append(all, i.Addresses...)
+			all = append(all, slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return slices.Contains(all, p) })...)
 		}
 	}
 	if i := d.find(d.uplink); len(all) == 0 && d.hasUplink {

@@ -73,10 +73,12 @@ var layouts = []struct {
 	tables, uplink, addresses string
 }{
 	{
-		"plain", []RawInterface{up(1, "up", "dpdk", "192.168.50.1/24"), up(2, "pc1", "virtio", "10.1.1.1/24"), up(3, "pb1", "virtio", "10.1.2.1/24")},
+		"plain",
+		[]RawInterface{up(1, "up", "dpdk", "192.168.50.1/24"), up(2, "pc1", "virtio", "10.1.1.1/24"), up(3, "pb1", "virtio", "10.1.2.1/24")},
 		[]fakeRoute{
 			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("192.168.50.0/24", to(1)), route("10.1.1.0/24", to(2)), route("10.1.2.0/24", to(3)),
-		}, "", "up", "192.168.50.1/24",
+		},
+		"", "up", "192.168.50.1/24",
 	},
 	{
 		"pods and mesh in a table of their own",
@@ -88,14 +90,16 @@ var layouts = []struct {
 			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("192.168.50.0/24", to(1)), route("10.1.0.0/16", lookIn(2)),
 			routeIn(2, "0.0.0.0/0", lookIn(0)), routeIn(2, "10.1.1.2/32", toVia(3, "10.1.1.2")), routeIn(2, "10.1.2.2/32", toVia(4, "10.1.2.2")),
 			routeIn(2, "10.1.128.0/17", toVia(5, "192.168.30.2")),
-		}, "10.1.0.0/17=2 10.1.128.0/17=2", "up", "192.168.50.1/24",
+		},
+		"10.1.0.0/17=2 10.1.128.0/17=2", "up", "192.168.50.1/24",
 	},
 	{
 		"one pod is not connected yet",
 		[]RawInterface{up(1, "up", "dpdk", "192.168.50.1/24"), at(2, up(3, "pc1", "virtio"))},
 		[]fakeRoute{
 			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("10.1.0.0/17", lookIn(2)), routeIn(2, "10.1.1.2/32", toVia(3, "10.1.1.2")),
-		}, "10.1.0.0/17=2", "up", "192.168.50.1/24",
+		},
+		"10.1.0.0/17=2", "up", "192.168.50.1/24",
 	},
 	{
 		"host in a table of its own, VPP punts to it",
@@ -106,7 +110,8 @@ var layouts = []struct {
 		[]fakeRoute{
 			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("192.168.50.1/32", own(1)), route("10.1.1.0/24", to(2)), route("10.1.2.0/24", to(3)),
 			routeIn(10, "0.0.0.0/0", lookIn(0)), routeIn(10, "192.168.50.1/32", toVia(4, "192.168.50.1")),
-		}, "192.168.50.1/32=10", "up", "192.168.50.1/24",
+		},
+		"192.168.50.1/32=10", "up", "192.168.50.1/24",
 	},
 	{
 		"uplink in a table of its own",
@@ -114,14 +119,17 @@ var layouts = []struct {
 		[]fakeRoute{
 			route("0.0.0.0/0", lookIn(5)), route("10.1.1.0/24", to(2)), route("10.1.2.0/24", to(3)), routeIn(5, "0.0.0.0/0", toVia(1, "192.168.50.2")),
 			routeIn(5, "192.168.50.0/24", to(1)), routeIn(5, "10.1.0.0/17", lookIn(0)), routeIn(5, "10.1.128.0/17", toVia(1, "192.168.50.3")),
-		}, "0.0.0.0/0=5 10.1.0.0/17=0", "up", "192.168.50.1/24",
+		},
+		"0.0.0.0/0=5 10.1.0.0/17=0", "up", "192.168.50.1/24",
 	},
 	{
-		"a table for each pod", []RawInterface{up(1, "up", "dpdk", "192.168.50.1/24"), at(11, up(2, "pc1", "virtio")), at(12, up(3, "pb1", "virtio"))},
+		"a table for each pod",
+		[]RawInterface{up(1, "up", "dpdk", "192.168.50.1/24"), at(11, up(2, "pc1", "virtio")), at(12, up(3, "pb1", "virtio"))},
 		[]fakeRoute{
 			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("10.1.1.2/32", toVia(2, "10.1.1.2")), route("10.1.2.2/32", toVia(3, "10.1.2.2")),
 			routeIn(11, "0.0.0.0/0", lookIn(0)), routeIn(12, "0.0.0.0/0", lookIn(0)),
-		}, "10.1.0.0/17=12 10.1.1.2/32=11", "up", "192.168.50.1/24",
+		},
+		"10.1.0.0/17=12 10.1.1.2/32=11", "up", "192.168.50.1/24",
 	},
 	{
 		"a second network with an uplink in table 20",
@@ -132,42 +140,58 @@ var layouts = []struct {
 		[]fakeRoute{
 			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("192.168.50.1/32", own(1)), route("10.1.1.0/24", to(2)), route("10.1.2.0/24", to(3)),
 			routeIn(20, "0.0.0.0/0", toVia(4, "10.77.9.2")),
-		}, "", "up", "192.168.50.1/24",
+		},
+		"", "up", "192.168.50.1/24",
 	},
 	{
-		"other nodes behind an interface in a table", []RawInterface{up(1, "up", "dpdk", "192.168.60.1/24"), at(7, up(2, "vlan", "dpdk", "192.168.50.1/24"))},
+		"other nodes behind an interface in a table",
+		[]RawInterface{up(1, "up", "dpdk", "192.168.60.1/24"), at(7, up(2, "vlan", "dpdk", "192.168.50.1/24"))},
 		[]fakeRoute{
 			route("0.0.0.0/0", toVia(1, "192.168.60.2")), route("192.168.50.0/24", lookIn(7)), routeIn(7, "192.168.50.0/24", to(2)),
-		}, "192.168.50.3/32=7", "up", "192.168.50.1/24",
+		},
+		"192.168.50.3/32=7", "up", "192.168.50.1/24",
 	},
 	{
 		"two uplinks, the node's address on a loopback",
 		[]RawInterface{up(1, "upa", "dpdk", "10.9.1.3/31"), up(2, "upb", "dpdk", "10.9.2.3/31"), up(3, "loop6", "Loopback", "192.168.50.1/32", "fe80::1/10")},
-		[]fakeRoute{route("0.0.0.0/0", toVia(1, "10.9.1.2"), toVia(2, "10.9.2.2"))}, "", "upa", "192.168.50.1/32",
+		[]fakeRoute{route("0.0.0.0/0", toVia(1, "10.9.1.2"), toVia(2, "10.9.2.2"))},
+		"", "upa", "192.168.50.1/32",
 	},
 	{
-		"unnumbered uplinks", []RawInterface{borrows(up(1, "upa", "dpdk"), 3), borrows(up(2, "upb", "dpdk"), 4), up(3, "loop6", "Loopback", "10.8.0.1/32"), up(4, "loop7", "Loopback", "192.168.50.1/32")},
-		[]fakeRoute{route("0.0.0.0/0", to(1), to(2))}, "", "upa", "192.168.50.1/32",
+		"unnumbered uplinks",
+		[]RawInterface{borrows(up(1, "upa", "dpdk"), 3), borrows(up(2, "upb", "dpdk"), 4), up(3, "loop6", "Loopback", "10.8.0.1/32"), up(4, "loop7", "Loopback", "192.168.50.1/32")},
+		[]fakeRoute{route("0.0.0.0/0", to(1), to(2))},
+		"", "upa", "192.168.50.1/32",
 	},
 	{
-		"an uplink that borrows", []RawInterface{borrows(up(1, "up", "dpdk"), 2), up(2, "loop6", "Loopback", "192.168.50.1/32")},
-		[]fakeRoute{route("0.0.0.0/0", to(1))}, "", "up", "192.168.50.1/32",
+		"an uplink that borrows",
+		[]RawInterface{borrows(up(1, "up", "dpdk"), 2), up(2, "loop6", "Loopback", "192.168.50.1/32")},
+		[]fakeRoute{route("0.0.0.0/0", to(1))},
+		"", "up", "192.168.50.1/32",
 	},
 	{
-		"a stale route to an index that a loopback has taken over", []RawInterface{up(1, "loop78", "Loopback"), up(2, "up", "dpdk", "192.168.50.1/24")},
-		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"), toVia(2, "192.168.50.2"))}, "", "up", "192.168.50.1/24",
+		"a stale route to an index that a loopback has taken over",
+		[]RawInterface{up(1, "loop78", "Loopback"), up(2, "up", "dpdk", "192.168.50.1/24")},
+		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"), toVia(2, "192.168.50.2"))},
+		"", "up", "192.168.50.1/24",
 	},
 	{
-		"the same, with an address", []RawInterface{up(1, "loop78", "Loopback", "10.8.0.1/32"), up(2, "up", "dpdk", "192.168.50.1/24")},
-		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"), toVia(2, "192.168.50.2"))}, "", "up", "192.168.50.1/24",
+		"the same, with an address",
+		[]RawInterface{up(1, "loop78", "Loopback", "10.8.0.1/32"), up(2, "up", "dpdk", "192.168.50.1/24")},
+		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"), toVia(2, "192.168.50.2"))},
+		"", "up", "192.168.50.1/24",
 	},
 	{
-		"only a stale route", []RawInterface{up(1, "loop78", "Loopback"), up(2, "up", "dpdk", "192.168.50.1/24")},
-		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"))}, "", "", "192.168.50.1/24",
+		"only a stale route",
+		[]RawInterface{up(1, "loop78", "Loopback"), up(2, "up", "dpdk", "192.168.50.1/24")},
+		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"))},
+		"", "", "192.168.50.1/24",
 	},
 	{
-		"a bridge domain's loopback", []RawInterface{up(1, "loop0", "BVI", "192.168.50.1/24")},
-		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"))}, "", "loop0", "192.168.50.1/24",
+		"a bridge domain's loopback",
+		[]RawInterface{up(1, "loop0", "BVI", "192.168.50.1/24")},
+		[]fakeRoute{route("0.0.0.0/0", toVia(1, "192.168.50.2"))},
+		"", "loop0", "192.168.50.1/24",
 	},
 	{"tables that lead to each other", nil, []fakeRoute{route("0.0.0.0/0", lookIn(5)), routeIn(5, "0.0.0.0/0", lookIn(0))}, "", "", ""},
 }

@@ -48,12 +48,12 @@ func (f Flags) String() string { return strings.Join(f.Words(), ",") }
 type Local struct {
 	// Addr is the IPv4 address of the backend.
 	Addr netip.Addr
+	// Table is the table (VRF) of the interface at which the answers of the backend come in: VPP
+	// looks requests up there, and recognises answers nowhere else. A draining backend keeps the
+	// table that VPP holds. Entries that are no backends are in table 0.
+	Table uint32
 	// Port is the port of the backend, 1..65535.
 	Port uint16
-	// Table is the table (VRF) of the interface at which the answers of the backend come in: VPP
-	// looks the requests up there, and drops answers that come in anywhere else. A draining
-	// backend keeps the table that VPP holds. Entries that are no backends are in table 0.
-	Table uint32
 	// Weight is its share of new connections; the shares of a row add up to 255 at most. 0 = it
 	// drains: it keeps its connections and gets no new ones.
 	Weight uint8
