@@ -664,9 +664,11 @@ func (x *DrainingCount) GetSessions() map[string]uint32 {
 
 // One backend of a row with its weight (VPP's "probability").
 type RowLocal struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	Weight        uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Weight  uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Table (VRF) of the interface at which its answers come in.
+	Table         uint32 `protobuf:"varint,3,opt,name=table,proto3" json:"table,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -711,6 +713,13 @@ func (x *RowLocal) GetAddress() string {
 func (x *RowLocal) GetWeight() uint32 {
 	if x != nil {
 		return x.Weight
+	}
+	return 0
+}
+
+func (x *RowLocal) GetTable() uint32 {
+	if x != nil {
+		return x.Table
 	}
 	return 0
 }
@@ -1106,7 +1115,8 @@ type InterfaceSet struct {
 	Interfaces []*Interface `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
 	// Index of the uplink in VPP; unset when there is no default route.
 	Uplink *uint32 `protobuf:"varint,3,opt,name=uplink,proto3,oneof" json:"uplink,omitempty"`
-	// Addresses of the uplink, "ip/len": the node's VPP addresses.
+	// The node's VPP addresses, "ip/len": of the interfaces that have an address of this node in
+	// Kubernetes; of the uplink if there are none.
 	NodeAddresses []string `protobuf:"bytes,4,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
 	// Incarnation of the VPP that has these interfaces.
 	Boot string `protobuf:"bytes,5,opt,name=boot,proto3" json:"boot,omitempty"`
@@ -1119,7 +1129,10 @@ type InterfaceSet struct {
 	// them.
 	Peers []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
 	// Ports on which processes of the node listen, "number/PROTO", ordered.
-	Listening     []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
+	Listening []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
+	// Tables to which the IPv4 routes of endpoints lead, by longest match, ordered by network; what
+	// is in none is in table 0. Empty where all of them lead to interfaces of table 0.
+	Tables        []*TableNetwork `protobuf:"bytes,10,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1217,6 +1230,66 @@ func (x *InterfaceSet) GetListening() []string {
 	return nil
 }
 
+func (x *InterfaceSet) GetTables() []*TableNetwork {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+// A network, and the table (VRF) of the interface to which its route leads.
+type TableNetwork struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Network       string                 `protobuf:"bytes,1,opt,name=network,proto3" json:"network,omitempty"`
+	Table         uint32                 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableNetwork) Reset() {
+	*x = TableNetwork{}
+	mi := &file_dataplane_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableNetwork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableNetwork) ProtoMessage() {}
+
+func (x *TableNetwork) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableNetwork.ProtoReflect.Descriptor instead.
+func (*TableNetwork) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *TableNetwork) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *TableNetwork) GetTable() uint32 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
 // Where VPP sends packets to the pods of another node.
 type PeerNetwork struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1232,7 +1305,7 @@ type PeerNetwork struct {
 
 func (x *PeerNetwork) Reset() {
 	*x = PeerNetwork{}
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1317,7 @@ func (x *PeerNetwork) String() string {
 func (*PeerNetwork) ProtoMessage() {}
 
 func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1330,7 @@ func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerNetwork.ProtoReflect.Descriptor instead.
 func (*PeerNetwork) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PeerNetwork) GetNode() string {
@@ -1301,7 +1374,7 @@ type LinkState struct {
 
 func (x *LinkState) Reset() {
 	*x = LinkState{}
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1386,7 @@ func (x *LinkState) String() string {
 func (*LinkState) ProtoMessage() {}
 
 func (x *LinkState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1399,7 @@ func (x *LinkState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkState.ProtoReflect.Descriptor instead.
 func (*LinkState) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LinkState) GetUp() bool {
@@ -1389,7 +1462,7 @@ type VPPFeature struct {
 
 func (x *VPPFeature) Reset() {
 	*x = VPPFeature{}
-	mi := &file_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1474,7 @@ func (x *VPPFeature) String() string {
 func (*VPPFeature) ProtoMessage() {}
 
 func (x *VPPFeature) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1487,7 @@ func (x *VPPFeature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPFeature.ProtoReflect.Descriptor instead.
 func (*VPPFeature) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *VPPFeature) GetName() string {
@@ -1464,7 +1537,7 @@ type VPPMissing struct {
 
 func (x *VPPMissing) Reset() {
 	*x = VPPMissing{}
-	mi := &file_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1549,7 @@ func (x *VPPMissing) String() string {
 func (*VPPMissing) ProtoMessage() {}
 
 func (x *VPPMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1562,7 @@ func (x *VPPMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPMissing.ProtoReflect.Descriptor instead.
 func (*VPPMissing) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VPPMissing) GetMessage() string {
@@ -1518,7 +1591,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1603,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1616,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -1574,7 +1647,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1659,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1672,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1681,10 +1754,11 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bsessions\x18\x02 \x03(\v2#.troupe.DrainingCount.SessionsEntryR\bsessions\x1a;\n" +
 	"\rSessionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"R\n" +
 	"\bRowLocal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\rR\x06weight\"\xab\x01\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\x12\x14\n" +
+	"\x05table\x18\x03 \x01(\rR\x05table\"\xab\x01\n" +
 	"\rApproximation\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x1a\n" +
 	"\bfrontend\x18\x02 \x01(\tR\bfrontend\x12\x16\n" +
@@ -1716,7 +1790,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xbf\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xed\x02\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1730,8 +1804,13 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x14\n" +
 	"\x05cause\x18\a \x01(\x04R\x05cause\x12)\n" +
 	"\x05peers\x18\b \x03(\v2\x13.troupe.PeerNetworkR\x05peers\x12\x1c\n" +
-	"\tlistening\x18\t \x03(\tR\tlisteningB\t\n" +
-	"\a_uplink\"[\n" +
+	"\tlistening\x18\t \x03(\tR\tlistening\x12,\n" +
+	"\x06tables\x18\n" +
+	" \x03(\v2\x14.troupe.TableNetworkR\x06tablesB\t\n" +
+	"\a_uplink\">\n" +
+	"\fTableNetwork\x12\x18\n" +
+	"\anetwork\x18\x01 \x01(\tR\anetwork\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\rR\x05table\"[\n" +
 	"\vPeerNetwork\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\anetwork\x18\x02 \x01(\tR\anetwork\x12\x1e\n" +
@@ -1791,7 +1870,7 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_dataplane_proto_goTypes = []any{
 	(RenderState)(0),         // 0: troupe.RenderState
 	(InterfaceKind)(0),       // 1: troupe.InterfaceKind
@@ -1809,40 +1888,42 @@ var file_dataplane_proto_goTypes = []any{
 	(*Attachment)(nil),       // 13: troupe.Attachment
 	(*Attachments)(nil),      // 14: troupe.Attachments
 	(*InterfaceSet)(nil),     // 15: troupe.InterfaceSet
-	(*PeerNetwork)(nil),      // 16: troupe.PeerNetwork
-	(*LinkState)(nil),        // 17: troupe.LinkState
-	(*VPPFeature)(nil),       // 18: troupe.VPPFeature
-	(*VPPMissing)(nil),       // 19: troupe.VPPMissing
-	(*LocalEndpoints)(nil),   // 20: troupe.LocalEndpoints
-	(*NodeContext)(nil),      // 21: troupe.NodeContext
-	nil,                      // 22: troupe.DrainingCount.SessionsEntry
-	(*ServiceView)(nil),      // 23: troupe.ServiceView
-	(*ObjectError)(nil),      // 24: troupe.ObjectError
-	(*Node)(nil),             // 25: troupe.Node
+	(*TableNetwork)(nil),     // 16: troupe.TableNetwork
+	(*PeerNetwork)(nil),      // 17: troupe.PeerNetwork
+	(*LinkState)(nil),        // 18: troupe.LinkState
+	(*VPPFeature)(nil),       // 19: troupe.VPPFeature
+	(*VPPMissing)(nil),       // 20: troupe.VPPMissing
+	(*LocalEndpoints)(nil),   // 21: troupe.LocalEndpoints
+	(*NodeContext)(nil),      // 22: troupe.NodeContext
+	nil,                      // 23: troupe.DrainingCount.SessionsEntry
+	(*ServiceView)(nil),      // 24: troupe.ServiceView
+	(*ObjectError)(nil),      // 25: troupe.ObjectError
+	(*Node)(nil),             // 26: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	23, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	24, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
 	10, // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
 	11, // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	24, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	25, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
 	9,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
 	5,  // 7: troupe.RowState.draining:type_name -> troupe.DrainingBackend
 	8,  // 8: troupe.DrainingSessions.counts:type_name -> troupe.DrainingCount
-	22, // 9: troupe.DrainingCount.sessions:type_name -> troupe.DrainingCount.SessionsEntry
+	23, // 9: troupe.DrainingCount.sessions:type_name -> troupe.DrainingCount.SessionsEntry
 	1,  // 10: troupe.Interface.kind:type_name -> troupe.InterfaceKind
 	13, // 11: troupe.Attachments.items:type_name -> troupe.Attachment
 	12, // 12: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	16, // 13: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
-	18, // 14: troupe.LinkState.features:type_name -> troupe.VPPFeature
-	19, // 15: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
-	25, // 16: troupe.NodeContext.node:type_name -> troupe.Node
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	17, // 13: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
+	16, // 14: troupe.InterfaceSet.tables:type_name -> troupe.TableNetwork
+	19, // 15: troupe.LinkState.features:type_name -> troupe.VPPFeature
+	20, // 16: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
+	26, // 17: troupe.NodeContext.node:type_name -> troupe.Node
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -1860,7 +1941,7 @@ func file_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

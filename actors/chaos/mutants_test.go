@@ -145,8 +145,8 @@ var mutants = []mutant{
 	},
 	{
 		"a draining backend keeps its pad", "vpp/nat44/arrange.go",
-		"	if from.backend == to.backend {\n		c.edits = []edit{{pad(&from), false}, {pad(&to), true}}\n",
-		"	if from.backend == to.backend {\n		c.edits = nil\n",
+		"	if from.holds(&to) {\n		c.edits = []edit{{pad(&from), false}, {pad(&to), true}}\n",
+		"	if from.holds(&to) {\n		c.edits = nil\n",
 	},
 	{
 		"a row shrinks while others drain", "vpp/nat44/keep.go",

@@ -154,5 +154,5 @@ func goneSince(key string, generation uint64) *messages.ServiceInput {
 
 // interfacesWith is the interface set of a VPP whose uplink has an address.
 func interfacesWith(address string) *messages.InterfaceSet {
-	return &messages.InterfaceSet{Generation: 1, NodeAddresses: []string{address}}
+	return &messages.InterfaceSet{Generation: 1, NodeAddresses: []string{address}, Complete: true}
 }

@@ -62,7 +62,9 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 			n.config.NodeSync.SetNodes(n.input)
 		}
 	case *messages.InterfaceSet:
-		n.publish(m.GetNodeAddresses())
+		if m.GetComplete() { // before, the addresses may be those of another interface
+			n.publish(m.GetNodeAddresses())
+		}
 	case *messages.ClusterState:
 		n.changed(c, m)
 	case *nodesEnded:

@@ -21,7 +21,7 @@ func TestNodesFeedsNodeSync(t *testing.T) {
 			t.Errorf("nodes %v", s.sync.nodes)
 		}
 		for _, uplink := range []string{"192.168.16.1/24", "192.168.16.1/24", "", "192.168.16.2/24"} {
-			set := &messages.InterfaceSet{}
+			set := &messages.InterfaceSet{Complete: true}
 			if uplink != "" {
 				set.NodeAddresses = []string{uplink}
 			}
@@ -72,7 +72,7 @@ func TestNodesIsHealthyWithAnID(t *testing.T) {
 
 func TestRestartedNodesRunsNodeSyncAgain(t *testing.T) {
 	perform(t, address.Nodes, nil, func(s *stage) {
-		uplink := &messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}}
+		uplink := &messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}, Complete: true}
 		s.Tell(uplink)
 		s.sync.fails = true
 		s.Run(100 * time.Millisecond)

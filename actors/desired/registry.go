@@ -42,7 +42,8 @@ type registry struct {
 	// The nodes: changed by nodeChanged, interfacesChanged and updateContext.
 	node    *messages.NodeInput
 	vpp     []string // VPP addresses of this node, "ip/len"
-	looked  bool     // VPP's interfaces are known, and so vpp
+	found   bool     // an interface set has come
+	looked  bool     // a complete one has, and so vpp is known
 	context *messages.NodeContext
 
 	// Addresses of the nodes themselves: changed by Receive and lookAround; shared with
@@ -352,16 +353,21 @@ func (r *registry) announceAnew(c *runtime.Context) {
 	r.announce(c, false)
 }
 
-// interfacesChanged takes the VPP addresses of this node. The first ones are answered with the
-// local endpoints.
+// interfacesChanged takes the VPP addresses of this node. They may be others while the set is not
+// complete, because the addresses of this node in Kubernetes decide. The first set is answered with
+// the local endpoints.
 func (r *registry) interfacesChanged(c *runtime.Context, set *messages.InterfaceSet) {
+	if !r.found {
+		r.found = true
+		r.tellEndpoints(c)
+	}
+	if !set.GetComplete() {
+		return
+	}
 	first := !r.looked
 	r.vpp, r.looked = set.GetNodeAddresses(), true
 	if !r.updateContext(c) && first {
 		r.announce(c, false)
-	}
-	if first {
-		r.tellEndpoints(c)
 	}
 }
 

@@ -253,6 +253,12 @@ func TestRegistryAnswersARenderer(t *testing.T) {
 
 func TestRegistryRenewsTheListWhenTheNodeChanges(t *testing.T) {
 	withRegistry(t, func(s *stage) {
+		early := interfacesWith("10.9.1.3/31") // the addresses of this node in Kubernetes decide which ones it has
+		early.Complete = false
+		s.Tell(early)
+		if got := s.begin().GetNode().GetAddresses(); slices.Contains(got, "10.9.1.3") {
+			t.Errorf("addresses of an incomplete set are used: %v", got)
+		}
 		s.Tell(interfacesWith("192.168.16.77/24"))
 		for _, renderer := range probe.Renderers {
 			got := probe.Latest[*messages.Begin](s.Stage, address.Renderer(renderer)).GetNode().GetAddresses()

@@ -69,6 +69,8 @@ type interfacesActor struct {
 	addresses []string // of this node, in Kubernetes
 	hairpin   netip.Addr
 	peers     []interfaces.Peer // only with SNAT
+	networks  []netip.Prefix    // IPv4 pod networks of this node
+	remote    []netip.Prefix    // IPv4 pod networks and addresses of other nodes
 	podsKnown bool              // Kubernetes has delivered the pods
 	endpoints *messages.LocalEndpoints
 	protocols map[uint32]bool // interfaces with packets that are not TCP, UDP or ICMP
@@ -201,8 +203,19 @@ func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput
 	same = !i.takePeers(in) && same
 	if !i.podsKnown || !same || !slices.Equal(i.addresses, addresses) {
 		i.pods, i.addresses, i.podsKnown, i.changed = pods, addresses, true, c.Now()
+		i.takeNetworks(in)
+		i.look(c)
+	} else if i.takeNetworks(in) {
 		i.look(c)
 	}
+}
+
+// takeNetworks notes the networks whose tables are looked up, and reports whether they have changed.
+func (i *interfacesActor) takeNetworks(in *messages.NodeInput) bool {
+	networks, remote := interfaces.IPv4Networks(in.GetSelf().GetPodCidrs()), interfaces.Remote(i.config.NodeName, in.GetNodes())
+	changed := !slices.Equal(i.networks, networks) || !slices.Equal(i.remote, remote)
+	i.networks, i.remote = networks, remote
+	return changed
 }
 
 // takePeers notes the input of SNAT besides the interfaces, and reports whether it has changed.
@@ -250,7 +263,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	connection, post, vpp, listening, now := i.link.GetSession(), c.Post(), i.config.VPP, i.config.Listening, c.Now()
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
-		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
+		Boot: i.link.GetBoot(), Peers: i.peers, PodNetworks: i.networks, Remote: i.remote, Attached: i.attached(), Detached: maps.Clone(i.detached),
 		OtherProtocols: i.protocols,
 	}
 	version := i.version // a command waits for a discovery that began with its change

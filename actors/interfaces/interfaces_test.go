@@ -2,6 +2,7 @@ package interfaces
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	layers "github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/external"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 func TestInterfacesReadsVPPAndTellsItsReceivers(t *testing.T) {
@@ -50,6 +52,27 @@ func TestInterfacesReadsAgain(t *testing.T) {
 			_ = s.vpp.VPP.AddAddress("uplink0", netip.MustParsePrefix("192.168.17.1/24"))
 			s.Run(s.config.Rediscover + time.Second)
 		}, func(set *messages.InterfaceSet) bool { return len(set.GetNodeAddresses()) == 2 }},
+		"a pod is in a table of its own": {func(s *stage) {
+			_, err := s.vpp.VPP.AddInterfaceSpec(simulator.InterfaceSpec{Name: "vrf", TableID: 2, Up: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.2.1/24")}})
+			if err != nil {
+				s.Error(err)
+			}
+			s.tell(nodeWith("p2 10.1.2.2"))
+		}, func(set *messages.InterfaceSet) bool {
+			return slices.ContainsFunc(set.GetTables(), func(n *messages.TableNetwork) bool { return n.GetNetwork() == "10.1.2.2/32" && n.GetTable() == 2 })
+		}},
+		"another node is behind a tunnel in a table": {func(s *stage) {
+			_, err := s.vpp.VPP.AddInterfaceSpec(simulator.InterfaceSpec{Name: "vrf", TableID: 2, Up: true})
+			if err == nil {
+				err = s.vpp.VPP.AddRoute(simulator.Route{Prefix: netip.MustParsePrefix("10.4.0.0/16"), Interface: "vrf"})
+			}
+			if err != nil {
+				s.Error(err)
+			}
+			s.tell(&interfaceHint{}, &messages.NodeChanged{Input: &messages.NodeInput{Nodes: map[string]*messages.Node{"n2": {PodCidrs: []string{"10.4.7.0/24"}}}}})
+		}, func(set *messages.InterfaceSet) bool {
+			return len(set.GetTables()) == 1 && set.GetTables()[0].GetNetwork() == "10.4.7.0/24" && set.GetTables()[0].GetTable() == 2
+		}},
 		"VPP is another one": {func(s *stage) {
 			_ = s.vpp.Crash()
 			s.connected()

@@ -4,7 +4,8 @@ package api
 type Interfaces struct {
 	// Uplink is the name of the interface with the default route; "" = none.
 	Uplink string `json:"uplink,omitempty"`
-	// NodeAddresses are the addresses of the uplink, "ip/len".
+	// NodeAddresses are the addresses of the interfaces that have an address of this node in
+	// Kubernetes, "ip/len"; of the uplink if there are none.
 	NodeAddresses []string `json:"nodeAddresses"`
 	// Items are ordered by index.
 	Items []Interface `json:"items"`

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,6 +53,16 @@ type Local struct {
 	// Address is "ip:port".
 	Address string `json:"address"`
 	Weight  uint32 `json:"weight"`
+	// Table is the table (VRF) of VPP in which the backend is reached; left out where it is 0.
+	Table uint32 `json:"table,omitempty"`
+}
+
+// Text is the address with the table where it is not 0.
+func (l Local) Text() string {
+	if l.Table == 0 {
+		return l.Address
+	}
+	return fmt.Sprintf("%s (table %d)", l.Address, l.Table)
 }
 
 // Row is one entry of a renderer in VPP (messages.RowState).
@@ -171,7 +182,7 @@ func Rows(key string, states []*messages.RowState) []Row {
 	for _, s := range states {
 		locals := make([]Local, len(s.GetLocals()))
 		for i, l := range s.GetLocals() {
-			locals[i] = Local{Address: l.GetAddress(), Weight: l.GetWeight()}
+			locals[i] = Local{Address: l.GetAddress(), Weight: l.GetWeight(), Table: l.GetTable()}
 		}
 		out = append(out, Row{
 			Renderer: s.GetRenderer(), VIP: s.GetVip(), Service: key, Flags: append([]string{}, s.GetFlags()...), Locals: locals,

@@ -47,7 +47,7 @@ func (m *Mapping) row(cfg nat44.Config) nat44.Row {
 			row.Flags = nat44.Out2InOnly | nat44.TwiceNAT
 		}
 		for _, to := range m.To {
-			row.Locals = append(row.Locals, nat44.Local{Addr: to.Addr(), Port: to.Port(), Weight: weight})
+			row.Locals = append(row.Locals, nat44.Local{Addr: to.Addr(), Port: to.Port(), Table: cfg.Tables.Of(to.Addr()), Weight: weight})
 		}
 	}
 	row.Tag = nat44.Tag{Hash: nat44.ExternalHash(), Weight: weight}.String()

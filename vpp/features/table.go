@@ -27,7 +27,7 @@ const (
 var features = []entry{
 	{name: "connection", without: "no connection", requests: []api.Message{&memclnt.SockclntDelete{}, &memclnt.ControlPing{}, &vpe.ShowVersion{}}},
 	{name: "interfaces", without: "no interface is found", requests: []api.Message{
-		&interfaces.SwInterfaceDump{}, &ip.IPAddressDump{}, &ip.IPTableDump{}, &ip.IPRouteLookup{},
+		&interfaces.SwInterfaceDump{}, &interfaces.SwInterfaceGetTable{}, &ip.IPAddressDump{}, &ip.IPTableDump{}, &ip.IPRouteLookup{},
 	}},
 	{name: "unnumbered interfaces", without: "interfaces that borrow an address have none", requests: []api.Message{&ip.IPUnnumberedDump{}}},
 	{name: "bridge domains", optional: true, without: "members of bridge domains are not recognised", requests: []api.Message{&l2.BridgeDomainDump{}}},

@@ -26,8 +26,8 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	}
 	if d.hasUplink {
 		set.Uplink = &d.uplink
-		set.NodeAddresses = d.nodeAddresses()
 	}
+	set.NodeAddresses, set.Tables = d.nodeAddresses(in.NodeAddresses), d.tables(&in)
 	return set
 }
 
@@ -110,7 +110,7 @@ func (d *deriver) kind(i *RawInterface) messages.InterfaceKind {
 		return messages.InterfaceKind_INTERFACE_UPLINK
 	case len(d.pods[i.Index]) > 0:
 		return messages.InterfaceKind_INTERFACE_POD
-	case isLoopback(i.Device) && !i.BVI:
+	case isLone(i):
 		return messages.InterfaceKind_INTERFACE_INTERNAL
 	default:
 		return messages.InterfaceKind_INTERFACE_OTHER
@@ -124,32 +124,39 @@ func (d *deriver) layer3(i *RawInterface) bool {
 		d.hasUplink && i.Index == d.uplink
 }
 
-// findUplink returns the interface of the default route, IPv4 before IPv6. Of several paths the
-// smallest index is taken, so that the answer does not change with the order in which VPP lists
-// them.
+// findUplink returns the interface of the default route, IPv4 before IPv6. A lone loopback comes
+// last.
 func (d *deriver) findUplink() (uint32, bool) {
-	for _, route := range []Target{d.raw.Default4, d.raw.Default6} {
-		for _, index := range slices.Sorted(slices.Values(route.Interfaces)) {
-			if i := d.find(index); i != nil && !isLocal0(i) {
-				return index, true
+	v4, v6 := d.exit(d.raw.Default4), d.exit(d.raw.Default6)
+	for _, lone := range []bool{false, true} {
+		for _, i := range []*RawInterface{v4, v6} {
+			if i != nil && isLone(i) == lone {
+				return i.Index, true
 			}
 		}
 	}
 	return 0, false
 }
 
-// nodeAddresses returns the addresses of the uplink, or of the interface whose addresses it uses,
-// without addresses that are only valid on one link.
-func (d *deriver) nodeAddresses() []string {
-	i := d.find(d.uplink)
-	// An unnumbered uplink sends with the addresses of another interface, often a loopback.
-	if len(i.Addresses) == 0 && i.Unnumbered {
-		if lender := d.find(i.Lender); lender != nil {
-			i = lender
+// exit returns the interface of a target, or nil. Of several, the smallest index is taken, so that
+// the answer does not change with the order in which VPP lists them. A lone loopback comes last,
+// and one that cannot route is none: VPP keeps routes of deleted interfaces, and gives their
+// indices to others.
+func (d *deriver) exit(t Target) (found *RawInterface) {
+	for _, index := range slices.Sorted(slices.Values(t.Interfaces)) {
+		switch i := d.find(index); {
+		case i == nil || isLocal0(i):
+		case !isLone(i):
+			return i
+		case found == nil && (len(i.Addresses) > 0 || i.Unnumbered):
+			found = i
 		}
 	}
-	return texts(slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return p.Addr().IsLinkLocalUnicast() }))
+	return found
 }
+
+// isLone recognises loopbacks that lead nowhere, because they are not in a bridge domain.
+func isLone(i *RawInterface) bool { return isLoopback(i.Device) && !i.BVI }
 
 // find returns an interface by its index, or nil.
 func (d *deriver) find(index uint32) *RawInterface {

@@ -30,8 +30,9 @@ type fakeVPP struct {
 	// broken fails every request of that name with an unknown outcome; missing makes it
 	// unsupported.
 	broken, missing string
-	// lookups counts route lookups, batches the calls of Do, dumps the calls of Dump.
-	lookups, batches, dumps int
+	// lookups counts route lookups, asked the requests for the table of an interface, batches the
+	// calls of Do, dumps the calls of Dump.
+	lookups, asked, batches, dumps int
 }
 
 // fakeRoute is one route of the model.
@@ -54,21 +55,38 @@ func (v *fakeVPP) fault(name string) error {
 	return nil
 }
 
-// Do answers route lookups.
+// Do answers route lookups and requests for the table of an interface.
 func (v *fakeVPP) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.batches++
 	results := make([]link.Result, len(reqs))
 	for i, req := range reqs {
-		m, ok := req.(*ip.IPRouteLookup)
-		if !ok {
+		switch m := req.(type) {
+		case *ip.IPRouteLookup:
+			v.lookups++
+			results[i] = v.lookup(m)
+		case *interfaceapi.SwInterfaceGetTable:
+			v.asked++
+			results[i] = v.tableOf(m)
+		default:
 			return nil, errors.New("fake: unexpected " + req.GetMessageName())
 		}
-		v.lookups++
-		results[i] = v.lookup(m)
 	}
 	return results, nil
+}
+
+// tableOf returns the table of an interface.
+func (v *fakeVPP) tableOf(m *interfaceapi.SwInterfaceGetTable) link.Result {
+	if err := v.fault(m.GetMessageName()); err != nil {
+		return link.Result{Err: err}
+	}
+	for _, i := range v.interfaces {
+		if i.Index == uint32(m.SwIfIndex) && !m.IsIPv6 {
+			return link.Result{Reply: &interfaceapi.SwInterfaceGetTableReply{VrfID: i.Table}}
+		}
+	}
+	return link.Result{Err: &link.RetvalError{Message: m.GetMessageName(), Retval: int32(api.INVALID_SW_IF_INDEX)}}
 }
 
 // lookup finds the longest or the exact match, as VPP does.

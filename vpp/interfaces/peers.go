@@ -40,12 +40,12 @@ func Peers(self string, nodes map[string]*messages.Node) []Peer {
 	return all
 }
 
-// probe returns the first host address of the network: its route stands for the whole network.
-func (p Peer) probe() netip.Addr {
-	if a := p.Network.Addr(); p.Network.Bits() >= a.BitLen()-1 {
+// probe returns the first host address of a network: its route stands for the whole network.
+func probe(p netip.Prefix) netip.Addr {
+	if a := p.Addr(); p.Bits() >= a.BitLen()-1 {
 		return a
 	}
-	return p.Network.Addr().Next()
+	return p.Addr().Next()
 }
 
 // peers returns the interfaces through which packets to the pods of other nodes leave. A default
@@ -56,7 +56,7 @@ func (d *deriver) peers(peers []Peer) []*messages.PeerNetwork {
 		one := &messages.PeerNetwork{Node: p.Node}
 		if p.Network.IsValid() {
 			one.Network = p.Network.String()
-			for _, index := range d.raw.Targets[p.probe()].Interfaces {
+			for _, index := range d.raw.Targets[probe(p.Network)].Interfaces {
 				if i := d.find(index); i != nil {
 					one.Interfaces = append(one.Interfaces, i.Name)
 				}

@@ -28,6 +28,9 @@ type Input struct {
 	OtherProtocols map[uint32]bool
 	// Peers are the pod networks of other nodes whose routes are looked up, ordered.
 	Peers []Peer
+	// PodNetworks are the IPv4 pod networks of this node, Remote the IPv4 pod networks and addresses
+	// of all other nodes, ordered, see Remote. They matter where VPP has several tables.
+	PodNetworks, Remote []netip.Prefix
 	// Complete says that all of this has been received from Kubernetes.
 	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
@@ -38,6 +41,9 @@ type Input struct {
 // addresses within one has: the first one is its primary address.
 type Raw struct {
 	Interfaces []RawInterface
+	// Tables are the ids of the IPv4 tables besides table 0, ascending.
+	Tables  []uint32
+	tables6 []uint32
 	// Targets are the routes of all addresses that were looked up.
 	Targets map[netip.Addr]Target
 	// Default4 and Default6 are the default routes of table 0; the zero Target where there is none.
@@ -62,11 +68,14 @@ type RawInterface struct {
 	Unnumbered bool
 	// BVI says that it is the virtual interface of a bridge domain.
 	BVI bool
+	// Table is its IPv4 table.
+	Table uint32
 }
 
 // Target is where VPP's table sends packets to one address.
 type Target struct {
-	// Prefix is the route that matched, host bits cleared; invalid when nothing was found.
+	// Prefix is the route that matched, host bits cleared; invalid when nothing was found. Where
+	// routes say "look up in another table", it is the longest of the ones that matched.
 	Prefix netip.Prefix
 	// Interfaces are the indices of the interfaces that its best paths lead to, ascending, without
 	// duplicates. Empty for addresses of VPP itself, for drop and reject, and where the paths could
@@ -107,7 +116,7 @@ func (in *Input) addresses() []netip.Addr {
 	}
 	for _, p := range in.Peers {
 		if p.Network.IsValid() {
-			take(p.probe().String())
+			take(probe(p.Network).String())
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"go.fd.io/govpp/api"
@@ -30,6 +31,9 @@ func readList(ctx context.Context, c link.Caller) (Raw, error) {
 		return Raw{}, err
 	}
 	if err := readBridges(ctx, c, &raw); err != nil {
+		return Raw{}, err
+	}
+	if err := readTables(ctx, c, &raw); err != nil {
 		return Raw{}, err
 	}
 	return raw, nil
@@ -91,6 +95,22 @@ func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	return err
 }
 
+// readTables lists the tables.
+func readTables(ctx context.Context, c link.Caller, raw *Raw) error {
+	err := optional(c.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
+		switch m := msg.(*ip.IPTableDetails).Table; {
+		case m.TableID == 0:
+		case m.IsIP6:
+			raw.tables6 = append(raw.tables6, m.TableID)
+		default:
+			raw.Tables = append(raw.Tables, m.TableID)
+		}
+	}))
+	slices.Sort(raw.Tables)
+	slices.Sort(raw.tables6)
+	return err
+}
+
 // optional drops the error of a VPP without the message, whose plugin or version has no such
 // objects.
 func optional(err error) error {
@@ -103,6 +123,30 @@ func optional(err error) error {
 // readers is the number of address dumps in flight: VPP has no dump of all addresses, and
 // sequential round trips take long on a node with hundreds of pods.
 const readers = 16
+
+// readEach reads what VPP tells of one interface at a time: addresses, and the table where there
+// are several.
+func readEach(ctx context.Context, c link.Caller, raw *Raw, interfaces []*RawInterface) error {
+	if err := readAddresses(ctx, c, interfaces); err != nil || len(raw.Tables) == 0 {
+		return err
+	}
+	reqs := make([]api.Message, len(interfaces))
+	for k, i := range interfaces {
+		reqs[k] = &interfaceapi.SwInterfaceGetTable{SwIfIndex: interface_types.InterfaceIndex(i.Index)}
+	}
+	results, err := c.Do(ctx, reqs)
+	if err != nil {
+		return fmt.Errorf("tables of interfaces: %w", err)
+	}
+	for k, r := range results {
+		if reply, ok := r.Reply.(*interfaceapi.SwInterfaceGetTableReply); ok && r.Err == nil {
+			interfaces[k].Table = reply.VrfID
+		} else if _, replied := link.Retval(r.Err); !replied { // an interface may have gone meanwhile
+			return fmt.Errorf("table of interface %s: %w", interfaces[k].Name, r.Err)
+		}
+	}
+	return nil
+}
 
 // readAddresses reads the addresses of interfaces, IPv4 and then IPv6.
 func readAddresses(ctx context.Context, c link.Caller, interfaces []*RawInterface) error {

@@ -35,6 +35,7 @@ type Reader struct {
 	known     bool // raw and addresses are of the last round
 	raw       Raw
 	addresses []netip.Addr
+	remote    []netip.Addr
 	boot      string
 	complete  int // complete rounds that are still due
 	// turn counts the quiet rounds: it selects the share.
@@ -67,12 +68,14 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 		return Raw{}, err
 	}
 	addresses := in.addresses()
-	// Another VPP, another list of interfaces or new addresses of pods need a complete round:
-	// the last one says nothing about them.
-	if !r.known || r.boot != in.Boot || !slices.EqualFunc(r.raw.Interfaces, raw.Interfaces, sameInterface) || !slices.Equal(r.addresses, addresses) {
+	remote := in.remote(&raw, addresses)
+	// Another VPP, another list of interfaces or tables, or new addresses of pods need a complete
+	// round: the last one says nothing about them.
+	if !r.known || r.boot != in.Boot || !slices.EqualFunc(r.raw.Interfaces, raw.Interfaces, sameInterface) || !slices.Equal(r.raw.Tables, raw.Tables) ||
+		!slices.Equal(r.addresses, addresses) || !slices.Equal(r.remote, remote) {
 		r.complete = settling
 	}
-	r.addresses = addresses
+	r.addresses, r.remote = addresses, remote
 	if r.complete == 0 {
 		// A difference in the share means that VPP changed without an event, so everything
 		// else may have changed too.
@@ -82,10 +85,10 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 		}
 		r.complete = settling
 	}
-	if err := readAddresses(ctx, c, addressable(raw.Interfaces)); err != nil {
+	if err := readEach(ctx, c, &raw, addressable(raw.Interfaces)); err != nil {
 		return Raw{}, err
 	}
-	if err := readRoutes(ctx, c, &raw, addresses); err != nil {
+	if err := readRoutes(ctx, c, &raw, addresses, remote); err != nil {
 		return Raw{}, err
 	}
 	r.complete--
@@ -97,13 +100,13 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet bool, err error) {
 	r.turn++
 	now := r.interfacesInTurn(raw)
-	if err := readAddresses(ctx, c, now); err != nil {
+	if err := readEach(ctx, c, raw, now); err != nil {
 		return false, err
 	}
 	// The lookup includes the default routes every time, because they decide which interface is
 	// the uplink.
-	part := Raw{Interfaces: raw.Interfaces}
-	if err := readRoutes(ctx, c, &part, share(r.addresses, r.turn, r.size())); err != nil {
+	part := Raw{Interfaces: raw.Interfaces, Tables: raw.Tables, tables6: raw.tables6}
+	if err := readRoutes(ctx, c, &part, share(r.addresses, r.turn, r.size()), share(r.remote, r.turn, r.size())); err != nil {
 		return false, err
 	}
 	quiet = part.Default4.equal(r.raw.Default4) && part.Default6.equal(r.raw.Default6)
@@ -115,13 +118,13 @@ func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet 
 		read[i.Index] = true
 	}
 	for k := range raw.Interfaces {
-		i, before := &raw.Interfaces[k], r.raw.Interfaces[k].Addresses
-		quiet = quiet && (!read[i.Index] || slices.Equal(i.Addresses, before))
+		i, before := &raw.Interfaces[k], &r.raw.Interfaces[k]
+		quiet = quiet && (!read[i.Index] || slices.Equal(i.Addresses, before.Addresses) && i.Table == before.Table)
 	}
 	for k := range raw.Interfaces {
-		raw.Interfaces[k].Addresses = nil
+		raw.Interfaces[k].Addresses, raw.Interfaces[k].Table = nil, 0
 		if quiet {
-			raw.Interfaces[k].Addresses = r.raw.Interfaces[k].Addresses
+			raw.Interfaces[k].Addresses, raw.Interfaces[k].Table = r.raw.Interfaces[k].Addresses, r.raw.Interfaces[k].Table
 		}
 	}
 	if quiet {
@@ -167,7 +170,7 @@ func share[T any](elements []T, turn, size int) []T {
 }
 
 // sameInterface compares everything that the lists of interfaces contain, which is all except
-// addresses.
+// addresses and table.
 func sameInterface(a, b RawInterface) bool {
 	return a.Index == b.Index && a.Name == b.Name && a.Device == b.Device && a.AdminUp == b.AdminUp && a.LinkUp == b.LinkUp &&
 		a.Lender == b.Lender && a.Unnumbered == b.Unnumbered && a.BVI == b.BVI

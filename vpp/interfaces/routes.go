@@ -41,20 +41,24 @@ type answer struct {
 	paths  []fib_types.FibPath
 }
 
-// readRoutes fills the targets of the addresses and the default routes.
-func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.Addr) error {
+// readRoutes fills the default routes and the targets of addresses. Remote ones are looked up in
+// table 0 alone.
+func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses, remote []netip.Addr) error {
 	found := &lookups{caller: c, answers: map[question]answer{}}
 	default4 := question{prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), exact: true}
 	default6 := question{prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), exact: true}
 	questions := []question{default4, default6}
-	for _, a := range addresses {
+	for _, a := range slices.Concat(addresses, remote) {
 		questions = append(questions, host(0, a))
 	}
 	if err := found.ask(ctx, questions); err != nil {
 		return err
 	}
 	raw.Default4, raw.Default6 = found.target(default4), found.target(default6)
-	raw.Targets = make(map[netip.Addr]Target, len(addresses))
+	raw.Targets = make(map[netip.Addr]Target, len(addresses)+len(remote))
+	for _, a := range remote {
+		raw.Targets[a] = found.target(host(0, a))
+	}
 	var missing []netip.Addr
 	for _, a := range addresses {
 		raw.Targets[a] = found.target(host(0, a))
@@ -69,22 +73,13 @@ func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.
 // CNIs put pods into a VRF. The longest match over all tables is used; of equal matches, the one in
 // the smallest table.
 func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
-	if len(missing) == 0 {
-		return nil
-	}
-	tables := map[bool][]uint32{}
-	err := optional(found.caller.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
-		if m := msg.(*ip.IPTableDetails).Table; m.TableID != 0 {
-			tables[m.IsIP6] = append(tables[m.IsIP6], m.TableID)
-		}
-	}))
-	if err != nil {
-		return err
-	}
 	var questions []question
 	for _, a := range missing {
-		slices.Sort(tables[a.Is6()])
-		for _, table := range tables[a.Is6()] {
+		tables := raw.Tables
+		if a.Is6() {
+			tables = raw.tables6
+		}
+		for _, table := range tables {
 			questions = append(questions, host(table, a))
 		}
 	}
@@ -188,19 +183,22 @@ func newAnswer(r link.Result) answer {
 // VPP's paths makes no difference.
 func (b *lookups) target(q question) Target {
 	t := Target{Prefix: b.answers[q].prefix}
-	b.collect(q, maxDepth, &t.Interfaces)
+	b.collect(q, q.prefix, maxDepth, &t)
 	slices.Sort(t.Interfaces)
 	t.Interfaces = slices.Compact(t.Interfaces)
 	return t
 }
 
-// collect adds the interfaces that a question leads to.
-func (b *lookups) collect(q question, depth int, found *[]uint32) {
+// collect adds the interfaces that a question leads to. asked is the prefix of the first question.
+func (b *lookups) collect(q question, asked netip.Prefix, depth int, t *Target) {
 	for _, p := range best(b.answers[q].paths) {
 		if leads(&p) && p.SwIfIndex != noInterface {
-			*found = append(*found, p.SwIfIndex)
+			t.Interfaces = append(t.Interfaces, p.SwIfIndex)
 		} else if next, ok := q.follow(&p); ok && depth > 0 {
-			b.collect(next, depth-1, found)
+			if found := b.answers[next].prefix; next.prefix == asked && found.Bits() > t.Prefix.Bits() {
+				t.Prefix = found
+			}
+			b.collect(next, asked, depth-1, t)
 		}
 	}
 }
@@ -214,8 +212,8 @@ func (q question) follow(p *fib_types.FibPath) (question, bool) {
 	if via := nextHop(p); via.IsValid() {
 		return host(p.TableID, via), true
 	}
-	if p.TableID != q.table && p.TableID != noTable && !q.exact {
-		return question{table: p.TableID, prefix: q.prefix}, true
+	if p.TableID != q.table && p.TableID != noTable {
+		return question{table: p.TableID, prefix: q.prefix, exact: q.exact}, true
 	}
 	return question{}, false
 }

@@ -56,7 +56,7 @@ func stageOf(from, to *slot) int {
 		return drained
 	case to.empty():
 		return leaves
-	case from.backend != to.backend:
+	case !from.holds(to):
 		return comes
 	case to.share == 0:
 		return drains
@@ -79,30 +79,30 @@ type arranger struct {
 // goal returns the slots of the wanted row. Held backends keep their slots, new ones get the first
 // empty slots. Then the row grows; where it cannot, they take the slots of backends that leave.
 func (a *arranger) goal(want *Row) ([]slot, bool) {
-	shares := make(map[netip.AddrPort]uint8, len(want.Locals)+len(want.Draining))
-	for _, l := range want.Draining {
-		shares[l.Endpoint()] = 0
-	}
-	for _, l := range want.Locals {
-		shares[l.Endpoint()] = l.Weight
+	wants := make(map[netip.AddrPort]Local, len(want.Locals)+len(want.Draining))
+	for _, l := range slices.Concat(want.Draining, want.Locals) {
+		wants[l.Endpoint()] = l
 	}
 	goal := make([]slot, len(a.slots))
+	// The entry of a backend in another table takes the place of the former one. A lone one comes
+	// to an empty slot first, so that the row always has a backend.
+	aside := len(want.Locals) == 1 && want.Affinity == 0
 	var empty, leaving []int
 	for i, s := range a.slots {
-		share, wanted := shares[s.backend]
+		l, wanted := wants[s.backend]
 		switch {
 		case s.empty():
 			empty = append(empty, i)
-		case !wanted || share > s.weight || s.noBackend:
+		case !wanted || l.Weight > s.weight || s.noBackend || l.Table != s.table && (aside || a.has(l)):
 			leaving = append(leaving, i)
 		default:
-			goal[i] = slot{backend: s.backend, weight: s.weight, share: share}
-			delete(shares, s.backend)
+			goal[i] = slot{backend: s.backend, table: l.Table, weight: s.weight, share: l.Weight}
+			delete(wants, s.backend)
 		}
 	}
 	var coming []Local
 	for _, l := range want.Locals { // a draining backend that VPP does not hold has no connections
-		if _, open := shares[l.Endpoint()]; open {
+		if _, open := wants[l.Endpoint()]; open {
 			coming = append(coming, l)
 		}
 	}
@@ -119,9 +119,14 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 		return nil, false
 	}
 	for i, l := range coming {
-		goal[places[i]] = slot{backend: l.Endpoint(), weight: max(l.Weight, pairedWeight), share: l.Weight}
+		goal[places[i]] = slot{backend: l.Endpoint(), table: l.Table, weight: max(l.Weight, pairedWeight), share: l.Weight}
 	}
 	return goal, true
+}
+
+// has reports whether VPP holds the entry of a backend.
+func (a *arranger) has(l Local) bool {
+	return slices.ContainsFunc(a.slots, func(s slot) bool { return compareEntry(s.local(0), l) == 0 && !s.noBackend })
 }
 
 // complete adds what VPP lacks: the entries of torn slots, before any other place becomes free,
@@ -141,10 +146,10 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 		}
 		whole := slot{}
 		switch {
-		case !s.noBackend && goal[i].backend == s.backend:
+		case !s.noBackend && goal[i].holds(&s):
 			whole = goal[i]
 		case !s.noBackend:
-			whole = slot{backend: s.backend, weight: s.weight, share: min(s.share, s.weight)}
+			whole = slot{backend: s.backend, table: s.table, weight: s.weight, share: min(s.share, s.weight)}
 		}
 		c := &change{}
 		if s.noBackend {
@@ -183,21 +188,21 @@ func (a *arranger) move(i int, to slot) bool {
 	pad := func(s *slot) Local { return newLocal(reservedAt(i, padPort), s.pad()) }
 	c := &change{}
 	repad := from.pad() != to.pad()
-	op := Op{Verb: SetShare, Local: newLocal(to.backend, to.share)}
-	if from.backend == to.backend {
+	op := Op{Verb: SetShare, Local: to.local(to.share)}
+	if from.holds(&to) {
 		c.edits = []edit{{pad(&from), false}, {pad(&to), true}}
 		return a.do(op, c, i, to)
 	}
 	if op.Verb = AddLocal; to.empty() {
-		op = Op{Verb: DelLocal, Local: newLocal(from.backend, from.share)}
+		op = Op{Verb: DelLocal, Local: from.local(from.share)}
 	}
 	old, entry := edit{from.entry(i), false}, edit{to.entry(i), true}
 	switch {
-	case !repad:
-		c.edits = []edit{old, entry}
 	case from.pad() != 0:
 		// the pad must not be there without its backend, whose weight it takes back
 		c.edits = []edit{{pad(&from), false}, old, entry, {pad(&to), true}}
+	case !repad:
+		c.edits = []edit{old, entry}
 	default:
 		c.edits = []edit{old, entry, {pad(&from), false}, {pad(&to), true}}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -48,6 +49,8 @@ type Config struct {
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
 	Ground rule.Ground
+	// Tables are the tables in which backends are reached, where they are not in table 0.
+	Tables forwarding.Tables
 	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 =
 	// until the last one ends. The planner does not use it.
 	DrainLimit time.Duration

@@ -91,7 +91,7 @@ func changeLocals(have, want *Row) ([]Op, bool) {
 // of a common one differs, because VPP cannot change a weight in place. Both lists are ordered.
 func compareLocals(have, want []Local) (added, deleted []Local, ok bool) {
 	for len(have) > 0 && len(want) > 0 {
-		switch order := compareEndpoint(have[0], want[0]); {
+		switch order := compareEntry(have[0], want[0]); {
 		case order < 0:
 			deleted, have = append(deleted, have[0]), have[1:]
 		case order > 0:

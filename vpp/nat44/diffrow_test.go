@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 )
 
@@ -20,6 +21,14 @@ func TestDiffRow(t *testing.T) {
 	changed := func(change func(*Row), endpoints ...string) *Row {
 		row := newRow(vip, endpoints...).with(change)
 		return &row
+	}
+	in := func(table uint32, row *Row, endpoints ...string) *Row {
+		for i := range row.Locals {
+			if slices.Contains(endpoints, row.Locals[i].String()) {
+				row.Locals[i].Table = table
+			}
+		}
+		return row
 	}
 	drained := func(endpoint string) Local { return newLocal(netip.MustParseAddrPort(endpoint), 0) }
 	replaced := []string{"delete row " + vip, "add row " + vip + " out2in-only,self-twice-nat -> 2 backends"}
@@ -66,6 +75,21 @@ func TestDiffRow(t *testing.T) {
 			"affinity, drains", changed(func(r *Row) { r.Affinity = 60 }, a, b), changed(func(r *Row) { r.Affinity, r.Draining = 60, []Local{drained(b)} }, a),
 			[]string{"drain local " + b + " of row " + vip},
 		},
+		{"another table", row(a, b), in(2, row(a, b), b), []string{"add local " + b + " (table 2) weight 7 to row " + vip}},
+		{"in another table all the time", in(2, row(a, b), a, b), in(2, row(a, b), a, b), nil},
+		{"another table, a lone backend", row(a), in(2, row(a), a), []string{"add local " + a + " (table 2) weight 7 to row " + vip, "delete local " + a + " from row " + vip}},
+		{"another table, affinity", changed(func(r *Row) { r.Affinity = 60 }, a, b), in(2, changed(func(r *Row) { r.Affinity = 60 }, a, b), a), []string{
+			"add local " + a + " (table 2) weight 7 to row " + vip,
+		}},
+		{"another table, others drain", in(2, row(a, b, c), b), in(2, changed(func(r *Row) { r.Draining = []Local{drained(b)} }, a, c), c), []string{
+			"add local " + c + " (table 2) weight 7 to row " + vip, "drain local " + b + " of row " + vip,
+		}},
+		{"another table, without pads", unpadded(a, b, c), in(2, unpadded(a, b, c), c), []string{
+			"add local " + c + " (table 2) weight 7 to row " + vip, "delete local " + c + " from row " + vip,
+		}},
+		{"another table, one without pads", unpadded(a), in(2, unpadded(a), a), []string{
+			"delete row " + vip, "add row " + vip + " out2in-only,self-twice-nat -> 1 backends",
+		}},
 		{"odd", changed(func(r *Row) { r.odd = true }, a, b), row(a, b), replaced},
 		{"without pads before", unpadded(a, b), row(a, b), replaced},
 		{"without pads, two to three", unpadded(a, b), unpadded(a, b, c), []string{"add local " + c + " weight 7 to row " + vip}},

@@ -67,6 +67,9 @@ func (r Row) besideSlots(held *Row) Row {
 		_, used := slices.BinarySearchFunc(r.Locals, l, compareEndpoint)
 		return used || at[l.Endpoint()] == nil
 	})
+	for i := range r.Draining {
+		r.Draining[i].Table = at[r.Draining[i].Endpoint()].table
+	}
 	r.Draining = r.Draining[:min(len(r.Draining), MaxDraining)]
 	if room := maxSlots - len(r.Draining); len(r.Locals) > room {
 		r.Locals = roomFor(r.Locals, room, func(l Local) bool { return at[l.Endpoint()] != nil })

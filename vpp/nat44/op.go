@@ -223,9 +223,9 @@ func (op Op) Describe() string {
 		}
 		return fmt.Sprintf("add row %s %s -> %d backends", op.Key, op.Row.Flags, len(op.Row.Locals))
 	case AddLocal:
-		return fmt.Sprintf("add local %s weight %d to row %s", op.Local, op.Local.Weight, op.Key)
+		return fmt.Sprintf("add local %s weight %d to row %s", op.Local.Text(), op.Local.Weight, op.Key)
 	case DelLocal:
-		return fmt.Sprintf("delete local %s from row %s", op.Local, op.Key)
+		return fmt.Sprintf("delete local %s from row %s", op.Local.Text(), op.Key)
 	case SetShare:
 		if op.Local.Weight == 0 {
 			return fmt.Sprintf("drain local %s of row %s", op.Local, op.Key)

@@ -21,7 +21,8 @@ func genLocals(t *rapid.T, largest int) []Local {
 	slices.Sort(hosts)
 	all := make([]Local, len(hosts))
 	for i, host := range hosts {
-		all[i] = Local{Addr: netip.AddrFrom4([4]byte{10, 1, byte(host >> 8), byte(host)}), Port: 8080, Weight: Weight(len(hosts))}
+		table := rapid.SampledFrom([]uint32{0, 0, 0, 2}).Draw(t, "table")
+		all[i] = Local{Addr: netip.AddrFrom4([4]byte{10, 1, byte(host >> 8), byte(host)}), Port: 8080, Table: table, Weight: Weight(len(hosts))}
 	}
 	return all
 }
@@ -289,10 +290,10 @@ func TestDiffIsMinimal(t *testing.T) {
 	})
 }
 
-// apart counts the locals of a whose endpoints are not in b.
+// apart counts the locals of a whose entries are not in b.
 func apart(a, b []Local) (n int) {
 	for _, l := range a {
-		if !slices.ContainsFunc(b, func(o Local) bool { return o.Endpoint() == l.Endpoint() }) {
+		if !slices.ContainsFunc(b, func(o Local) bool { return compareEntry(o, l) == 0 }) {
 			n++
 		}
 	}

@@ -189,8 +189,8 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	}
 	all := make([]Local, len(d.Locals))
 	for i, l := range d.Locals {
-		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
-		row.odd = row.odd || l.VrfID != 0
+		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Table: l.VrfID, Weight: l.Probability}
+		row.odd = row.odd || l.VrfID != 0 && reserved(all[i].Endpoint())
 	}
 	if slots, astray, whole, ok := parseSlots(all); ok {
 		row.Pads = true
@@ -209,7 +209,7 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 		row.odd = row.odd || reserved(local.Endpoint())
 		row.Locals = append(row.Locals, local)
 	}
-	slices.SortFunc(row.Locals, compareEndpoint)
+	slices.SortFunc(row.Locals, compareEntry)
 	row.legacy = pads == [2]int{1, 1}
 	if row.Pads = row.legacy; !row.Pads {
 		row.odd = row.odd || pads != [2]int{}
@@ -221,10 +221,10 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	return row
 }
 
-// hasDuplicates reports whether two neighbours have the same endpoint.
+// hasDuplicates reports whether two neighbours are the same entry.
 func hasDuplicates(locals []Local) bool {
 	for i := 1; i < len(locals); i++ {
-		if compareEndpoint(locals[i-1], locals[i]) == 0 {
+		if compareEntry(locals[i-1], locals[i]) == 0 {
 			return true
 		}
 	}

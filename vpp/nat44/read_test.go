@@ -64,7 +64,6 @@ func TestReadOddRows(t *testing.T) {
 			r.locals = append(r.locals[:1], wireLocal(legacyPads()[0]))
 		},
 		"pad twice":          func(r *modelRow) { r.locals[2] = r.locals[1] },
-		"other VRF":          func(r *modelRow) { r.locals[0].VrfID = 1 },
 		"pad in another VRF": func(r *modelRow) { r.locals[1].VrfID = 1 },
 		"same backend twice": func(r *modelRow) { r.locals = append(r.locals, r.locals[0]) },
 		"other flag":         func(r *modelRow) { r.flags |= 8 },
@@ -120,5 +119,42 @@ func TestReadFails(t *testing.T) {
 		if state, err := Read(t.Context(), m); !errors.Is(err, link.ErrUnsupported) || name != "nat44_show_running_config" && state != nil {
 			t.Errorf("without %s: state %v, error %v", name, state, err)
 		}
+	}
+}
+
+// TestTablesAreKept: the tables of backends are sent, read and recorded; a change of the table of
+// one backend out of several is two messages, and a row that VPP holds is adopted as it is.
+func TestTablesAreKept(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80")
+	row.Locals[1].Table = 2
+	m := newModel()
+	m.enabled, m.sessions = true, 1000
+	m.load(row)
+	for i, l := range m.rows[row.Key].live() {
+		if want := map[int]uint32{2: 2}[i]; l.VrfID != want {
+			t.Errorf("entry %d is in table %d, want %d", i, l.VrfID, want)
+		}
+	}
+	state := m.read(t)
+	held := state.Rows[row.Key]
+	if !held.Equal(row) || len(DiffRow(&held, &row)) > 0 {
+		t.Fatalf("read %+v", held)
+	}
+	moved := row.clone()
+	moved.Locals[0].Table = 2
+	ops := DiffRow(&held, &moved)
+	if len(ops) != 1 || len(Messages(ops[0])) != 2 {
+		t.Fatalf("operations %v", ops)
+	}
+	for _, result := range Apply(t.Context(), m, ops) {
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+	}
+	if got := m.read(t).Rows[row.Key]; !got.Equal(moved) || got.slots != nil {
+		t.Errorf("VPP holds %+v", got)
+	}
+	if state.Record(ops...); !state.Rows[row.Key].Equal(moved) {
+		t.Errorf("recorded %+v", state.Rows[row.Key])
 	}
 }

@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -47,6 +48,10 @@ func (f Flags) String() string { return strings.Join(f.Words(), ",") }
 type Local struct {
 	// Addr is the IPv4 address of the backend.
 	Addr netip.Addr
+	// Table is the table (VRF) of the interface at which the answers of the backend come in: VPP
+	// looks requests up there, and recognises answers nowhere else. A draining backend keeps the
+	// table that VPP holds. Entries that are no backends are in table 0.
+	Table uint32
 	// Port is the port of the backend, 1..65535.
 	Port uint16
 	// Weight is its share of new connections; the shares of a row add up to 255 at most. 0 = it
@@ -57,9 +62,22 @@ type Local struct {
 // String returns "ip:port".
 func (l Local) String() string { return netip.AddrPortFrom(l.Addr, l.Port).String() }
 
-// compareEndpoint orders locals by address and port; the weight does not matter.
+// Text is String with the table where it is not 0.
+func (l Local) Text() string {
+	if l.Table == 0 {
+		return l.String()
+	}
+	return fmt.Sprintf("%s (table %d)", l, l.Table)
+}
+
+// compareEndpoint orders locals by address and port; table and weight do not matter.
 func compareEndpoint(a, b Local) int {
 	return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Port, b.Port))
+}
+
+// compareEntry orders locals as VPP tells their entries apart: by address, port and table.
+func compareEntry(a, b Local) int {
+	return cmp.Or(compareEndpoint(a, b), cmp.Compare(a.Table, b.Table))
 }
 
 // Kind is the kind of mapping that a row is in VPP. Services have Balanced rows only, the others
@@ -133,7 +151,7 @@ type Row struct {
 	// end. It cannot drain a backend.
 	legacy bool
 	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a
-	// single pad, another VRF. Such a row equals no other one and is never changed in place.
+	// single pad, a pad in another table than 0. Such a row equals no other one and is never changed in place.
 	odd bool
 }
 

@@ -18,9 +18,9 @@ func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
 		switch {
 		case s.empty() || s.backend == vip:
 		case s.share == 0:
-			draining = append(draining, newLocal(s.backend, 0))
+			draining = append(draining, s.local(0))
 		default:
-			live = append(live, newLocal(s.backend, s.share))
+			live = append(live, s.local(s.share))
 		}
 	}
 	return live, draining

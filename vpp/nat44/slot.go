@@ -28,6 +28,8 @@ import (
 type slot struct {
 	// backend is the endpoint; the zero value = the slot is empty.
 	backend netip.AddrPort
+	// table is the table of the backend's entry; its pad is in table 0.
+	table uint32
 	// weight is the probability of the backend's entry and the upper limit of its share; share
 	// is its present share of new connections.
 	weight, share uint8
@@ -97,7 +99,7 @@ func legacyPad(l Local) int {
 	return -1
 }
 
-// newLocal makes a local.
+// newLocal makes a local in table 0.
 func newLocal(at netip.AddrPort, weight uint8) Local {
 	return Local{Addr: at.Addr(), Port: at.Port(), Weight: weight}
 }
@@ -133,7 +135,7 @@ func (r *Row) layoutIn(room []slot) []slot {
 	}
 	all := slices.Grow(room[:0], r.size())
 	for _, l := range r.Locals {
-		all = append(all, slot{backend: l.Endpoint(), weight: l.Weight, share: l.Weight})
+		all = append(all, slot{backend: l.Endpoint(), table: l.Table, weight: l.Weight, share: l.Weight})
 	}
 	for len(all) < r.size() {
 		all = append(all, slot{})
@@ -162,13 +164,13 @@ func (r *Row) place(slots []slot) {
 		switch {
 		case s.empty():
 		case s.share > 0:
-			r.Locals = append(r.Locals, newLocal(s.backend, s.share))
+			r.Locals = append(r.Locals, s.local(s.share))
 		default:
-			r.Draining = append(r.Draining, newLocal(s.backend, 0))
+			r.Draining = append(r.Draining, s.local(0))
 		}
 	}
-	slices.SortFunc(r.Locals, compareEndpoint)
-	slices.SortFunc(r.Draining, compareEndpoint)
+	slices.SortFunc(r.Locals, compareEntry)
+	slices.SortFunc(r.Draining, compareEntry)
 	fresh, room := Row{Locals: r.Locals}, [fewSlots]slot{}
 	if slices.Equal(fresh.layoutIn(room[:]), slots) {
 		r.slots = nil // the usual case: nothing to remember
@@ -206,8 +208,16 @@ func (s *slot) entry(i int) Local {
 	if s.empty() {
 		return newLocal(reservedAt(i, emptyPort), 0)
 	}
-	return newLocal(s.backend, s.weight)
+	return s.local(s.weight)
 }
+
+// local is the backend of the slot with a weight.
+func (s *slot) local(weight uint8) Local {
+	return Local{Addr: s.backend.Addr(), Port: s.backend.Port(), Table: s.table, Weight: weight}
+}
+
+// holds reports whether the entry of the backend is the one of another slot too.
+func (s *slot) holds(o *slot) bool { return s.backend == o.backend && s.table == o.table }
 
 // parseSlots returns the slots of a row whose entries VPP holds in this order; false where the
 // entries have another form. whole is false where a slot lacks entries, as an interrupted change
@@ -258,7 +268,7 @@ func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 		if reserved(at) || len(slots) == maxSlots {
 			return nil, nil, false, false
 		}
-		slots, half = append(slots, slot{backend: at, weight: l.Weight, share: l.Weight, noPad: true}), true
+		slots, half = append(slots, slot{backend: at, table: l.Table, weight: l.Weight, share: l.Weight, noPad: true}), true
 	}
 	whole = len(slots) >= MinEntries && slotsFor(len(slots)) == len(slots) && filled == (len(slots) == maxSlots)
 	padded, holes := false, 0

@@ -303,7 +303,7 @@ func (s *State) recordLocals(ops []Op) {
 	}
 	row = row.clone()
 	for _, op := range ops {
-		at, held := slices.BinarySearchFunc(row.Locals, op.Local, compareEndpoint)
+		at, held := slices.BinarySearchFunc(row.Locals, op.Local, compareEntry)
 		switch {
 		case op.Verb == DelLocal && held:
 			row.Locals = slices.Delete(row.Locals, at, at+1)

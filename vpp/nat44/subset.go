@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 // backend is a backend while rows are planned. It holds no pointer, so that sorting a thousand of
@@ -45,7 +46,7 @@ type unusable struct{ endpoint, why string }
 // others.
 func (p *planner) locals(f *messages.Frontend) []Local {
 	if from := f.GetBackends(); !sameList(from, p.chosen.from) {
-		p.chosen = choose(p.cfg.Node, from)
+		p.chosen = choose(p.cfg.Node, from, p.cfg.Tables)
 	}
 	for _, u := range p.chosen.unusable {
 		p.Unrender(f, "endpoints", fmt.Sprintf("endpoint %s of %s: %s", u.endpoint, p.Frontend, u.why))
@@ -95,7 +96,7 @@ func sameList(a, b []*messages.Backend) bool {
 }
 
 // choose returns the locals of a row on this node.
-func choose(node string, from []*messages.Backend) choice {
+func choose(node string, from []*messages.Backend, tables forwarding.Tables) choice {
 	c := choice{from: from}
 	backends := make([]backend, 0, len(from))
 	for _, b := range from {
@@ -120,7 +121,8 @@ func choose(node string, from []*messages.Backend) choice {
 	}
 	c.locals = make([]Local, len(backends))
 	for i, b := range backends {
-		c.locals[i] = Local{Addr: netip.AddrFrom4(b.address()), Port: uint16(b.at), Weight: Weight(len(backends))}
+		addr := netip.AddrFrom4(b.address())
+		c.locals[i] = Local{Addr: addr, Port: uint16(b.at), Table: tables.Of(addr), Weight: Weight(len(backends))}
 		c.elsewhere = c.elsewhere || !b.local
 	}
 	return c

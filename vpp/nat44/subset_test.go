@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 // chosen returns the backends that a node gives a place to.
@@ -129,8 +130,23 @@ func TestSubsetLikeTheObvious(t *testing.T) {
 			from = append(from, &messages.Backend{Address: fmt.Sprintf("10.%d.1.%d", host>>8, host&255), Port: uint32(1000 + i%3), Local: i < here})
 		}
 		node := rapid.SampledFrom([]string{"", "n1", "node-with-a-longer-name"}).Draw(t, "node")
-		if d := diff(obviousSubset(node, from), choose(node, from).locals); d != "" {
+		if d := diff(obviousSubset(node, from), choose(node, from, forwarding.Tables{}).locals); d != "" {
 			t.Fatalf("of %d, %d here (-want +got):\n%s", len(hosts), here, d)
 		}
 	})
+}
+
+// TestBackendsHaveTheirTables: each backend is in the table in which it is reached; draining ones
+// keep what VPP holds.
+func TestBackendsHaveTheirTables(t *testing.T) {
+	f := serving("10.96.0.1", 80, messages.Protocol_TCP, "10.1.1.2:80*", "10.1.128.2:80", "192.168.50.9:80")
+	f.Draining = []*messages.Backend{{Address: "10.1.1.3", Port: 80}}
+	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{f}}, Config{Tables: forwarding.NewTables([]forwarding.Network{
+		{Prefix: netip.MustParsePrefix("10.1.0.0/17"), Table: 2}, {Prefix: netip.MustParsePrefix("10.1.128.0/17"), Table: 5},
+	})})
+	var got []string
+	for _, l := range slices.Concat(plan.Rows[0].Locals, plan.Rows[0].Draining) {
+		got = append(got, l.Text())
+	}
+	check(t, "backends", []string{"10.1.1.2:80 (table 2)", "10.1.128.2:80 (table 5)", "192.168.50.9:80", "10.1.1.3:80"}, got)
 }

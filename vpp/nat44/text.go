@@ -15,7 +15,7 @@ func (r Row) State(inSync bool) *messages.RowState {
 	}
 	for _, local := range r.Locals {
 		if !r.LeadsBack(local) {
-			state.Locals = append(state.Locals, &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight)})
+			state.Locals = append(state.Locals, &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight), Table: local.Table})
 		}
 	}
 	return state

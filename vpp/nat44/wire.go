@@ -176,9 +176,9 @@ func identityMessage(op Op) api.Message {
 	return msg
 }
 
-// wireLocal translates a local; all of them are in VRF 0.
+// wireLocal translates a local.
 func wireLocal(l Local) nat44_ed.Nat44LbAddrPort {
-	return nat44_ed.Nat44LbAddrPort{Addr: ip4(l.Addr), Port: l.Port, Probability: l.Weight}
+	return nat44_ed.Nat44LbAddrPort{Addr: ip4(l.Addr), Port: l.Port, Probability: l.Weight, VrfID: l.Table}
 }
 
 // ip4 translates an IPv4 address; for anything else it returns 0.0.0.0, which VPP never matches.

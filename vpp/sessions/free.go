@@ -20,6 +20,9 @@ type User struct {
 	VRF  uint32
 	// Sessions is their number when the users were dumped.
 	Sessions uint64
+	// Shared says that the address has sessions in other tables too. A dump of its sessions has
+	// those of all tables, and does not tell them apart.
+	Shared bool
 }
 
 // Slice bounds one call of Free.
@@ -62,8 +65,10 @@ func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 			return f
 		}
 		s.Deletions -= len(requests)
-		if f.delete(ctx, c, requests); !more || f.Errors > 0 {
-			// unfinished users stay in Left, unless VPP refuses deletions
+		before := f.Deleted
+		if f.delete(ctx, c, requests); !more || f.Errors > 0 || f.Deleted == before {
+			// unfinished users stay in Left, unless VPP refuses deletions, or sessions of
+			// another table are in front: their user comes later
 			f.Left = f.Left[1:]
 		}
 	}
@@ -107,25 +112,47 @@ func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dump users of NAT sessions: %w", err)
 	}
+	table := make(map[[4]byte]uint32, len(users))
+	shared := map[[4]byte]bool{}
+	for _, u := range users {
+		if vrf, seen := table[u.Addr]; seen && vrf != u.VRF {
+			shared[u.Addr] = true
+		}
+		table[u.Addr] = u.VRF
+	}
+	for i := range users {
+		users[i].Shared = shared[users[i].Addr]
+	}
 	slices.SortStableFunc(users, func(a, b User) int { return int(int64(b.Sessions) - int64(a.Sessions)) })
 	return users, nil
 }
 
 // expired dumps the sessions of a user and returns the requests that delete the expired ones, at
-// most the given number; more says that there are others.
+// most the given number; more says that there are others. An expired session of one table may have
+// the addresses and ports of a live one of another table. It stays, because its deletion might end
+// the live one.
 func expired(ctx context.Context, c link.Caller, u User, most int) (requests []api.Message, more bool, err error) {
+	live := map[nat44_ed.Nat44DelSession]bool{}
+	var found []*nat44_ed.Nat44DelSession
 	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(msg api.Message) {
 		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
 		switch {
-		case !ok || !d.IsTimedOut:
-		case len(requests) == most:
+		case !ok || !d.IsTimedOut && !u.Shared:
+		case !d.IsTimedOut:
+			live[*deletion(d, u.VRF)] = true
+		case len(found) == most:
 			more = true
 		default:
-			requests = append(requests, deletion(d, u.VRF))
+			found = append(found, deletion(d, u.VRF))
 		}
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("dump NAT sessions of %d.%d.%d.%d: %w", u.Addr[0], u.Addr[1], u.Addr[2], u.Addr[3], err)
+	}
+	for _, req := range found {
+		if !live[*req] {
+			requests = append(requests, req)
+		}
 	}
 	return requests, more, nil
 }

@@ -3,12 +3,14 @@ package sessions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
@@ -166,5 +168,52 @@ func TestDeletionNamesTheFlowFromInside(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// twoTables is a VPP with sessions of one address in the tables 0 and 2.
+type twoTables struct {
+	sessions []*nat44_ed.Nat44UserSessionV3Details
+	deleted  []string
+}
+
+func (v *twoTables) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
+	switch req.(type) {
+	case *nat44_ed.Nat44UserDump:
+		each(&nat44_ed.Nat44UserDetails{IPAddress: [4]byte{10, 1, 1, 2}, Nstaticsessions: 3})
+		each(&nat44_ed.Nat44UserDetails{IPAddress: [4]byte{10, 1, 1, 2}, VrfID: 2, Nstaticsessions: 1})
+	case *nat44_ed.Nat44UserSessionV3Dump:
+		for _, s := range v.sessions {
+			each(s)
+		}
+	}
+	return nil
+}
+
+func (v *twoTables) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) {
+	results := make([]link.Result, len(reqs))
+	for i, req := range reqs {
+		if d, ok := req.(*nat44_ed.Nat44DelSession); ok {
+			v.deleted = append(v.deleted, fmt.Sprintf("%d in %d", d.ExtHostPort, d.VrfID))
+		}
+		results[i].Err = api.NO_SUCH_ENTRY
+	}
+	return results, nil
+}
+
+// TestFreeSparesTheOtherTable: an expired session that has the addresses and ports of a live one of
+// another table stays, because a dump does not say which of them is in which table.
+func TestFreeSparesTheOtherTable(t *testing.T) {
+	session := func(port uint16, expired bool) *nat44_ed.Nat44UserSessionV3Details {
+		return &nat44_ed.Nat44UserSessionV3Details{
+			InsideIPAddress: [4]byte{10, 1, 1, 2}, InsidePort: 8080, Protocol: protoTCP, ExtHostAddress: [4]byte{10, 9, 9, 9}, ExtHostPort: port, IsTimedOut: expired,
+		}
+	}
+	vpp := &twoTables{sessions: []*nat44_ed.Nat44UserSessionV3Details{session(1, true), session(2, true), session(1, false), session(3, false)}}
+	if f := Free(t.Context(), vpp, nil, Slice{Deletions: 10, Dumps: 9}); f.Err != nil || !f.Complete {
+		t.Errorf("freed %+v", f)
+	}
+	if diff := cmp.Diff([]string{"2 in 0", "2 in 2"}, vpp.deleted); diff != "" {
+		t.Error(diff)
 	}
 }

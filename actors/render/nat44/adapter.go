@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/rule"
@@ -149,7 +150,7 @@ func (a *adapter) configure(planned nat44.Config) {
 		}
 	}
 	a.planAgain(services)
-	if o := &a.external; o.wants != nil && planned.Pads != before.Pads {
+	if o := &a.external; o.wants != nil && (planned.Pads != before.Pads || !planned.Tables.Equal(before.Tables)) {
 		a.adoptExternal(o.wants)
 	}
 }
@@ -159,7 +160,8 @@ func (a *adapter) configure(planned nat44.Config) {
 func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
-		planned.Ground = rule.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
+		set := cmp.Or(s.Set, a.set)
+		planned.Ground, planned.Tables = rule.NewGround(s.Begin, set, a.config.Ground.Reserved), tables(set)
 		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
@@ -171,6 +173,17 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 		a.loseInterfaces(s.Set)
 		a.set, a.settings, a.external.stale = s.Set, false, true
 	}
+}
+
+// tables are the tables of an interface set, in which backends are reached.
+func tables(set *messages.InterfaceSet) forwarding.Tables {
+	var all []forwarding.Network
+	for _, n := range set.GetTables() {
+		if p, err := netip.ParsePrefix(n.GetNetwork()); err == nil {
+			all = append(all, forwarding.Network{Prefix: p, Table: n.GetTable()})
+		}
+	}
+	return forwarding.NewTables(all)
 }
 
 // loseInterfaces forgets the roles of interfaces that are gone, also if VPP was read before the

@@ -181,12 +181,12 @@ func differences(s *api.ServiceDetail) []string {
 		}
 		for _, l := range w.Locals {
 			if !slices.Contains(h.Locals, l) {
-				out = append(out, fmt.Sprintf("%s: VPP lacks backend %s, weight %d", w.VIP, l.Address, l.Weight))
+				out = append(out, fmt.Sprintf("%s: VPP lacks backend %s, weight %d", w.VIP, l.Text(), l.Weight))
 			}
 		}
 		for _, l := range h.Locals {
 			if !slices.Contains(w.Locals, l) {
-				out = append(out, fmt.Sprintf("%s: VPP has backend %s, weight %d, too", w.VIP, l.Address, l.Weight))
+				out = append(out, fmt.Sprintf("%s: VPP has backend %s, weight %d, too", w.VIP, l.Text(), l.Weight))
 			}
 		}
 	}

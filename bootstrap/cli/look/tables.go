@@ -15,7 +15,7 @@ func RowsTable(c *cli.Columns, rows []show.Row) {
 	for _, r := range rows {
 		locals, weights := make([]string, len(r.Locals)), make([]string, 0, 1)
 		for i, l := range r.Locals {
-			locals[i] = l.Address
+			locals[i] = l.Text()
 			if w := strconv.FormatUint(uint64(l.Weight), 10); len(weights) == 0 || weights[len(weights)-1] != w {
 				weights = append(weights, w)
 			}

@@ -75,7 +75,11 @@ func (mp *Mapping) describe() string {
 	case mp.Flags.Has(MapLB):
 		var backends []string
 		for _, l := range mp.Locals.All {
-			backends = append(backends, fmt.Sprintf("%s weight %d", l.At, l.Probability))
+			backend := fmt.Sprintf("%s weight %d", l.At, l.Probability)
+			if l.VRF != 0 {
+				backend += fmt.Sprintf(" vrf %d", l.VRF)
+			}
+			backends = append(backends, backend)
 		}
 		line += " lb [" + strings.Join(backends, ", ") + "]"
 	case mp.Flags.Has(MapIdentity):
