@@ -96,7 +96,7 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 		p.Particular()
 	}
 	switch {
-	case p.cfg.snat(key.Addr.Is6()).IsUnspecified():
+	case p.cfg.OthersNAT || p.cfg.snat(key.Addr.Is6()).IsUnspecified():
 		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyNoSNAT)
 	case slices.Contains(f.GetMasqueradeFrom(), "pod"):
 		p.Approximate("the source of every client replaced", whoseSource, whySource)

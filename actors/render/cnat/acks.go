@@ -19,6 +19,13 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 	unrendered := plan.Unrendered
 	for i := range plan.Rows {
 		r := &plan.Rows[i]
+		if ip6 := r.Key.Addr.Is6(); !a.others.Serves(ip6) {
+			unrendered = append(slices.Clip(unrendered), &messages.ObjectError{
+				Source: Name, Kind: "Service", Object: service, Field: "address",
+				Message: fmt.Sprintf("frontend %s is not served by CNAT: %s", r.Key, a.othersAddress(ip6)),
+			})
+			continue
+		}
 		if network, is := a.below(r.Key); is {
 			unrendered = append(slices.Clip(unrendered), &messages.ObjectError{
 				Source: Name, Kind: "Service", Object: service, Field: "address",
