@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"maps"
 	"net/netip"
+	"slices"
 )
 
 // CNAT has one source NAT for everybody, and stores no owner. The networks that it excludes carry
@@ -59,9 +60,23 @@ func (s *State) Others(w *Want) Others {
 	return o
 }
 
-// Shared reports whether another client of VPP uses CNAT: it has translations, source NAT, or
-// networks that are excluded.
-func (s *State) Shared(w *Want) bool {
+// Removal returns the operations that remove everything of this agent. If other clients of VPP have
+// translations, source NAT or excluded networks, settings and interfaces stay: VPP does not say
+// whose they are.
+func Removal(have *State) []Op {
+	want := &Want{SNAT: NoSNAT(), Own: NoSNAT(), IPv4: true, Interfaces: map[uint32]*Tables{}}
+	for index := range have.Attached {
+		want.Interfaces[index] = nil
+	}
+	ops := Diff(have, want, true)
+	if have.shared(want) {
+		ops = slices.DeleteFunc(ops, func(op Op) bool { return !op.OnRow() })
+	}
+	return ops
+}
+
+// shared reports whether another client of VPP uses CNAT.
+func (s *State) shared(w *Want) bool {
 	for _, held := range s.Rows {
 		if !held.Ours {
 			return true
