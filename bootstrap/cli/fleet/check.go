@@ -152,7 +152,7 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		}
 	}
 	for _, f := range v.Features {
-		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual
+		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual || c.cfg.Renderer == config.RendererAuto
 		if f.Available || !needed {
 			continue
 		}
