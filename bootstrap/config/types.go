@@ -17,8 +17,9 @@ type Agent struct {
 	// start without it; where nodes share a file, each node passes --node-name.
 	NodeName string `json:"nodeName" flag:"node-name"`
 	// Renderer of services in VPP: dual (NAT44 for IPv4, CNAT for IPv6), nat44 (IPv4 only), cnat
-	// (both families) or auto. auto is dual, or cnat where VPP itself has the addresses of pods in
-	// their tables, which NAT44 cannot serve. The agent chooses when it first connects to VPP, and
+	// (CNAT for both; without source ranges, external configuration and dynamic SNAT, which need
+	// NAT44) or auto. auto is dual, or cnat where NAT44 cannot serve a pod, because VPP itself has
+	// the pod's address in the pod's table. The agent chooses when it first connects to VPP, and
 	// keeps the choice until it restarts.
 	Renderer string `json:"renderer" flag:"renderer" enum:"auto,nat44,cnat,dual"`
 	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from
