@@ -15,6 +15,9 @@ import (
 // Keys that another owner occupies are left alone. Equal arguments give equal results; a state that
 // is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
+	if have.Another(want) != "" {
+		return nil
+	}
 	ops := prepare(have, want)
 	ops = append(ops, diffRows(have, want, sweep)...)
 	ops = append(ops, retire(have, want)...)
@@ -24,6 +27,9 @@ func Diff(have *State, want *Want, sweep bool) []Op {
 
 // DiffGlobals is Diff without rows.
 func DiffGlobals(have *State, want *Want) []Op {
+	if have.Another(want) != "" {
+		return nil
+	}
 	return append(prepare(have, want), retire(have, want)...)
 }
 
@@ -43,7 +49,7 @@ func prepare(have *State, want *Want) []Op {
 	if !forwarding {
 		ops = append(ops, Op{Verb: Forwarding})
 	}
-	if wanted := want.Timeouts.withDefaults(); timeouts != wanted {
+	if wanted := want.Timeouts.withDefaults(); timeouts != wanted && have.others(want) == "" {
 		ops = append(ops, Op{Verb: SetTimeouts, Timeouts: wanted})
 	}
 	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {

@@ -47,6 +47,7 @@ type adapter struct {
 	spread   bool            // at the last read several workers did NAT
 	settings bool            // the wanted settings and roles are in VPP
 	refused  string          // why VPP refused roles
+	another  string          // why nothing is written beside another client of VPP; "" = it is
 }
 
 // New returns the renderer. An unset TwiceNAT is derived from the node.
