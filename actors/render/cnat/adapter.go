@@ -161,6 +161,9 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 				a.have.Lose(index)
 			}
 		}
+		if !slices.Equal(ownAddresses(a.set), ownAddresses(s.Set)) {
+			a.claims.Concern(slices.Sorted(maps.Keys(a.plans))...) // see unreachable
+		}
 		a.set, a.settings = s.Set, false
 	}
 }
