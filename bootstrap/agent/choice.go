@@ -87,7 +87,7 @@ func (a *Agent) choiceText() string {
 	return text
 }
 
-// parts returns the line of /readyz?verbose about the choice.
+// choiceParts returns the line of /readyz?verbose about the choice.
 func (a *Agent) choiceParts() []api.Part {
 	if a.cfg.Renderer != config.RendererAuto {
 		return nil
