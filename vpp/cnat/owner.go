@@ -165,3 +165,14 @@ func networks(all []netip.Prefix) (n int) {
 	}
 	return n
 }
+
+// Excludes returns a network of another client that keeps sources on the way to a target; invalid =
+// there is none.
+func (s *State) Excludes(targets []netip.Prefix) (found netip.Prefix) {
+	for p := range s.foreign() {
+		if slices.ContainsFunc(targets, p.Overlaps) && (!found.IsValid() || comparePrefixes(p, found) < 0) {
+			found = p
+		}
+	}
+	return found
+}

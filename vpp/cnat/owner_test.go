@@ -134,6 +134,9 @@ func TestOthersComeLater(t *testing.T) {
 		if now := n.others(); now != kept {
 			t.Errorf("%s: %s", step.name, now)
 		}
+		if in := n.state.Excludes(n.want.Targets); in.IsValid() != (len(n.want.Targets) == 1 && n.want.Targets[0].Addr() == netip.MustParseAddr("fd00:2::1")) {
+			t.Errorf("%s: targets in %s", step.name, in)
+		}
 		if n.read(); len(Diff(n.state, n.want, true)) > 0 {
 			t.Errorf("%s: not settled", step.name)
 		}

@@ -37,12 +37,13 @@ type adapter struct {
 	set     *messages.InterfaceSet // nil = not known
 
 	// Actual state: changed by Adopt, Forget, Work and Record.
-	have     *cnat.State // nil = nothing is believed of this VPP
-	last     *cnat.State // state of this VPP before the connection ended
-	others   cnat.Others // of have, as it is wanted now
-	settings bool        // settings and interfaces are in VPP, as they are wanted
-	refused  string      // why VPP refused interfaces
-	needed   bool        // a service has had rows: interfaces need the nodes of CNAT
+	have     *cnat.State  // nil = nothing is believed of this VPP
+	last     *cnat.State  // state of this VPP before the connection ended
+	others   cnat.Others  // of have, as it is wanted now
+	kept     netip.Prefix // a network of another client in which targets are; invalid = there is none
+	settings bool         // settings and interfaces are in VPP, as they are wanted
+	refused  string       // why VPP refused interfaces
+	needed   bool         // a service has had rows: interfaces need the nodes of CNAT
 }
 
 // New returns the renderer. Unset addresses of SNAT are derived from the node.
@@ -269,6 +270,8 @@ func (a *adapter) Warning() string {
 	switch {
 	case a.needed && a.others.Settings:
 		return a.othersText()
+	case a.kept.IsValid():
+		return fmt.Sprintf("clients outside keep their addresses before endpoints in %s, which another client of VPP excludes from source NAT", a.kept)
 	case left > 0:
 		const text = "clients outside keep their addresses before %d endpoints on other nodes: " +
 			"there is no room for that many outside of the pod networks"

@@ -53,6 +53,7 @@ func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
 	if !a.settings {
 		want := a.settingsWanted()
 		a.have.Assume(want)
+		a.kept = a.have.Excludes(want.Targets)
 		settings, detach = cnat.DiffSettings(a.have, want)
 		if a.settings = len(settings)+len(detach) == 0; a.settings {
 			a.refused = ""
