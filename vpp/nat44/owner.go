@@ -25,6 +25,15 @@ func (s *State) Another(w *Want) string {
 	return fmt.Sprintf(text, what)
 }
 
+// Keeps says which settings stay as another client of VPP has them; "" = none.
+func (s *State) Keeps(w *Want) string {
+	what, wanted := s.others(w), w.Timeouts.withDefaults()
+	if !s.Enabled || what == "" || s.Timeouts == wanted {
+		return ""
+	}
+	return fmt.Sprintf("another client of VPP uses NAT44 (it has %s), so that the timeouts of sessions stay as they are", what)
+}
+
 // others names something in NAT44 that is not ours; "" = there is nothing.
 func (s *State) others(w *Want) string {
 	ours := slices.Concat(w.Pool, w.RetiredPool, w.Retired, []netip.Addr{w.TwiceNAT})

@@ -38,6 +38,9 @@ func TestAnother(t *testing.T) {
 			if why := have.Another(want); (why != "") != tt.barred {
 				t.Errorf("another: %q", why)
 			}
+			if keeps := have.Keeps(want) != ""; keeps != (have.Enabled && have.others(want) != "") {
+				t.Errorf("keeps %q", have.Keeps(want))
+			}
 			var verbs []Verb
 			for _, op := range DiffGlobals(have, want) {
 				verbs = append(verbs, op.Verb)

@@ -10,7 +10,9 @@ import (
 // noteAnother works out whether another client of VPP has set up NAT44 in a way with which services
 // cannot be served.
 func (a *adapter) noteAnother() {
-	another := a.have.Another(a.settingsWanted())
+	want := a.settingsWanted()
+	another := a.have.Another(want)
+	a.stays = a.have.Keeps(want)
 	if another == a.another {
 		return
 	}
