@@ -2,11 +2,17 @@ package bootstrap
 
 import (
 	"net"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/cnat"
+	"go.fd.io/govpp/binapi/interface_types"
+
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // TestCheck: each line is ok or says what to do.
@@ -148,6 +154,50 @@ func TestCheckStatistics(t *testing.T) {
 	for _, statsSocket := range []string{stats, ""} {
 		if out := check(statsSocket); strings.Contains(out, "VPP: statistics") {
 			t.Errorf("socket %q:\n%s", statsSocket, out)
+		}
+	}
+}
+
+// TestCheckRenderer: the renderer that fits the VPP, and what another client of VPP has set up.
+func TestCheckRenderer(t *testing.T) {
+	pod := netip.MustParsePrefix("10.1.1.2/32")
+	socket := filepath.Join(t.TempDir(), "vpp")
+	vpp := simulator.New(simulator.Options{})
+	if err := vpp.Listen(socket); err != nil {
+		t.Fatal(err)
+	}
+	defer vpp.Close()
+	says := func(renderer string) string {
+		return squeeze(troupe("", "check", "--kube-source", "files:"+t.TempDir(), "--vpp-api-socket", socket, "--renderer", renderer).out)
+	}
+	if out := says("auto"); !strings.Contains(out, "renderer of IPv4 ok nat44: VPP itself has the address of no pod -") || strings.Contains(out, "\nCNAT ") {
+		t.Error(out)
+	}
+	_, err := vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: "tap1", Addresses: []netip.Prefix{pod}, Up: true, TableID: 11})
+	if err == nil {
+		err = vpp.AddRoute(simulator.Route{Prefix: pod, NextHop: pod.Addr(), Interface: "tap1"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answers, err := virtual.NewReader(vpp).Do(t.Context(), []api.Message{
+		&cnat.CnatSetSnatAddresses{SnatIP4: [4]byte{192, 168, 50, 1}, SwIfIndex: ^interface_types.InterfaceIndex(0)},
+	}); err != nil || answers[0].Err != nil {
+		t.Fatal(err, answers)
+	}
+	for renderer, want := range map[string][]string{
+		"auto": {
+			"renderer of IPv4 ok cnat: the table of tap1 has 10.1.1.2",
+			"CNAT failed another client of VPP has set up source NAT of CNAT, which stays as it is; IPv4 is not served, because its SNAT address is 192.168.50.1 see docs/globals.md",
+		},
+		"dual":  {"renderer of IPv4 failed nat44 cannot serve local pods: the table of tap1", "CNAT warning another client of VPP has set up source NAT of CNAT, which stays as it is see"},
+		"nat44": {"renderer of IPv4 failed nat44 cannot serve local pods"},
+	} {
+		out := says(renderer)
+		for _, line := range want {
+			if !strings.Contains(out, line) {
+				t.Errorf("%s: no line %q in\n%s", renderer, line, out)
+			}
 		}
 	}
 }

@@ -244,7 +244,7 @@ func TestPlanErrors(t *testing.T) {
 		{"unknown flag", []string{"--file", file}, 2, "troupe: unknown flag: --file (see 'troupe plan --help')"},
 		{"argument", []string{file}, 2, `troupe: unknown command "` + file + `" for "troupe plan"`},
 		{"format", []string{"-o", "xml"}, 2, `troupe: invalid argument "xml" for "-o, --output" flag: expected one of table, wide, json, yaml (see 'troupe plan --help')`},
-		{"renderer", []string{"-f", file, "--node-name", "a", "--renderer", "ipvs"}, 2, `troupe: --renderer: renderer: "ipvs" is not one of nat44, cnat, dual`},
+		{"renderer", []string{"-f", file, "--node-name", "a", "--renderer", "ipvs"}, 2, `troupe: --renderer: renderer: "ipvs" is not one of auto, nat44, cnat, dual`},
 		{"node ports", []string{"-f", file, "--node-name", "a", "--node-port-addresses", "all,10.0.0.0/8"}, 2, `troupe: --node-port-addresses: services.nodePortAddresses[0]: "all" must be the only entry`},
 		{"configuration", []string{"-f", file, "--node-name", "a", "--config", "none.yaml"}, 1, "troupe: read configuration: open none.yaml: no such file or directory"},
 	} {

@@ -889,8 +889,11 @@ type Interface struct {
 	// Why IPv4 packets that are not TCP, UDP or ICMP enter here; "" = as far as the agent knows, there
 	// are none.
 	OtherProtocols string `protobuf:"bytes,12,opt,name=other_protocols,json=otherProtocols,proto3" json:"other_protocols,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The IPv4 address behind it that VPP itself has in its table, so that NAT44 cannot serve it; "" =
+	// there is none.
+	OwnAddress    string `protobuf:"bytes,13,opt,name=own_address,json=ownAddress,proto3" json:"own_address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Interface) Reset() {
@@ -1003,6 +1006,13 @@ func (x *Interface) GetDetached() bool {
 func (x *Interface) GetOtherProtocols() string {
 	if x != nil {
 		return x.OtherProtocols
+	}
+	return ""
+}
+
+func (x *Interface) GetOwnAddress() string {
+	if x != nil {
+		return x.OwnAddress
 	}
 	return ""
 }
@@ -1770,7 +1780,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"particular\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xe1\x02\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x82\x03\n" +
 	"\tInterface\x12\x1e\n" +
 	"\vsw_if_index\x18\x01 \x01(\rR\tswIfIndex\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -1784,7 +1794,9 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x05local\x18\n" +
 	" \x01(\bR\x05local\x12\x1a\n" +
 	"\bdetached\x18\v \x01(\bR\bdetached\x12'\n" +
-	"\x0fother_protocols\x18\f \x01(\tR\x0eotherProtocols\"<\n" +
+	"\x0fother_protocols\x18\f \x01(\tR\x0eotherProtocols\x12\x1f\n" +
+	"\vown_address\x18\r \x01(\tR\n" +
+	"ownAddress\"<\n" +
 	"\n" +
 	"Attachment\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +

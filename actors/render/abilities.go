@@ -70,6 +70,13 @@ type Speaker interface {
 	Summary() string
 }
 
+// Barred is an adapter that cannot serve in every VPP.
+type Barred interface {
+	// Barred returns why most services cannot be served in this VPP, so that the renderer is
+	// not ready; "" = they can.
+	Barred() string
+}
+
 // Sizer is an adapter that knows how much memory of VPP its objects need.
 type Sizer[K Key] interface {
 	// Bytes returns how many bytes of VPP's main heap the wanted and the held object need; 0 =

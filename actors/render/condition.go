@@ -24,6 +24,7 @@ type condition struct {
 const (
 	causeLink       = "no connection to VPP"
 	causeRefused    = "VPP refused"
+	causeBarred     = "VPP belongs to others"
 	causeServices   = "the services are not known yet"
 	causeSilent     = "services have not rendered"
 	causeInterfaces = "VPP's interfaces are not known yet"
@@ -96,6 +97,8 @@ func (d *Driver[K]) condition(settled bool) condition {
 		return condition{cause: reasonUnknown, details: d.unknown, reach: downstream}
 	case d.connection.refused != nil:
 		return condition{cause: causeRefused, details: d.connection.refused.Error, reach: downstream}
+	case d.adapter.Barred.Barred() != "":
+		return condition{cause: causeBarred, details: d.adapter.Barred.Barred}
 	case d.barrier.begun == nil:
 		return condition{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
 	case len(d.barrier.awaited) > 0:

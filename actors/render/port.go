@@ -22,6 +22,7 @@ type port[K Key] struct {
 	Acknowledger
 	Shower
 	Speaker
+	Barred
 	Sizer[K]
 	Correspondent
 }
@@ -32,7 +33,7 @@ func newPort[K Key](r Renderer[K]) *port[K] {
 	return &port[K]{
 		Adapter: a, wishes: r.Claims, Bound: able[Bound[K]](a, none), Settler: able[Settler](a, none), Keeper: able[Keeper[K]](a, none),
 		Gated: able[Gated[K]](a, none), Configured: able[Configured](a, none), RoleGiver: able[RoleGiver](a, none),
-		Acknowledger: able[Acknowledger](a, none), Shower: able[Shower](a, none), Speaker: able[Speaker](a, none),
+		Acknowledger: able[Acknowledger](a, none), Shower: able[Shower](a, none), Speaker: able[Speaker](a, none), Barred: able[Barred](a, none),
 		Sizer: able[Sizer[K]](a, none), Correspondent: able[Correspondent](a, none),
 	}
 }
@@ -117,3 +118,6 @@ func (p plain[K]) Gate(k K, phase Phase) Gate {
 	}
 	return Open
 }
+
+// Barred satisfies Barred.
+func (plain[K]) Barred() string { return "" }

@@ -31,15 +31,9 @@ func (s *System) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing
 	s.closing = true
-	var roots []*Mailbox
-	for path, box := range s.boxes {
-		if parentPath(path) == "" {
-			roots = append(roots, box)
-		}
-	}
+	roots := s.roots()
 	s.settle()
 	s.mu.Unlock()
-	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
 	// A second call only waits: a stop is posted once.
 	if first {
 		for _, box := range roots {
@@ -63,9 +57,48 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 }
 
-// settle closes empty when the shutdown is complete. Lock must be held.
+// StopRoots stops the root actors and waits for all actors and their goroutines, as Shutdown does,
+// and leaves the system ready for another SpawnRoot. When ctx ends first, it returns an error that
+// names the remaining actors.
+func (s *System) StopRoots(ctx context.Context) error {
+	gone := make(chan struct{})
+	s.mu.Lock()
+	s.leaving = gone
+	roots := s.roots()
+	s.settle()
+	s.mu.Unlock()
+	for _, box := range roots {
+		box.stop()
+	}
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		return s.leftOver(ctx.Err())
+	}
+}
+
+// roots are the mailboxes of the root actors, ordered. Lock must be held.
+func (s *System) roots() (roots []*Mailbox) {
+	for path, box := range s.boxes {
+		if parentPath(path) == "" {
+			roots = append(roots, box)
+		}
+	}
+	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
+	return roots
+}
+
+// settle ends the wait of Shutdown and StopRoots when nothing is left. Lock must be held.
 func (s *System) settle() {
-	if s.closing && len(s.boxes)+len(s.spawning)+len(s.routines) == 0 && !s.isEmpty() {
+	if len(s.boxes)+len(s.spawning)+len(s.routines) > 0 {
+		return
+	}
+	if s.leaving != nil {
+		close(s.leaving)
+		s.leaving = nil
+	}
+	if s.closing && !s.isEmpty() {
 		close(s.empty)
 	}
 }

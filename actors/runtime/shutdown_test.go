@@ -142,3 +142,37 @@ func TestShutdownWhileTheTreeHeals(t *testing.T) {
 		run(t, w.sim, time.Duration(w.sim.Rand().IntN(int(20*time.Millisecond))))
 	})
 }
+
+// TestStopRoots: the actors and their goroutines have ended, nobody takes it for a failure, and the
+// same names can be spawned again.
+func TestStopRoots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fatal, running := "", 0
+		sys := NewSystem(Options{OnFatal: func(reason string) { fatal = reason }})
+		defer func() {
+			if err := sys.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		spec := probeSpec(probe{start: func(c *Context) {
+			running++
+			c.Go("routine", func(ctx context.Context) {
+				<-ctx.Done()
+				running--
+			})
+		}})
+		for range 3 {
+			root(t, sys, "a", spec)
+			synctest.Wait()
+			if running != 1 {
+				t.Fatalf("%d goroutines", running)
+			}
+			if err := sys.StopRoots(t.Context()); err != nil || running != 0 || fatal != "" {
+				t.Fatalf("%v, %d goroutines, fatal %q", err, running, fatal)
+			}
+		}
+		if err := sys.StopRoots(t.Context()); err != nil {
+			t.Errorf("without actors: %v", err)
+		}
+	})
+}

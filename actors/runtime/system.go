@@ -71,6 +71,7 @@ type System struct {
 	routines map[*routine]struct{}
 	closing  bool
 	empty    chan struct{} // closed when closing and neither actors nor goroutines are left
+	leaving  chan struct{} // the same for StopRoots; nil = it is not under way
 }
 
 // spawnRequest says what to make at a path. The mailbox fetches it in RegisterHandlers, because
@@ -214,8 +215,8 @@ func (s *System) unregister(b *Mailbox) {
 	if fixed { // the numbers of an Ordered child go on when its supervisor is restarted
 		s.numbers[b.Path()] = number
 	}
+	unasked := !s.closing && s.leaving == nil && parentPath(b.Path()) == ""
 	s.settle()
-	unasked := !s.closing && parentPath(b.Path()) == ""
 	s.mu.Unlock()
 	if unasked { // pitfall P10: protoactor would not report it
 		s.guardian.fatal("root actor " + b.Path() + " has stopped")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -42,7 +44,7 @@ type Agent struct {
 	// them.
 	cfg       *config.Agent
 	log       *slog.Logger
-	renderers []string // names of the renderers, in the order of the tree
+	replant   chan struct{} // closed when CNAT is chosen for IPv4
 	backend   backend.Backend
 	readiness *health.Readiness
 	metrics   *metrics.Metrics
@@ -68,7 +70,8 @@ type Agent struct {
 	scraped     *healthcheck.NodeServer // nil = only http serves metrics
 
 	// Any goroutine may use these at any time.
-	fatal   chan error // the error that ends Wait, at most one
+	fatal   chan error                        // the error that ends Wait, at most one
+	choice  atomic.Pointer[interfaces.Choice] // of the renderer of IPv4; nil = it is not made, or not needed
 	node    atomic.Pointer[nodeSeen]
 	updated lastSync
 	history page.History
@@ -92,8 +95,7 @@ type sourceMaker func(*Agent) (kube.Source, *apiserver.Client, error)
 
 // startWith is Start with another source, for tests.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
-	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}}
-	a.renderers = (&actors.Deps{CNAT: cfg.CNAT(cfg.NodeName, nil)}).Renderers()
+	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}, replant: make(chan struct{})}
 	a.backend = a.newBackend()
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
@@ -172,7 +174,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.watchVPP(socket, a.prepareChaos(a.newLink(socket, hints), &options)),
 		InterfaceEvents: hints, Listening: a.listening(), OtherProtocols: otherProtocols(stats), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve, Heap: heapStats(stats),
-		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
+		SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
@@ -187,7 +189,6 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	if a.cfg.Renderer != config.RendererCNAT {
 		a.outside = a.externalSources()
-		deps.External = a.outside
 	}
 	if a.nodes != nil {
 		deps.NodeSync = a.nodes
@@ -200,8 +201,10 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	a.removeTaint(client)
 	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
-	_, err = a.system.SpawnRoot(address.RootName, actors.Tree(deps))
-	return err
+	if a.cfg.Renderer == config.RendererAuto {
+		a.own("choice of the renderer", a.plantAgain(*deps))
+	}
+	return a.plant(*deps)
 }
 
 // newLink makes the connection to VPP. With --cleanup-on-exit it registers the clean-up, which
@@ -245,11 +248,11 @@ func (a *Agent) Backend() api.Backend { return a.backend }
 // servers listen before the actors exist.
 func (a *Agent) newBackend() backend.Backend {
 	return backend.New(backend.Agent{
-		Config: a.cfg, Log: a.log, System: func() *runtime.System { return a.system }, Readiness: a.readiness, Metrics: a.metrics, Renderers: a.renderers,
+		Config: a.cfg, Log: a.log, System: func() *runtime.System { return a.system }, Readiness: a.readiness, Metrics: a.metrics, Renderers: a.renderers, Choice: a.choiceText,
 		VPP:      func() link.Caller { return a.vpp },
 		Eligible: func() bool { return a.node.Load().eligible() },
-		Parts:    func() []api.Part { return append(a.hostRoutes.parts(), a.podNetworks.parts()...) },
-		External: func() bool { return a.outside != nil },
+		Parts:    func() []api.Part { return slices.Concat(a.hostRoutes.parts(), a.podNetworks.parts(), a.choiceParts()) },
+		External: func() bool { return a.outside != nil && a.rendering().Renderer != config.RendererCNAT },
 		Chaos:    func() *live.Live { return a.stage.live() },
 		Changes:  func() { a.stage.countChanges(1) },
 	})

@@ -28,7 +28,7 @@ func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error)
 }
 
 // Renderers are the names of the renderers, in the order of the tree.
-func (a *Agent) Renderers() []string { return a.renderers }
+func (a *Agent) Renderers() []string { return a.renderers() }
 
 // Simulator is the simulated VPP, nil with a real one.
 func (a *Agent) Simulator() *simulator.VPP {

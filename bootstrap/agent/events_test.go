@@ -233,7 +233,7 @@ func TestEventsOnServices(t *testing.T) {
 	again := k.agent()
 	all(again)
 	check("after a restart of the agent", again)
-	if got := k.about(again, "shop-a"); len(got) != 1 || got[0].Reason != "Starting" {
+	if got := k.about(again, "shop-a"); len(got) != 2 || got[0].Reason != "Starting" || got[1].Reason != "RendererChosen" {
 		t.Errorf("on the node: %v", reasons(got))
 	}
 }

@@ -98,7 +98,7 @@ func (m *machine) unchanged(a *Agent, rows []string, undone ...string) {
 	m.Helper()
 	for range 2 {
 		diff, err := a.Backend().Diff(m.Context())
-		if err != nil || len(diff.Renderers) != len(a.renderers) {
+		if err != nil || len(diff.Renderers) != len(a.renderers()) {
 			m.Fatalf("diff %+v, %v", diff, err)
 		}
 		var operations []string
@@ -143,7 +143,7 @@ func (m *machine) fromMirror(a *Agent) {
 				aged = !p.OK && strings.HasPrefix(p.Reason, "from the local mirror of 2") && strings.HasSuffix(p.Reason, "s old)")
 			}
 		}
-		return warned == len(a.renderers)+1 && aged
+		return warned == len(a.renderers())+1 && aged
 	})
 }
 

@@ -30,7 +30,7 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 	a.stage.countChanges(services + slices)
 	if services+slices > 0 {
 		a.metrics.Changed(services, slices)
-		for _, renderer := range a.renderers {
+		for _, renderer := range a.renderers() {
 			a.metrics.Queued(renderer)
 		}
 	}

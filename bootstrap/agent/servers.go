@@ -32,7 +32,7 @@ func (h *httpServers) address() string {
 // listen opens the listeners. It runs before the actors, so that the metrics know the families
 // before the first observation.
 func (a *Agent) listen() error {
-	a.metrics.Serves(a.cfg.Families())
+	a.metrics.Serves(a.rendering().Families())
 	if a.cfg.API.MetricsExemplars {
 		a.metrics.Exemplars()
 	}

@@ -51,6 +51,9 @@ func (w *vppWatch) Run(ctx context.Context, on func(*messages.LinkState)) error 
 			w.agent.fail(err)
 			return
 		}
+		if state.GetUp() && !w.agent.chosen(ctx, w.Link) {
+			return
+		}
 		on(state)
 	})
 }

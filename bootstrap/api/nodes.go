@@ -60,6 +60,8 @@ type Nodes struct {
 	// all pages. A Backend leaves both out.
 	Next  string `json:"next,omitempty"`
 	Total int    `json:"total"`
+	// Renderer says which renderer serves IPv4 on this node, and why.
+	Renderer string `json:"renderer"`
 	// Approximations of this node, ordered by renderer and reason.
 	Approximations []Approximation `json:"approximations"`
 }

@@ -136,7 +136,7 @@ func TestDecodeTooLarge(t *testing.T) {
 // TestJoinReportsAFieldOnce: an unreadable value is not reported as out of range as well.
 func TestJoinReportsAFieldOnce(t *testing.T) {
 	_, err := Load([]byte(head+"etcd: {endpoints: x}\nrenderer: ipvs\n"), "f.yaml")
-	want := `f.yaml:3: etcd.endpoints: expected a list, found "x" (str)` + "\n" + `f.yaml:4: renderer: "ipvs" is not one of nat44, cnat, dual`
+	want := `f.yaml:3: etcd.endpoints: expected a list, found "x" (str)` + "\n" + `f.yaml:4: renderer: "ipvs" is not one of auto, nat44, cnat, dual`
 	if err == nil || err.Error() != want {
 		t.Errorf("errors:\n%v\nwant:\n%s", err, want)
 	}

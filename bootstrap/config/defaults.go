@@ -7,7 +7,7 @@ func Defaults() *Agent {
 	return &Agent{
 		APIVersion: APIVersion,
 		Kind:       Kind,
-		Renderer:   RendererDual,
+		Renderer:   RendererAuto,
 		Kubernetes: Kubernetes{Source: SourceKubernetes, APIServer: OneOrMore{}, StalenessLimit: seconds(60), QPS: 5, Burst: 10},
 		Services: Services{
 			ClusterCIDRs:      []string{},

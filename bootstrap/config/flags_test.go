@@ -62,7 +62,7 @@ func TestFlagErrorsNameTheFlag(t *testing.T) {
 	want := strings.Join([]string{
 		"nodeName: is required: set it in the file or pass --node-name",
 		"etcd.endpoints: is required: pass --etcd-endpoints URL,... or --etcd embedded",
-		`--renderer: renderer: "ipvs" is not one of nat44, cnat, dual`,
+		`--renderer: renderer: "ipvs" is not one of auto, nat44, cnat, dual`,
 		`--cluster-cidr: services.clusterCIDRs[1]: "x" is not a network in CIDR notation, for example 10.96.0.0/12`,
 	}, "\n")
 	if err == nil || err.Error() != want {

@@ -126,8 +126,19 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	return cfg, nil
 }
 
-// CNAT returns the settings of the cnat renderer on the node of this name; nil = it is not used. No
-// service may claim the reserved ports from the nodes.
+// Chosen returns the configuration with a renderer in place of "auto".
+func (a *Agent) Chosen(cnat bool) *Agent {
+	chosen := *a
+	if chosen.Renderer == RendererAuto {
+		if chosen.Renderer = RendererDual; cnat {
+			chosen.Renderer = RendererCNAT
+		}
+	}
+	return &chosen
+}
+
+// CNAT returns the settings of the cnat renderer on the node of this name; nil = it is not used.
+// "auto" counts as "dual". No service may claim the reserved ports from the nodes.
 func (a *Agent) CNAT(node string, reserved rule.Ports) *cnat.Config {
 	if a.Renderer == RendererNAT44 {
 		return nil
@@ -153,11 +164,21 @@ func (a *Agent) Families() map[string][]string {
 	switch a.Renderer {
 	case RendererCNAT:
 		return map[string][]string{RendererCNAT: {"IPv4", "IPv6"}}
-	case RendererDual:
+	case RendererDual, RendererAuto:
 		return map[string][]string{RendererNAT44: {"IPv4"}, RendererCNAT: {"IPv6"}}
 	default:
 		return map[string][]string{RendererNAT44: {"IPv4"}}
 	}
+}
+
+// RenderersOf returns the renderers of a family.
+func (a *Agent) RenderersOf(family string) (names []string) {
+	for name, families := range a.Families() {
+		if slices.Contains(families, family) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Housekeeping returns the settings of the session check.

@@ -16,10 +16,12 @@ type Agent struct {
 	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not
 	// start without it; where nodes share a file, each node passes --node-name.
 	NodeName string `json:"nodeName" flag:"node-name"`
-	// Renderer of services in VPP: dual (NAT44 for IPv4, CNAT for IPv6), nat44 (IPv4 only) or cnat
+	// Renderer of services in VPP: dual (NAT44 for IPv4, CNAT for IPv6), nat44 (IPv4 only), cnat
 	// (CNAT for both; without source ranges, external configuration and dynamic SNAT, which need
-	// NAT44).
-	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
+	// NAT44) or auto. auto is dual, or cnat where NAT44 cannot serve a pod, because VPP itself has
+	// the pod's address in the pod's table. The agent chooses when it first connects to VPP, and
+	// keeps the choice until it restarts.
+	Renderer string `json:"renderer" flag:"renderer" enum:"auto,nat44,cnat,dual"`
 	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from
 	// VPP when the agent stops, and its routes from the host. By default VPP keeps forwarding, and
 	// the next start finds everything in place.

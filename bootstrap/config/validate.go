@@ -20,6 +20,7 @@ import (
 
 // Values of fields with a list of allowed values.
 const (
+	RendererAuto      = "auto"
 	RendererNAT44     = "nat44"
 	RendererCNAT      = "cnat"
 	RendererDual      = "dual"

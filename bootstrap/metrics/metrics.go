@@ -3,6 +3,7 @@ package metrics
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,7 +30,7 @@ type Metrics struct {
 	connections prometheus.Counter
 	refused     *prometheus.CounterVec
 	watched     *watched
-	families    map[string][]string
+	families    atomic.Pointer[map[string][]string]
 	exemplars   bool
 	clock       func() time.Time
 }
@@ -98,9 +99,9 @@ func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
 // Serves sets the address families of the services of each renderer. kube-proxy has one sync
 // loop per family. The passes of these renderers count as its syncs; passes of any other renderer
-// do not. It must be called before the first observation.
+// do not. A later call replaces the families.
 func (m *Metrics) Serves(families map[string][]string) {
-	m.families = families
+	m.families.Store(&families)
 	for renderer, served := range families {
 		// with all series at 0, so that alerts on increases work from the first one
 		m.drift.WithLabelValues(renderer)
@@ -113,6 +114,14 @@ func (m *Metrics) Serves(families map[string][]string) {
 	}
 }
 
+// served are the families of a renderer.
+func (m *Metrics) served(renderer string) []string {
+	if families := m.families.Load(); families != nil {
+		return (*families)[renderer]
+	}
+	return nil
+}
+
 // Synced observes the duration of a pass of a renderer. A full pass reads VPP and compares it with
 // the desired state; a partial pass writes only changes.
 func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
@@ -120,7 +129,7 @@ func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
 	if full {
 		kind = m.proxy.full
 	}
-	for _, family := range m.families[renderer] {
+	for _, family := range m.served(renderer) {
 		m.proxy.sync.WithLabelValues(family).Observe(took.Seconds())
 		kind.WithLabelValues(family).Observe(took.Seconds())
 		m.proxy.lastSync.WithLabelValues(family).Set(seconds(m.clock()))
@@ -129,7 +138,7 @@ func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
 
 // Queued sets the time at which a change was queued for a renderer.
 func (m *Metrics) Queued(renderer string) {
-	for _, family := range m.families[renderer] {
+	for _, family := range m.served(renderer) {
 		m.proxy.lastQueued.WithLabelValues(family).Set(seconds(m.clock()))
 	}
 }

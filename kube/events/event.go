@@ -48,6 +48,8 @@ const (
 	ReasonStarting = "Starting"
 	// ReasonVPPLost means that the agent of a node has no connection to VPP any more.
 	ReasonVPPLost = "VPPLost"
+	// ReasonRendererChosen says which renderer serves IPv4 on a node.
+	ReasonRendererChosen = "RendererChosen"
 )
 
 // Actions that the agent attempted.
@@ -125,6 +127,14 @@ func VPPLost(node, why string) Event {
 	return Event{
 		Object: NodeObject(node), Type: Warning, Reason: ReasonVPPLost, Action: actionConnect,
 		Note: "troupe has lost VPP, changes of services wait for it: " + why,
+	}
+}
+
+// RendererChosen returns the event of a node whose agent has chosen the renderer of IPv4.
+func RendererChosen(node, choice string) Event {
+	return Event{
+		Object: NodeObject(node), Type: Normal, Reason: ReasonRendererChosen, Action: actionConnect,
+		Note: "troupe serves " + choice,
 	}
 }
 

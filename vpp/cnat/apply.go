@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
@@ -78,12 +79,12 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 		for _, p := range op.Add {
 			msgs = append(msgs, excludeMessage(p, 1))
 		}
-		for _, p := range op.Del {
+		for _, p := range slices.Backward(op.Del) { // marks last
 			msgs = append(msgs, excludeMessage(p, 0))
 		}
 	case Attach:
 		if (op.Moved || len(missing) > 0) && !op.Tables.Lost {
-			msgs = tableMessages(op.Interface, &op.Tables)
+			msgs = tableMessages(op, &op.Tables)
 		}
 		for _, n := range missing {
 			msgs = append(msgs, n.change(op.Interface, true))
@@ -99,7 +100,7 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 			}
 		}
 		if !op.Tables.Lost {
-			msgs = append(msgs, tableMessages(op.Interface, nil)...)
+			msgs = append(msgs, tableMessages(op, nil)...)
 		}
 	case PutRow:
 		return []api.Message{rowMessage(op.Row)}

@@ -19,8 +19,11 @@ type Config struct {
 	// SNAT are the addresses, at most one of each family, that replace the source of clients
 	// where answers have to come back through this node, and where a pod reaches itself: routed
 	// to this node and not used by any other host, by default the last address of the node's
-	// pod CIDR of the family.
+	// pod CIDR of the family. The address of a family that is not served is not set.
 	SNAT []netip.Addr
+	// OthersNAT says that source NAT belongs to another client of VPP, so that the source of no
+	// client is replaced (Others).
+	OthersNAT bool
 	// Unreachable says that addresses without a row are refused by unreachable routes
 	// (vpp/routes). It changes no row, only what the plan reports for frontends without one.
 	Unreachable bool
@@ -45,7 +48,7 @@ func (c Config) ForNode(self *messages.Node) Config {
 		if err != nil || prefix.Addr().Is4In6() || prefix.Addr().BitLen()-prefix.Bits() < 2 {
 			continue
 		}
-		if ip6 := prefix.Addr().Is6(); (ip6 || c.IPv4) && !found[ip6].IsValid() {
+		if ip6 := prefix.Addr().Is6(); !found[ip6].IsValid() {
 			found[ip6] = lastAddress(prefix)
 			c.SNAT = append(c.SNAT, found[ip6])
 		}

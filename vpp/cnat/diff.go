@@ -83,24 +83,15 @@ func Cost(ops []Op) (messages int) {
 }
 
 // DiffSettings returns the operations on settings and interfaces, before the rows and after them.
+// Source NAT of another client of VPP stays as it is, and interfaces get the nodes only.
 func DiffSettings(have *State, want *Want) (before, after []Op) {
-	if have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT() {
-		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT, Newer: have.Newer, Held: have.SNAT != NoSNAT()})
+	others := have.Others(want)
+	without := Tables{Lost: others.Settings || have.Newer && want.SNAT == NoSNAT()}
+	var last []Op
+	if !others.Settings {
+		before, last = diffSNAT(have, want)
 	}
-	held := have.Excluded
-	if have.Newer && len(before) > 0 {
-		held = nil // they go with the address
-	}
-	excluded := want.excluded(have.Excluded)
-	if add, del := missingFrom(held, excluded), missingFrom(excluded, held); len(add)+len(del) > 0 && (!have.Newer || want.SNAT != NoSNAT()) {
-		targets := Op{Verb: SetTargets, Add: add, Del: del}
-		if before = append(before, targets); !have.Newer {
-			// Without an address nothing is replaced, so the targets come before it; in
-			// 26.06 there are none without it.
-			before = append([]Op{targets}, before[:len(before)-1]...)
-		}
-	}
-	without := Tables{Lost: have.Newer && want.SNAT == NoSNAT()}
+	ip4 := want.IPv4 && others.Serves(false)
 	for _, index := range slices.Sorted(maps.Keys(want.Interfaces)) {
 		tables := want.Interfaces[index]
 		if tables != nil && without.Lost {
@@ -109,10 +100,54 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 		tablesHeld, attached := have.Attached[index]
 		switch {
 		case tables == nil && attached:
-			after = append(after, Op{Verb: Detach, Interface: index, Tables: without, IPv4: want.IPv4, Newer: have.Newer})
-		case tables != nil && (!attached || tablesHeld != nil && *tablesHeld != *tables):
-			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: want.IPv4, Newer: have.Newer})
+			after = append(after, Op{Verb: Detach, Interface: index, Tables: without, IPv4: ip4, Newer: have.Newer})
+		case tables != nil && (!attached || tablesHeld != nil && *tablesHeld != *tables && !others.Settings):
+			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: ip4, Newer: have.Newer})
 		}
 	}
-	return before, after
+	return before, append(after, last...)
+}
+
+// diffSNAT returns the operations on addresses and excluded networks, before those on interfaces
+// and after them. A mark is there as long as what it is about: networks come before the address
+// without which VPP replaces nothing, and go after it. In VPP 26.06 they belong to the address.
+func diffSNAT(have *State, want *Want) (before, after []Op) {
+	address := Op{Verb: SetSNAT, SNAT: want.SNAT, Newer: have.Newer, Held: have.SNAT != NoSNAT()}
+	changes := have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT()
+	add, del := diffExcluded(have, want, changes)
+	switch {
+	case want.SNAT == NoSNAT():
+		before, after = []Op{address, add}, []Op{del}
+	case !changes:
+		add.Del = del.Del
+		before = []Op{add}
+	case have.Newer:
+		before = []Op{address, add}
+	default:
+		before = []Op{add, address, del}
+	}
+	empty := func(op Op) bool {
+		return op.Verb == SetTargets && len(op.Add)+len(op.Del) == 0 || op.Verb == SetSNAT && !changes
+	}
+	return slices.DeleteFunc(before, empty), slices.DeleteFunc(after, empty)
+}
+
+// diffExcluded returns the networks and marks to be added and removed; address says that the
+// address changes as well.
+func diffExcluded(have *State, want *Want, address bool) (add, del Op) {
+	add, del = Op{Verb: SetTargets}, Op{Verb: SetTargets}
+	if have.Newer && want.SNAT == NoSNAT() {
+		return add, del // they go with the address
+	}
+	foreign, held := have.foreign(), have.Excluded
+	if have.Newer && address {
+		held = nil
+	}
+	excluded := withMarks(want.excluded(have.kept()), foreign)
+	for mark := range want.marks(have) {
+		excluded[mark] = true
+	}
+	maps.Copy(excluded, foreign)
+	add.Add, del.Del = missingFrom(held, excluded), missingFrom(excluded, held)
+	return add, del
 }

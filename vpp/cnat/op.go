@@ -15,7 +15,8 @@ const (
 	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone
 	// VPP replaces every source.
 	SetSNAT Verb = iota + 1
-	// SetTargets excludes the networks Op.Add from source NAT, and then includes Op.Del again.
+	// SetTargets excludes the networks Op.Add from source NAT, and then includes Op.Del again;
+	// marks are among them (owner.go).
 	SetTargets
 	// Attach puts Op.Interface into Op.Tables, because it may have inherited others from an
 	// earlier interface with its index, and then gives it the nodes of CNAT that it lacks.
@@ -82,7 +83,11 @@ func (op Op) Describe() string {
 	case SetSNAT:
 		return fmt.Sprintf("replace sources by %s and %s, as Kubernetes does", op.SNAT[0], op.SNAT[1])
 	case SetTargets:
-		return fmt.Sprintf("keep sources on the way to %d networks more, %d fewer", len(op.Add), len(op.Del))
+		more, fewer := networks(op.Add), networks(op.Del)
+		if more+fewer == 0 {
+			return "mark the settings of CNAT"
+		}
+		return fmt.Sprintf("keep sources on the way to %d networks more, %d fewer", more, fewer)
 	case Attach:
 		return fmt.Sprintf("attach CNAT to interface %d%s", op.Interface, op.Tables)
 	case Detach:

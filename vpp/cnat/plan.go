@@ -20,6 +20,7 @@ const (
 		"host to an endpoint on another node, and where an endpoint calls itself"
 	whoseSource = "replaced for clients outside before endpoints on other nodes"
 	whyNoSNAT   = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
+	whyOthers   = "another client of VPP has set up source NAT: an endpoint that calls itself gets no answer, and neither do clients outside of endpoints on other nodes"
 )
 
 // whySubset is the reason for a subset of the endpoints.
@@ -96,6 +97,8 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 		p.Particular()
 	}
 	switch {
+	case p.cfg.OthersNAT:
+		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyOthers)
 	case p.cfg.snat(key.Addr.Is6()).IsUnspecified():
 		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyNoSNAT)
 	case slices.Contains(f.GetMasqueradeFrom(), "pod"):

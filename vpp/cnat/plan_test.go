@@ -250,7 +250,7 @@ func TestForNode(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{Config{}, "[fd00:1::fe]"},
+		{Config{}, "[10.1.1.254 fd00:1::fe]"},
 		{Config{IPv4: true}, "[10.1.1.254 fd00:1::fe]"},
 		{onNode, "[fd00:1::ffff:ffff:ffff:fffe]"},
 	} {

@@ -81,8 +81,9 @@ func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
 	return nil
 }
 
-// readExcluded reads the networks that are excluded from source NAT. VPP 26.06 answers with an
-// error while it has no address, and then it has no such networks.
+// readExcluded reads the networks that are excluded from source NAT, and whether the tables of the
+// policy are in use. VPP 26.06 answers with an error while it has no address, and then it has
+// neither.
 func (s *State) readExcluded(ctx context.Context, c link.Caller) error {
 	answers, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show cnat snat-policy"}})
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *State) readExcluded(ctx context.Context, c link.Caller) error {
 		return answers[0].Err
 	}
 	if reply, ok := answers[0].Reply.(*vlib.CliInbandReply); ok {
-		s.Excluded = excludedIn(reply.Reply)
+		s.Excluded, s.Tables = excludedIn(reply.Reply), tablesIn(reply.Reply)
 	}
 	return nil
 }

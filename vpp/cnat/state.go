@@ -37,7 +37,8 @@ type Tables struct {
 	// Host: packets that leave here keep their source. Outside: packets that enter here get
 	// another source on the way to a target (Want.Targets).
 	Host, Outside bool
-	// Lost says that VPP has no tables: VPP 26.06 has them only with an SNAT address.
+	// Lost says that the interface is in no table of ours: VPP 26.06 has them only with an SNAT
+	// address, or they belong to another client of VPP.
 	Lost bool
 }
 
@@ -52,8 +53,9 @@ type Want struct {
 	// Rows by key, each of the service that owns the key. Rows without backends count as
 	// absent.
 	Rows map[rule.Key]Row
-	// SNAT are the addresses that replace sources.
-	SNAT SNAT
+	// SNAT are the addresses that replace sources, and Own those of both families that this
+	// agent would set: it may have served another family before.
+	SNAT, Own SNAT
 	// Targets are the networks with endpoints on other nodes, see Targets. Partial says that
 	// some may be missing, so that VPP keeps the targets that it has.
 	Targets []netip.Prefix
@@ -67,7 +69,11 @@ type Want struct {
 
 // Want returns the settings of a configuration, without rows and interfaces.
 func (c Config) Want() *Want {
-	return &Want{SNAT: SNAT{c.snat(false), c.snat(true)}, IPv4: c.IPv4, Interfaces: map[uint32]*Tables{}, Rows: map[rule.Key]Row{}}
+	want := &Want{Own: SNAT{c.snat(false), c.snat(true)}, IPv4: c.IPv4, Interfaces: map[uint32]*Tables{}, Rows: map[rule.Key]Row{}}
+	if want.SNAT = want.Own; !c.IPv4 {
+		want.SNAT[0] = NoSNAT()[0]
+	}
+	return want
 }
 
 // State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
@@ -77,8 +83,10 @@ type State struct {
 	Rows map[rule.Key]Held
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
-	// Excluded are the networks excluded from source NAT.
+	// Excluded are the networks excluded from source NAT, and our marks (owner.go).
 	Excluded map[netip.Prefix]bool
+	// Tables says that an interface is in a table of the policy.
+	Tables bool
 	// Below are addresses for which no row may be added, because VPP would crash
 	// (ErrBelowICMP), each with the covering route that answers with ICMP. It holds only
 	// addresses that were passed to Read or found by Apply.
@@ -143,11 +151,17 @@ func (s *State) Settle(key rule.Key, want *Row) {
 	}
 }
 
-// Assume enters the wanted tables of interfaces whose tables are not known.
-func (s *State) Assume(interfaces map[uint32]*Tables) {
+// Assume enters the wanted tables of interfaces whose tables are not known. Where the tables belong
+// to another client of VPP, ours are lost.
+func (s *State) Assume(w *Want) {
+	others := s.Others(w).Settings
 	for index, tables := range s.Attached {
-		if tables == nil {
-			s.Attached[index] = interfaces[index]
+		switch {
+		case tables != nil:
+		case others:
+			s.Attached[index] = &Tables{Lost: true}
+		default:
+			s.Attached[index] = w.Interfaces[index]
 		}
 	}
 }
@@ -173,7 +187,7 @@ func (s *State) Record(op Op) {
 			delete(s.Excluded, p)
 		}
 	case Attach:
-		s.Attached[op.Interface] = &op.Tables
+		s.Attached[op.Interface], s.Tables = &op.Tables, s.Tables || !op.Tables.Lost
 	case Detach:
 		delete(s.Attached, op.Interface)
 	case PutRow:

@@ -37,7 +37,7 @@ func ofFamily(networks map[netip.Prefix]bool, like netip.Prefix) (found []netip.
 	return found
 }
 
-// missingFrom returns the networks of one set that the other lacks, ordered.
+// missingFrom returns the networks of one set that the other lacks, ordered, marks first.
 func missingFrom(other, one map[netip.Prefix]bool) (missing []netip.Prefix) {
 	for p := range one {
 		if !other[p] {
@@ -48,8 +48,14 @@ func missingFrom(other, one map[netip.Prefix]bool) (missing []netip.Prefix) {
 	return missing
 }
 
-// comparePrefixes orders networks by address, the larger one first.
+// comparePrefixes orders networks by address, the larger one first, and marks before all others.
 func comparePrefixes(a, b netip.Prefix) int {
+	if isMark(a) != isMark(b) {
+		if isMark(a) {
+			return -1
+		}
+		return 1
+	}
 	if c := a.Addr().Compare(b.Addr()); c != 0 {
 		return c
 	}

@@ -58,16 +58,19 @@ func (n node) change(index uint32, enable bool) api.Message {
 	return &feature.FeatureEnableDisable{SwIfIndex: interface_types.InterfaceIndex(index), Enable: enable, ArcName: n.arc, FeatureName: n.name}
 }
 
-// tableMessages put an interface into its tables of the policy, nil = none, and take it out of all
-// others.
-func tableMessages(index uint32, t *Tables) []api.Message {
+// tableMessages put the interface of an operation into its tables of the policy, nil = none, and
+// take it out of all others. The table of a family that is not served is left alone.
+func tableMessages(op Op, t *Tables) []api.Message {
 	pod, t := t != nil, cmp.Or(t, &Tables{})
 	var msgs []api.Message
 	for _, entry := range []struct {
 		table cnat.CnatSnatPolicyTable
 		in    bool
 	}{{cnat.CNAT_POLICY_POD, pod}, {cnat.CNAT_POLICY_INCLUDE_V4, t.Outside}, {cnat.CNAT_POLICY_INCLUDE_V6, t.Outside}, {cnat.CNAT_POLICY_HOST, t.Host}} {
-		msg := &cnat.CnatSnatPolicyAddDelIf{SwIfIndex: interface_types.InterfaceIndex(index), Table: entry.table}
+		if entry.table == cnat.CNAT_POLICY_INCLUDE_V4 && !op.IPv4 {
+			continue
+		}
+		msg := &cnat.CnatSnatPolicyAddDelIf{SwIfIndex: interface_types.InterfaceIndex(op.Interface), Table: entry.table}
 		if entry.in {
 			msg.IsAdd = 1
 		}
@@ -95,6 +98,17 @@ func excludedIn(text string) map[netip.Prefix]bool {
 		}
 	}
 	return found
+}
+
+// tablesIn reports whether the same output has an interface in a table of the policy: one on a line
+// below the name of the table.
+func tablesIn(text string) bool {
+	for _, section := range strings.Split(text, " interfaces:\n")[1:] {
+		if strings.HasPrefix(section, "  ") {
+			return true
+		}
+	}
+	return false
 }
 
 // snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them.

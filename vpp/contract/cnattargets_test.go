@@ -52,7 +52,7 @@ func (n *cnatNode) targets() {
 	if err != nil {
 		n.Fatal(err)
 	}
-	again.Assume(want.Interfaces)
+	again.Assume(want)
 	if ops := cnat.Diff(again, want, false); len(ops) > 0 {
 		n.Errorf("a reading leaves %v", ops)
 	}

@@ -136,16 +136,21 @@ var resyncCases = []contractCase{
 	{"resync/foreign rows are left alone", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)
 		v.expect(t, ok, row(local(1), local(2)))
+		before := v.read(t).Timeouts
 		want := service(t, v, wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "10.96.0.2:80/TCP", 3))
 		want.SessionLimit = 0
+		// Who has enabled NAT44 without forwarding has packets translated that services need as they are.
+		check(t, "operations without forwarding", nil, verbs(v.settle(t, want)))
+		v.expect(t, ok, &nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
 		v.settle(t, want)
+		check(t, "timeouts", before, v.read(t).Timeouts)
 		for _, d := range rows(t, v) {
 			if d.ExternalAddr == vip && (d.Tag != "other client" || len(d.Locals) != 2) {
 				t.Errorf("the foreign row is %+v", d)
 			}
 		}
 		v.expect(t, ok, noRow())
-		check(t, "operations when it is gone", []string{"add-row", "withdraw-address"}, verbs(v.settle(t, want)))
+		check(t, "operations when it is gone", []string{"set-timeouts", "add-row", "withdraw-address"}, verbs(v.settle(t, want)))
 	}},
 	{"resync/plugin enabled by another client with fewer sessions", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)

@@ -73,17 +73,22 @@ func (d *deriver) attach(in *Input) {
 func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	kind := d.kind(i)
 	frontend := i.AdminUp && kind != messages.InterfaceKind_INTERFACE_INTERNAL && d.layer3(i)
+	own := ""
+	if addr := d.raw.ownAddress(i); addr.IsValid() {
+		own = addr.String()
+	}
 	return &messages.Interface{
-		SwIfIndex: i.Index,
-		Name:      i.Name,
-		Kind:      kind,
-		AdminUp:   i.AdminUp,
-		LinkUp:    i.LinkUp,
-		Addresses: texts(i.Addresses),
-		Pods:      d.pods[i.Index],
-		Frontend:  frontend,
-		Backend:   frontend && (d.endpoints[i.Index] || kind == messages.InterfaceKind_INTERFACE_UPLINK || i.BVI || isTunnel(i.Device)),
-		Local:     frontend && d.local(i, kind),
+		OwnAddress: own,
+		SwIfIndex:  i.Index,
+		Name:       i.Name,
+		Kind:       kind,
+		AdminUp:    i.AdminUp,
+		LinkUp:     i.LinkUp,
+		Addresses:  texts(i.Addresses),
+		Pods:       d.pods[i.Index],
+		Frontend:   frontend,
+		Backend:    frontend && (d.endpoints[i.Index] || kind == messages.InterfaceKind_INTERFACE_UPLINK || i.BVI || isTunnel(i.Device)),
+		Local:      frontend && d.local(i, kind),
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // Keys that another owner occupies are left alone. Equal arguments give equal results; a state that
 // is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
+	if have.Another(want) != "" {
+		return nil
+	}
 	ops := prepare(have, want)
 	ops = append(ops, diffRows(have, want, sweep)...)
 	ops = append(ops, retire(have, want)...)
@@ -24,6 +27,9 @@ func Diff(have *State, want *Want, sweep bool) []Op {
 
 // DiffGlobals is Diff without rows.
 func DiffGlobals(have *State, want *Want) []Op {
+	if have.Another(want) != "" {
+		return nil
+	}
 	return append(prepare(have, want), retire(have, want)...)
 }
 
@@ -51,7 +57,7 @@ func prepare(have *State, want *Want) []Op {
 	if !forwarding {
 		ops = append(ops, Op{Verb: Forwarding})
 	}
-	if wanted := want.Timeouts.withDefaults(); timeouts != wanted {
+	if wanted := want.Timeouts.withDefaults(); timeouts != wanted && have.others(want) == "" {
 		ops = append(ops, Op{Verb: SetTimeouts, Timeouts: wanted})
 	}
 	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {
@@ -68,14 +74,14 @@ func prepare(have *State, want *Want) []Op {
 
 // pool returns the addresses that the SNAT pool has to have.
 func (w *Want) pool(have *State) []netip.Addr {
-	if w.MasqueradeClashes && w.TwiceNAT.IsValid() && len(w.Pool) == 0 && !w.others(have) {
+	if w.MasqueradeClashes && w.TwiceNAT.IsValid() && len(w.Pool) == 0 && !w.sharedPool(have) {
 		return []netip.Addr{w.TwiceNAT}
 	}
 	return w.Pool
 }
 
-// others reports whether the SNAT pool has an address of another owner.
-func (w *Want) others(have *State) bool {
+// sharedPool reports whether the SNAT pool has an address of another owner.
+func (w *Want) sharedPool(have *State) bool {
 	return slices.ContainsFunc(have.Pool, func(a netip.Addr) bool {
 		return a != w.TwiceNAT && !slices.Contains(w.Pool, a) && !slices.Contains(w.retiredPool(), a)
 	})
@@ -120,7 +126,7 @@ func dangerous(have *State, want *Want) []Op {
 func leaveAlone(have *State, want *Want) []Op {
 	given := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
-		if wanted && want.OtherProtocols[index] && have.Roles[index] == Both && !want.others(have) {
+		if wanted && want.OtherProtocols[index] && have.Roles[index] == Both && !want.sharedPool(have) {
 			given[index] = Inside
 		}
 	}

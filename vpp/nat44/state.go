@@ -183,11 +183,11 @@ func (s *State) walked() {
 }
 
 // Spread reports whether several workers do NAT and that is not to be changed: because all of them
-// are wanted, or because VPP holds mappings, which know the workers of their backends. Each worker
-// then chooses among its own backends only, and entries of weight 0 are dangerous: rows must have
-// no pads.
+// are wanted, or because VPP holds mappings, which know the workers of their backends, or what
+// belongs to dynamic NAT. Each worker then chooses among its own backends only, and entries of
+// weight 0 are dangerous: rows must have no pads.
 func (s *State) Spread(allWorkers bool) bool {
-	return s.Workers > 1 && (allWorkers || len(s.Rows)+len(s.Foreign) > 0)
+	return s.Workers > 1 && (allWorkers || len(s.Rows)+len(s.Foreign)+len(s.Pool)+len(s.Output) > 0)
 }
 
 // Interfaces returns the interfaces with roles and the output interfaces, in no order.

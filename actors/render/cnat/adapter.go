@@ -37,11 +37,13 @@ type adapter struct {
 	set     *messages.InterfaceSet // nil = not known
 
 	// Actual state: changed by Adopt, Forget, Work and Record.
-	have     *cnat.State // nil = nothing is believed of this VPP
-	last     *cnat.State // state of this VPP before the connection ended
-	settings bool        // settings and interfaces are in VPP, as they are wanted
-	refused  string      // why VPP refused interfaces
-	needed   bool        // a service has had rows: interfaces need the nodes of CNAT
+	have     *cnat.State  // nil = nothing is believed of this VPP
+	last     *cnat.State  // state of this VPP before the connection ended
+	others   cnat.Others  // of have, as it is wanted now
+	kept     netip.Prefix // a network of another client in which targets are; invalid = there is none
+	settings bool         // settings and interfaces are in VPP, as they are wanted
+	refused  string       // why VPP refused interfaces
+	needed   bool         // a service has had rows: interfaces need the nodes of CNAT
 }
 
 // New returns the renderer. Unset addresses of SNAT are derived from the node.
@@ -55,10 +57,11 @@ func New(config cnat.Config) render.Renderer[rule.Key] {
 	return render.Renderer[rule.Key]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
 }
 
-// resolve returns the row of the first claim, unless VPP would crash with it.
+// resolve returns the row of the first claim, unless VPP would crash with it, or another client of
+// VPP decides about sources of its family.
 func (a *adapter) resolve(k rule.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
 	_, unsafe := a.below(k)
-	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !unsafe
+	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !unsafe && a.others.Serves(k.Addr.Is6())
 }
 
 // below returns the route that would make VPP crash if it had the row.
@@ -149,13 +152,18 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode()).InCluster(s.Begin)
 		planned.Ground = rule.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
+		planned.OthersNAT = a.others.Settings
 		a.configure(planned)
+		a.noteOthers()
 	}
 	if s.Set != nil && s.Set != a.set {
 		for _, index := range render.Replaced(a.set, s.Set) {
 			if a.have != nil {
 				a.have.Lose(index)
 			}
+		}
+		if !slices.Equal(ownAddresses(a.set), ownAddresses(s.Set)) {
+			a.claims.Concern(slices.Sorted(maps.Keys(a.plans))...) // see unreachable
 		}
 		a.set, a.settings = s.Set, false
 	}
@@ -177,6 +185,26 @@ func (a *adapter) configure(planned cnat.Config) {
 	for _, service := range slices.Sorted(maps.Keys(a.views)) {
 		a.plan(service)
 	}
+}
+
+// noteOthers works out what of VPP's source NAT belongs to another client, and plans accordingly.
+func (a *adapter) noteOthers() {
+	now := cnat.Others{Whose: cnat.NoSNAT()}
+	if a.have != nil {
+		now = a.have.Others(a.planned.Want())
+	}
+	if now == a.others {
+		return
+	}
+	a.settings = false
+	keys := slices.Collect(a.claims.Keys())
+	if now.Whose == a.others.Whose {
+		keys = nil
+	}
+	a.claims.Change(keys, func() { a.others = now })
+	planned := a.planned
+	planned.OthersNAT = now.Settings
+	a.configure(planned)
 }
 
 // Settle satisfies render.Settler: targets that no service has any more go when all services have
@@ -240,6 +268,10 @@ func (a *adapter) held(k rule.Key) *cnat.Held {
 func (a *adapter) Warning() string {
 	left := a.remote.Left()
 	switch {
+	case a.needed && a.others.Settings:
+		return a.othersText()
+	case a.kept.IsValid():
+		return fmt.Sprintf("clients outside keep their addresses before endpoints in %s, which another client of VPP excludes from source NAT", a.kept)
 	case left > 0:
 		const text = "clients outside keep their addresses before %d endpoints on other nodes: " +
 			"there is no room for that many outside of the pod networks"
@@ -248,6 +280,37 @@ func (a *adapter) Warning() string {
 		return "VPP's memory is nearly used up: services may lack endpoints; see main-heap-size in VPP's startup.conf"
 	}
 	return ""
+}
+
+// Barred satisfies render.Barred: without IPv4 most services are not served.
+func (a *adapter) Barred() string {
+	if !a.config.IPv4 || a.others.Serves(false) {
+		return ""
+	}
+	return a.othersText()
+}
+
+// othersText says what belongs to another client of VPP, and what that costs.
+func (a *adapter) othersText() string {
+	var lost []string
+	for i, family := range []string{"IPv4", "IPv6"} {
+		if !a.others.Serves(i == 1) {
+			lost = append(lost, fmt.Sprintf("CNAT does not serve %s, because %s", family, a.othersAddress(i == 1)))
+		}
+	}
+	if len(lost) == 0 || len(lost) == 1 && a.config.IPv4 {
+		lost = append(lost, "the source of no client is replaced")
+	}
+	return "another client of VPP has set up source NAT of CNAT, which stays as it is: " + strings.Join(lost, "; ")
+}
+
+// othersAddress names the address of another client.
+func (a *adapter) othersAddress(ip6 bool) string {
+	addr := a.others.Whose[0]
+	if ip6 {
+		addr = a.others.Whose[1]
+	}
+	return fmt.Sprintf("its SNAT address %s belongs to another client of VPP (show cnat snat-policy)", addr)
 }
 
 // Forget satisfies render.Actual. For the same VPP, the old state is kept, because a dump does not
@@ -286,6 +349,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int)
 	state.Inherit(before, a.wanted)
 	a.last, a.settings = nil, false
 	a.claims.Change(a.contended(state), func() { a.have = state })
+	a.noteOthers()
 	if !known || before == nil {
 		return nil, 0
 	}

@@ -141,7 +141,7 @@ func TestInterfaces(t *testing.T) {
 		}
 		s.Serve("a/a", 1, "fd00:96::1")
 		if got := holds(); got != "ip6-unicast cnat-input-ip6 on pod2; ip6-unicast cnat-input-ip6 on pod3; ip6-unicast cnat-input-ip6 on uplink0; "+
-			"snat table 0: uplink0; snat table 1: uplink0; snat table 2: pod2; snat table 2: pod3; snat table 2: uplink0; snat table 3: pod3" {
+			"snat table 1: uplink0; snat table 2: pod2; snat table 2: pod3; snat table 2: uplink0; snat table 3: pod3" {
 			t.Errorf("VPP holds %s", got)
 		}
 		set = s.Interfaces(3, probe.Uplink, "pod2", "pod3")
@@ -149,7 +149,7 @@ func TestInterfaces(t *testing.T) {
 		set.Interfaces[2].Frontend, set.Interfaces[2].Detached = false, true
 		s.Tell(set)
 		if got := holds(); got != "ip6-unicast cnat-input-ip6 on pod2; ip6-unicast cnat-input-ip6 on uplink0; "+
-			"snat table 0: uplink0; snat table 1: uplink0; snat table 2: pod2; snat table 2: uplink0" {
+			"snat table 1: uplink0; snat table 2: pod2; snat table 2: uplink0" {
 			t.Errorf("without pod3 VPP holds %s", got)
 		}
 	})

@@ -10,8 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Remove satisfies render.Remover. If other clients have translations, settings and interfaces
-// stay. A VPP without CNAT has nothing to remove.
+// Remove satisfies render.Remover. A VPP without CNAT has nothing to remove.
 func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {
@@ -24,17 +23,7 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) 
 	if err != nil {
 		return fmt.Errorf("clean up CNAT: %w", err)
 	}
-	want := &cnat.Want{SNAT: cnat.NoSNAT(), IPv4: true, Interfaces: map[uint32]*cnat.Tables{}}
-	for index := range state.Attached {
-		want.Interfaces[index] = nil
-	}
-	for _, held := range state.Rows {
-		if !held.Ours {
-			want.SNAT, want.Partial = state.SNAT, true
-			clear(want.Interfaces)
-		}
-	}
-	ops := cnat.Diff(state, want, true)
+	ops := cnat.Removal(state)
 	return render.CarryOut(r, ops, func() (err error) {
 		for _, result := range cnat.Apply(ctx, vpp, ops) {
 			err = errors.Join(err, result.Err)

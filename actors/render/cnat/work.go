@@ -52,7 +52,8 @@ func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
 	if !a.settings {
 		want := a.settingsWanted()
-		a.have.Assume(want.Interfaces)
+		a.have.Assume(want)
+		a.kept = a.have.Excludes(want.Targets)
 		settings, detach = cnat.DiffSettings(a.have, want)
 		if a.settings = len(settings)+len(detach) == 0; a.settings {
 			a.refused = ""

@@ -23,6 +23,9 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 			}
 		}
 		render.Unrendered(ack, "not rendered", plan.Unrendered)
+		if a.another != "" && len(plan.Rows) > 0 {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, "not served: "+a.another
+		}
 	}
 	_, err := a.progress.Refusal(missingLists)
 	if err == nil {

@@ -79,6 +79,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 	}
 	a.spread = a.have.Spread(a.config.AllWorkers)
 	a.configure(a.planned)
+	a.noteAnother()
 	if m.withLists {
 		availability, strayed := a.ranges.Adopt(m.lists)
 		if availability {
@@ -167,6 +168,9 @@ func (a *adapter) Held() iter.Seq[object] {
 // Gate satisfies render.Gated. Missing access lists come before rows and roles, so that no excluded
 // client gets in. Superfluous ones are removed when the rows are as wanted.
 func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
+	if a.another != "" {
+		return render.Closed
+	}
 	switch k.part {
 	case lists:
 		if !a.ranges.Known() || a.resting(missingLists) {

@@ -48,6 +48,8 @@ type adapter struct {
 	spread   bool            // at the last read several workers did NAT
 	settings bool            // the wanted settings and roles are in VPP
 	refused  string          // why VPP refused roles
+	another  string          // why nothing is written beside another client of VPP; "" = it is
+	stays    string          // settings of that client that stay; "" = none
 }
 
 // New returns the renderer. An unset TwiceNAT is derived from the node.
@@ -281,6 +283,8 @@ func (a *adapter) Warning() string {
 	case a.ranges.Absent():
 		return "the plugin acl is not loaded (plugins in VPP's startup.conf): " +
 			"frontends with source ranges are not served, and nothing is dropped by the address of the client"
+	case a.stays != "":
+		return a.stays
 	case a.ranges.AnyClosed():
 		return "frontends are not served, because their source ranges cannot be enforced: the services say why"
 	case a.progress.Memory() > heap.Enough:

@@ -35,8 +35,10 @@ type Agent struct {
 	System    func() *runtime.System
 	Readiness *health.Readiness
 	Metrics   *metrics.Metrics
-	// Renderers are the names of the renderers, in the order of the tree.
-	Renderers []string
+	// Renderers returns the names of the renderers, in the order of the tree; Choice says which
+	// of them serves IPv4 and why.
+	Renderers func() []string
+	Choice    func() string
 	// VPP returns the connection to VPP.
 	VPP func() link.Caller
 	// Eligible reports whether the node may receive new connections.
@@ -202,7 +204,7 @@ func (b Backend) Resync(ctx context.Context) (*api.Resync, error) {
 		return nil, err
 	}
 	resync := &api.Resync{}
-	for _, renderer := range b.agent.Renderers {
+	for _, renderer := range b.agent.Renderers() {
 		sync := api.RendererSync{Renderer: renderer}
 		for _, p := range b.agent.Readiness.Load().Parts {
 			if p.Name == sync.Renderer {
@@ -222,7 +224,7 @@ func (b Backend) Resync(ctx context.Context) (*api.Resync, error) {
 // Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.
 func (b Backend) Diff(ctx context.Context) (*api.Diff, error) {
 	all := &api.Diff{}
-	for _, renderer := range b.agent.Renderers {
+	for _, renderer := range b.agent.Renderers() {
 		page, err := Ask[*render.DiffPage](ctx, b.system(), address.Renderer(renderer), &render.DiffQuery{})
 		if err != nil {
 			return nil, err
@@ -241,7 +243,7 @@ func (b Backend) StartResync(_ context.Context, request api.ResyncRequest) error
 	if request.Method != api.ResyncDownstream {
 		b.system().Send(b.system().PID(address.Watch), &messages.Pull{})
 	}
-	for _, renderer := range b.agent.Renderers {
+	for _, renderer := range b.agent.Renderers() {
 		if request.Method != api.ResyncUpstream {
 			b.system().Send(b.system().PID(address.Renderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
 		}

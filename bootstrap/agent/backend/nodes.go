@@ -24,7 +24,7 @@ func (b Backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Nodes{Self: b.agent.Config.NodeName, Claim: "none", Items: []api.Node{}, Approximations: approximations(services.Services)}
+	out := &api.Nodes{Self: b.agent.Config.NodeName, Claim: "none", Renderer: b.agent.Choice(), Items: []api.Node{}, Approximations: approximations(services.Services)}
 	if cluster := world.Cluster; cluster != nil {
 		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
 		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {

@@ -135,7 +135,7 @@ func uses(s *messages.ServiceStatus) []api.EndpointUse {
 
 // rows returns the rows that the renderers want for a service, and its rows in VPP.
 func (b Backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
-	for _, renderer := range b.agent.Renderers {
+	for _, renderer := range b.agent.Renderers() {
 		page, err := ask[*render.RowsPage](ctx, b.system(), address.Renderer(renderer), &render.RowsQuery{Service: key})
 		if err != nil {
 			return nil, nil, err
@@ -191,7 +191,7 @@ func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 		return api.ServiceFailed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(b.agent.Renderers) {
+	if len(s.GetRenders()) < len(b.agent.Renderers()) {
 		// a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}

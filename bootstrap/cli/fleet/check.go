@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,8 +152,9 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 				`in startup.conf: statseg { socket-name `+stats+` }, or set vpp.statsSocket`)
 		}
 	}
+	c.renderer(v)
 	for _, f := range v.Features {
-		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual
+		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual || c.cfg.Renderer == config.RendererAuto
 		if f.Available || !needed {
 			continue
 		}
@@ -162,6 +164,31 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		}
 		c.add(checkWarn, "VPP: "+f.Name, f.Without+": "+f.Summary, do)
 	}
+}
+
+// renderer checks whether the renderers of the configuration can serve in the VPP.
+func (c *checks) renderer(v *node.VPPVersion) {
+	const name = "renderer of IPv4"
+	chosen := c.cfg.Chosen(v.IPv4.CNAT)
+	used := strings.Join(chosen.RenderersOf("IPv4"), "")
+	if v.IPv4.CNAT && used != config.RendererCNAT {
+		c.add(checkFailed, name, "nat44 cannot serve local pods: "+v.IPv4.Why, "set renderer: auto or cnat")
+	} else if c.cfg.Renderer == config.RendererAuto {
+		c.add(checkOK, name, used+": "+v.IPv4.Why, "")
+	}
+	if !v.Others.Settings || chosen.Renderer == config.RendererNAT44 {
+		return
+	}
+	state, found := checkWarn, "another client of VPP has set up source NAT of CNAT, which stays as it is"
+	for i, family := range []string{"IPv4", "IPv6"} {
+		if served := chosen.Families()[config.RendererCNAT]; slices.Contains(served, family) && !v.Others.Serves(i == 1) {
+			found += fmt.Sprintf("; %s is not served, because its SNAT address is %s", family, v.Others.Whose[i])
+			if i == 0 {
+				state = checkFailed
+			}
+		}
+	}
+	c.add(state, "CNAT", found, "see docs/globals.md")
 }
 
 // local checks the ports and the data directory on this machine.

@@ -81,6 +81,10 @@ func nodesTable(c *cli.Columns, nodes *api.Nodes) {
 		}
 		c.Row(name, n.ID, strings.Join(n.VPPAddresses, ","), strings.Join(n.ManagementAddresses, ","), strings.Join(n.PodCIDRs, ","))
 	}
+	if nodes.Renderer != "" {
+		c.Section("Renderer of this node")
+		c.Row(nodes.Renderer)
+	}
 	if len(nodes.Approximations) > 0 {
 		c.Section("Approximations of this node")
 		c.Row("RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")

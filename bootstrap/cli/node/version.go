@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/features"
+	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -27,6 +30,10 @@ type VPPVersion struct {
 	Version string `json:"version"`
 	// Features in the order of presentation.
 	Features []VPPFeature `json:"features"`
+	// IPv4 is the renderer that IPv4 needs there.
+	IPv4 interfaces.Choice `json:"-"`
+	// Others is what other clients of VPP have set up of CNAT's source NAT.
+	Others cnat.Others `json:"-"`
 }
 
 // VPPFeature is a function of the agent that needs messages of VPP.
@@ -95,14 +102,25 @@ func vppTable(c *cli.Columns, v *VPPVersion) {
 // AskVPP connects to VPP and disconnects again. If VPP does not run, it returns an error at once.
 func AskVPP(ctx context.Context, socket string) (*VPPVersion, error) {
 	var connected *messages.LinkState
-	err := withVPP(ctx, socket, func(_ context.Context, state *messages.LinkState, _ link.Caller) error {
+	v := &VPPVersion{Others: cnat.Others{Whose: cnat.NoSNAT()}}
+	err := withVPP(ctx, socket, func(ctx context.Context, state *messages.LinkState, vpp link.Caller) (err error) {
 		connected = state
-		return nil
+		if v.IPv4, err = interfaces.Choose(ctx, vpp); err != nil {
+			return err
+		}
+		held, err := cnat.Read(ctx, vpp, false, nil, nil)
+		if errors.Is(err, link.ErrUnsupported) { // there is no CNAT
+			return nil
+		}
+		if err == nil {
+			v.Others = held.Others(&cnat.Want{SNAT: cnat.NoSNAT(), Own: cnat.NoSNAT()})
+		}
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("VPP at %s: %w", socket, err)
 	}
-	v := &VPPVersion{Version: connected.GetVersion()}
+	v.Version = connected.GetVersion()
 	for _, f := range connected.GetFeatures() {
 		found := VPPFeature{Name: f.GetName(), Renderer: f.GetRenderer(), Available: len(f.GetMissing()) == 0, Summary: features.Summary(f.GetMissing())}
 		for _, m := range f.GetMissing() {

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Show is what "show cnat snat-policy" prints of the addresses and excluded prefixes, without the
-// details of the hash table.
-func (s *SNAT) Show() string {
+// Show is what "show cnat snat-policy" prints, without the details of the hash table.
+func (s *SNAT) Show(nameOf func(uint32) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Source NAT\n  ip4: %s;0\n  ip6: %s;0\n\nExcluded prefixes:\n  Hash table 'snat prefixes'\n", s.IP4, s.IP6)
 	order := func(a, b netip.Prefix) int {
@@ -19,6 +18,14 @@ func (s *SNAT) Show() string {
 	}
 	for i, p := range slices.SortedFunc(maps.Keys(s.Excluded), order) {
 		fmt.Fprintf(&b, "[%d]: heap offset 0, len 1, refcnt 1, linear 0\n    0: %s\n", i, p)
+	}
+	for table, name := range []string{"Included v4", "Included v6", "k8s pod", "k8s host"} {
+		fmt.Fprintf(&b, "\n%s interfaces:\n", name)
+		for _, i := range slices.SortedFunc(maps.Keys(s.Interfaces), func(a, b InterfaceTable) int { return cmp.Compare(a.SwIf, b.SwIf) }) {
+			if int(i.Table) == table {
+				fmt.Fprintf(&b, "  %s\n", nameOf(i.SwIf))
+			}
+		}
 	}
 	return b.String()
 }

@@ -61,7 +61,7 @@ func cliInband(c *Call, req *vlib.CliInband) {
 	case "show errors":
 		reply = c.CNAT.Errors()
 	case "show cnat snat-policy":
-		reply = c.CNAT.SNAT.Show()
+		reply = c.CNAT.SNAT.Show(c.NameOf)
 	}
 	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }

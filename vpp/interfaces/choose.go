@@ -1,0 +1,95 @@
+package interfaces
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Choice is how IPv4 is to be served in a VPP.
+type Choice struct {
+	// CNAT says that CNAT serves IPv4, otherwise NAT44.
+	CNAT bool
+	// Why is the reason, one line.
+	Why string
+}
+
+// perPod is the beginning of the name of a table that Calico-VPP makes before the first pod.
+const perPod = "calico-pods-"
+
+// Choose reads how VPP is laid out. It changes nothing.
+//
+// NAT44 looks up a translated packet in the table of the endpoint, and knows its answer by that
+// table. So it cannot serve a pod whose own address VPP has in the table of the pod's interface:
+// there VPP receives the packet itself. Such an interface has, or borrows, the address that the
+// main table leads to it. CNAT serves these pods. Everywhere else NAT44 does better (weights,
+// affinity, source ranges), so that it serves a VPP without pods too, unless the tables of a CNI
+// are there that gives each pod a table.
+func Choose(ctx context.Context, c link.Caller) (Choice, error) {
+	raw, err := readList(ctx, c)
+	if err != nil {
+		return Choice{}, fmt.Errorf("choose the renderer of IPv4: %w", err)
+	}
+	err = readAddresses(ctx, c, addressable(raw.Interfaces))
+	if err == nil {
+		err = readRoutes(ctx, c, &raw, raw.addresses4(), nil)
+	}
+	if err != nil {
+		return Choice{}, fmt.Errorf("choose the renderer of IPv4: %w", err)
+	}
+	for k := range raw.Interfaces {
+		if own := raw.ownAddress(&raw.Interfaces[k]); own.IsValid() {
+			const text = "the table of %s has %s, the address behind it, as an address of VPP itself (a table for each pod)"
+			return Choice{true, fmt.Sprintf(text, raw.Interfaces[k].Name, own)}, nil
+		}
+	}
+	choice := Choice{Why: "VPP itself has the address of no pod"}
+	err = optional(c.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
+		name := strings.TrimRight(msg.(*ip.IPTableDetails).Table.Name, "\x00")
+		if m := msg.(*ip.IPTableDetails).Table; !m.IsIP6 && strings.HasPrefix(name, perPod) {
+			choice = Choice{true, fmt.Sprintf("table %d is %s: Calico-VPP gives each pod a table", m.TableID, name)}
+		}
+	}))
+	if err != nil {
+		return Choice{}, fmt.Errorf("choose the renderer of IPv4: %w", err)
+	}
+	return choice, nil
+}
+
+// addresses4 are the IPv4 addresses of all interfaces.
+func (r *Raw) addresses4() (all []netip.Addr) {
+	for k := range r.Interfaces {
+		for _, p := range r.Interfaces[k].Addresses {
+			if p.Addr().Is4() && !slices.Contains(all, p.Addr()) {
+				all = append(all, p.Addr())
+			}
+		}
+	}
+	return all
+}
+
+// ownAddress is the IPv4 address that an interface has, or borrows, and that is behind it as well;
+// invalid = there is none. It can only be in another table than the main one.
+func (r *Raw) ownAddress(i *RawInterface) netip.Addr {
+	addresses := i.Addresses
+	if i.Unnumbered {
+		for k := range r.Interfaces {
+			if lender := &r.Interfaces[k]; lender.Index == i.Lender {
+				addresses = slices.Concat(addresses, lender.Addresses)
+			}
+		}
+	}
+	for _, p := range addresses {
+		if t := r.Targets[p.Addr()]; p.Addr().Is4() && t.leads() && slices.Contains(t.Interfaces, i.Index) {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
+}
