@@ -1109,7 +1109,10 @@ type InterfaceSet struct {
 	// them.
 	Peers []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
 	// Ports on which processes of the node listen, "number/PROTO", ordered.
-	Listening     []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
+	Listening []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
+	// Addresses of pods and endpoints of this node to which no interface leads, ordered. The
+	// interfaces actor leaves out addresses that may still be on their way.
+	Unplaced      []string `protobuf:"bytes,10,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1203,6 +1206,13 @@ func (x *InterfaceSet) GetPeers() []*PeerNetwork {
 func (x *InterfaceSet) GetListening() []string {
 	if x != nil {
 		return x.Listening
+	}
+	return nil
+}
+
+func (x *InterfaceSet) GetUnplaced() []string {
+	if x != nil {
+		return x.Unplaced
 	}
 	return nil
 }
@@ -1705,7 +1715,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xbf\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xdb\x02\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1719,7 +1729,9 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x14\n" +
 	"\x05cause\x18\a \x01(\x04R\x05cause\x12)\n" +
 	"\x05peers\x18\b \x03(\v2\x13.troupe.PeerNetworkR\x05peers\x12\x1c\n" +
-	"\tlistening\x18\t \x03(\tR\tlisteningB\t\n" +
+	"\tlistening\x18\t \x03(\tR\tlistening\x12\x1a\n" +
+	"\bunplaced\x18\n" +
+	" \x03(\tR\bunplacedB\t\n" +
 	"\a_uplink\"[\n" +
 	"\vPeerNetwork\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +

@@ -96,7 +96,9 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a.renderers = (&actors.Deps{CNAT: cfg.CNAT(cfg.NodeName, nil)}).Renderers()
 	a.backend = a.newBackend()
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
-	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
+	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{
+		State: a.nodeState, Answered: a.metrics.Probed, LostTimeout: cfg.API.HealthzLostAfter.Duration(),
+	})
 	startActors := func() error { return a.startActors(makeSource) }
 	for _, step := range []func() error{a.lockDataDir, a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics, a.serveTraces} {
 		if err := step(); err != nil {

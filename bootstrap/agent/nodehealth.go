@@ -74,6 +74,7 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 	}}
 	if seen := a.node.Load(); seen != nil {
 		state.Known, state.Leaving = seen.known, seen.leaving
+		state.LostSince = a.readiness.Load().LostSince()
 	}
 	return state
 }
