@@ -23,6 +23,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 		one.Detached = in.Detached[i.Name] && !one.GetFrontend() && !one.GetBackend()
 		set.Interfaces = append(set.Interfaces, one)
 	}
+	set.Unplaced = d.unplaced(&in)
 	if d.hasUplink {
 		set.Uplink = &d.uplink
 		set.NodeAddresses = d.nodeAddresses()
