@@ -16,6 +16,11 @@ type faults map[string]string
 // faults returns the known faults of endpoints.
 func (b Backend) faults(page *status.ServicesPage) faults {
 	out := faults{}
+	for _, s := range b.agent.Metrics.Silent() {
+		if s.Endpoint.IsValid() {
+			out[s.Endpoint.Addr().String()] = fmt.Sprintf("%d of %d new connections got no answer", s.Unanswered, s.Connections)
+		}
+	}
 	for _, address := range page.Unplaced {
 		out[address] = "VPP has no interface or route for it: connections to it are lost"
 	}

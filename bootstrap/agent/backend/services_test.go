@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -109,7 +110,7 @@ func TestWords(t *testing.T) {
 // TestFaultsOfEndpoints: a service in sync whose endpoint has no interface says so, also at the
 // endpoint.
 func TestFaultsOfEndpoints(t *testing.T) {
-	lost := Backend{}.faults(&status.ServicesPage{Unplaced: []string{"10.1.1.4", "10.1.9.9"}})
+	lost := New(Agent{Metrics: metrics.New()}).faults(&status.ServicesPage{Unplaced: []string{"10.1.1.4", "10.1.9.9"}})
 	view := &messages.ServiceView{Frontends: []*messages.Frontend{frontend("10.96.0.10", 80, nil), frontend("10.96.0.10", 81, nil)}}
 	const want = "1 of 2 endpoints: 10.1.1.4: VPP has no interface or route for it: connections to it are lost"
 	if got := lost.of(view); got != want {
