@@ -23,41 +23,56 @@ type answersWatch struct {
 	history sessions.AnswersHistory
 	silent  []sessions.Silent
 	alarm   string
-	total   uint64    // sessions at the last look
-	young   bool      // the last look found young connections
-	rest    time.Time // no look before
+	total   uint64          // sessions at the last look
+	signs   *sessions.Signs // at the last look; nil = not known
+	young   bool            // the last look found young connections
+	rest    time.Time       // no look before
 }
 
 // answersLooked is the result of a look at new connections.
 type answersLooked struct {
 	connection uint64
 	began      time.Time
+	idle       bool // there was nothing to look at
 	flows      []sessions.Flow
 	signs      *sessions.Signs // nil = not known
 	err        error
 }
 
-// lookAtAnswers begins a look at new connections, unless nothing has changed since the last one. As
-// for draining backends, VPP then gets a rest.
+// lookAtAnswers begins a look at new connections. If there are none, it only reads the counters. As
+// for draining backends, VPP gets a rest after dumps.
 func (k *housekeeper) lookAtAnswers(c *runtime.Context) {
 	w := &k.answers
-	if k.busy || c.Now().Before(w.rest) || k.usage.Total == w.total && !w.young {
+	if k.busy || c.Now().Before(w.rest) {
 		return
 	}
+	connection, caller, now := k.link.GetSession(), k.config.VPP, c.Now()
+	sampler, source, last, young, grown := w.sampler, k.config.Signs, w.signs, w.young, k.usage.Total != w.total
 	w.total = k.usage.Total
-	connection, caller, sampler, signs, now := k.link.GetSession(), k.config.VPP, w.sampler, k.config.Signs, c.Now()
 	k.do(c, "session-answers", func(ctx context.Context) any {
-		m := &answersLooked{connection: connection, began: now}
-		if m.flows, m.err = sampler.Look(ctx, caller, now, answersDumps); m.err != nil || signs == nil {
-			return m
+		m := &answersLooked{connection: connection, began: now, signs: readSigns(ctx, source)}
+		if m.signs != nil && last != nil {
+			grown = m.signs.New != last.New
 		}
-		brief, cancel := context.WithTimeout(ctx, statsTimeout)
-		defer cancel()
-		if read, err := signs.Read(brief); err == nil {
-			m.signs = &read
+		if m.idle = !young && !grown; !m.idle {
+			m.flows, m.err = sampler.Look(ctx, caller, now, answersDumps)
 		}
 		return m
 	})
+}
+
+// readSigns reads the counters; nil = they cannot be read.
+func readSigns(ctx context.Context, source Signs) *sessions.Signs {
+	if source == nil {
+		return nil
+	}
+	brief, cancel := context.WithTimeout(ctx, statsTimeout)
+	defer cancel()
+	signs, err := source.Read(brief)
+	if err != nil {
+		return nil
+	}
+	return &signs
 }
 
 // lookedAtAnswers takes the result of a look, and begins or ends its alarm.
@@ -66,10 +81,13 @@ func (k *housekeeper) lookedAtAnswers(c *runtime.Context, m *answersLooked) {
 		return
 	}
 	w := &k.answers
-	w.rest = c.Now().Add(min(restFactor*c.Now().Sub(m.began), longestRest))
+	if !m.idle {
+		w.rest = c.Now().Add(min(restFactor*c.Now().Sub(m.began), longestRest))
+	}
 	if m.err != nil {
 		return // the next look of the table says why sessions cannot be read
 	}
+	w.signs = m.signs
 	w.young, w.silent = len(m.flows) > 0, sessions.Judge(m.flows)
 	alarm, next := sessions.DecideAnswers(c.Now(), w.silent, m.signs, w.history)
 	w.history = next

@@ -175,7 +175,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.watchVPP(socket, a.prepareChaos(a.newLink(socket, hints), &options)),
 		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve, Heap: heapStats(stats),
 		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
-		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionSigns: sessionSigns(stats), SessionObserver: a.metrics,
+		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionSigns: sessionSigns(stats), SessionObserver: &sessionObserver{Metrics: a.metrics, agent: a},
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
 			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),

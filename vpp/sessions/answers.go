@@ -31,7 +31,12 @@ const (
 // of SYNs that are also an average of an answered handshake do not count, so a client with such
 // SYNs counts by its first packet only.
 func (f *Flow) Unanswered() bool {
-	if f.Protocol != protoTCP || !f.Service || f.Packets == 0 || f.Bytes%f.Packets != 0 {
+	switch {
+	case f.Protocol != protoTCP || !f.Service || f.Packets == 0:
+		return false
+	case f.astray():
+		return true
+	case f.Bytes%f.Packets != 0:
 		return false
 	}
 	size := f.Bytes / f.Packets
@@ -45,6 +50,11 @@ func (f *Flow) Unanswered() bool {
 	}
 }
 
+// astray reports whether the client got an answer that was not translated, and refused it: with the
+// outside role only, VPP counts the packet of the refusal for this session, without its bytes. Other
+// packets have synLeast bytes or more.
+func (f *Flow) astray() bool { return f.Packets > 1 && f.Bytes < synLeast*f.Packets }
+
 // Silent is an endpoint or a client whose connections get no answer.
 type Silent struct {
 	// Endpoint is the backend; not valid for a client.
@@ -53,6 +63,8 @@ type Silent struct {
 	Client netip.Addr
 	// Unanswered of so many Connections of the last half minute got no answer.
 	Unanswered, Connections int
+	// Astray says that answers came to the client, from an address that it does not know.
+	Astray bool
 }
 
 // String describes the connections: "8 of 9 new connections to 10.1.1.3:8080".
@@ -75,9 +87,10 @@ const (
 // connection gets one, ordered. A client is left out if silent endpoints explain it.
 func Judge(flows []Flow) (silent []Silent) {
 	endpoints, clients := map[netip.AddrPort]*Silent{}, map[netip.Addr]*Silent{}
-	count := func(s *Silent, unanswered bool) {
-		if s.Connections++; unanswered {
+	count := func(s *Silent, f *Flow) {
+		if s.Connections++; f.Unanswered() {
 			s.Unanswered++
+			s.Astray = s.Astray || f.astray()
 		}
 	}
 	lost := func(s *Silent) bool {
@@ -88,7 +101,7 @@ func Judge(flows []Flow) (silent []Silent) {
 		if endpoints[f.Backend] == nil {
 			endpoints[f.Backend] = &Silent{Endpoint: f.Backend}
 		}
-		count(endpoints[f.Backend], f.Unanswered())
+		count(endpoints[f.Backend], f)
 	}
 	for i := range flows {
 		f := &flows[i]
@@ -98,7 +111,7 @@ func Judge(flows []Flow) (silent []Silent) {
 		if clients[f.Client.Addr()] == nil {
 			clients[f.Client.Addr()] = &Silent{Client: f.Client.Addr()}
 		}
-		count(clients[f.Client.Addr()], f.Unanswered())
+		count(clients[f.Client.Addr()], f)
 	}
 	for _, s := range endpoints {
 		if lost(s) {
@@ -196,6 +209,9 @@ func youngConnections(ctx context.Context, c link.Caller, backend netip.Addr) (f
 
 // Signs are counters of VPP that hint at why answers do not come back, since VPP started.
 type Signs struct {
+	// New are TCP connections that got a session; they are counted at once, unlike the sessions
+	// of Usage, which VPP counts every 10 s.
+	New uint64
 	// Strangers are packets from inside that belong to no connection, and are dropped.
 	Strangers uint64
 	// Foreign are packets of protocols other than TCP, UDP and ICMP that NAT44 changed or
@@ -248,7 +264,7 @@ func DecideAnswers(now time.Time, silent []Silent, signs *Signs, h AnswersHistor
 		if len(silent) > most {
 			named = append(named, fmt.Sprintf("%d more", len(silent)-most))
 		}
-		lines = append(lines, "services are programmed, but answers do not come back: "+strings.Join(named, ", ")+": "+h.cause(now))
+		lines = append(lines, "services are programmed, but answers do not come back: "+strings.Join(named, ", ")+": "+h.cause(now, silent))
 	}
 	if recent(now, h.grew.foreign, signsCount) {
 		lines = append(lines, "NAT44 changes or drops packets of other protocols than TCP, UDP and ICMP, for example of tunnels")
@@ -257,14 +273,14 @@ func DecideAnswers(now time.Time, silent []Silent, signs *Signs, h AnswersHistor
 }
 
 // cause is the likeliest reason, in words.
-func (h *AnswersHistory) cause(now time.Time) string {
+func (h *AnswersHistory) cause(now time.Time, silent []Silent) string {
 	switch {
-	case recent(now, h.grew.strangers, signsCount):
+	case recent(now, h.grew.strangers, signsCount), slices.ContainsFunc(silent, func(s Silent) bool { return s.Astray }):
 		return "they come in where VPP does not know their connection, for example at an interface of another table"
 	case recent(now, h.grew.denied, signsCount):
 		return "access lists in VPP deny packets"
 	case recent(now, h.grew.noTunnel, signsCount):
 		return "packets of a tunnel are dropped, because VPP has no such tunnel"
 	}
-	return "none reaches VPP, or the client does not get them: look at the endpoint, policies and the way back"
+	return "VPP recognises none: look at the table (VRF) of the endpoint's interface, the endpoint, policies and the way back"
 }

@@ -41,6 +41,7 @@ func TestUnanswered(t *testing.T) {
 		"opened and closed without data":     {6, 328, 0, false},
 		"half of a handshake of a port scan": {3, 44 + 44 + 40, 0, false},
 		"a bypass that counts no bytes":      {1, 0, 9, false},
+		"answers astray, refused by clients": {6, 180, 0, true}, // outside role only
 	} {
 		f := Flow{Protocol: protoTCP, Service: true, Packets: tt.packets, Bytes: tt.bytes, Idle: time.Duration(tt.idle) * time.Second}
 		if got := f.Unanswered(); got != tt.want {
@@ -103,16 +104,17 @@ func TestDecideAnswers(t *testing.T) {
 		before, after *Signs
 		want          string
 	}{
-		"healthy":                 {nil, &Signs{}, &Signs{}, ""},
-		"old strangers":           {nil, &Signs{Strangers: 7}, &Signs{Strangers: 7}, ""},
-		"strangers, all answered": {nil, &Signs{}, &Signs{Strangers: 136}, ""},
-		"lost":                    {lost, &Signs{Strangers: 7}, &Signs{Strangers: 7}, said + "none reaches VPP"},
-		"lost, no statistics":     {lost, nil, nil, said + "none reaches VPP"},
-		"another table":           {lost, &Signs{}, &Signs{Strangers: 136, Denied: 1}, said + "they come in where VPP does not know their connection"},
-		"denied":                  {lost, &Signs{}, &Signs{Denied: 9}, said + "access lists"},
-		"no tunnel":               {lost, &Signs{}, &Signs{NoTunnel: 9}, said + "packets of a tunnel are dropped"},
-		"foreign":                 {nil, &Signs{}, &Signs{Foreign: 16}, "NAT44 changes or drops packets of other protocols"},
-		"a VPP that started anew": {nil, &Signs{Foreign: 16}, &Signs{}, ""},
+		"healthy":                          {nil, &Signs{}, &Signs{}, ""},
+		"old strangers":                    {nil, &Signs{Strangers: 7}, &Signs{Strangers: 7}, ""},
+		"strangers, all answered":          {nil, &Signs{}, &Signs{Strangers: 136}, ""},
+		"lost":                             {lost, &Signs{Strangers: 7}, &Signs{Strangers: 7}, said + "VPP recognises none"},
+		"lost, no statistics":              {lost, nil, nil, said + "VPP recognises none"},
+		"another table":                    {lost, &Signs{}, &Signs{Strangers: 136, Denied: 1}, said + "they come in where VPP does not know their connection"},
+		"another table, outside role only": {[]Silent{{Endpoint: lost[0].Endpoint, Unanswered: 24, Connections: 24, Astray: true}}, &Signs{}, &Signs{}, said + "they come in where VPP"},
+		"denied":                           {lost, &Signs{}, &Signs{Denied: 9}, said + "access lists"},
+		"no tunnel":                        {lost, &Signs{}, &Signs{NoTunnel: 9}, said + "packets of a tunnel are dropped"},
+		"foreign":                          {nil, &Signs{}, &Signs{Foreign: 16}, "NAT44 changes or drops packets of other protocols"},
+		"a VPP that started anew":          {nil, &Signs{Foreign: 16}, &Signs{}, ""},
 	} {
 		now := time.Unix(1_000_000, 0)
 		_, h := DecideAnswers(now, nil, tt.before, AnswersHistory{})

@@ -15,7 +15,7 @@ type SignsReader = stats.Reader[Signs]
 
 // signEntries are the entries of the statistics segment: counters of NAT44 by thread and interface,
 // errors of nodes by thread.
-const signEntries = "^/nat44-ed/in2out/(slowpath/drops|(slow|fast)path/other)$|" +
+const signEntries = "^/nat44-ed/(out2in/slowpath/tcp|in2out/slowpath/drops|in2out/(slow|fast)path/other)$|" +
 	"^/err/(ipip4-input/no tunnel|acl-plugin-(in|out)-ip4-fa/ACL deny packets)$"
 
 // NewSignsReader returns a reader of the statistics socket at path (statseg in VPP's startup.conf).
@@ -28,6 +28,8 @@ func signsOf(found []adapter.StatEntry) (s Signs, err error) {
 	for _, e := range found {
 		n := total(e.Data)
 		switch name := string(e.Name); {
+		case strings.HasSuffix(name, "/tcp"):
+			s.New += n
 		case strings.HasSuffix(name, "/drops"):
 			drops, known = drops+n, true
 		case strings.HasSuffix(name, "/slowpath/other"):

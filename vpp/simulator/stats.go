@@ -21,6 +21,7 @@ const (
 	statMaxSessions = "/nat44-ed/max-cfg-sessions"
 	statNames       = "/if/names"
 	statHeap        = "/mem/main heap"
+	statNewTCP      = "/nat44-ed/out2in/slowpath/tcp"
 	statSlowDrops   = "/nat44-ed/in2out/slowpath/drops"
 	statSlowOther   = "/nat44-ed/in2out/slowpath/other"
 	statFastOther   = "/nat44-ed/in2out/fastpath/other"
@@ -187,6 +188,7 @@ func (v *VPP) publishStats(m *model.Model) {
 		entries = append(entries,
 			stats.Entry{Name: statSessions, Kind: stats.Counter, Threads: 1 + m.Workers},
 			stats.Entry{Name: statMaxSessions, Kind: stats.Scalar},
+			stats.Entry{Name: statNewTCP, Kind: stats.Counter, Threads: 1 + m.Workers},
 			stats.Entry{Name: statSlowDrops, Kind: stats.Counter, Threads: 1 + m.Workers},
 			stats.Entry{Name: statSlowOther, Kind: stats.Counter, Threads: 1 + m.Workers},
 			stats.Entry{Name: statFastOther, Kind: stats.Counter, Threads: 1 + m.Workers},
@@ -212,6 +214,7 @@ func (v *VPP) storeStats(m *model.Model) {
 	segment.Set(statBootTime, 0, uint64(v.inc.boot.Unix()))
 	segment.Set(statSessions, min(m.Workers, 1), uint64(m.NAT.Sessions.Len()))
 	segment.Set(statMaxSessions, 0, uint64(m.NAT.PerThread))
+	segment.Set(statNewTCP, 0, m.NAT.Counters.NewTCP)
 	segment.Set(statSlowDrops, 0, m.NAT.Counters.SlowDrops)
 	segment.Set(statSlowOther, 0, m.NAT.Counters.SlowOther)
 	segment.Set(statFastOther, 0, m.NAT.Counters.FastOther)

@@ -56,10 +56,11 @@ type Plugin struct {
 	affinities map[affinityKey]*affinity
 }
 
-// Counters count packets from inside: packets that were dropped because they have no session, and
-// packets of protocols other than TCP, UDP and ICMP, without and with a session.
+// Counters count first packets of TCP connections from outside, and packets from inside: packets
+// that were dropped because they have no session, and packets of protocols other than TCP, UDP and
+// ICMP, without and with a session.
 type Counters struct {
-	SlowDrops, SlowOther, FastOther uint64
+	NewTCP, SlowDrops, SlowOther, FastOther uint64
 }
 
 // Config are the parameters of an enable call.
