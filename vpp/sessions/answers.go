@@ -43,8 +43,8 @@ func (f *Flow) Unanswered() bool {
 	switch f.Packets {
 	case 1:
 		return size >= synLeast && size <= synMost && f.Idle >= 2*time.Second
-	case 2: // an answer may be on its way
-		return size == synTimestamp && f.Idle >= time.Second
+	case 2: // an endpoint whose answer the client does not confirm sends it again after a second
+		return size == synTimestamp && f.Idle >= 2*time.Second
 	default:
 		return size == synPlain || size == synTimestamp || size == synApple
 	}
