@@ -81,7 +81,7 @@ type interfacesActor struct {
 	wake    func()            // cancels the timer of the next discovery
 	changed time.Time         // when the set, or the input of its derivation, last changed
 
-	lacking lacking // changed by take
+	lacking lacking // changed by take, in lacking.go
 }
 
 // discovered is the result of one discovery.

@@ -91,7 +91,11 @@ func (k *housekeeper) lookedAtAnswers(c *runtime.Context, m *answersLooked) {
 	w.young, w.silent = len(m.flows) > 0, sessions.Judge(m.flows)
 	alarm, next := sessions.DecideAnswers(c.Now(), w.silent, m.signs, w.history)
 	w.history = next
-	raise(c, "nat44", "answers", "answers do not come back", w.alarm, alarm)
+	what := "answers do not come back"
+	if len(w.silent) == 0 {
+		what = "packets of other protocols are lost"
+	}
+	raise(c, "nat44", "answers", what, w.alarm, alarm)
 	w.alarm = alarm
 	k.warn(c)
 	if o := k.config.Observer; o != nil {
