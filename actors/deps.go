@@ -131,6 +131,8 @@ type Deps struct {
 	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, at a higher
 	// cost.
 	SessionStats sessionsactor.Stats
+	// SessionSigns has hints at lost answers; nil = there are none.
+	SessionSigns sessionsactor.Signs
 	// SessionObserver counts NAT sessions; nil = nothing is counted.
 	SessionObserver sessionsactor.Observer
 	// External watches and saves external configuration; nil = none.

@@ -208,7 +208,7 @@ func newTree(d *Deps, all []renderer) *tree {
 	housekeeping := d.Sessions
 	housekeeping.Min = max(housekeeping.Min, d.NAT44.SessionLimit)
 	t.sessions = &sessions.Config{
-		NAT44: d.usesNAT44(), CNAT: d.CNAT != nil, Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link,
+		NAT44: d.usesNAT44(), CNAT: d.CNAT != nil, Settings: housekeeping, Stats: d.SessionStats, Signs: d.SessionSigns, Observer: d.SessionObserver, VPP: d.Link,
 	}
 	serving := d.Serving
 	serving.Costs = Costs(d.CNAT)

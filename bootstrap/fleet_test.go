@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -222,5 +223,24 @@ func TestStatusOfAllNodes(t *testing.T) {
 	// a single question to an agent at a loopback address says so, too
 	if r := troupe("", "get", "services", "--node", "n5", "--kubeconfig", s.kubeconfig); !strings.Contains(r.errs, "api.httpAddress is loopback on that node") {
 		t.Error(r.errs)
+	}
+}
+
+// TestWarningsOfANode: the warning of a part that is OK is in the line of its node, and check names
+// it.
+func TestWarningsOfANode(t *testing.T) {
+	s := newAPIServer(t)
+	backend := apitest.New(2)
+	backend.Hooks.Node = "n1"
+	backend.Break(nil, api.Readiness{Ready: true, Parts: []api.Part{
+		{Name: "interfaces", OK: true, Reason: "VPP has no interface for 1 addresses"}, {Name: "pod-networks", OK: true, Reason: "[10.1.0.0/16]"},
+	}}, true)
+	s.add("n1", corev1.PodRunning, through(apitest.Start(t, backend, nil)))
+	if r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig); r.code != 0 || !strings.HasSuffix(squeeze(r.out), " ago interfaces: VPP has no interface for 1 addresses") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
+	}
+	r := troupe("", "check", "--all-nodes", "--kubeconfig", s.kubeconfig, "--vpp-api-socket", filepath.Join(t.TempDir(), "none"))
+	if want := "agent of node n1 warning ready; interfaces: VPP has no interface for 1 addresses docs/operations.md"; !strings.Contains(squeeze(r.out), want) {
+		t.Errorf("no line %q: %s%s", want, r.out, r.errs)
 	}
 }

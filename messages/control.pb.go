@@ -928,7 +928,9 @@ type Health struct {
 	Partial bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
 	// From the watch, while the source sees no changes: the time at which the delivered state was
 	// current, in Unix nanoseconds. 0 = the source sees changes.
-	AsOf          int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	AsOf int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// VPP forwards nothing: it is not connected, or has no interface of the node.
+	Lost          bool `protobuf:"varint,12,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1038,6 +1040,13 @@ func (x *Health) GetAsOf() int64 {
 		return x.AsOf
 	}
 	return 0
+}
+
+func (x *Health) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 // healer -> any actor: begin a new incarnation, with all children. The supervisor restarts the
@@ -1714,7 +1723,7 @@ const file_control_proto_rawDesc = "" +
 	"\rservice_cidrs\x18\n" +
 	" \x03(\tR\fserviceCidrsJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xae\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xc2\x02\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1730,7 +1739,8 @@ const file_control_proto_rawDesc = "" +
 	"\awaiting\x18\t \x01(\x03R\awaiting\x12\x18\n" +
 	"\apartial\x18\n" +
 	" \x01(\bR\apartial\x12\x13\n" +
-	"\x05as_of\x18\v \x01(\x03R\x04asOf\"!\n" +
+	"\x05as_of\x18\v \x01(\x03R\x04asOf\x12\x12\n" +
+	"\x04lost\x18\f \x01(\bR\x04lost\"!\n" +
 	"\aRestart\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +

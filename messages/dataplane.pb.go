@@ -1142,7 +1142,10 @@ type InterfaceSet struct {
 	Listening []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
 	// Tables to which the IPv4 routes of endpoints lead, by longest match, ordered by network; what
 	// is in none is in table 0. Empty where all of them lead to interfaces of table 0.
-	Tables        []*TableNetwork `protobuf:"bytes,10,rep,name=tables,proto3" json:"tables,omitempty"`
+	Tables []*TableNetwork `protobuf:"bytes,10,rep,name=tables,proto3" json:"tables,omitempty"`
+	// Addresses of pods and endpoints of this node to which no interface leads, ordered. The
+	// interfaces actor leaves out addresses that may still be on their way.
+	Unplaced      []string `protobuf:"bytes,11,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1243,6 +1246,13 @@ func (x *InterfaceSet) GetListening() []string {
 func (x *InterfaceSet) GetTables() []*TableNetwork {
 	if x != nil {
 		return x.Tables
+	}
+	return nil
+}
+
+func (x *InterfaceSet) GetUnplaced() []string {
+	if x != nil {
+		return x.Unplaced
 	}
 	return nil
 }
@@ -1802,7 +1812,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xed\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\x89\x03\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1818,7 +1828,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x05peers\x18\b \x03(\v2\x13.troupe.PeerNetworkR\x05peers\x12\x1c\n" +
 	"\tlistening\x18\t \x03(\tR\tlistening\x12,\n" +
 	"\x06tables\x18\n" +
-	" \x03(\v2\x14.troupe.TableNetworkR\x06tablesB\t\n" +
+	" \x03(\v2\x14.troupe.TableNetworkR\x06tables\x12\x1a\n" +
+	"\bunplaced\x18\v \x03(\tR\bunplacedB\t\n" +
 	"\a_uplink\">\n" +
 	"\fTableNetwork\x12\x18\n" +
 	"\anetwork\x18\x01 \x01(\tR\anetwork\x12\x14\n" +

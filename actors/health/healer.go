@@ -136,7 +136,7 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	if !known {
 		return Part{Name: name, Reason: "no report yet"}
 	}
-	part := Part{Name: name, OK: last.GetOk(), Reason: last.GetReason(), Epoch: last.GetEpoch(), Partial: last.GetPartial()}
+	part := Part{Name: name, OK: last.GetOk(), Reason: last.GetReason(), Epoch: last.GetEpoch(), Partial: last.GetPartial(), Lost: last.GetLost()}
 	if at := last.GetWaiting(); at != 0 {
 		part.Waiting = time.Unix(0, at)
 	}
@@ -144,7 +144,7 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 		part.AsOf = time.Unix(0, at)
 	}
 	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
-		part.OK, part.Partial, part.Reason = false, false, "silent for "+silent.Round(time.Second).String()
+		part.OK, part.Partial, part.Lost, part.Reason = false, false, false, "silent for "+silent.Round(time.Second).String()
 	} else if part.OK && h.behind(last.Health) {
 		part.OK, part.Reason = false, "interfaces are being programmed"
 	} else if part.OK && h.outdated(last.Health) {

@@ -34,6 +34,8 @@ type Part struct {
 	// Partial says that the part is not OK because of single objects only, and all other
 	// objects are served.
 	Partial bool
+	// Lost says that VPP forwards nothing; OK is false then.
+	Lost bool
 	// Waiting is since when the oldest object waits for an answer of VPP; zero = none waits.
 	Waiting time.Time
 	// AsOf is when the state of the part was last current, while its source does not see
@@ -79,6 +81,18 @@ func (r Report) Behind(beside ...string) time.Time {
 		}
 		if !at.IsZero() && (since.IsZero() || at.Before(since)) {
 			since = at
+		}
+	}
+	return since
+}
+
+// LostSince is since when VPP forwards nothing; zero = it forwards. A part that is silent says
+// nothing about VPP, so it does not count.
+func (r Report) LostSince() time.Time {
+	var since time.Time
+	for _, p := range r.Parts {
+		if p.Lost && (since.IsZero() || p.Since.Before(since)) {
+			since = p.Since
 		}
 	}
 	return since

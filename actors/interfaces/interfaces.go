@@ -86,6 +86,8 @@ type interfacesActor struct {
 	hinted  bool              // VPP has reported an interface event
 	wake    func()            // cancels the timer of the next discovery
 	changed time.Time         // when the set, or the input of its derivation, last changed
+
+	lacking lacking // changed by take, in lacking.go
 }
 
 // discovered is the result of one discovery.
@@ -240,7 +242,7 @@ func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState)
 		i.look(c)
 	}
 	if down := "no connection to VPP"; !m.GetUp() && i.Last.GetReason() != down {
-		i.Reach = messages.Reach_REACH_NONE
+		i.Reach, i.Lost = messages.Reach_REACH_NONE, false // the link reports that VPP is lost
 		i.Report(c, false, down, 0)
 	}
 }
@@ -308,34 +310,23 @@ func (i *interfacesActor) lookLater(c *runtime.Context) {
 	}
 	next := i.config.Rediscover
 	recent := c.Now().Sub(i.changed)
-	if recent < settling || recent < mostSettling && i.unplaced() || i.Last.GetReach() == messages.Reach_REACH_DOWNSTREAM {
+	if recent < settling || recent < mostSettling && len(i.lacking.since) > 0 || i.Lost || i.Last.GetReach() == messages.Reach_REACH_DOWNSTREAM {
 		next = min(next, i.config.RediscoverSoon)
 	}
 	i.wake = c.After(next, &interfacesTick{})
 }
 
-// settling is how long after a change further changes are likely, mostSettling how long discoveries
-// are frequent for the interface of a pod.
+// settling is how long after a change further changes are likely, and how long a pod may be without
+// an interface before that is a fault: its CNI is at work, before or after Kubernetes knows.
+// mostSettling is how long discoveries are frequent for the interface of a pod.
 const (
 	settling     = 10 * time.Second
 	mostSettling = time.Minute
 )
 
-// unplaced reports whether a pod of this node has an address and no interface leads to it.
-func (i *interfacesActor) unplaced() bool {
-	placed := map[string]bool{}
-	for _, one := range i.set.GetInterfaces() {
-		for _, pod := range one.GetPods() {
-			placed[pod] = true
-		}
-	}
-	return slices.ContainsFunc(i.pods, func(p *messages.Pod) bool {
-		return len(p.GetAddresses()) > 0 && !p.GetHostNetwork() && !placed[p.GetNamespace()+"/"+p.GetName()]
-	})
-}
-
 // take adopts a set and sends it if it differs; cause is the command that has changed it, 0 = none.
 func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, cause uint64) {
+	set.Unplaced = i.lacking.settled(c.Now(), set)
 	// for the comparison, which ignores both
 	set.Generation, set.Cause = i.generation, i.set.GetCause()
 	if i.set == nil || !proto.Equal(i.set, set) {
@@ -349,11 +340,9 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 	case !i.podsKnown && i.Last.GetReason() != podsUnknown:
 		i.Reach = messages.Reach_REACH_NONE
 		i.Report(c, false, podsUnknown, 0)
-	case i.podsKnown && !i.again && !i.Last.GetOk():
+	case i.podsKnown && !i.again:
 		// a discovery that began before the last change does not have it
-		i.Interfaces = i.set.GetGeneration()
-		i.Reach = messages.Reach_REACH_NONE
-		i.Report(c, true, "", 0)
+		i.judge(c)
 	}
 }
 

@@ -62,7 +62,7 @@ const connectionBits = 32
 
 // New returns the actor.
 func New(config *Config) runtime.Behaviour {
-	return &linkActor{Health: report.Health{Part: "link"}, config: config, state: &messages.LinkState{Reason: "not connected yet"}}
+	return &linkActor{Health: report.Health{Part: "link", Lost: true}, config: config, state: &messages.LinkState{Reason: "not connected yet"}}
 }
 
 // Start satisfies runtime.Behaviour. Link.Run numbers its connections from 1. The actor makes the

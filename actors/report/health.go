@@ -39,6 +39,8 @@ type Health struct {
 	Reach messages.Reach
 	// Partial says that only single objects are wrong; without meaning while the part is well.
 	Partial bool
+	// Lost says that VPP forwards nothing; without meaning while the part is well.
+	Lost bool
 	// Waiting is since when, in Unix nanoseconds, the oldest object waits for an answer of VPP;
 	// 0 = none waits.
 	Waiting int64
@@ -64,7 +66,7 @@ func (h *Health) Beat(c *runtime.Context) {
 func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64) {
 	h.Last = &messages.Health{
 		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
-		Reach: h.Reach, Waiting: h.Waiting, Partial: h.Partial && !ok, AsOf: h.AsOf,
+		Reach: h.Reach, Waiting: h.Waiting, Partial: h.Partial && !ok, Lost: h.Lost && !ok, AsOf: h.AsOf,
 	}
 	h.Repeat(c)
 }
@@ -73,7 +75,7 @@ func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64
 func (h *Health) Current(ok bool, reason string) bool {
 	l := h.Last
 	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet &&
-		l.GetWaiting() == h.Waiting && l.GetReach() == h.Reach && l.GetPartial() == (h.Partial && !ok) && l.GetAsOf() == h.AsOf
+		l.GetWaiting() == h.Waiting && l.GetReach() == h.Reach && l.GetPartial() == (h.Partial && !ok) && l.GetLost() == (h.Lost && !ok) && l.GetAsOf() == h.AsOf
 }
 
 // Repeat sends the last report again.

@@ -66,7 +66,7 @@ func (k *housekeeper) cnatLooked(c *runtime.Context, m *cnatLooked) {
 	k.cnat.broken = ""
 	alarm, next := sessions.DecideCNAT(c.Now(), m.usage, k.cnat.history, k.settings)
 	k.cnat.history = next
-	raise(c, "cnat", "CNAT", k.cnat.alarm, alarm)
+	raise(c, "cnat", "CNAT sessions", newRefused, k.cnat.alarm, alarm)
 	k.cnat.alarm = alarm
 	if k.config.Observer != nil {
 		k.config.Observer.CNATSessions(m.usage, alarm != "")

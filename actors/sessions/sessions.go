@@ -35,6 +35,9 @@ type Observer interface {
 	// CNATSessions is called after every look at CNAT: its usage, and whether there is an
 	// alarm.
 	CNATSessions(u sessions.CNAT, alarm bool)
+	// Unanswered is called after every look at new connections: the endpoints and clients whose
+	// connections get no answer, and the line for the operator.
+	Unanswered(silent []sessions.Silent, alarm string)
 	// Draining is called with the number of draining backends: they keep their connections and
 	// get no new ones.
 	Draining(n int)
@@ -49,6 +52,8 @@ type Config struct {
 	Settings sessions.Config
 	// Stats says how full the table is; nil = VPP is asked, at a higher cost.
 	Stats Stats
+	// Signs has hints at lost answers; nil = there are none.
+	Signs Signs
 	// Observer counts; nil = nothing is counted.
 	Observer Observer
 	// VPP is the connection.
@@ -78,8 +83,9 @@ type housekeeper struct {
 	broken  string // why the table cannot be read; "" = it can
 	origin  origin // where the usage is read
 
-	cnat     cnatWatch // changed by cnat.go
-	draining draining  // changed by draining.go
+	cnat     cnatWatch    // changed by cnat.go
+	answers  answersWatch // changed by answers.go
+	draining draining     // changed by draining.go
 }
 
 // origin is where the usage is read. It is recorded when it was the same twice, because a starting
@@ -122,6 +128,7 @@ type (
 func New(config *Config) runtime.Behaviour {
 	return &housekeeper{
 		Health: report.Health{Part: "sessions"}, config: config, settings: config.Settings.WithDefaults(), link: &messages.LinkState{},
+		answers: answersWatch{sampler: &sessions.Sampler{}},
 	}
 }
 
@@ -169,6 +176,8 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 		k.lookForDraining(c)
 	case *drainingLooked:
 		k.lookedForDraining(c, m)
+	case *answersLooked:
+		k.lookedAtAnswers(c, m)
 	case *report.Ask:
 		k.Repeat(c)
 	case *report.Beat:
@@ -199,6 +208,7 @@ func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	// the result of a request under way is ignored, because its connection has ended
 	k.history, k.left, k.busy = sessions.History{}, nil, false
 	k.settle(c)
+	k.forgetAnswers(c)
 	if m.GetUp() && k.config.NAT44 {
 		k.after(c, k.settings.Soon)
 	}
@@ -273,6 +283,7 @@ func (k *housekeeper) looked(c *runtime.Context, m *tableLooked) {
 		k.history = k.history.Surveyed(c.Now(), m.survey, nil)
 	}
 	k.decide(c)
+	k.lookAtAnswers(c)
 }
 
 // cannotRead reports why there is no housekeeping.
@@ -376,22 +387,26 @@ func (k *housekeeper) settle(c *runtime.Context) {
 
 // setAlarm begins or ends the alarm.
 func (k *housekeeper) setAlarm(c *runtime.Context, alarm string) {
-	raise(c, "nat44", "NAT", k.alarm, alarm)
+	raise(c, "nat44", "NAT sessions", newRefused, k.alarm, alarm)
 	k.alarm = alarm
 	k.warn(c)
 }
 
-// raise records the begin or the end of an alarm. kind is the kind of sessions in the log.
-func raise(c *runtime.Context, object, kind, before, alarm string) {
+// newRefused is what is wrong while a table is nearly full.
+const newRefused = "new connections are about to be refused"
+
+// raise records the begin or the end of an alarm. subject is its subject in the log, what says what
+// is wrong.
+func raise(c *runtime.Context, object, subject, what, before, alarm string) {
 	if (alarm == "") == (before == "") {
 		return
 	}
-	e := &messages.Event{Kind: "sessions", Object: object, Text: "alarm: new connections are about to be refused", Error: alarm}
+	e := &messages.Event{Kind: "sessions", Object: object, Text: "alarm: " + what, Error: alarm}
 	if alarm == "" {
 		e.Text = "alarm is over"
-		c.Logger().Info(kind + " sessions: " + e.Text)
+		c.Logger().Info(subject + ": " + e.Text)
 	} else {
-		c.Logger().Error(kind+" sessions: "+e.Text, "err", alarm)
+		c.Logger().Error(subject+": "+e.Text, "err", alarm)
 	}
 	report.Event(c, e)
 }
@@ -399,7 +414,7 @@ func raise(c *runtime.Context, object, kind, before, alarm string) {
 // warn reports the health of the part. It is always good, because the node serves what it should,
 // and may have a warning.
 func (k *housekeeper) warn(c *runtime.Context) {
-	reasons := []string{k.alarm, k.cnat.alarm}
+	reasons := []string{k.alarm, k.cnat.alarm, k.answers.alarm}
 	if k.broken != "" {
 		reasons[0] = "cannot read NAT sessions: " + k.broken
 	}

@@ -42,6 +42,9 @@ type tally struct {
 	cnatAlarm bool
 	calls     int // of VPP, where they are counted
 	drains    int
+
+	silent []sessions.Silent
+	lost   string // the alarm about answers
 }
 
 func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
@@ -52,7 +55,8 @@ func (o *tally) SessionErrors(n int)   { o.errors += n }
 func (o *tally) CNATSessions(u sessions.CNAT, alarm bool) {
 	o.cnat, o.cnatAlarm = u, alarm
 }
-func (o *tally) Draining(n int) { o.drains = n }
+func (o *tally) Draining(n int)                                    { o.drains = n }
+func (o *tally) Unanswered(silent []sessions.Silent, alarm string) { o.silent, o.lost = silent, alarm }
 
 // Read satisfies SessionStats.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {

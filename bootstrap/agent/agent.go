@@ -98,7 +98,9 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}, replant: make(chan struct{})}
 	a.backend = a.newBackend()
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
-	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
+	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{
+		State: a.nodeState, Answered: a.metrics.Probed, LostTimeout: cfg.API.HealthzLostAfter.Duration(),
+	})
 	startActors := func() error { return a.startActors(makeSource) }
 	for _, step := range []func() error{a.lockDataDir, a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics, a.serveTraces} {
 		if err := step(); err != nil {
@@ -175,7 +177,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.watchVPP(socket, a.prepareChaos(a.newLink(socket, hints), &options)),
 		InterfaceEvents: hints, Listening: a.listening(), OtherProtocols: otherProtocols(stats), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve, Heap: heapStats(stats),
 		SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
-		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
+		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionSigns: sessionSigns(stats), SessionObserver: &sessionObserver{Metrics: a.metrics, agent: a},
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
 			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),

@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // nodeSeen is the latest state of this node's Node object. It is immutable; nil = the source has
@@ -65,6 +66,23 @@ func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.Metrics.Synced(renderer, took, full)
 }
 
+// sessionObserver passes reports about sessions to the metrics, and the begin and end of an alarm
+// about answers to the Events of the Node. Only the sessions actor calls it.
+type sessionObserver struct {
+	*metrics.Metrics
+	agent   *Agent
+	alarmed bool
+}
+
+// Unanswered satisfies sessionsactor.Observer.
+func (o *sessionObserver) Unanswered(silent []sessions.Silent, alarm string) {
+	if o.alarmed != (alarm != "") {
+		o.agent.events.Record(events.Answers(o.agent.cfg.NodeName, alarm))
+	}
+	o.alarmed = alarm != ""
+	o.Metrics.Unanswered(silent, alarm)
+}
+
 // nodeState is the input of the node's health. Only the components between a change and VPP count.
 // A node that serves its last known state stays healthy without an API server or etcd. Otherwise
 // load balancers would drain a whole cluster for one failed API server.
@@ -74,6 +92,7 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 	}}
 	if seen := a.node.Load(); seen != nil {
 		state.Known, state.Leaving = seen.known, seen.leaving
+		state.LostSince = a.readiness.Load().LostSince()
 	}
 	return state
 }

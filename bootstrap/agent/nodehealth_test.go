@@ -164,9 +164,10 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 		change      func(t *testing.T, cfg *config.Agent)
 		reach       func(t *testing.T, a *Agent)
 		soon, after bool // healthy
+		lost        int  // healthz after the time for a lost VPP
 		healthz     int  // at the end
 	}{
-		"all is well": {reach: ready, soon: true, after: true, healthz: 200},
+		"all is well": {reach: ready, soon: true, after: true, lost: 200, healthz: 200},
 		"no VPP": {
 			change: func(_ *testing.T, cfg *config.Agent) {
 				cfg.VPP.Mode, cfg.VPP.APISocket = config.VPPSocket, "/nonexistent"
@@ -175,7 +176,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 				eventually(t, "the node is known", func() bool { return a.nodeState().Known })
 				reason(t, a, "link", "waiting for VPP")
 			},
-			soon: true, after: false, healthz: 503,
+			soon: true, after: false, lost: 503, healthz: 503,
 		},
 		"no etcd": {
 			change: func(t *testing.T, cfg *config.Agent) {
@@ -187,7 +188,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 					return strings.HasPrefix(report.Reasons(), "nodes: ") && !strings.Contains(report.Reasons(), "; ")
 				})
 			},
-			soon: true, after: true, healthz: 200,
+			soon: true, after: true, lost: 200, healthz: 200,
 		},
 		"nothing is known of Kubernetes": {
 			change: func(t *testing.T, cfg *config.Agent) {
@@ -196,7 +197,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			reach: func(t *testing.T, a *Agent) {
 				eventually(t, "VPP is connected", func() bool { return partOK(a, "link") })
 			},
-			soon: true, after: true, healthz: 503, // not eligible
+			soon: true, after: true, lost: 503, healthz: 503, // not eligible
 		},
 		"VPP refuses a row": {
 			reach: func(t *testing.T, a *Agent) {
@@ -212,7 +213,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 				}
 				reason(t, a, "nat44", "1 rows refused by VPP")
 			},
-			soon: true, after: true, healthz: 200,
+			soon: true, after: true, lost: 200, healthz: 200,
 		},
 		"VPP refuses every row": {
 			reach: func(t *testing.T, a *Agent) {
@@ -221,7 +222,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 				a.Simulator().Crash()
 				reason(t, a, "nat44", "rows refused by VPP")
 			},
-			soon: true, after: false, healthz: 503,
+			soon: true, after: false, lost: 200, healthz: 503,
 		},
 		"the renderer does not come to it": {
 			change: func(_ *testing.T, cfg *config.Agent) { cfg.API.EnableChaos = true },
@@ -235,7 +236,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 				addService(t, dir)
 				eventually(t, "a change waits", func() bool { return !a.pending.Oldest(nil).IsZero() })
 			},
-			soon: true, after: false, healthz: 503,
+			soon: true, after: false, lost: 200, healthz: 503,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,6 +249,9 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			eventually(t, "nothing but what is wanted waits", func() bool { return a.nodeState().Families[messages.IPFamily_IPV4].QueuedSince.IsZero() == tt.after })
 			if soon := askHealth(t, later(t, a, 0)+"/livez"); soon.health.Healthy != tt.soon {
 				t.Errorf("soon: %+v", soon)
+			}
+			if got := askHealth(t, later(t, a, healthcheck.DefaultLostTimeout)+"/healthz"); got.code != tt.lost {
+				t.Errorf("after %s: healthz %+v, want %d", healthcheck.DefaultLostTimeout, got, tt.lost)
 			}
 			after := later(t, a, healthcheck.DefaultNodeTimeout)
 			if live := askHealth(t, after+"/livez"); live.health.Healthy != tt.after || (live.code == 200) != tt.after {

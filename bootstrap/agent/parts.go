@@ -49,6 +49,15 @@ func otherProtocols(socket string) interfacesactor.Protocols {
 	return interfaces.NewOtherProtocols(socket)
 }
 
+// sessionSigns makes the reader of hints at lost answers; nil = the configuration has no statistics
+// socket.
+func sessionSigns(socket string) sessionsactor.Signs {
+	if socket == "" {
+		return nil
+	}
+	return sessions.NewSignsReader(socket)
+}
+
 // heapStats makes readers of the state of VPP's heap, one for each renderer; nil = the
 // configuration has no statistics socket.
 func heapStats(socket string) func() render.Heap {

@@ -52,7 +52,7 @@ func (a *Agent) count(ctx context.Context) {
 	}
 	var internal4, external4, internal6, external6 int
 	limited := 0
-	services := a.backend.Summaries(page.Services)
+	services := a.backend.Summaries(page)
 	for i, s := range page.Services {
 		byState[string(services[i].State)]++
 		if s.GetView().GetRefused() != "" {
@@ -65,6 +65,7 @@ func (a *Agent) count(ctx context.Context) {
 	}
 	a.counted.byState.Store(&byState)
 	a.metrics.Limited(limited)
+	a.metrics.Unplaced(len(page.Unplaced))
 	a.metrics.NoLocalEndpoints(false, internal4, external4)
 	a.metrics.NoLocalEndpoints(true, internal6, external6)
 	waiting := byState[string(api.ServicePending)] // a service and its slices are pending together

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"errors"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,11 +30,14 @@ func withVPP(t *testing.T, dir string) *config.Agent {
 	return cfg
 }
 
-// listenVPP starts a simulated VPP at a socket.
+// listenVPP starts a simulated VPP with an uplink and a pod of this node at a socket.
 func listenVPP(t *testing.T, socket string) *simulator.VPP {
 	t.Helper()
 	vpp := simulator.New(simulator.Options{})
-	if err := vpp.Listen(socket); err != nil {
+	_, uplink := vpp.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
+	_, pod := vpp.AddPod("pod2", netip.MustParseAddr("10.1.1.2"))
+	route := vpp.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254"))
+	if err := errors.Join(uplink, pod, route, vpp.Listen(socket)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = vpp.Close() })

@@ -7,6 +7,9 @@ type Interfaces struct {
 	// NodeAddresses are the addresses of the interfaces that have an address of this node in
 	// Kubernetes, "ip/len"; of the uplink if there are none.
 	NodeAddresses []string `json:"nodeAddresses"`
+	// Unplaced are the addresses of pods and local endpoints of this node to which no interface
+	// leads, ordered.
+	Unplaced []string `json:"unplaced,omitempty"`
 	// Items are ordered by index.
 	Items []Interface `json:"items"`
 	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of

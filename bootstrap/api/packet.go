@@ -40,6 +40,8 @@ type PacketBackend struct {
 	ShareInVPP float64 `json:"shareInVPP"`
 	// SourceReplaced is true if the source becomes an address of this node.
 	SourceReplaced bool `json:"sourceReplaced"`
+	// Fault is the reason why connections to it are lost; "" = none is known.
+	Fault string `json:"fault,omitempty"`
 }
 
 // PacketOther is a frontend that does not decide.

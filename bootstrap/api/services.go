@@ -57,8 +57,8 @@ type ServiceDetail struct {
 	// Kubernetes is the Service as the agent received it, reduced to the fields that matter for
 	// serving; left out while there is none.
 	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
-	// Uses are the endpoints of its slices, at most MaxLimit. Endpoints that are not used
-	// everywhere come first.
+	// Uses are the endpoints of its slices, at most MaxLimit. Endpoints with a fault come first,
+	// then endpoints that are not used everywhere.
 	Uses []EndpointUse `json:"uses"`
 	// Wanted are the frontends that Kubernetes requires.
 	Wanted       []show.Frontend    `json:"wanted"`
@@ -119,6 +119,8 @@ type EndpointUse struct {
 	Forwards  int `json:"forwards"`
 	// Why is the reason why it is not used everywhere; "" = it is.
 	Why string `json:"why,omitempty"`
+	// Fault is the reason why connections to it are lost; "" = none is known.
+	Fault string `json:"fault,omitempty"`
 }
 
 // Conflict is a frontend that another service owns.

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Readiness reports whether the node is ready, part by part.
 type Readiness struct {
@@ -45,6 +48,8 @@ type NodeStatus struct {
 	Ready  bool      `json:"ready"`
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
+	// Warnings are the warnings of parts that are OK, as /readyz?verbose has them.
+	Warnings []string `json:"warnings,omitempty"`
 	// VPP is its version; "" = it is not connected.
 	VPP string `json:"vpp,omitempty"`
 	// Services counts services by state, without the states of no service.
@@ -66,6 +71,12 @@ func StatusOf(node, version string, ready Readiness, services []Service) *NodeSt
 			if !p.OK && s.Reason == "" && (p.Name == cause || cause == "") {
 				s.Reason = p.Name + ": " + p.Reason
 			}
+		}
+	}
+	for _, p := range ready.Parts {
+		// the part of pod networks says what it found, too
+		if p.OK && p.Reason != "" && (p.Name != "pod-networks" || strings.HasPrefix(p.Reason, "warning: ")) {
+			s.Warnings = append(s.Warnings, p.Name+": "+strings.TrimPrefix(p.Reason, "warning: "))
 		}
 	}
 	for i := range services {

@@ -54,7 +54,7 @@ func Defaults() *Agent {
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{
-			HTTPAddress: "127.0.0.1:9990", HTTPAllowedHosts: []string{}, HealthzBindAddress: "0.0.0.0:10256", ControlSocket: "/run/troupe/control.sock",
+			HTTPAddress: "127.0.0.1:9990", HTTPAllowedHosts: []string{}, HealthzBindAddress: "0.0.0.0:10256", HealthzLostAfter: seconds(4), ControlSocket: "/run/troupe/control.sock",
 		},
 		Log: Log{Format: "json", Level: "info"},
 	}

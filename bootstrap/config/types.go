@@ -331,6 +331,10 @@ type API struct {
 	// and answers of kube-proxy: /healthz and /livez. While the address is in use, the agent logs
 	// it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
+	// Time for which VPP may be lost before /healthz and the health-check node ports are 503. VPP
+	// is lost while it is disconnected or has no interface of the node. A restart of VPP should
+	// take less.
+	HealthzLostAfter Duration `json:"healthzLostAfter" min:"100ms" max:"10m"`
 	// Address that serves only /metrics to the network, for example 0.0.0.0:10249. The metrics have
 	// numbers of kinds of actors and of services, no names. While the address is in use, the agent
 	// logs it and retries. Empty: none; httpAddress serves /metrics, too.

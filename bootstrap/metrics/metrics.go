@@ -27,6 +27,7 @@ type Metrics struct {
 	noMemory    *prometheus.GaugeVec
 	inputErrors prometheus.Gauge
 	limited     prometheus.Gauge
+	unplaced    prometheus.Gauge
 	connections prometheus.Counter
 	refused     *prometheus.CounterVec
 	watched     *watched
@@ -73,10 +74,14 @@ func New() *Metrics {
 			Name: "troupe_services_limited",
 			Help: "Services that are not served because they, or their namespace, are above a limit.",
 		}),
+		unplaced: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "troupe_unplaced_addresses",
+			Help: "Addresses of pods and local endpoints of this node for which VPP has no interface or route.",
+		}),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		m.operations, m.inputErrors, m.limited, m.watched, m.healing, m.drift, m.refused, m.heap, m.noMemory,
+		m.operations, m.inputErrors, m.limited, m.unplaced, m.watched, m.healing, m.drift, m.refused, m.heap, m.noMemory,
 		m.connections,
 	)
 	m.proxy.register(m.registry)
@@ -190,6 +195,9 @@ func (m *Metrics) VPPConnected() { m.connections.Inc() }
 
 // InputErrors sets the number of invalid parts of Kubernetes objects.
 func (m *Metrics) InputErrors(n int) { m.inputErrors.Set(float64(n)) }
+
+// Unplaced sets the number of addresses of this node to which no interface of VPP leads.
+func (m *Metrics) Unplaced(n int) { m.unplaced.Set(float64(n)) }
 
 // Limited sets the number of services that are not served because of a limit.
 func (m *Metrics) Limited(n int) { m.limited.Set(float64(n)) }

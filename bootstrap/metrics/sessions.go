@@ -17,6 +17,9 @@ type natSessions struct {
 	limit   prometheus.Gauge
 	alarm   prometheus.Gauge
 	drains  prometheus.Gauge
+	lost    prometheus.Gauge
+	silent  prometheus.Gauge
+	answers atomic.Pointer[[]sessions.Silent]
 	deleted prometheus.Counter
 	errors  prometheus.Counter
 	last    atomic.Pointer[SessionTable]
@@ -43,6 +46,8 @@ func newNATSessions() *natSessions {
 		limit:   gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
 		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
 		drains:  gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new connections."),
+		silent:  gauge("troupe_unanswered_endpoints", "Endpoints, and clients of all endpoints, whose new connections get no answer through VPP."),
+		lost:    gauge("troupe_answers_alarm", "1 while answers of services do not come back, or NAT44 changes packets of other protocols."),
 		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
 		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
 		cnat:    gauge("troupe_cnat_sessions", "Sessions of CNAT in VPP, read every minute."),
@@ -62,7 +67,7 @@ func (s *natSessions) register(r *prometheus.Registry) {
 		s.expired.WithLabelValues(p.String())
 	}
 	s.dropped(sessions.CNAT{})
-	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.drains, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
+	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.drains, s.silent, s.lost, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
 }
 
 // Sessions sets the fill level of VPP's table of NAT sessions. With the methods below it satisfies
@@ -76,6 +81,21 @@ func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, al
 	m.sessions.busiest.Set(float64(u.Busiest))
 	m.sessions.limit.Set(float64(limit))
 	m.sessions.alarm.Set(one(alarm))
+}
+
+// Unanswered sets the endpoints and clients whose new connections get no answer.
+func (m *Metrics) Unanswered(silent []sessions.Silent, alarm string) {
+	m.sessions.answers.Store(&silent)
+	m.sessions.silent.Set(float64(len(silent)))
+	m.sessions.lost.Set(one(alarm != ""))
+}
+
+// Silent returns the endpoints and clients whose new connections get no answer.
+func (m *Metrics) Silent() []sessions.Silent {
+	if known := m.sessions.answers.Load(); known != nil {
+		return *known
+	}
+	return nil
 }
 
 // CNATSessions sets the fill level of CNAT.

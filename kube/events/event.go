@@ -50,6 +50,9 @@ const (
 	ReasonVPPLost = "VPPLost"
 	// ReasonRendererChosen says which renderer serves IPv4 on a node.
 	ReasonRendererChosen = "RendererChosen"
+	// ReasonAnswersLost is an event of the Node: services are in VPP, and their endpoints do not
+	// answer.
+	ReasonAnswersLost = "AnswersLost"
 )
 
 // Actions that the agent attempted.
@@ -144,6 +147,16 @@ func VPPConnected(node, version string) Event {
 		Object: NodeObject(node), Type: Normal, Reason: ReasonRecovered, Action: actionConnect,
 		Note: "troupe is connected to VPP " + version + " again",
 	}
+}
+
+// Answers returns the event of a node on which answers of services do not come back; why is one
+// line. With "" it is the event that they do again.
+func Answers(node, why string) Event {
+	e := Event{Object: NodeObject(node), Type: Warning, Reason: ReasonAnswersLost, Action: actionConnect, Note: why}
+	if why == "" {
+		e.Type, e.Reason, e.Note = Normal, ReasonRecovered, "answers of services come back again, or there are no new connections"
+	}
+	return e
 }
 
 // NodeHealth returns the event of a node whose health cannot be served at an address, with the text

@@ -12,6 +12,10 @@ import (
 // twice the sync period of kube-proxy.
 const DefaultNodeTimeout = time.Minute
 
+// DefaultLostTimeout is the time for which the dataplane may be lost before load balancers are told.
+// A restart of VPP takes less, and they are told within 5 s.
+const DefaultLostTimeout = 4 * time.Second
+
 // SyncState is the progress of the renderer of one family.
 type SyncState struct {
 	// QueuedSince is the arrival time of the oldest change that is not in VPP yet; zero = none.
@@ -24,6 +28,8 @@ type SyncState struct {
 type NodeState struct {
 	// Families are the families that this node serves; IPV4 and IPV6 are the only keys.
 	Families map[messages.IPFamily]SyncState
+	// LostSince is the time since which the dataplane forwards nothing; zero = it forwards.
+	LostSince time.Time
 	// Known is true once the Node object has been seen.
 	Known bool
 	// Leaving is true when the Node is being deleted, or when the cluster autoscaler is about to
@@ -85,6 +91,8 @@ type NodeHealthConfig struct {
 	State func() NodeState
 	// Timeout is the time for which a change may wait. Default DefaultNodeTimeout.
 	Timeout time.Duration
+	// LostTimeout is the time for which the dataplane may be lost. Default DefaultLostTimeout.
+	LostTimeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Answered is called for every answer: "healthz" or "livez" and the HTTP status
@@ -95,8 +103,9 @@ type NodeHealthConfig struct {
 // NodeHealth answers /healthz and /livez as kube-proxy does on its port 10256: 200 or 503 for any
 // method. Other paths get 404.
 //
-// Load balancers ask /healthz, which is 200 if the node is healthy and stays. The kubelet asks
-// /livez, which ignores whether the node leaves, because that is no reason for a restart.
+// Load balancers ask /healthz, which is 200 if the node is healthy, forwards and stays. The kubelet
+// asks /livez, which ignores a lost dataplane until its change has waited for Timeout, and whether
+// the node leaves, because that is no reason for a restart.
 type NodeHealth struct {
 	cfg NodeHealthConfig
 	mux *http.ServeMux
@@ -106,6 +115,9 @@ type NodeHealth struct {
 func NewNodeHealth(cfg NodeHealthConfig) *NodeHealth {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultNodeTimeout
+	}
+	if cfg.LostTimeout == 0 {
+		cfg.LostTimeout = DefaultLostTimeout
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -124,16 +136,28 @@ var _ http.Handler = (*NodeHealth)(nil)
 // ServeHTTP satisfies http.Handler.
 func (h *NodeHealth) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Healthy reports whether the node keeps up with the cluster, even if it leaves. It is
+// Healthy reports whether the node keeps up with the cluster and forwards, even if it leaves. It is
 // serviceProxyHealthy in the answers of health-check node ports (Config.Healthy).
-func (h *NodeHealth) Healthy() bool {
-	return Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout).Healthy
+func (h *NodeHealth) Healthy() bool { return h.forwarding(h.cfg.State()).Healthy }
+
+// forwarding is Evaluate for load balancers, whose packets a lost dataplane does not forward.
+func (h *NodeHealth) forwarding(state NodeState) ProxyHealth {
+	health := Evaluate(state, h.cfg.Now(), h.cfg.Timeout)
+	if state.LostSince.IsZero() || health.CurrentTime.Sub(state.LostSince) < h.cfg.LostTimeout {
+		return health
+	}
+	health.Healthy = false
+	for name, family := range health.Status {
+		family.Healthy = false
+		health.Status[name] = family
+	}
+	return health
 }
 
 // healthz answers load balancers.
 func (h *NodeHealth) healthz(w http.ResponseWriter, _ *http.Request) {
 	state := h.cfg.State()
-	health, eligible := Evaluate(state, h.cfg.Now(), h.cfg.Timeout), state.Eligible()
+	health, eligible := h.forwarding(state), state.Eligible()
 	health.NodeEligible = &eligible
 	h.answer(w, "healthz", health, health.Healthy && eligible)
 }

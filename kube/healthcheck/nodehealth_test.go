@@ -63,6 +63,19 @@ func TestNodeHealth(t *testing.T) {
 			healthyFamily: map[string]bool{"IPv4": false, "IPv6": true},
 		},
 		{
+			name:    "the dataplane restarts",
+			state:   NodeState{Families: families{v4: {QueuedSince: ago(3)}}, LostSince: ago(3), Known: true},
+			healthz: 200, livez: 200, healthyAtAll: true, healthyFamily: map[string]bool{"IPv4": true},
+		},
+		{
+			name:    "the dataplane is lost",
+			state:   NodeState{Families: families{v4: {QueuedSince: ago(4), LastUpdated: ago(10)}}, LostSince: ago(4), Known: true},
+			healthz: 503,
+			healthzBody: `{"lastUpdated":"2026-01-02T03:03:55Z","currentTime":"2026-01-02T03:04:05Z","nodeEligible":true,"healthy":false,` +
+				`"status":{"IPv4":{"lastUpdated":"2026-01-02T03:03:55Z","healthy":false}}}`,
+			livez: 200, healthyFamily: map[string]bool{"IPv4": true},
+		},
+		{
 			name:    "the node is leaving",
 			state:   NodeState{Families: families{v4: {LastUpdated: ago(10)}}, Known: true, Leaving: true},
 			healthz: 503,

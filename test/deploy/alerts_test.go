@@ -181,6 +181,14 @@ func TestAlerts(t *testing.T) {
 			series{`troupe_services{state="failed",` + n1 + `}`: {1}, `troupe_services{state="pending",` + n1 + `}`: {0}},
 			`{node="n1"}`,
 		},
+		"TroupeNoInterface": {
+			series{`troupe_unplaced_addresses{` + n1 + `}`: {0}}, series{`troupe_unplaced_addresses{` + n1 + `}`: {2}, `troupe_unplaced_addresses{` + n2 + `}`: {0}},
+			`{node="n1"}`,
+		},
+		"TroupeAnswersLost": {
+			series{`troupe_answers_alarm{` + n1 + `}`: {0}}, series{`troupe_answers_alarm{` + n1 + `}`: {1}, `troupe_answers_alarm{` + n2 + `}`: {0}},
+			`{node="n1"}`,
+		},
 		"TroupeServicesNotServed": {
 			series{`troupe_services{state="not-served",` + n1 + `}`: {0}, `troupe_services{state="failed",` + n1 + `}`: {5}},
 			series{`troupe_services{state="not-served",` + n1 + `}`: {2}, `troupe_services{state="partly",` + n1 + `}`: {1}},

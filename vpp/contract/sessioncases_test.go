@@ -2,10 +2,16 @@ package contract
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
 	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -154,6 +160,87 @@ other sessions:
 		if err != nil || look.Limit != crowd+10 || look.All.Sessions != crowd+10 || look.By[sessions.UDP].Sessions+look.By[sessions.TCP].Sessions != crowd+10 {
 			t.Errorf("%+v, %v", look, err)
 		}
+	}},
+	{"sessions/answers that come in at another table", func(t *testing.T, v *rig) {
+		h, reader := newHolder(t, v, 1), sessions.NewSignsReader(v.StatsSocket())
+		// where an endpoint is its own frontend, VPP finds a flow to the answer's address
+		web, own := h.row("10.96.0.1:80/TCP", 0, 0, 8080, []int{0}), h.row("10.1.0.2:8080/TCP", 0, 0, 8080, []int{1})
+		h.want.Rows[web.Key], h.want.Rows[own.Key] = web, own
+		h.settle(t, h.want)
+		signs := func(what string, want sessions.Signs) {
+			t.Helper()
+			got, err := reader.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, what, want, got)
+		}
+		h.open(web.Key) // 4 packets of 48 bytes, answered
+		signs("answered", sessions.Signs{New: 1})
+		v.expect(t, ok, &ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 7, Name: "pods"}})
+		strange := h.traffic.port(t, false)
+		v.expect(t, ok, up(strange))
+		v.expect(t, ok, &interfaces.SwInterfaceSetTable{SwIfIndex: strange, VrfID: 7})
+		v.expect(t, ok, address(t, strange, "172.17.0.1/32"))
+		h.want.Interfaces[uint32(strange)] = true
+		h.settle(t, h.want)
+		lost := &flow{row: web.Key, client: netip.MustParseAddrPort("198.18.200.1:3000")}
+		kept := &flow{row: own.Key, client: netip.MustParseAddrPort("198.18.200.2:3000")}
+		for i, f := range []*flow{lost, kept} {
+			for range 3 {
+				request := h.request(f, syn)
+				got := h.traffic.exchange(t, []packet{request})[request.id]
+				f.backend, f.seen = got.dst, got.src
+				answer := h.answer(f, syn|ack)
+				answer.port = strange
+				if _, arrived := h.traffic.exchange(t, []packet{answer})[answer.id]; arrived {
+					t.Errorf("%v: an answer from another table arrives", answer)
+				}
+			}
+			signs([]string{"NAT44 passes the answers on as they are", "NAT44 drops the answers"}[i], sessions.Signs{New: uint64(2 + i), Strangers: uint64(3 * i)})
+		}
+		flows, err := new(sessions.Sampler).Look(t.Context(), v.link, time.Now(), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[netip.AddrPort]string{}
+		for _, f := range flows {
+			counts[f.Client] = fmt.Sprint(f.Packets, " packets, ", f.Bytes, " bytes, of a service: ", f.Service)
+		}
+		check(t, "sessions", "3 packets, 144 bytes, of a service: true", counts[lost.client])
+		check(t, "sessions", "3 packets, 144 bytes, of a service: true", counts[kept.client])
+		check(t, "sessions", "4 packets, 192 bytes, of a service: true", counts[h.flows[0].client])
+	}},
+	{"sessions/answers astray with the outside role only", func(t *testing.T, v *rig) {
+		h := newHolder(t, v, 1)
+		web := h.row("10.96.0.1:80/TCP", 0, 0, 8080, []int{0})
+		h.want.Rows[web.Key] = web
+		h.settle(t, h.want)
+		for index := range h.want.Interfaces {
+			v.expect(t, ok, &nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: interface_types.InterfaceIndex(index), Flags: nat_types.NAT_IS_INSIDE})
+		}
+		h.open(web.Key)
+		lost := &flow{row: web.Key, client: netip.MustParseAddrPort("198.18.200.1:3000")}
+		for range 3 {
+			request := h.request(lost, syn)
+			lost.backend = h.traffic.exchange(t, []packet{request})[request.id].dst
+			refusal := h.request(lost, ack) // of an answer that came from the backend's address
+			refusal.dst = lost.backend
+			if _, arrived := h.traffic.exchange(t, []packet{refusal})[refusal.id]; !arrived {
+				t.Error("a packet to the backend itself does not arrive")
+			}
+		}
+		flows, err := new(sessions.Sampler).Look(t.Context(), v.link, time.Now(), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[netip.AddrPort]string{}
+		for _, f := range flows {
+			counts[f.Client] = fmt.Sprint(f.Packets, " packets, ", f.Bytes, " bytes, unanswered: ", f.Unanswered())
+		}
+		check(t, "sessions", map[netip.AddrPort]string{
+			h.flows[0].client: "4 packets, 192 bytes, unanswered: false", lost.client: "6 packets, 144 bytes, unanswered: true",
+		}, counts)
 	}},
 	{"sessions/VPP frees one expired session for every new one until the table is full", func(t *testing.T, v *rig) {
 		h := crowded(t, v)

@@ -24,6 +24,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 		one.OtherProtocols = d.otherProtocols(i, one, &in)
 		set.Interfaces = append(set.Interfaces, one)
 	}
+	set.Unplaced = d.unplaced(&in)
 	if d.hasUplink {
 		set.Uplink = &d.uplink
 	}

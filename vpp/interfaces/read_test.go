@@ -88,7 +88,7 @@ func TestDiscover(t *testing.T) {
 	off := iface(7, "host-off", other, "", "10.9.0.1/24")
 	off.AdminUp = false
 	want := &messages.InterfaceSet{
-		Boot: "b1", Uplink: proto.Uint32(1), NodeAddresses: []string{"192.168.50.1/24", "192.168.50.9/24", "fd00::1/64"},
+		Boot: "b1", Uplink: proto.Uint32(1), Unplaced: []string{"10.1.7.7"}, NodeAddresses: []string{"192.168.50.1/24", "192.168.50.9/24", "fd00::1/64"},
 		Interfaces: []*messages.Interface{
 			local0, host,
 			web, db,

@@ -8,6 +8,7 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -23,6 +24,8 @@ type Flow struct {
 	// their place in the table.
 	Idle    time.Duration
 	Expired bool
+	// Service says that a row made the session.
+	Service bool
 	Packets uint64
 	Bytes   uint64
 }
@@ -57,6 +60,7 @@ func flowOf(d *nat44_ed.Nat44UserSessionV3Details) Flow {
 	f := Flow{
 		Protocol: uint8(d.Protocol), Frontend: at(d.OutsideIPAddress, d.OutsidePort), Backend: at(d.InsideIPAddress, d.InsidePort),
 		Client: at(d.ExtHostAddress, d.ExtHostPort), Idle: time.Duration(d.TimeSinceLastHeard) * time.Second, Expired: d.IsTimedOut,
+		Service: d.Flags&nat_types.NAT_IS_STATIC != 0,
 		Packets: uint64(d.TotalPkts), Bytes: d.TotalBytes,
 	}
 	if d.ExtHostNatPort != 0 {

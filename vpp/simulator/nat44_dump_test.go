@@ -137,11 +137,11 @@ func TestSessionMessages(t *testing.T) {
 	want := []*nat44_ed.Nat44UserSessionV3Details{
 		{
 			OutsideIPAddress: vip.As4(), OutsidePort: 80, InsideIPAddress: backendA.As4(), InsidePort: 8080, Protocol: 6, Flags: flags,
-			TimeSinceLastHeard: 301, TotalPkts: 4, ExtHostAddress: clientPod.As4(), ExtHostPort: 4000,
+			TimeSinceLastHeard: 301, TotalPkts: 4, TotalBytes: 220, ExtHostAddress: clientPod.As4(), ExtHostPort: 4000,
 		},
 		{
 			OutsideIPAddress: vip.As4(), OutsidePort: 80, InsideIPAddress: backendA.As4(), InsidePort: 8080, Protocol: 6, Flags: flags | twiceNAT,
-			TimeSinceLastHeard: 301, TotalPkts: 4, ExtHostAddress: backendA.As4(), ExtHostPort: 4000,
+			TimeSinceLastHeard: 301, TotalPkts: 4, TotalBytes: 220, ExtHostAddress: backendA.As4(), ExtHostPort: 4000,
 			ExtHostNatAddress: masked.Addr().As4(), ExtHostNatPort: masked.Port(),
 		},
 		{

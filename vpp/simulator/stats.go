@@ -21,6 +21,10 @@ const (
 	statMaxSessions = "/nat44-ed/max-cfg-sessions"
 	statNames       = "/if/names"
 	statHeap        = "/mem/main heap"
+	statNewTCP      = "/nat44-ed/out2in/slowpath/tcp"
+	statSlowDrops   = "/nat44-ed/in2out/slowpath/drops"
+	statSlowOther   = "/nat44-ed/in2out/slowpath/other"
+	statFastOther   = "/nat44-ed/in2out/fastpath/other"
 )
 
 // heartbeatInterval is how often VPP collects statistics, in seconds (update-interval in the
@@ -39,7 +43,8 @@ type statServer struct {
 // ListenStats opens the statistics socket at path and serves it until Close. A client is handed the
 // shared memory with the statistics of the running VPP and reads it without asking again:
 // heartbeat, boot time, the names of the interfaces, the sessions of NAT44-ED and the number of
-// them that the plugin was enabled with. A restart opens the same path again, with memory of its
+// them that the plugin was enabled with, and some counters of its packets for all interfaces
+// together. A restart opens the same path again, with memory of its
 // own; the memory of a crashed VPP stays readable and does not change any more.
 func (v *VPP) ListenStats(path string) error {
 	v.lifecycle.Lock()
@@ -183,6 +188,10 @@ func (v *VPP) publishStats(m *model.Model) {
 		entries = append(entries,
 			stats.Entry{Name: statSessions, Kind: stats.Counter, Threads: 1 + m.Workers},
 			stats.Entry{Name: statMaxSessions, Kind: stats.Scalar},
+			stats.Entry{Name: statNewTCP, Kind: stats.Counter, Threads: 1 + m.Workers},
+			stats.Entry{Name: statSlowDrops, Kind: stats.Counter, Threads: 1 + m.Workers},
+			stats.Entry{Name: statSlowOther, Kind: stats.Counter, Threads: 1 + m.Workers},
+			stats.Entry{Name: statFastOther, Kind: stats.Counter, Threads: 1 + m.Workers},
 		)
 	}
 	v.stats.names, v.stats.beat = m.Named, 0
@@ -205,4 +214,8 @@ func (v *VPP) storeStats(m *model.Model) {
 	segment.Set(statBootTime, 0, uint64(v.inc.boot.Unix()))
 	segment.Set(statSessions, min(m.Workers, 1), uint64(m.NAT.Sessions.Len()))
 	segment.Set(statMaxSessions, 0, uint64(m.NAT.PerThread))
+	segment.Set(statNewTCP, 0, m.NAT.Counters.NewTCP)
+	segment.Set(statSlowDrops, 0, m.NAT.Counters.SlowDrops)
+	segment.Set(statSlowOther, 0, m.NAT.Counters.SlowOther)
+	segment.Set(statFastOther, 0, m.NAT.Counters.FastOther)
 }

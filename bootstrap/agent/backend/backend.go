@@ -135,7 +135,7 @@ func (b Backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	if set == nil {
 		return nil, fmt.Errorf("%w: the agent has not read the interfaces of VPP yet", api.ErrUnavailable)
 	}
-	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Items: []api.Interface{}}
+	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Items: []api.Interface{}, Unplaced: set.GetUnplaced()}
 	for _, i := range set.GetInterfaces() {
 		if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
 			out.Uplink = i.GetName()

@@ -21,6 +21,7 @@ type packetWorld struct {
 	config service.Config
 	// details are the services of the views, by key.
 	details map[string]*api.ServiceDetail
+	faults  faults
 }
 
 // parsePacket reads a packet from its parts: "10.1.1.3" and "10.96.0.1:80/TCP".
@@ -72,6 +73,11 @@ func explainPacket(p service.Packet, w *packetWorld) *api.Packet {
 	}
 	out.VPP = standing(out)
 	out.Backends = backends(&v, out.InVPP)
+	for i := range out.Backends {
+		if at, err := netip.ParseAddrPort(out.Backends[i].Address); err == nil {
+			out.Backends[i].Fault = w.faults[at.Addr().String()]
+		}
+	}
 	return out
 }
 

@@ -35,6 +35,7 @@ func (b Backend) Packet(ctx context.Context, source, destination string) (*api.P
 			return nil, err
 		}
 	}
+	w.faults = b.faults(page)
 	return explainPacket(p, w), nil
 }
 

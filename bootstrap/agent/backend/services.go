@@ -28,15 +28,15 @@ func (b Backend) Services(ctx context.Context) ([]api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Summaries(page.Services), nil
+	return b.Summaries(page), nil
 }
 
 // Summaries summarises each service.
-func (b Backend) Summaries(statuses []*messages.ServiceStatus) []api.Service {
-	lost := b.lostVPP()
-	out := make([]api.Service, len(statuses))
-	for i, s := range statuses {
-		out[i] = b.service(s, lost)
+func (b Backend) Summaries(page *status.ServicesPage) []api.Service {
+	lost, faults := b.lostVPP(), b.faults(page)
+	out := make([]api.Service, len(page.Services))
+	for i, s := range page.Services {
+		out[i] = b.service(s, lost, faults)
 	}
 	return out
 }
@@ -64,11 +64,11 @@ func (b Backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	if err != nil {
 		return nil, err
 	}
-	s := page.Services[0]
+	s, faults := page.Services[0], b.faults(page)
 	detail := &api.ServiceDetail{
-		Service: b.service(s, b.lostVPP()), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
+		Service: b.service(s, b.lostVPP(), faults), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
 		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Draining: draining(held),
-		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s),
+		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s, faults),
 	}
 	if object := s.GetSpec().GetInput().GetService(); object != nil {
 		if detail.Kubernetes, err = protojson.Marshal(object); err != nil {
@@ -119,8 +119,9 @@ func draining(held []*messages.RowState) []api.DrainingEndpoint {
 	return out
 }
 
-// uses are the endpoints of a service. Endpoints that are not used everywhere come first.
-func uses(s *messages.ServiceStatus) []api.EndpointUse {
+// uses are the endpoints of a service. Endpoints with a fault come first, then endpoints that are not
+// used everywhere.
+func uses(s *messages.ServiceStatus, faults faults) []api.EndpointUse {
 	out := []api.EndpointUse{}
 	for _, u := range service.Uses(s.GetSpec().GetInput(), s.GetSpec().GetNode(), s.GetView()) {
 		e := u.Endpoint
@@ -128,8 +129,13 @@ func uses(s *messages.ServiceStatus) []api.EndpointUse {
 			Slice: u.Slice.GetName(), Address: e.GetAddress(), Node: e.GetNode(), Pod: e.GetPod(), Ready: e.GetReady(), Serving: e.GetServing(),
 			Terminating: e.GetTerminating(), Frontends: u.Frontends, Forwards: u.Forwards, Why: u.Why,
 		})
+		if u.Forwards > 0 {
+			out[len(out)-1].Fault = faults[e.GetAddress()]
+		}
 	}
-	slices.SortStableFunc(out, func(a, b api.EndpointUse) int { return cmp.Compare(min(1, len(b.Why)), min(1, len(a.Why))) })
+	slices.SortStableFunc(out, func(a, b api.EndpointUse) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.Fault)), min(1, len(a.Fault))), cmp.Compare(min(1, len(b.Why)), min(1, len(a.Why))))
+	})
 	return out[:min(len(out), api.MaxLimit)]
 }
 
@@ -147,7 +153,7 @@ func (b Backend) rows(ctx context.Context, key string) (wanted, held []*messages
 
 // service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do
 // not count.
-func (b Backend) service(s *messages.ServiceStatus, lost string) api.Service {
+func (b Backend) service(s *messages.ServiceStatus, lost string, faults faults) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
@@ -172,6 +178,9 @@ func (b Backend) service(s *messages.ServiceStatus, lost string) api.Service {
 		problem := show.Problems(errs[:1])[0]
 		problem.Source = "" // an agent has one source
 		out.Error = problem.String()
+	}
+	if out.Error == "" {
+		out.Error = faults.of(s.GetView())
 	}
 	if lost != "" && out.State != api.ServiceNotServed {
 		out.State, out.Rows, out.Error = api.ServicePending, 0, lost

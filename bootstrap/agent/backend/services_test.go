@@ -6,7 +6,9 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -77,7 +79,7 @@ func TestServiceLine(t *testing.T) {
 			s.View.NotServed, ack.Rows = "headless", nil
 		}, lost: "VPP is not connected: gone", state: api.ServiceNotServed},
 	} {
-		got := b.service(serviceStatus(tt.change), tt.lost)
+		got := b.service(serviceStatus(tt.change), tt.lost, nil)
 		if got.State != tt.state || got.Rows != tt.rows || got.Error != tt.err {
 			t.Errorf("%s: %s, %d rows, %q; want %s, %d rows, %q", name, got.State, got.Rows, got.Error, tt.state, tt.rows, tt.err)
 		}
@@ -101,6 +103,31 @@ func TestWords(t *testing.T) {
 	} {
 		if got := claimWord(claim); got != want {
 			t.Errorf("%s: %q, want %q", claim, got, want)
+		}
+	}
+}
+
+// TestFaultsOfEndpoints: a service in sync whose endpoint has no interface says so, also at the
+// endpoint.
+func TestFaultsOfEndpoints(t *testing.T) {
+	lost := New(Agent{Metrics: metrics.New()}).faults(&status.ServicesPage{Unplaced: []string{"10.1.1.4", "10.1.9.9"}})
+	view := &messages.ServiceView{Frontends: []*messages.Frontend{frontend("10.96.0.10", 80, nil), frontend("10.96.0.10", 81, nil)}}
+	const want = "1 of 2 endpoints: 10.1.1.4: VPP has no interface or route for it: connections to it are lost"
+	if got := lost.of(view); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := lost.of(&messages.ServiceView{}) + faults(nil).of(view); got != "" {
+		t.Errorf("without a fault: %q", got)
+	}
+	w := packetNode()
+	w.faults = lost
+	p, err := parsePacket("10.1.1.9", "10.96.0.10:80/TCP")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range explainPacket(p, w).Backends {
+		if (b.Fault != "") != (b.Address == "10.1.1.4:8080") {
+			t.Errorf("%+v", b)
 		}
 	}
 }

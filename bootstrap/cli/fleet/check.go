@@ -59,8 +59,8 @@ func NewCheck(std cli.Streams) *cobra.Command {
 		Use: "check", Short: "Check a node before an install, and all nodes after it", Args: cobra.NoArgs,
 		Long: `Check the needs of an agent with this configuration: VPP with its plugins, messages and
 statistics, the API server and the rights there, kube-proxy, the networks of pods and services,
-ports and the data directory. Run it on a node, or in a pod of the agent. With --all-nodes the
-command also checks the running agents. Each line is ok or has a remedy; the exit code is 1 if a
+ports and the data directory, and the agent that runs here. Run it on a node, or in a pod of the
+agent. With --all-nodes the command checks the agents of all nodes. Each line is ok or has a remedy; the exit code is 1 if a
 check has failed. The command changes nothing, except with --packets: it makes a namespace with a
 service and two pods on each of the nodes, which connect to each other, and deletes the
 namespace.`,
@@ -87,6 +87,8 @@ namespace.`,
 		}
 		if *all {
 			c.agents(ctx, f, std)
+		} else {
+			c.agentHere(ctx, f)
 		}
 		for _, address := range *connect {
 			c.connect(ctx, address)
@@ -241,19 +243,32 @@ func (c *checks) agents(ctx context.Context, f *fleet, std cli.Streams) {
 		return
 	}
 	for i := range lines {
-		s := &lines[i]
-		name := "agent of node " + s.Node
-		switch others := countServices(s.Services) - s.Services["in-sync"]; {
-		case s.Error != "":
-			c.add(checkFailed, name, s.Error, "kubectl describe pod; its log")
-		case !s.Ready:
-			c.add(checkFailed, name, "not ready: "+s.Reason, "troupe get resync --node "+s.Node)
-		case others > 0:
-			c.add(checkWarn, name, fmt.Sprintf("ready; %d services are not in sync", others), "troupe get services --node "+s.Node)
-		case len(s.Differs) > 0:
-			c.add(checkWarn, name, "ready; differs: "+strings.Join(s.Differs, ", "), "bring all nodes to one version; compare with troupe status --all-nodes")
-		default:
-			c.add(checkOK, name, fmt.Sprintf("ready; %d services are in sync", s.Services["in-sync"]), "")
-		}
+		c.agent(&lines[i])
+	}
+}
+
+// agentHere checks the agent of this node, if one answers.
+func (c *checks) agentHere(ctx context.Context, f *fleet) {
+	if lines, err := f.status(ctx); err == nil {
+		c.agent(&lines[0])
+	}
+}
+
+// agent checks a running agent.
+func (c *checks) agent(s *nodeStatus) {
+	name := "agent of node " + s.Node
+	switch others := countServices(s.Services) - s.Services["in-sync"]; {
+	case s.Error != "":
+		c.add(checkFailed, name, s.Error, "kubectl describe pod; its log")
+	case !s.Ready:
+		c.add(checkFailed, name, "not ready: "+s.Reason, "troupe get resync --node "+s.Node)
+	case len(s.Warnings) > 0:
+		c.add(checkWarn, name, "ready; "+strings.Join(s.Warnings, "; "), "docs/operations.md, Alerts; troupe events --node "+s.Node)
+	case others > 0:
+		c.add(checkWarn, name, fmt.Sprintf("ready; %d services are not in sync", others), "troupe get services --node "+s.Node)
+	case len(s.Differs) > 0:
+		c.add(checkWarn, name, "ready; differs: "+strings.Join(s.Differs, ", "), "bring all nodes to one version; compare with troupe status --all-nodes")
+	default:
+		c.add(checkOK, name, fmt.Sprintf("ready; %d services are in sync", s.Services["in-sync"]), "")
 	}
 }

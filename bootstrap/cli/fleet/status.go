@@ -131,7 +131,7 @@ func (s *nodeStatus) badness() int {
 		return 1<<29 + notWell
 	case notWell > 0:
 		return notWell + 1
-	case len(s.Differs) > 0:
+	case len(s.Warnings)+len(s.Differs) > 0:
 		return 1
 	}
 	return 0
@@ -210,6 +210,7 @@ func (s *nodeStatus) cells(now time.Time) []any {
 	if s.Reason != "" {
 		why = append(why, s.Reason)
 	}
+	why = append(why, s.Warnings...)
 	if len(s.Differs) > 0 {
 		why = append(why, "differs: "+strings.Join(s.Differs, ", "))
 	}

@@ -26,7 +26,9 @@ type explanation struct {
 	// Everywhere are reasons that apply to every frontend.
 	Everywhere []string            `json:"everywhere,omitempty"`
 	Frontends  []explainedFrontend `json:"frontends"`
-	// Unused are the endpoints that are not used everywhere, with the reason.
+	// Lost are the endpoints to which connections are lost, Unused the endpoints that are not
+	// used everywhere, with the reasons.
+	Lost   []api.EndpointUse `json:"lost,omitempty"`
 	Unused []api.EndpointUse `json:"unused"`
 	// Draining are the endpoints that keep their connections and get no new ones.
 	Draining []api.DrainingEndpoint `json:"draining"`
@@ -125,6 +127,7 @@ func explain(s *api.ServiceDetail) *explanation {
 		Draining: append([]api.DrainingEndpoint{}, s.Draining...),
 		Unused:   slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
 	}
+	e.Lost = slices.DeleteFunc(slices.Clone(s.Uses), func(u api.EndpointUse) bool { return u.Fault == "" })
 	for _, reason := range []string{s.NotServed, s.Error} {
 		if reason != "" {
 			e.Because = append(e.Because, reason)
@@ -263,6 +266,12 @@ func explanationTable(c *cli.Columns, e *explanation) {
 		}
 	}
 	e.reasons(c)
+	for i, u := range e.Lost {
+		if i == 0 {
+			c.Section("Endpoints that connections do not reach")
+		}
+		c.Row(strings.TrimSpace(u.Address+" "+u.Pod), u.Fault)
+	}
 	e.unused(c)
 	for i, d := range e.Draining {
 		if i == 0 {

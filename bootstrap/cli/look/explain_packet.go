@@ -37,7 +37,11 @@ func packetTable(c *cli.Columns, p *api.Packet) {
 		if b.SourceReplaced {
 			source = "an address of this node"
 		}
-		c.Row(b.Address, percent(b.Share), percent(b.ShareInVPP), source)
+		cells := []any{b.Address, percent(b.Share), percent(b.ShareInVPP), source}
+		if b.Fault != "" {
+			cells = append(cells, b.Fault)
+		}
+		c.Row(cells...)
 	}
 	if len(p.InVPP) > 0 {
 		c.Section("In VPP")

@@ -118,3 +118,23 @@ func TestExplainUnused(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestExplainLostEndpoints: an endpoint that connections do not reach has a section of its own.
+func TestExplainLostEndpoints(t *testing.T) {
+	e := explain(&api.ServiceDetail{
+		Service: api.Service{Key: "shop/web", State: api.ServiceInSync, Error: "1 of 2 endpoints"},
+		Uses:    []api.EndpointUse{{Address: "10.1.1.4", Pod: "shop/b", Frontends: 1, Forwards: 1, Fault: "VPP has no interface"}, {Address: "10.1.1.3"}},
+	})
+	got := drawn(t, func(c *cli.Columns) { explanationTable(c, e) })
+	for _, want := range []string{"Because:   1 of 2 endpoints\n", "Endpoints that connections do not reach\n10.1.1.4 shop/b   VPP has no interface\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	packet := drawn(t, func(c *cli.Columns) {
+		packetTable(c, &api.Packet{Backends: []api.PacketBackend{{Address: "10.1.1.4:80", Share: 1, ShareInVPP: 1, Fault: "VPP has no interface"}}})
+	})
+	if want := "10.1.1.4:80   100.0%   100.0%         kept     VPP has no interface\n"; !strings.Contains(packet, want) {
+		t.Errorf("no %q in\n%s", want, packet)
+	}
+}

@@ -15,8 +15,19 @@ func (t *Transit) in2out() bool {
 	}
 	key := t.key(t.rxFIB)
 	s := t.live(key)
+	counters := &t.nat.Counters
 	if s == nil {
-		return t.in2outSlow()
+		pass := t.in2outSlow()
+		if !pass {
+			counters.SlowDrops++
+		}
+		if !packet.KnownProto(key.Proto) {
+			counters.SlowOther++
+		}
+		return pass
+	}
+	if !packet.KnownProto(key.Proto) {
+		counters.FastOther++
 	}
 	switch {
 	case s.i2o.match == key:
@@ -40,7 +51,7 @@ func (t *Transit) isBypassed() bool {
 	if t.Proto == packet.ProtoTCP {
 		t.nat.track(s, t.Flags, dirI2O)
 	}
-	t.nat.touch(s, t.Length)
+	t.nat.touch(s, t.Size())
 	return true
 }
 

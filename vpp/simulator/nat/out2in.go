@@ -59,6 +59,9 @@ func (t *Transit) out2inSlow() bool {
 	}
 	t.translate(s, &s.o2i, dirO2I)
 	t.Fresh = true
+	if t.Proto == packet.ProtoTCP {
+		t.nat.Counters.NewTCP++
+	}
 	return true
 }
 

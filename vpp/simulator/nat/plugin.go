@@ -49,8 +49,18 @@ type Plugin struct {
 	o2i      map[mappingKey]uint32 // by external endpoint, FIB index 0
 	i2o      map[mappingKey]uint32 // by local endpoint
 
+	// Counters count packets since VPP started.
+	Counters Counters
+
 	sessionTable
 	affinities map[affinityKey]*affinity
+}
+
+// Counters count first packets of TCP connections from outside, and packets from inside: packets
+// that were dropped because they have no session, and packets of protocols other than TCP, UDP and
+// ICMP, without and with a session.
+type Counters struct {
+	NewTCP, SlowDrops, SlowOther, FastOther uint64
 }
 
 // Config are the parameters of an enable call.

@@ -90,7 +90,7 @@ func (t *Transit) translate(s *Session, f *flow, dir int) {
 	if t.Proto == packet.ProtoTCP {
 		t.nat.track(s, t.Flags, dir)
 	}
-	t.nat.touch(s, t.Length)
+	t.nat.touch(s, t.Size())
 	t.Used = s
 }
 

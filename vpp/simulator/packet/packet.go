@@ -57,8 +57,34 @@ type Packet struct {
 	// ID is carried through unchanged, for the use of the caller.
 	ID uint64
 
-	// Length counts for the byte counters of the session only.
+	// Length counts for the byte counters of the session only; 0 = Size.
 	Length int
+}
+
+// Sizes of TCP packets without data as Linux sends them, with the header of IP. The endpoints do
+// without window scaling, so that the average of a half-open connection is no size of a SYN: real
+// endpoints send their SYN again, simulated ones do not.
+const (
+	sizeSYN    = 60
+	sizeSYNACK = 56
+	sizeRST    = 40
+	sizeACK    = 52
+)
+
+// Size is the length of the packet, of TCP without data where Length is 0.
+func (p *Packet) Size() int {
+	switch {
+	case p.Length != 0 || p.Proto != ProtoTCP:
+		return p.Length
+	case p.Flags == 0 || p.Flags&(SYN|ACK) == SYN:
+		return sizeSYN
+	case p.Flags&SYN != 0:
+		return sizeSYNACK
+	case p.Flags&RST != 0:
+		return sizeRST
+	default:
+		return sizeACK
+	}
 }
 
 // Action is the fate of a packet.

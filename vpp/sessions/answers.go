@@ -1,0 +1,286 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Sizes of the packets of a TCP handshake, in bytes, with the header of IP.
+const (
+	synPlain     = 52 // without timestamps, as Windows sends it
+	synTimestamp = 60 // with timestamps, as Linux sends it
+	synApple     = 64
+	synLeast     = 40
+	synMost      = 80
+)
+
+// Unanswered reports whether nothing has come back to a TCP connection of a service. VPP does not
+// show the state of a session, nor the packets of each direction. But all packets of a connection
+// without an answer are SYNs of one size, and each answer changes the average: a refusal has 40
+// bytes (a SYN of 60 and its RST are 2 packets of 100 bytes), an ICMP error more than a SYN. Sizes
+// of SYNs that are also an average of an answered handshake do not count, so a client with such
+// SYNs counts by its first packet only.
+func (f *Flow) Unanswered() bool {
+	switch {
+	case f.Protocol != protoTCP || !f.Service || f.Packets == 0:
+		return false
+	case f.astray():
+		return true
+	case f.Bytes%f.Packets != 0:
+		return false
+	}
+	size := f.Bytes / f.Packets
+	switch f.Packets {
+	case 1:
+		return size >= synLeast && size <= synMost && f.Idle >= 2*time.Second
+	case 2: // an endpoint whose answer the client does not confirm sends it again after a second
+		return size == synTimestamp && f.Idle >= 2*time.Second
+	default:
+		return size == synPlain || size == synTimestamp || size == synApple
+	}
+}
+
+// astray reports whether the client got an answer that was not translated, and refused it: with the
+// outside role only, VPP counts the packet of the refusal for this session, without its bytes. Other
+// packets have synLeast bytes or more.
+func (f *Flow) astray() bool { return f.Packets > 1 && f.Bytes < synLeast*f.Packets }
+
+// Silent is an endpoint or a client whose connections get no answer.
+type Silent struct {
+	// Endpoint is the backend; not valid for a client.
+	Endpoint netip.AddrPort
+	// Client is the client; not valid for an endpoint.
+	Client netip.Addr
+	// Unanswered of so many Connections of the last half minute got no answer.
+	Unanswered, Connections int
+	// Astray says that answers came to the client, from an address that it does not know.
+	Astray bool
+}
+
+// String describes the connections: "8 of 9 new connections to 10.1.1.3:8080".
+func (s Silent) String() string {
+	to := "to " + s.Endpoint.String()
+	if s.Client.IsValid() {
+		to = "of " + s.Client.String()
+	}
+	return fmt.Sprintf("%d of %d connections %s", s.Unanswered, s.Connections, to)
+}
+
+// silentFrom is how many connections without an answer are needed for a verdict, and young the time
+// since the last packet up to which a connection counts.
+const (
+	silentFrom = 3
+	young      = 30 * time.Second
+)
+
+// Judge returns the endpoints of which most connections get no answer, and the clients of which no
+// connection gets one, ordered. A client is left out if silent endpoints explain it.
+func Judge(flows []Flow) (silent []Silent) {
+	endpoints, clients := map[netip.AddrPort]*Silent{}, map[netip.Addr]*Silent{}
+	count := func(s *Silent, f *Flow) {
+		if s.Connections++; f.Unanswered() {
+			s.Unanswered++
+			s.Astray = s.Astray || f.astray()
+		}
+	}
+	lost := func(s *Silent) bool {
+		return s.Unanswered >= silentFrom && 2*s.Unanswered > s.Connections && (!s.Client.IsValid() || s.Unanswered == s.Connections)
+	}
+	for i := range flows {
+		f := &flows[i]
+		if endpoints[f.Backend] == nil {
+			endpoints[f.Backend] = &Silent{Endpoint: f.Backend}
+		}
+		count(endpoints[f.Backend], f)
+	}
+	for i := range flows {
+		f := &flows[i]
+		if lost(endpoints[f.Backend]) {
+			continue
+		}
+		if clients[f.Client.Addr()] == nil {
+			clients[f.Client.Addr()] = &Silent{Client: f.Client.Addr()}
+		}
+		count(clients[f.Client.Addr()], f)
+	}
+	for _, s := range endpoints {
+		if lost(s) {
+			silent = append(silent, *s)
+		}
+	}
+	for _, s := range clients {
+		if lost(s) {
+			silent = append(silent, *s)
+		}
+	}
+	slices.SortFunc(silent, func(a, b Silent) int {
+		return cmp.Or(a.Client.Compare(b.Client), a.Endpoint.Compare(b.Endpoint))
+	})
+	return silent
+}
+
+// Sampler looks at the sessions of some backends at a time. The zero value is for a VPP that was
+// never read. It is a value that belongs to one goroutine at a time.
+type Sampler struct {
+	sessions map[netip.Addr]uint64    // of each backend at the last look
+	flows    map[netip.Addr][]Flow    // young connections of backends, as last read
+	read     map[netip.Addr]time.Time // when
+	turn     netip.Addr               // the backend that goes first
+}
+
+// keepFlows is how long connections count that were not read again.
+const keepFlows = time.Minute
+
+// Look reads the young TCP connections to services with at most so many dumps, each of which costs
+// VPP a pass over its sessions. Backends with more sessions than at the last look come first, then
+// backends in turn. It returns the connections that it knows.
+func (s *Sampler) Look(ctx context.Context, c link.Caller, now time.Time, dumps int) ([]Flow, error) {
+	users, err := readUsers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	before := s.sessions
+	s.sessions = map[netip.Addr]uint64{}
+	var addrs []netip.Addr
+	for _, u := range users {
+		a := netip.AddrFrom4(u.Addr)
+		s.sessions[a] += u.Sessions
+		addrs = append(addrs, a)
+	}
+	rank := func(a netip.Addr) int {
+		rank := 0
+		if s.sessions[a] == before[a] {
+			rank += 2
+		}
+		if a.Less(s.turn) {
+			rank++
+		}
+		return rank
+	}
+	slices.SortFunc(addrs, func(a, b netip.Addr) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Compare(b)) })
+	addrs = slices.Compact(addrs)
+	if s.flows == nil {
+		s.flows, s.read = map[netip.Addr][]Flow{}, map[netip.Addr]time.Time{}
+	}
+	for _, a := range addrs[:min(len(addrs), max(dumps-1, 1))] {
+		flows, err := youngConnections(ctx, c, a)
+		if err != nil {
+			return nil, err
+		}
+		s.flows[a], s.read[a], s.turn = flows, now, a.Next()
+	}
+	var all []Flow
+	for a, at := range s.read {
+		if now.Sub(at) > keepFlows {
+			delete(s.flows, a)
+			delete(s.read, a)
+		}
+		all = append(all, s.flows[a]...)
+	}
+	return all, nil
+}
+
+// youngConnections dumps the sessions of a backend.
+func youngConnections(ctx context.Context, c link.Caller, backend netip.Addr) (flows []Flow, err error) {
+	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: backend.As4()}, func(msg api.Message) {
+		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
+		if !ok || d.IsTimedOut {
+			return
+		}
+		if f := flowOf(d); f.Service && f.Protocol == protoTCP && f.Idle <= young {
+			flows = append(flows, f)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dump NAT sessions of %s: %w", backend, err)
+	}
+	return flows, nil
+}
+
+// Signs are counters of VPP that hint at why answers do not come back, since VPP started.
+type Signs struct {
+	// New are TCP connections that got a session; they are counted at once, unlike the sessions
+	// of Usage, which VPP counts every 10 s.
+	New uint64
+	// Strangers are packets from inside that belong to no connection, and are dropped.
+	Strangers uint64
+	// Foreign are packets of protocols other than TCP, UDP and ICMP that NAT44 changed or
+	// dropped.
+	Foreign uint64
+	// NoTunnel are packets of IPIP that no tunnel took.
+	NoTunnel uint64
+	// Denied are packets that access lists have denied.
+	Denied uint64
+}
+
+// AnswersHistory is the memory of DecideAnswers. The zero value is for a VPP that was never read.
+type AnswersHistory struct {
+	last  Signs
+	known bool
+	grew  struct{ strangers, foreign, noTunnel, denied time.Time }
+}
+
+// signsCount is how long a counter that has grown is a hint.
+const signsCount = time.Minute
+
+// DecideAnswers returns a line for the operator while answers do not come back, or NAT44 changes
+// packets that are none of its business; "" = all is well. signs is nil without statistics.
+func DecideAnswers(now time.Time, silent []Silent, signs *Signs, h AnswersHistory) (alarm string, next AnswersHistory) {
+	if signs != nil {
+		if h.known {
+			for _, c := range []struct {
+				now, before uint64
+				at          *time.Time
+			}{
+				{signs.Strangers, h.last.Strangers, &h.grew.strangers},
+				{signs.Foreign, h.last.Foreign, &h.grew.foreign},
+				{signs.NoTunnel, h.last.NoTunnel, &h.grew.noTunnel},
+				{signs.Denied, h.last.Denied, &h.grew.denied},
+			} {
+				if c.now > c.before {
+					*c.at = now
+				}
+			}
+		}
+		h.last, h.known = *signs, true
+	}
+	var lines []string
+	if len(silent) > 0 {
+		const most = 3
+		var named []string
+		for _, s := range silent[:min(len(silent), most)] {
+			named = append(named, s.String())
+		}
+		if len(silent) > most {
+			named = append(named, fmt.Sprintf("%d more", len(silent)-most))
+		}
+		lines = append(lines, "services are programmed, but answers do not come back: "+strings.Join(named, ", ")+": "+h.cause(now, silent))
+	}
+	if recent(now, h.grew.foreign, signsCount) {
+		lines = append(lines, "NAT44 changes or drops packets of other protocols than TCP, UDP and ICMP, for example of tunnels")
+	}
+	return strings.Join(lines, "; "), h
+}
+
+// cause is the likeliest reason, in words.
+func (h *AnswersHistory) cause(now time.Time, silent []Silent) string {
+	switch {
+	case recent(now, h.grew.strangers, signsCount), slices.ContainsFunc(silent, func(s Silent) bool { return s.Astray }):
+		return "they come in where VPP does not know their connection, for example at an interface of another table"
+	case recent(now, h.grew.denied, signsCount):
+		return "access lists in VPP deny packets"
+	case recent(now, h.grew.noTunnel, signsCount):
+		return "packets of a tunnel are dropped, because VPP has no such tunnel"
+	}
+	return "VPP recognises none: look at the table (VRF) of the endpoint's interface, the endpoint, policies and the way back"
+}
