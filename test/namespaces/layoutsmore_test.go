@@ -24,8 +24,10 @@ n1 vpp set cnat snat-policy if table k8s host-p%`, "%", pod)
 	l.last += `
 n1 vpp set cnat snat-policy if-pfx
 n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
-	// 25.10 replaces the source of answers to clients outside, without an agent too
-	l.not = []string{"outside to pod"}
+	// 25.10 replaces the source of answers to clients outside, and that of SCTP, without an agent too
+	l.not = []string{"outside to pod", "foreign protocols, pod to outside"}
+	l.holds(l.not...)
+	l.fails("the settings of another owner are overwritten", "pod to outside")
 	l.instead = []check{
 		// the outgoing NAT of the other owner
 		{name: "pod to outside", from: "c1", how: "tcp", to: "$ext:8080", by: "ext", saw: "$node1", direct: true},
@@ -37,7 +39,7 @@ n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
 // policy: access lists of another owner at a server. b1 admits only c1, by its address, and may not
 // connect anywhere.
 var policy = plain.with(func(l *layout) {
-	l.name, l.v6, l.hosted, l.host = "policy", false, false, ""
+	l.name, l.v6, l.hosted, l.host, l.known = "policy", false, false, "", nil
 	l.last = `
 n1 vpp set acl-plugin acl permit+reflect proto 6 src $c1/32 dst $b1/32 dport 8080, permit+reflect proto 17 src $c1/32 dst $b1/32 dport 5353, deny src 0.0.0.0/0 tag b1-admits
 n1 vpp set acl-plugin acl deny src 0.0.0.0/0 tag b1-may
@@ -132,7 +134,10 @@ vpp set interface ip table host-up 5
 vpp set interface ip address host-up $node/24
 vpp ip route add table 5 0.0.0.0/0 via $ext host-up
 vpp ip route add table 5 $theirnet via $theirnode host-up
-vpp ip route add 0.0.0.0/0 via ip4-lookup-in-table 5`},
+vpp ip route add 0.0.0.0/0 via ip4-lookup-in-table 5`, known: map[string][]string{"NAT44 looks for answers in table 0": {
+			"pod to ClusterIP, remote endpoint", "pod to ClusterIP, remote endpoint, UDP", "pod to ClusterIP, outside endpoint",
+			"pod to node port, remote endpoint", "outside to node port, remote endpoint", "host to ClusterIP, remote endpoint",
+		}}},
 	}
 })
 

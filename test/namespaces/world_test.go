@@ -164,11 +164,9 @@ func (w *world) script(node, text string) {
 		}
 		switch {
 		case words[0] == "port":
-			_, name, _ := strings.Cut(words[1], ":")
 			end := strings.ReplaceAll(words[1], ":", "-")
 			w.join(words[1], "fab:"+end)
 			w.run("ip", "-n", w.prefix+"fab", "link", "set", end, "master", "fabric")
-			_ = name
 		case words[0] == "link":
 			w.join(words[1], words[2])
 		case words[1] == "ip":
