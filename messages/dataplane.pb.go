@@ -876,7 +876,10 @@ type Interface struct {
 	// enter here are local.
 	Local bool `protobuf:"varint,10,opt,name=local,proto3" json:"local,omitempty"`
 	// A command has detached it from its pod, so its roles must be removed.
-	Detached      bool `protobuf:"varint,11,opt,name=detached,proto3" json:"detached,omitempty"`
+	Detached bool `protobuf:"varint,11,opt,name=detached,proto3" json:"detached,omitempty"`
+	// Why services with endpoints behind it cannot be served, and what the CNI has to set; "" = they
+	// can.
+	Fault         string `protobuf:"bytes,20,opt,name=fault,proto3" json:"fault,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -986,6 +989,13 @@ func (x *Interface) GetDetached() bool {
 		return x.Detached
 	}
 	return false
+}
+
+func (x *Interface) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
 }
 
 // A client of the control socket has assigned this interface of VPP to a pod.
@@ -1686,7 +1696,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"particular\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xb8\x02\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xce\x02\n" +
 	"\tInterface\x12\x1e\n" +
 	"\vsw_if_index\x18\x01 \x01(\rR\tswIfIndex\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -1699,7 +1709,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"\abackend\x18\t \x01(\bR\abackend\x12\x14\n" +
 	"\x05local\x18\n" +
 	" \x01(\bR\x05local\x12\x1a\n" +
-	"\bdetached\x18\v \x01(\bR\bdetached\"<\n" +
+	"\bdetached\x18\v \x01(\bR\bdetached\x12\x14\n" +
+	"\x05fault\x18\x14 \x01(\tR\x05fault\"<\n" +
 	"\n" +
 	"Attachment\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +

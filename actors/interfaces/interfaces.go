@@ -239,7 +239,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	connection, post, vpp, listening, now := i.link.GetSession(), c.Post(), i.config.VPP, i.config.Listening, c.Now()
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
-		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
+		Boot: i.link.GetBoot(), Peers: i.peers, Loopback: i.loopback(), Attached: i.attached(), Detached: maps.Clone(i.detached),
 	}
 	version := i.version // a command waits for a discovery that began with its change
 	c.Go("discover", func(ctx context.Context) {
@@ -249,6 +249,14 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		}
 		post(&discovered{connection, version, set, err})
 	})
+}
+
+// loopback is the address by which NAT44 replaces the source of clients; invalid = it serves nothing.
+func (i *interfacesActor) loopback() netip.Addr {
+	if !slices.Contains(i.config.RoleGivers, "nat44") {
+		return netip.Addr{}
+	}
+	return i.config.NAT44.ForNode(i.input.GetSelf()).TwiceNAT
 }
 
 func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
@@ -324,11 +332,15 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 	case !i.podsKnown && i.Last.GetReason() != podsUnknown:
 		i.Reach = messages.Reach_REACH_NONE
 		i.Report(c, false, podsUnknown, 0)
-	case i.podsKnown && !i.again && !i.Last.GetOk():
+	case i.podsKnown && !i.again:
 		// a discovery that began before the last change does not have it
-		i.Interfaces = i.set.GetGeneration()
+		if !i.Last.GetOk() {
+			i.Interfaces = i.set.GetGeneration()
+		}
 		i.Reach = messages.Reach_REACH_NONE
-		i.Report(c, true, "", 0)
+		if why := faults(i.set); !i.Current(why == "", why) {
+			i.Report(c, why == "", why, 0)
+		}
 	}
 }
 

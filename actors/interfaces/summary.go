@@ -22,6 +22,17 @@ func summary(set *messages.InterfaceSet) string {
 		len(set.GetInterfaces()), shortened(frontends), shortened(backends))
 }
 
+// faults says why services with endpoints behind interfaces cannot be served; "" = they can.
+func faults(set *messages.InterfaceSet) string {
+	var all []string
+	for _, i := range set.GetInterfaces() {
+		if i.GetFault() != "" {
+			all = append(all, "services with endpoints behind "+i.GetName()+" are not served: "+i.GetFault())
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // shortened shortens a list for a line of text.
 func shortened(names []string) string {
 	const most = 12

@@ -47,6 +47,8 @@ type ServicesQuery struct {
 type ServicesPage struct {
 	// Services are ordered by key.
 	Services []*messages.ServiceStatus
+	// Faulty are the interfaces with a fault, behind which endpoints cannot be served.
+	Faulty []*messages.Interface
 }
 
 // WorldQuery asks introspection for everything except the services. The answer is a WorldPage.
@@ -190,13 +192,19 @@ func (i *introspect) countProblems() {
 }
 
 func (i *introspect) page(q *ServicesQuery) *ServicesPage {
+	page := &ServicesPage{}
+	for _, one := range i.world.Interfaces.GetInterfaces() {
+		if one.GetFault() != "" {
+			page.Faulty = append(page.Faulty, one)
+		}
+	}
 	if q.Key != "" {
 		if s := i.services[q.Key]; s != nil {
-			return &ServicesPage{Services: []*messages.ServiceStatus{s}}
+			page.Services = []*messages.ServiceStatus{s}
 		}
-		return &ServicesPage{}
+		return page
 	}
-	page := &ServicesPage{Services: slices.Collect(maps.Values(i.services))}
+	page.Services = slices.Collect(maps.Values(i.services))
 	slices.SortFunc(page.Services, func(a, b *messages.ServiceStatus) int { return strings.Compare(a.GetKey(), b.GetKey()) })
 	return page
 }

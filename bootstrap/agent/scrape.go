@@ -52,7 +52,7 @@ func (a *Agent) count(ctx context.Context) {
 	}
 	var internal4, external4, internal6, external6 int
 	limited := 0
-	services := a.backend.Summaries(page.Services)
+	services := a.backend.Summaries(page)
 	for i, s := range page.Services {
 		byState[string(services[i].State)]++
 		if s.GetView().GetRefused() != "" {

@@ -19,8 +19,8 @@ type check struct {
 	// by are the hosts that answer, any of them, and saw the sources they may see, separated by
 	// blanks. "lost" and "refused" are answers of no host.
 	by, saw string
-	// byCNAT is by where CNAT serves IPv4; "" = by.
-	byCNAT string
+	// byCNAT and sawCNAT take their places where CNAT serves IPv4; "" = they are the same.
+	byCNAT, sawCNAT string
 	// source is the address of the host that is used; "" = its choice.
 	source string
 	// direct: no service is asked; the check holds without an agent as well.
@@ -77,7 +77,7 @@ func (w *world) checks() []check {
 			continue
 		}
 		if *renderer == "cnat" {
-			c.by = cmp.Or(c.byCNAT, c.by)
+			c.by, c.saw = cmp.Or(c.byCNAT, c.by), cmp.Or(c.sawCNAT, c.saw)
 		}
 		vars := w.variables("1", "2")
 		c.to, c.saw = expand(c.to, vars...), expand(c.saw, vars...)

@@ -95,7 +95,7 @@ func (l *layout) holds(names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain, vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, bridge, bridgeSplit, bviUplink, calico, calicoCNAT,
+	plain, vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, vlan, bond, bondXor, multus,
 }
 
@@ -222,6 +222,7 @@ $pod ip -6 route add default via $bvi6
 vpp create host-interface name p$pod
 vpp set interface state host-p$pod up
 vpp set interface l2 bridge host-p$pod 5`
+	l.says = "pods in bridge domain 5 answer each other past NAT"
 	l.holds("foreign protocols, pod to pod")
 	l.fails("pods answer each other past NAT", "pod to ClusterIP", "pod to ClusterIP, UDP", "pod to ClusterIP, IPv6")
 	l.fails("nobody answers ARP for the NAT loopback", "pod to itself", "pod to node port", "outside to node port")
@@ -231,7 +232,7 @@ vpp set interface l2 bridge host-p$pod 5`
 // interface, so that pods reach each other only through it. The NAT loopback is outside of the
 // subnet.
 var bridgeSplit = bridge.with(func(l *layout) {
-	l.name, l.v6, l.known = "bridgesplit", false, plain.known
+	l.name, l.v6, l.known, l.says = "bridgesplit", false, plain.known, ""
 	l.node = without(l.node, "$bvi6") + `
 vpp set arp proxy table-id 0 start $first end $last
 vpp set interface proxy-arp bvi0 enable`
@@ -239,6 +240,13 @@ vpp set interface proxy-arp bvi0 enable`
 	l.flags = []string{"--nat-loopback-ip", "10.255.255.254"}
 	l.vars = []string{"loop", "10.255.255.254"}
 	l.routes += "\nn2 vpp ip route add 10.255.255.254/32 via $node1"
+})
+
+// bridgeLoopback: the same with the NAT loopback inside of the subnet.
+var bridgeLoopback = bridgeSplit.with(func(l *layout) {
+	l.name, l.vars, l.flags, l.routes = "bridgeloopback", nil, nil, plain.routes
+	l.says = "the NAT loopback 10.1.127.254 is inside of the network 10.1.0.0/17 of bvi0"
+	l.fails("pods do not find the NAT loopback", "pod to itself", "pod to node port", "outside to node port")
 })
 
 // bviUplink: the uplink is a port of a bridge domain; the node's address is on a loopback that is its
@@ -339,6 +347,8 @@ n1 vpp set interface ip table host-tap0 10
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface ip address host-tap0 169.254.0.1/32
 n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
+	// CNAT takes the host's interface for one to the outside
+	l.instead = []check{{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"}}
 	l.fails("NAT44 looks for answers in table 0", "pod to ClusterIP, host endpoint")
 })
 

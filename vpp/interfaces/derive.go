@@ -21,6 +21,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 		one := d.describe(i)
 		// An interface counts as detached only if nothing else gives it a role.
 		one.Detached = in.Detached[i.Name] && !one.GetFrontend() && !one.GetBackend()
+		one.Fault = d.fault(i, &in)
 		set.Interfaces = append(set.Interfaces, one)
 	}
 	if d.hasUplink {

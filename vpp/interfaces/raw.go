@@ -25,6 +25,9 @@ type Input struct {
 	Detached map[string]bool
 	// Peers are the pod networks of other nodes whose routes are looked up, ordered.
 	Peers []Peer
+	// Loopback is the address by which NAT44 replaces the source of clients; invalid = NAT44 is
+	// not used.
+	Loopback netip.Addr
 	// Complete says that all of this has been received from Kubernetes.
 	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
@@ -37,6 +40,10 @@ type Raw struct {
 	Interfaces []RawInterface
 	// Targets are the routes of all addresses that were looked up.
 	Targets map[netip.Addr]Target
+	// Bridges are the bridge domains with a virtual interface, ProxyARP the ranges of addresses
+	// for which interfaces with ProxyARP answer. The ranges are read only where they matter.
+	Bridges  []Bridge
+	ProxyARP []Range
 	// Default4 and Default6 are the default routes of table 0; the zero Target where there is none.
 	Default4, Default6 Target
 }
@@ -57,8 +64,9 @@ type RawInterface struct {
 	// Lender is the index of the interface whose addresses it uses, where Unnumbered is set.
 	Lender     uint32
 	Unnumbered bool
-	// BVI says that it is the virtual interface of a bridge domain.
-	BVI bool
+	// BVI says that it is the virtual interface of a bridge domain, ProxyARP that it answers ARP
+	// for the ranges of Raw.ProxyARP.
+	BVI, ProxyARP bool
 }
 
 // Target is where VPP's table sends packets to one address.

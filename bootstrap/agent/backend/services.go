@@ -28,15 +28,16 @@ func (b Backend) Services(ctx context.Context) ([]api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.Summaries(page.Services), nil
+	return b.Summaries(page), nil
 }
 
 // Summaries summarises each service.
-func (b Backend) Summaries(statuses []*messages.ServiceStatus) []api.Service {
+func (b Backend) Summaries(page *status.ServicesPage) []api.Service {
 	lost := b.lostVPP()
-	out := make([]api.Service, len(statuses))
-	for i, s := range statuses {
+	out := make([]api.Service, len(page.Services))
+	for i, s := range page.Services {
 		out[i] = b.service(s, lost)
+		faulty(&out[i], s.GetView(), page.Faulty)
 	}
 	return out
 }
@@ -70,6 +71,7 @@ func (b Backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Draining: draining(held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s),
 	}
+	faulty(&detail.Service, s.GetView(), page.Faulty)
 	if object := s.GetSpec().GetInput().GetService(); object != nil {
 		if detail.Kubernetes, err = protojson.Marshal(object); err != nil {
 			return nil, fmt.Errorf("encode service %s: %w", key, err)
