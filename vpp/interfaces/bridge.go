@@ -36,6 +36,19 @@ func (b *Bridge) isolated() bool {
 	return true
 }
 
+// Bridged returns the virtual interfaces of bridge domains whose members reach each other without
+// them, by name, as the last Discover has read them.
+func (r *Reader) Bridged() []string {
+	d := deriver{raw: &r.raw}
+	var names []string
+	for _, b := range r.raw.Bridges {
+		if i := d.find(b.Virtual); i != nil && !b.isolated() {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
 // fault says why services with endpoints behind an interface cannot be served, and what to set; "" =
 // they can. Pods in one bridge domain answer each other without VPP's layer 3, and so without NAT.
 // Pods whose network contains the NAT loopback ask for it by ARP, and get no answer that leads to
