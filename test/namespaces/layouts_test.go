@@ -347,8 +347,6 @@ n1 vpp set interface ip table host-tap0 10
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface ip address host-tap0 169.254.0.1/32
 n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
-	// CNAT takes the host's interface for one to the outside
-	l.instead = []check{{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"}}
 	l.fails("NAT44 looks for answers in table 0", "pod to ClusterIP, host endpoint")
 })
 
@@ -374,6 +372,8 @@ var hostUnnumbered = ownHost.with(func(l *layout) {
 n1 vpp create host-interface name tap0 hw-addr 02:fe:00:00:00:20
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface unnumbered host-tap0 use host-up` + punt
+	// CNAT takes the host's interface for one to the outside
+	l.instead = []check{{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"}}
 	l.known = plain.known
 })
 
