@@ -80,6 +80,9 @@ func (l *layout) variables(node, other string) []string {
 			vars[list[i]] = list[i+1]
 		}
 	}
+	if *renderer == "cnat" {
+		vars["loop"] = podNetworkEnd // CNAT has no setting for it
+	}
 	for _, name := range []string{"node", "net", "bvi", "node6", "net6", "bvi6", "up", "first", "last"} {
 		vars[name], vars["their"+name] = vars[name+node], vars[name+other]
 	}

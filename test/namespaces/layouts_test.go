@@ -12,11 +12,15 @@ var (
 	podAddress6 = map[string]string{"c1": "fd01:1::2", "b1": "fd01:2::2", "b2": "fd01:3::2", "r1": "fd01:8001::2"}
 )
 
+// podNetworkEnd is the last address of the pod network of node n1, which replaces the source of
+// clients unless a setting names another one.
+const podNetworkEnd = "10.1.127.254"
+
 // defaults are the variables that a layout does not replace. net is the network of the pods of a
 // node, node its address, up its uplink, bvi the gateway of its pods where they are in one subnet,
 // from first to last, and loop the source of masqueraded clients.
 var defaults = []string{
-	"up1", "host-up", "up2", "host-up", "loop", "10.1.127.254",
+	"up1", "host-up", "up2", "host-up", "loop", podNetworkEnd,
 	"first1", "10.1.0.2", "last1", "10.1.127.254", "first2", "10.1.128.2", "last2", "10.1.255.254",
 	"node1", "192.168.50.1", "node2", "192.168.50.3", "ext", "192.168.50.2", "host", "172.30.0.2",
 	"net1", "10.1.0.0/17", "net2", "10.1.128.0/17", "bvi1", "10.1.0.1", "bvi2", "10.1.128.1",

@@ -23,8 +23,7 @@ type world struct {
 	*stage
 	layout
 	second *stage
-	prefix string // of the namespaces
-	vars   []string
+	prefix string            // of the namespaces
 	socket map[string]string // of each peer
 }
 
