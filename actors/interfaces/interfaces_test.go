@@ -292,7 +292,7 @@ func TestInterfacesNamesPodsInABridge(t *testing.T) {
 			change func() error
 			want   string
 		}{
-			{func() error { return vpp.AddBridge(5, "bvi0", 0, "host-a", "host-b") }, "services with endpoints behind bvi0 are not served: pods in bridge domain 5 answer each other past NAT: put host-a, host-b into one"},
+			{func() error { return vpp.AddBridge(5, "bvi0", 0, "host-a", "host-b") }, "connections to endpoints behind bvi0 are lost: pods in bridge domain 5 answer each other past NAT: put host-a, host-b into one"},
 			{func() error { return vpp.AddBridge(5, "bvi0", 1, "host-a", "host-b") }, "need proxy ARP"},
 			{func() error {
 				return vpp.SetProxyARP("bvi0", netip.MustParseAddr("10.1.9.2"), netip.MustParseAddr("10.1.9.200"))

@@ -22,12 +22,12 @@ func summary(set *messages.InterfaceSet) string {
 		len(set.GetInterfaces()), shortened(frontends), shortened(backends))
 }
 
-// faults says why services with endpoints behind interfaces cannot be served; "" = they can.
+// faults says why connections to endpoints behind interfaces are lost; "" = they are not.
 func faults(set *messages.InterfaceSet) string {
 	var all []string
 	for _, i := range set.GetInterfaces() {
 		if i.GetFault() != "" {
-			all = append(all, "services with endpoints behind "+i.GetName()+" are not served: "+i.GetFault())
+			all = append(all, "connections to endpoints behind "+i.GetName()+" are lost: "+i.GetFault())
 		}
 	}
 	return strings.Join(all, "; ")
