@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/interface_types"
 
@@ -33,7 +35,7 @@ func TestCheck(t *testing.T) {
 		"--cluster-cidr", "10.1.0.0/16,10.96.9.0/24", "--service-cidr", "10.96.0.0/16", "--connect", open.Addr().String()+",127.0.0.1:1")
 	out := squeeze(r.out)
 	for _, want := range []string{
-		"configuration ok valid -", "VPP ok version 25.10-release has 10 of 12 features -", "data directory ok " + dir + " can be written -",
+		"configuration ok valid -", "VPP ok version 25.10-release has 12 of 13 features -", "data directory ok " + dir + " can be written -",
 		"API server ok version v1.33.1 -", "right to list services ok granted -",
 		"right to list endpointslices failed endpointslices is forbidden deploy/kubernetes/base/rbac.yaml has the rights of the agent",
 		"node n3 failed the cluster has no such Node set nodeName to the name of the Node",
@@ -53,6 +55,49 @@ func TestCheck(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(out)
+	}
+}
+
+// TestCheckLayout: bridge domains and access lists of others are named, with the place that says
+// what they mean.
+func TestCheckLayout(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "vpp")
+	vpp := simulator.New(simulator.Options{})
+	if err := vpp.Listen(socket); err != nil {
+		t.Fatal(err)
+	}
+	defer vpp.Close()
+	check := func() string {
+		return squeeze(troupe("", "check", "--kube-source", "files:"+t.TempDir(), "--vpp-api-socket", socket).out)
+	}
+	for _, name := range []string{"pod1", "pod2", "bvi0"} {
+		if _, err := vpp.AddInterface(name, nil, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := check(); strings.Contains(out, "VPP: bridge") || strings.Contains(out, "VPP: access") {
+		t.Errorf("a warning without a cause:\n%s", out)
+	}
+	if err := vpp.AddBridge(5, "bvi0", 0, "pod1", "pod2"); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []api.Message{
+		&acl.ACLAddReplace{ACLIndex: ^uint32(0), Tag: "policy", R: []acl_types.ACLRule{{}}, Count: 1},
+		&acl.ACLInterfaceSetACLList{SwIfIndex: 1, Count: 2, NInput: 1, Acls: []uint32{0, 0}},
+		&acl.ACLInterfaceSetACLList{SwIfIndex: 2, Count: 1, NInput: 0, Acls: []uint32{0}},
+	} {
+		if _, err := vpp.Exec(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := check()
+	for _, want := range []string{
+		"VPP: bridge domains warning members of the bridge domains of bvi0 reach each other without it, so pods there would answer each other past NAT docs/cni.md, Bridge domains",
+		"VPP: access lists of others warning where packets enter at pod1, where packets leave at pod1, pod2; with NAT44",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no line %q in\n%s", want, out)
+		}
 	}
 }
 

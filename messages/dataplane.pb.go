@@ -891,7 +891,10 @@ type Interface struct {
 	OtherProtocols string `protobuf:"bytes,12,opt,name=other_protocols,json=otherProtocols,proto3" json:"other_protocols,omitempty"`
 	// The IPv4 address behind it that VPP itself has in its table, so that NAT44 cannot serve it; "" =
 	// there is none.
-	OwnAddress    string `protobuf:"bytes,13,opt,name=own_address,json=ownAddress,proto3" json:"own_address,omitempty"`
+	OwnAddress string `protobuf:"bytes,13,opt,name=own_address,json=ownAddress,proto3" json:"own_address,omitempty"`
+	// Why services with endpoints behind it cannot be served, and what the CNI has to set; "" = they
+	// can.
+	Fault         string `protobuf:"bytes,14,opt,name=fault,proto3" json:"fault,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1013,6 +1016,13 @@ func (x *Interface) GetOtherProtocols() string {
 func (x *Interface) GetOwnAddress() string {
 	if x != nil {
 		return x.OwnAddress
+	}
+	return ""
+}
+
+func (x *Interface) GetFault() string {
+	if x != nil {
+		return x.Fault
 	}
 	return ""
 }
@@ -1790,7 +1800,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"particular\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x82\x03\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x98\x03\n" +
 	"\tInterface\x12\x1e\n" +
 	"\vsw_if_index\x18\x01 \x01(\rR\tswIfIndex\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -1806,7 +1816,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bdetached\x18\v \x01(\bR\bdetached\x12'\n" +
 	"\x0fother_protocols\x18\f \x01(\tR\x0eotherProtocols\x12\x1f\n" +
 	"\vown_address\x18\r \x01(\tR\n" +
-	"ownAddress\"<\n" +
+	"ownAddress\x12\x14\n" +
+	"\x05fault\x18\x0e \x01(\tR\x05fault\"<\n" +
 	"\n" +
 	"Attachment\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +

@@ -265,7 +265,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	connection, post, vpp, listening, now := i.link.GetSession(), c.Post(), i.config.VPP, i.config.Listening, c.Now()
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
-		Boot: i.link.GetBoot(), Peers: i.peers, PodNetworks: i.networks, Remote: i.remote, Attached: i.attached(), Detached: maps.Clone(i.detached),
+		Boot: i.link.GetBoot(), Peers: i.peers, PodNetworks: i.networks, Remote: i.remote, Loopback: i.loopback(), Attached: i.attached(), Detached: maps.Clone(i.detached),
 		OtherProtocols: i.protocols,
 	}
 	version := i.version // a command waits for a discovery that began with its change
@@ -276,6 +276,14 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		}
 		post(&discovered{connection, version, set, err})
 	})
+}
+
+// loopback is the address by which NAT44 replaces the source of clients; invalid = it serves nothing.
+func (i *interfacesActor) loopback() netip.Addr {
+	if !slices.Contains(i.config.RoleGivers, "nat44") {
+		return netip.Addr{}
+	}
+	return i.config.NAT44.ForNode(i.input.GetSelf()).TwiceNAT
 }
 
 func (i *interfacesActor) found(c *runtime.Context, m *discovered) {

@@ -3,6 +3,7 @@ package interfaces
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -289,4 +290,44 @@ func TestInterfacesTellsThePlaceOfSNAT(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestInterfacesNamesPodsInABridge: pods that answer each other past NAT make the node not ready
+// until VPP is changed, without an event of VPP.
+func TestInterfacesNamesPodsInABridge(t *testing.T) {
+	withInterfaces(t, func(s *stage) {
+		s.tell(&messages.LocalEndpoints{}, nodeWith("a 10.1.9.2", "b 10.1.9.3"))
+		vpp := s.vpp.VPP
+		try := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"host-a", "host-b"} {
+			_, err := vpp.AddInterface(name, nil, true)
+			try(err)
+		}
+		_, err := vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: "bvi0", Kind: simulator.KindLoopback, Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.9.1/24")}, Up: true})
+		try(err)
+		for _, step := range []struct {
+			change func() error
+			want   string
+		}{
+			{func() error { return vpp.AddBridge(5, "bvi0", 0, "host-a", "host-b") }, "connections to endpoints behind bvi0 are lost: pods in bridge domain 5 answer each other past NAT: put host-a, host-b into one"},
+			{func() error { return vpp.AddBridge(5, "bvi0", 1, "host-a", "host-b") }, "need proxy ARP"},
+			{func() error {
+				return vpp.SetProxyARP("bvi0", netip.MustParseAddr("10.1.9.2"), netip.MustParseAddr("10.1.9.200"))
+			}, ""},
+		} {
+			try(step.change())
+			s.Run(2 * s.config.Rediscover)
+			if h := s.health(); h.GetOk() != (step.want == "") || !strings.Contains(h.GetReason(), step.want) {
+				t.Errorf("health %v, want %q", h, step.want)
+			}
+			if got := named(s.set(), "bvi0").GetFault(); (got == "") != (step.want == "") {
+				t.Errorf("the set says %q", got)
+			}
+		}
+	})
 }

@@ -52,10 +52,14 @@ func (i *interfacesActor) judge(c *runtime.Context) {
 		l.lost = c.Now()
 	}
 	ok := why == "" || i.Last.GetOk() && c.Now().Sub(l.lost) < settling
-	if ok {
-		why = lacks(i.set, i.pods)
-	}
 	i.Lost, i.Reach = !ok, messages.Reach_REACH_NONE
+	if ok {
+		if why = faults(i.set); why != "" {
+			ok = false
+		} else {
+			why = lacks(i.set, i.pods)
+		}
+	}
 	if !i.Last.GetOk() {
 		i.Interfaces = i.set.GetGeneration()
 	}

@@ -28,6 +28,17 @@ func summary(set *messages.InterfaceSet) string {
 	return text
 }
 
+// faults says why connections to endpoints behind interfaces are lost; "" = they are not.
+func faults(set *messages.InterfaceSet) string {
+	var all []string
+	for _, i := range set.GetInterfaces() {
+		if i.GetFault() != "" {
+			all = append(all, "connections to endpoints behind "+i.GetName()+" are lost: "+i.GetFault())
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // shortened shortens a list for a line of text.
 func shortened(names []string) string {
 	const most = 12

@@ -49,6 +49,8 @@ type ServicesPage struct {
 	Services []*messages.ServiceStatus
 	// Unplaced are the addresses of this node to which no interface of VPP leads, ordered.
 	Unplaced []string
+	// Faulty are the interfaces with a fault, behind which endpoints cannot be served.
+	Faulty []*messages.Interface
 }
 
 // WorldQuery asks introspection for everything except the services. The answer is a WorldPage.
@@ -193,6 +195,11 @@ func (i *introspect) countProblems() {
 
 func (i *introspect) page(q *ServicesQuery) *ServicesPage {
 	page := &ServicesPage{Unplaced: i.world.Interfaces.GetUnplaced()}
+	for _, one := range i.world.Interfaces.GetInterfaces() {
+		if one.GetFault() != "" {
+			page.Faulty = append(page.Faulty, one)
+		}
+	}
 	if q.Key != "" {
 		if s := i.services[q.Key]; s != nil {
 			page.Services = []*messages.ServiceStatus{s}

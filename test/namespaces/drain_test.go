@@ -99,18 +99,10 @@ func bareStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{T: t, vppBinary: os.Getenv("TROUPE_VPP_BIN"), plugins: os.Getenv("TROUPE_VPP_PLUGINS")}
 	s.needs()
+	s.directories()
 	var err error
-	if s.dir, err = os.MkdirTemp("", "troupe"); err != nil { // short: paths of sockets are limited
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
 	if s.troupe, err = build.Agent(t.Context(), s.dir); err != nil {
 		t.Fatal(err)
-	}
-	for _, sub := range []string{"objects", "vpp"} {
-		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return s
 }

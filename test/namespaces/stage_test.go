@@ -23,6 +23,7 @@ var names = []string{"tr-pod3", "tr-pod4", "tr-out"}
 type stage struct {
 	*testing.T
 	dir, vppBinary, plugins, troupe string
+	netns                           string // where VPP runs; "" = where the test runs
 	vpp, agent                      *controlplane.Process
 	servers                         map[string]*exec.Cmd
 }
@@ -46,6 +47,21 @@ func newStage(t *testing.T) *stage {
 		s.serve(n, n)
 	}
 	return s
+}
+
+// directories makes those of a node.
+func (s *stage) directories() {
+	s.Helper()
+	var err error
+	if s.dir, err = os.MkdirTemp("", "troupe"); err != nil { // short: paths of sockets are limited
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	for _, sub := range []string{"objects", "vpp"} {
+		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
+			s.Fatal(err)
+		}
+	}
 }
 
 // needs skips the test where something is missing.
@@ -119,41 +135,62 @@ func (s *stage) bareVPP(commands []string) {
 	text := fmt.Sprintf(`unix { nodaemon cli-listen %[1]s/cli.sock runtime-dir %[1]s/vpp }
 socksvr { socket-name %[1]s/api.sock }
 statseg { socket-name %[1]s/stats.sock }
-api-segment { prefix troupe%[3]d }
-plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } }
-`, s.dir, s.plugins, os.Getpid())
+api-segment { prefix %[3]s }
+buffers { buffers-per-numa 4096 page-size default }
+plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } }
+`, s.dir, s.plugins, filepath.Base(s.dir))
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}
 	_ = os.Remove(filepath.Join(s.dir, "cli.sock"))
-	s.vpp = controlplane.Spawn(s, filepath.Join(s.dir, "vpp"), s.vppBinary, "-c", conf)
-	ctl := func(command string) error {
-		out, err := exec.Command(filepath.Join(filepath.Dir(s.vppBinary), "vppctl"), append([]string{"-s", filepath.Join(s.dir, "cli.sock")}, strings.Fields(command)...)...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%s: %w: %s", command, err, out)
-		}
-		return nil
+	cmd := exec.Command(s.vppBinary, "-c", conf)
+	if s.netns != "" {
+		cmd = exec.Command("ip", "netns", "exec", s.netns, s.vppBinary, "-c", conf)
 	}
+	s.vpp = controlplane.SpawnAs(s, filepath.Join(s.dir, "vpp", "vpp.log"), cmd)
+	s.Cleanup(func() { // a killed VPP leaves its memory
+		segments, _ := filepath.Glob("/dev/shm/*" + filepath.Base(s.dir) + "*") // fails for no pattern of ours
+		for _, segment := range segments {
+			_ = os.RemoveAll(segment)
+		}
+	})
 	controlplane.Eventually(s, "VPP answers", func() string {
-		if err := ctl("show version"); err != nil {
+		if _, err := s.ctl("show version"); err != nil {
 			return err.Error()
 		}
 		return ""
 	})
 	for _, command := range commands {
-		if err := ctl(command); err != nil {
+		if _, err := s.ctl(command); err != nil {
 			s.Fatal(err)
 		}
 	}
 }
 
+// ctl is a command of VPP.
+func (s *stage) ctl(command string) (string, error) {
+	out, err := exec.Command(filepath.Join(filepath.Dir(s.vppBinary), "vppctl"), append([]string{"-s", filepath.Join(s.dir, "cli.sock")}, strings.Fields(command)...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", command, err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 // startAgent starts the agent, and waits until it is ready.
 func (s *stage) startAgent() {
 	s.Helper()
-	s.agent = controlplane.Spawn(s, s.dir, s.troupe, "agent", "--node-name", "n1", "--kube-source", "files:"+filepath.Join(s.dir, "objects"),
-		"--vpp-api-socket", filepath.Join(s.dir, "api.sock"), "--vpp-stats-socket", filepath.Join(s.dir, "stats.sock"), "--etcd", "none", "--http-address", "",
-		"--healthz-bind-address", "", "--enable-chaos", "--control-socket", filepath.Join(s.dir, "control.sock"), "--service-cidr", "10.96.0.0/12,fd00:96::/112", "--data-dir", filepath.Join(s.dir, "data"))
+	s.spawnAgent()
 	s.ready(true)
+}
+
+// spawnAgent starts the agent with flags of its own.
+func (s *stage) spawnAgent(flags ...string) {
+	s.Helper()
+	s.agent = controlplane.Spawn(s, s.dir, s.troupe, append([]string{
+		"agent", "--node-name", "n1", "--kube-source", "files:" + filepath.Join(s.dir, "objects"),
+		"--vpp-api-socket", filepath.Join(s.dir, "api.sock"), "--vpp-stats-socket", filepath.Join(s.dir, "stats.sock"), "--etcd", "none", "--http-address", "",
+		"--healthz-bind-address", "", "--enable-chaos", "--control-socket", filepath.Join(s.dir, "control.sock"), "--service-cidr", "10.96.0.0/12,fd00:96::/112", "--data-dir", filepath.Join(s.dir, "data"),
+	}, flags...)...)
 }
 
 // ready waits until the agent is ready, or is not.

@@ -3,6 +3,7 @@ package features
 import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/arp"
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/fib"
@@ -31,6 +32,7 @@ var features = []entry{
 	}},
 	{name: "unnumbered interfaces", without: "interfaces that borrow an address have none", requests: []api.Message{&ip.IPUnnumberedDump{}}},
 	{name: "bridge domains", optional: true, without: "members of bridge domains are not recognised", requests: []api.Message{&l2.BridgeDomainDump{}}},
+	{name: "proxy ARP", optional: true, without: "pods in one bridge domain are not served", requests: []api.Message{&arp.ProxyArpDump{}, &arp.ProxyArpIntfcDump{}}},
 	{name: "interface events", optional: true, without: "changes of interfaces are found by polling", requests: []api.Message{&interfaces.WantInterfaceEvents{}}},
 	{name: "IPv4 services", renderer: rendererNAT44, without: "IPv4 services are not served", requests: []api.Message{
 		&nat44_ed.Nat44EdPluginEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.NatSetTimeouts{}, &nat44_ed.Nat44ShowRunningConfig{},

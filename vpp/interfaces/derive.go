@@ -22,6 +22,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 		// An interface counts as detached only if nothing else gives it a role.
 		one.Detached = in.Detached[i.Name] && !one.GetFrontend() && !one.GetBackend()
 		one.OtherProtocols = d.otherProtocols(i, one, &in)
+		one.Fault = d.fault(i, &in)
 		set.Interfaces = append(set.Interfaces, one)
 	}
 	set.Unplaced = d.unplaced(&in)

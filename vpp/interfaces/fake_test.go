@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/arp"
 	"go.fd.io/govpp/binapi/fib_types"
 	interfaceapi "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -26,6 +27,8 @@ type fakeVPP struct {
 	mu         sync.Mutex
 	interfaces []RawInterface
 	bridges    []uint32
+	members    []l2.BridgeDomainSwIf // of each bridge domain
+	ranges     []arp.ProxyArp
 	routes     []fakeRoute
 	// broken fails every request of that name with an unknown outcome; missing makes it
 	// unsupported.
@@ -152,7 +155,17 @@ func (v *fakeVPP) Dump(ctx context.Context, req api.Message, each func(api.Messa
 	case *l2.BridgeDomainDump:
 		each(&l2.BridgeDomainDetails{BdID: 9, BviSwIfIndex: anyIndex})
 		for k, index := range v.bridges {
-			each(&l2.BridgeDomainDetails{BdID: uint32(k), BviSwIfIndex: interface_types.InterfaceIndex(index)})
+			each(&l2.BridgeDomainDetails{BdID: uint32(k), BviSwIfIndex: interface_types.InterfaceIndex(index), SwIfDetails: v.members})
+		}
+	case *arp.ProxyArpDump:
+		for _, r := range v.ranges {
+			each(&arp.ProxyArpDetails{Proxy: r})
+		}
+	case *arp.ProxyArpIntfcDump:
+		for _, i := range v.interfaces {
+			if i.ProxyARP {
+				each(&arp.ProxyArpIntfcDetails{SwIfIndex: i.Index})
+			}
 		}
 	case *ip.IPTableDump:
 		seen := map[ip.IPTable]bool{}

@@ -31,6 +31,9 @@ type Input struct {
 	// PodNetworks are the IPv4 pod networks of this node, Remote the IPv4 pod networks and addresses
 	// of all other nodes, ordered, see Remote. They matter where VPP has several tables.
 	PodNetworks, Remote []netip.Prefix
+	// Loopback is the address by which NAT44 replaces the source of clients; invalid = NAT44 is
+	// not used.
+	Loopback netip.Addr
 	// Complete says that all of this has been received from Kubernetes.
 	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
@@ -46,6 +49,10 @@ type Raw struct {
 	tables6 []uint32
 	// Targets are the routes of all addresses that were looked up.
 	Targets map[netip.Addr]Target
+	// Bridges are the bridge domains with a virtual interface, ProxyARP the ranges of addresses
+	// for which interfaces with ProxyARP answer. The ranges are read only where they matter.
+	Bridges  []Bridge
+	ProxyARP []Range
 	// Default4 and Default6 are the default routes of table 0; the zero Target where there is none.
 	Default4, Default6 Target
 }
@@ -66,8 +73,9 @@ type RawInterface struct {
 	// Lender is the index of the interface whose addresses it uses, where Unnumbered is set.
 	Lender     uint32
 	Unnumbered bool
-	// BVI says that it is the virtual interface of a bridge domain.
-	BVI bool
+	// BVI says that it is the virtual interface of a bridge domain, ProxyARP that it answers ARP
+	// for the ranges of Raw.ProxyARP.
+	BVI, ProxyARP bool
 	// Table is its IPv4 table.
 	Table uint32
 }

@@ -1,6 +1,7 @@
 package interfaces
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/arp"
 	interfaceapi "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
@@ -83,14 +85,45 @@ func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
 // of its domain.
 func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	virtual := map[uint32]bool{}
+	shared := false
 	err := optional(c.Dump(ctx, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: anyIndex}, func(msg api.Message) {
-		if m := msg.(*l2.BridgeDomainDetails); m.BviSwIfIndex != anyIndex {
-			virtual[uint32(m.BviSwIfIndex)] = true
+		m := msg.(*l2.BridgeDomainDetails)
+		if m.BviSwIfIndex == anyIndex {
+			return
 		}
+		b := Bridge{ID: m.BdID, Virtual: uint32(m.BviSwIfIndex)}
+		for _, d := range m.SwIfDetails {
+			if d.SwIfIndex != m.BviSwIfIndex {
+				b.Members = append(b.Members, Member{Index: uint32(d.SwIfIndex), Group: d.Shg})
+			}
+		}
+		raw.Bridges = append(raw.Bridges, b)
+		virtual[b.Virtual], shared = true, shared || len(b.Members) > 1
 	}))
+	sortBridges(raw.Bridges)
 	for k := range raw.Interfaces {
 		i := &raw.Interfaces[k]
 		i.BVI = i.BVI || virtual[i.Index]
+	}
+	if err != nil || !shared {
+		return err
+	}
+	return readProxyARP(ctx, c, raw)
+}
+
+// readProxyARP reads for which addresses VPP answers ARP in the place of hosts.
+func readProxyARP(ctx context.Context, c link.Caller, raw *Raw) error {
+	err := optional(c.Dump(ctx, &arp.ProxyArpDump{}, func(msg api.Message) {
+		m := msg.(*arp.ProxyArpDetails)
+		raw.ProxyARP = append(raw.ProxyARP, Range{netip.AddrFrom4(m.Proxy.Low), netip.AddrFrom4(m.Proxy.Hi)})
+	}))
+	slices.SortFunc(raw.ProxyARP, func(a, b Range) int { return cmp.Or(a.Low.Compare(b.Low), a.High.Compare(b.High)) })
+	answers := map[uint32]bool{}
+	err = errors.Join(err, optional(c.Dump(ctx, &arp.ProxyArpIntfcDump{}, func(msg api.Message) {
+		answers[msg.(*arp.ProxyArpIntfcDetails).SwIfIndex] = true
+	})))
+	for k := range raw.Interfaces {
+		raw.Interfaces[k].ProxyARP = answers[raw.Interfaces[k].Index]
 	}
 	return err
 }

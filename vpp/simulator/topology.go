@@ -3,6 +3,7 @@ package simulator
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
@@ -119,6 +120,32 @@ func (v *VPP) DelAddress(name string, p netip.Prefix) error {
 		if retval := m.DelAddress(i, p); retval != vnet.RetOK {
 			return fmt.Errorf("delete address %s of %s: retval %d", p, name, retval)
 		}
+		return nil
+	})
+}
+
+// AddBridge puts interfaces into a bridge domain behind a virtual interface, which has to exist, all
+// in the same split-horizon group.
+func (v *VPP) AddBridge(id uint32, virtual string, group uint8, members ...string) error {
+	return v.onInterface(virtual, func(m *model.Model, i *vnet.Interface) error {
+		b := vnet.Bridge{ID: id, Virtual: i.Index}
+		for _, name := range members {
+			index, found := m.ByName[name]
+			if !found {
+				return fmt.Errorf("add bridge domain %d: %w: %s", id, vnet.ErrNoInterface, name)
+			}
+			b.Members = append(b.Members, vnet.BridgeMember{Index: index, Group: group})
+		}
+		m.Bridges = append(slices.DeleteFunc(slices.Clone(m.Bridges), func(o vnet.Bridge) bool { return o.ID == id }), b)
+		return nil
+	})
+}
+
+// SetProxyARP lets an interface answer ARP for the addresses from low to high. It replaces earlier
+// ones.
+func (v *VPP) SetProxyARP(name string, low, high netip.Addr) error {
+	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
+		m.Proxied = vnet.ProxyARP{Low: low, High: high, Interfaces: []uint32{i.Index}}
 		return nil
 	})
 }

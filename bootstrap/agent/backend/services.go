@@ -37,6 +37,7 @@ func (b Backend) Summaries(page *status.ServicesPage) []api.Service {
 	out := make([]api.Service, len(page.Services))
 	for i, s := range page.Services {
 		out[i] = b.service(s, lost, faults)
+		faulty(&out[i], s.GetView(), page.Faulty)
 	}
 	return out
 }
@@ -70,6 +71,7 @@ func (b Backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Draining: draining(held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s, faults),
 	}
+	faulty(&detail.Service, s.GetView(), page.Faulty)
 	if object := s.GetSpec().GetInput().GetService(); object != nil {
 		if detail.Kubernetes, err = protojson.Marshal(object); err != nil {
 			return nil, fmt.Errorf("encode service %s: %w", key, err)

@@ -148,6 +148,7 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		}
 	}
 	c.add(checkOK, "VPP", fmt.Sprintf("version %s has %d of %d features", v.Version, available, len(v.Features)), "")
+	c.layout(ctx, socket)
 	if stats := c.cfg.VPP.StatsSocket; stats != "" {
 		if _, err := os.Stat(stats); err != nil {
 			c.add(checkWarn, "VPP: statistics", err.Error()+": counting NAT sessions stops the workers briefly",
@@ -191,6 +192,30 @@ func (c *checks) renderer(v *node.VPPVersion) {
 		}
 	}
 	c.add(state, "CNAT", found, "see docs/globals.md")
+}
+
+// layout names what of VPP's set-up by others decides how services are served.
+func (c *checks) layout(ctx context.Context, socket string) {
+	l, err := node.AskLayout(ctx, socket)
+	if err != nil {
+		c.add(checkWarn, "VPP: layout", err.Error(), "start VPP; the agent needs the rights of VPP's socket")
+		return
+	}
+	if len(l.Bridged) > 0 {
+		c.add(checkWarn, "VPP: bridge domains", "members of the bridge domains of "+first(l.Bridged)+" reach each other without it, so pods there would answer each other past NAT",
+			"docs/cni.md, Bridge domains")
+	}
+	var where []string
+	if len(l.Input) > 0 {
+		where = append(where, "where packets enter at "+first(l.Input))
+	}
+	if len(l.Output) > 0 {
+		where = append(where, "where packets leave at "+first(l.Output))
+	}
+	if len(where) > 0 {
+		c.add(checkWarn, "VPP: access lists of others", strings.Join(where, ", ")+"; with NAT44 the first kind sees addresses of services, with CNAT those of endpoints",
+			"docs/semantics.md, Access lists of others")
+	}
 }
 
 // local checks the ports and the data directory on this machine.

@@ -56,6 +56,7 @@ func New() Registry {
 	registerFIB(r)
 	registerIP(r)
 	registerNeighbor(r)
+	registerBridge(r)
 	registerFeature(r)
 	registerNAT44Config(r)
 	registerNAT44Mapping(r)

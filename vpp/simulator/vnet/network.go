@@ -25,6 +25,8 @@ type Network struct {
 	Features   map[FeatureKey]int // how often a feature is on an arc
 	arcs       map[string]uint32  // how many interfaces an arc has room for
 	Pending    map[uint32]Change
+	Bridges    []Bridge
+	Proxied    ProxyARP
 	watchers   []Watcher
 }
 

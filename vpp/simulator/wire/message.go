@@ -24,7 +24,7 @@ import (
 
 // CoreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
 var CoreAPIs = []string{
-	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "feature",
+	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "arp", "l2", "feature",
 	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
 }
 

@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/interfaces"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Layout is what of VPP's set-up by others decides how services are served: names of interfaces.
+type Layout struct {
+	// Bridged are virtual interfaces of bridge domains whose members reach each other without
+	// them.
+	Bridged []string
+	// Input and Output have access lists of other owners, where packets enter and where they leave.
+	Input, Output []string
+}
+
+// AskLayout connects to VPP, reads its layout and disconnects again.
+func AskLayout(ctx context.Context, socket string) (*Layout, error) {
+	out := &Layout{}
+	err := withVPP(ctx, socket, func(ctx context.Context, _ *messages.LinkState, c link.Caller) error {
+		var reader interfaces.Reader
+		set, err := reader.Discover(ctx, c, interfaces.Input{})
+		if err != nil {
+			return err
+		}
+		out.Bridged = reader.Bridged()
+		lists, err := acl.Read(ctx, c)
+		if errors.Is(err, link.ErrUnsupported) {
+			return nil // without the plugin there are none
+		}
+		if err != nil {
+			return err
+		}
+		input, output := lists.Foreign()
+		out.Input, out.Output = named(set, input), named(set, output)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("layout of VPP at %s: %w", socket, err)
+	}
+	return out, nil
+}
+
+// named returns the names of interfaces.
+func named(set *messages.InterfaceSet, indices []uint32) []string {
+	byIndex := map[uint32]string{}
+	for _, i := range set.GetInterfaces() {
+		byIndex[i.GetSwIfIndex()] = i.GetName()
+	}
+	var names []string
+	for _, index := range indices {
+		names = append(names, byIndex[index])
+	}
+	return names
+}
