@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 // maxAnswer limits an answer, in bytes: a page of the largest list has a few hundred KB.
@@ -49,18 +50,18 @@ type Client struct {
 
 // New returns a client for an agent at a TCP address, "127.0.0.1:9990".
 func New(address string) *Client {
-	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("tcp", address)}, base: "http://" + address, name: address}
+	return NewProxied(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address)
 }
 
 // NewControl returns a client for an agent at the path of its control socket.
 func NewControl(path string) *Client {
-	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
+	return NewProxied(transport("unix", path), &url.URL{Scheme: "http", Host: "agent"}, path)
 }
 
 // NewProxied returns a client for an agent whose paths are below a URL of a proxy. Errors name the
 // agent by name.
-func NewProxied(through http.RoundTripper, base, name string) *Client {
-	return &Client{http: &http.Client{Timeout: timeout, Transport: through}, base: base, name: name}
+func NewProxied(through http.RoundTripper, base *url.URL, name string) *Client {
+	return &Client{http: outbound.Client(base, through, timeout), base: base.String(), name: name}
 }
 
 // transport connects to one address, regardless of the URL, without proxies and keep-alive.
@@ -106,13 +107,14 @@ func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 // Stream reads server-sent events and calls a function with the data of each. It ends when the
 // agent ends the stream, ctx ends, or the function returns an error. The end of ctx is no error.
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
-	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
-	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
+	endless := *c.http
+	endless.Timeout = 0
+	response, err := (&Client{http: &endless, base: c.base, name: c.name}).send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode/100 != 2 {
 		// a part of the reason is better than no reason
 		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		return refusal(response.StatusCode, content)
@@ -140,6 +142,9 @@ func (c *Client) Text(ctx context.Context, target string) (text string, status i
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err == nil && response.StatusCode/100 == 3 {
+		err = refusal(response.StatusCode, nil)
+	}
 	return string(content), response.StatusCode, err
 }
 
@@ -154,7 +159,7 @@ func (c *Client) do(ctx context.Context, method, target string, body, into any) 
 	if err != nil {
 		return fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
 	}
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode/100 != 2 {
 		return refusal(response.StatusCode, content)
 	}
 	if into == nil {
@@ -194,7 +199,9 @@ func (c *Client) send(ctx context.Context, method, target string, body any) (*ht
 // refusal returns the error in an answer.
 func refusal(status int, content []byte) error {
 	var answer api.Error
-	if strings.Contains(string(content), "error trying to reach service") && strings.Contains(string(content), "connection refused") {
+	if status/100 == 3 {
+		answer.Error = http.StatusText(status) + ": what answers is no agent: it redirects elsewhere, which the command does not follow"
+	} else if strings.Contains(string(content), "error trying to reach service") && strings.Contains(string(content), "connection refused") {
 		answer.Error = "the API server cannot reach the agent: api.httpAddress is loopback on that node, or has another port than --address"
 	} else if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
 		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))

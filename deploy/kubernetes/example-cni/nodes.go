@@ -112,5 +112,10 @@ func inCluster(apiServer string) ([]node, error) {
 	roots.AppendCertsFromPEM(authority)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
-	return readNodes(context.Background(), &http.Client{Transport: transport, Timeout: 10 * time.Second}, apiServer, strings.TrimSpace(string(token)))
+	client := &http.Client{
+		Transport: transport, Timeout: 10 * time.Second,
+		// the token is for the API server only
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return readNodes(context.Background(), client, apiServer, strings.TrimSpace(string(token)))
 }
