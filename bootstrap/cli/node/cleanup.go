@@ -16,13 +16,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const cleanupLong = `Cleanup removes the rows, translations, access lists, interface roles, NAT
-addresses and routes of the agent from VPP, and its routes from the host. It keeps rows of other
-owners, and the sessions of connections until they end. It needs no cluster. Stop the agent first,
-because a running agent would restore everything.
+const cleanupLong = `Cleanup removes the rows, translations, access lists and routes of the agent
+from VPP, and its routes from the host. It removes interface roles, NAT addresses and settings of
+CNAT only if the record in the agent's data directory says that the agent has made them; it lists
+the others as kept. It keeps rows of other owners, global settings of VPP's plugins, and the
+sessions of connections until they end. It needs no cluster. Stop the agent first, because a running
+agent would restore everything.
 
-The flags and the file of --config are the same as for the agent. The command reads the NAT
-addresses of external configuration from the data directory and the file of the agent.`
+The flags and the file of --config are the same as for the agent; --data-dir leads to the record.`
 
 // cleanup is the output of `troupe cleanup`.
 type cleanup struct {
@@ -30,6 +31,8 @@ type cleanup struct {
 	DryRun bool `json:"dryRun"`
 	// Operations are the changes of VPP in words, in the order of their execution.
 	Operations []string `json:"operations"`
+	// Kept are objects that stay, because nothing proves that the agent has made them.
+	Kept []string `json:"kept"`
 }
 
 // NewCleanup returns `troupe cleanup`.
@@ -55,8 +58,8 @@ func NewCleanup(std cli.Streams) *cobra.Command {
 		link.Quiet(log)
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), *timeout, fmt.Errorf("not within %s", *timeout))
 		defer cancel()
-		said, err := agent.CleanUp(ctx, doc.Agent, *dryRun, log)
-		report := cleanup{DryRun: *dryRun, Operations: append([]string{}, said...)}
+		said, kept, err := agent.CleanUp(ctx, doc.Agent, *dryRun, log)
+		report := cleanup{DryRun: *dryRun, Operations: append([]string{}, said...), Kept: append([]string{}, kept...)}
 		if err == nil || len(said) > 0 {
 			err = errors.Join(err, out.Print(std.Out, report, func(c *cli.Columns) { cleanupTable(c, report) }))
 		}
@@ -75,6 +78,9 @@ func NewCleanup(std cli.Streams) *cobra.Command {
 func cleanupTable(c *cli.Columns, r cleanup) {
 	for _, operation := range r.Operations {
 		c.Row(operation)
+	}
+	for _, kept := range r.Kept {
+		c.Row(kept)
 	}
 	switch {
 	case len(r.Operations) == 0:
