@@ -16,10 +16,12 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
+	interfaceapi "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/messages"
@@ -27,6 +29,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/owned"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -101,16 +104,43 @@ func TestCleanUpWithoutAnAgent(t *testing.T) {
 }
 
 // TestCleanUpOfAnotherOwner: on a VPP on which no agent ever ran nothing is changed, whatever
-// another owner has there. Rows with the tag go without a record; roles and addresses stay.
+// another owner has there, and all of it is listed.
 func TestCleanUpOfAnotherOwner(t *testing.T) {
-	v := simulator.New(simulator.Options{})
-	defer v.Close()
-	socket := filepath.Join(shortDir(t), "vpp")
-	succeed(t, v.Listen(socket))
-	for _, name := range []string{"theirs0", "theirs1", "theirs2", "theirs3"} {
-		_, err := v.AddInterface(name, nil, true)
-		succeed(t, err)
-	}
+	t.Run("simulated", func(t *testing.T) {
+		v := simulator.New(simulator.Options{})
+		t.Cleanup(func() { _ = v.Close() })
+		socket := filepath.Join(shortDir(t), "vpp")
+		succeed(t, v.Listen(socket))
+		for _, name := range []string{"theirs0", "theirs1", "theirs2", "theirs3"} {
+			_, err := v.AddInterface(name, nil, true)
+			succeed(t, err)
+		}
+		cleanUpOfAnotherOwner(t, socket, v.State)
+	})
+	t.Run("real", func(t *testing.T) {
+		binary, plugins, why := realvpp.Find()
+		if why != "" {
+			t.Skip(why)
+		}
+		p := realvpp.Start(t, binary, plugins)
+		raw := realvpp.NewRaw(t, p.Socket())
+		for range 4 {
+			raw.Ask(t, &interfaceapi.CreateLoopback{}, &interfaceapi.CreateLoopbackReply{})
+		}
+		cleanUpOfAnotherOwner(t, p.Socket(), func() (all string) {
+			for _, what := range []string{"nat44 interfaces", "nat44 addresses", "nat44 summary", "nat timeouts", "cnat snat-policy", "interface features loop3"} {
+				answer := &vlib.CliInbandReply{}
+				raw.Ask(t, &vlib.CliInband{Cmd: "show " + what}, answer)
+				all += answer.Reply
+			}
+			return all
+		})
+	})
+}
+
+// cleanUpOfAnotherOwner cleans up a VPP with four interfaces, whose state is a text.
+func cleanUpOfAnotherOwner(t *testing.T, socket string, state func() string) {
+	t.Helper()
 	none := ^interface_types.InterfaceIndex(0)
 	send(t, socket, &nat44_ed.Nat44EdPluginEnableDisable{Enable: true},
 		&nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: true, SwIfIndex: 1, Flags: nat_types.NAT_IS_INSIDE},
@@ -123,13 +153,13 @@ func TestCleanUpOfAnotherOwner(t *testing.T) {
 		&feature.FeatureEnableDisable{SwIfIndex: 4, Enable: true, ArcName: "ip6-unicast", FeatureName: "cnat-input-ip6"},
 		&feature.FeatureEnableDisable{SwIfIndex: 4, Enable: true, ArcName: "ip6-output", FeatureName: "cnat-output-ip6"},
 	)
-	before := v.State()
+	before := state()
 	cfg := config.Defaults()
 	cfg.VPP.APISocket, cfg.DataDir = socket, t.TempDir()
 	for _, dryRun := range []bool{true, false} {
 		said, kept, err := CleanUp(t.Context(), cfg, dryRun, slog.New(slog.DiscardHandler))
 		succeed(t, err)
-		if after := v.State(); after != before || len(said) > 0 {
+		if after := state(); after != before || len(said) > 0 {
 			t.Errorf("operations %q\nbefore:\n%s\nafter:\n%s", said, before, after)
 		}
 		if len(kept) != 8 || slices.ContainsFunc(kept, func(text string) bool { return !strings.HasPrefix(text, "kept, owner unknown: ") }) {

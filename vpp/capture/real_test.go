@@ -85,6 +85,28 @@ func TestPacketsOfARealVPP(t *testing.T) {
 	if text, err := command(ctx, vpp, "show trace max 1"); err != nil || len(Parse(text)) > 0 {
 		t.Errorf("the trace was not cleared: %v %s", err, text)
 	}
+	// Ctrl-C: what was captured comes back, and the trace is cleared
+	interrupted, interrupt := context.WithCancel(ctx)
+	options.Most, options.Match = 1000, func(*Packet) bool { interrupt(); return true }
+	traced = make(chan struct{})
+	go func() {
+		defer close(traced)
+		packets, _, err = Run(interrupted, vpp, options)
+	}()
+	for sent := false; !sent; {
+		g.Exchange(t, []realvpp.Packet{{Port: clients, ID: 1, Src: client, Dst: web, Proto: rule.TCP, Flags: 2}})
+		select {
+		case <-traced:
+			sent = true
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err != nil || len(packets) == 0 {
+		t.Errorf("after Ctrl-C: %d packets, %v", len(packets), err)
+	}
+	if text, err := command(ctx, vpp, "show trace max 1"); err != nil || len(Parse(text)) > 0 {
+		t.Errorf("the trace was not cleared after Ctrl-C: %v %s", err, text)
+	}
 	// packets of another user stay
 	if _, err := command(ctx, vpp, "trace add pg-input 5"); err != nil {
 		t.Fatal(err)
