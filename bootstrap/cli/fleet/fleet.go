@@ -80,11 +80,11 @@ func each(ctx context.Context, members []member, progress io.Writer, ask func(ct
 	for n := range members {
 		<-done
 		if show {
-			fmt.Fprintf(progress, "\r%d of %d nodes ", n+1, len(members))
+			_ = cli.Control(progress, fmt.Sprintf("\r%d of %d nodes ", n+1, len(members)))
 		}
 	}
 	if show {
-		fmt.Fprint(progress, "\r\x1b[K")
+		_ = cli.Control(progress, "\r\x1b[K")
 	}
 	all.Wait()
 }
