@@ -20,8 +20,12 @@ import (
 	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
-// maxAnswer limits an answer, in bytes: a page of the largest list has a few hundred KB.
-const maxAnswer = 64 << 20
+// Limits in bytes: of an answer, where a page of the largest list has a few hundred KB, and of all
+// pages of a list.
+const (
+	maxAnswer = 64 << 20
+	maxList   = 256 << 20
+)
 
 // timeout limits one call. It is longer than the deadline after which the agent answers with an
 // error.
@@ -46,6 +50,8 @@ type Client struct {
 	http *http.Client
 	base string
 	name string // of the agent, in errors
+	// budget is for all answers together; nil = each answer has its own.
+	budget *Budget
 }
 
 // New returns a client for an agent at a TCP address, "127.0.0.1:9990".
@@ -62,6 +68,34 @@ func NewControl(path string) *Client {
 // agent by name.
 func NewProxied(through http.RoundTripper, base *url.URL, name string) *Client {
 	return &Client{http: outbound.Client(base, through, timeout), base: base.String(), name: name}
+}
+
+// Limited returns a client whose answers are read from a budget.
+func (c *Client) Limited(b *Budget) *Client {
+	limited := *c
+	limited.budget = b
+	return &limited
+}
+
+// listing returns a client for all pages of a list.
+func (c *Client) listing() *Client {
+	if c.budget != nil {
+		return c
+	}
+	return c.Limited(NewBudget(maxList))
+}
+
+// read reads an answer.
+func (c *Client) read(response *http.Response) ([]byte, error) {
+	budget := c.budget
+	if budget == nil {
+		budget = NewBudget(maxAnswer)
+	}
+	content, err := budget.Read(response.Body, maxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
+	}
+	return content, nil
 }
 
 // transport connects to one address, regardless of the URL, without proxies and keep-alive.
@@ -109,7 +143,7 @@ func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
 	endless := *c.http
 	endless.Timeout = 0
-	response, err := (&Client{http: &endless, base: c.base, name: c.name}).send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
+	response, err := (&Client{http: &endless, base: c.base, name: c.name, budget: c.budget}).send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -141,7 +175,7 @@ func (c *Client) Text(ctx context.Context, target string) (text string, status i
 		return "", 0, err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err := c.read(response)
 	if err == nil && response.StatusCode/100 == 3 {
 		err = refusal(response.StatusCode, nil)
 	}
@@ -155,9 +189,9 @@ func (c *Client) do(ctx context.Context, method, target string, body, into any) 
 		return err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err := c.read(response)
 	if err != nil {
-		return fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
+		return err
 	}
 	if response.StatusCode/100 != 2 {
 		return refusal(response.StatusCode, content)
@@ -165,7 +199,7 @@ func (c *Client) do(ctx context.Context, method, target string, body, into any) 
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(content, into); err != nil {
+	if err := Decode(content, into); err != nil {
 		return fmt.Errorf("decode the answer of the agent at %s: %w", c.name, err)
 	}
 	return nil
@@ -209,12 +243,27 @@ func refusal(status int, content []byte) error {
 	return &Error{Status: status, Message: answer.Error}
 }
 
+// errEndless means that the pages of a list do not end.
+var errEndless = errors.New("its pages do not end: a page comes again, or has more items than were asked for")
+
+// pages notes the cursors of a list.
+type pages map[string]bool
+
+// next returns an error for a cursor that comes again.
+func (p pages) next(cursor string) error {
+	if p[cursor] {
+		return errEndless
+	}
+	p[cursor] = true
+	return nil
+}
+
 // All reads every page of a list, up to most items; 0 = all. It may miss items that were added
 // meanwhile, and may contain deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
-	asked := url.Values{}
+	asked, seen := url.Values{}, pages{}
 	maps.Copy(asked, query)
-	for {
+	for c = c.listing(); ; {
 		limit := api.MaxLimit
 		if most > 0 {
 			limit = min(limit, most-len(items))
@@ -225,8 +274,14 @@ func All[T any](ctx context.Context, c *Client, resource string, query url.Value
 			return nil, 0, err
 		}
 		items, total = append(items, page.Items...), page.Total
+		if len(page.Items) > limit {
+			return nil, 0, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, errEndless)
+		}
 		if page.Next == "" || most > 0 && len(items) >= most {
 			return items, total, nil
+		}
+		if err := seen.next(page.Next); err != nil {
+			return nil, 0, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
 		}
 		asked.Set("cursor", page.Next)
 	}
@@ -240,8 +295,8 @@ type Paged[T any] interface {
 
 // Whole reads every page of a resource that has fields besides its list.
 func Whole[T any, P Paged[T]](ctx context.Context, c *Client, resource string) (*T, error) {
-	whole, query := new(T), url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
-	for {
+	whole, query, seen := new(T), url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}, pages{}
+	for c = c.listing(); ; {
 		page := new(T)
 		if err := c.Get(ctx, resource, query, page); err != nil {
 			return nil, err
@@ -249,6 +304,9 @@ func Whole[T any, P Paged[T]](ctx context.Context, c *Client, resource string) (
 		next := P(whole).Join(page)
 		if next == "" {
 			return whole, nil
+		}
+		if err := seen.next(next); err != nil {
+			return nil, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
 		}
 		query.Set("cursor", next)
 	}
