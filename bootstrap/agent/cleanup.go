@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 
@@ -31,6 +32,16 @@ func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logg
 	vpp := a.recorded(l)
 	if dryRun { // the file may belong to a running agent
 		vpp.Record.Freeze()
+	} else {
+		locks, err := lockForCleanUp(cfg)
+		if err != nil {
+			return nil, nil, errors.Join(err, l.Close())
+		}
+		defer func() {
+			for _, held := range locks {
+				err = errors.Join(err, held.release())
+			}
+		}()
 	}
 	r := &render.Removal{DryRun: dryRun}
 	err = errors.Join(a.clean(ctx, vpp, r), l.Close())
@@ -39,6 +50,31 @@ func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logg
 		return r.Said, r.Kept, err
 	}
 	return r.Said, r.Kept, errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
+}
+
+// lockForCleanUp takes the locks of an agent: a running agent has them, wherever it listens, and
+// would restore everything.
+func lockForCleanUp(cfg *config.Agent) (locks []*lock, err error) {
+	paths := []string{lockOf(cfg.VPP.APISocket)}
+	if cfg.DataDir != "" {
+		if _, err := os.Stat(cfg.DataDir); err == nil { // else there was no agent
+			paths = append(paths, filepath.Join(cfg.DataDir, dataLock))
+		}
+	}
+	for _, path := range paths {
+		l, err := takeLock(path, "troupe cleanup")
+		if err != nil {
+			for _, held := range locks {
+				_ = held.release()
+			}
+			if errors.Is(err, errLocked) {
+				return nil, fmt.Errorf("an agent is running and would restore everything, stop it first: %w", err)
+			}
+			return nil, err
+		}
+		locks = append(locks, l)
+	}
+	return locks, nil
 }
 
 // recorded puts the record of the agent's own objects around the connection to VPP. Without a data

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// replacedPoll is the interval at which the directory of VPP's socket is checked while VPP is
-// disconnected.
+// replacedPoll is the interval at which the directory of VPP's socket is checked, and the lock in
+// it.
 const replacedPoll = 2 * time.Second
 
 // vppWatch sees each state of the connection to VPP before the actors do. It counts connections,
@@ -77,21 +77,33 @@ func (w *vppWatch) seen(ctx context.Context, state *messages.LinkState) error {
 	return nil
 }
 
-// claim takes the lock beside VPP's socket. A directory that cannot be written has no lock.
+// claim takes the lock beside VPP's socket, at each connection: another VPP may have another
+// directory. Without a lock a second agent would not be noticed, so that VPP is not used.
 func (w *vppWatch) claim() error {
-	if w.agent.vppLock.Load() != nil {
+	path := lockOf(w.socket)
+	held := w.agent.vppLock.Load()
+	if held != nil && held.at(path) {
 		return nil
 	}
-	l, err := takeLock(w.socket+".troupe", w.agent.cfg.NodeName)
+	l, err := takeLock(path, agentOf(w.agent.cfg.NodeName))
 	switch {
 	case errors.Is(err, errLocked):
 		return fmt.Errorf("vpp.apiSocket: another agent programs the VPP at %s: %w", w.socket, err)
 	case err != nil:
-		w.log.Warn("cannot lock VPP, a second agent would not be noticed", "err", err)
-		return nil
+		return fmt.Errorf("vpp.apiSocket: cannot lock the VPP at %s, so that a second agent would not be noticed: "+
+			"give the agent the right to write there (with systemd: ReadWritePaths): %w", w.socket, err)
 	}
 	w.agent.vppLock.Store(l)
-	return nil
+	return held.release()
+}
+
+// keepClaim takes the lock again while VPP is connected, if its file was removed or replaced: another
+// agent could take the new one.
+func (w *vppWatch) keepClaim() error {
+	if held := w.agent.vppLock.Load(); !w.up.Load() || held == nil || held.at(lockOf(w.socket)) {
+		return nil
+	}
+	return w.claim()
 }
 
 // watchDirectory ends the process when the directory of VPP's socket was removed. In a pod the
@@ -105,6 +117,11 @@ func (w *vppWatch) watchDirectory(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		}
+		if err := w.keepClaim(); err != nil {
+			w.log.Error("VPP is not used any more", "err", err)
+			w.agent.fail(err)
+			return nil
 		}
 		if w.up.Load() || !removed(dir) {
 			continue
