@@ -327,7 +327,7 @@ type API struct {
 	// and answers of kube-proxy: /healthz and /livez. While the address is in use, the agent logs
 	// it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
-	// Address that serves only /metrics to the network, for example 0.0.0.0:10249. The metrics have
+	// Address that serves only /metrics to the network, for example 0.0.0.0:9993. The metrics have
 	// numbers of kinds of actors and of services, no names. While the address is in use, the agent
 	// logs it and retries. Empty: none; httpAddress serves /metrics, too.
 	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`

@@ -113,7 +113,7 @@ func TestChart(t *testing.T) {
 	if agent.Image != "registry.example.com/troupe:v1" || agent.ImagePullPolicy != "Always" || agent.Resources.Limits.Memory().String() != "1Gi" {
 		t.Errorf("image %s, %s, resources %v", agent.Image, agent.ImagePullPolicy, agent.Resources)
 	}
-	if args := strings.Join(agent.Args, " "); !strings.HasSuffix(args, "--enable-chaos --metrics-bind-address=0.0.0.0:10249") {
+	if args := strings.Join(agent.Args, " "); !strings.HasSuffix(args, "--enable-chaos --metrics-bind-address=0.0.0.0:9993") {
 		t.Errorf("args %s", args)
 	}
 	if len(agent.Env) != 3 || agent.Env[2].Name != "GOGC" || len(agent.Ports) != 1 || string(agent.SecurityContext.Capabilities.Add[0]) != "NET_ADMIN" {
