@@ -23,7 +23,8 @@ func lockOf(socket string) string { return socket + ".troupe" }
 // takeLock creates a file, locks it and writes the owner into it. errLocked names the present
 // owner.
 func takeLock(path, owner string) (*lock, error) {
-	for {
+	const tries = 10
+	for range tries {
 		l, err := tryLock(path, owner)
 		// a file that was replaced before it was locked keeps nobody out
 		if err != nil || l.at(path) {
@@ -31,6 +32,7 @@ func takeLock(path, owner string) (*lock, error) {
 		}
 		_ = l.release()
 	}
+	return nil, fmt.Errorf("lock %s: the file is replaced again and again", path)
 }
 
 // tryLock locks the file that is at a path at this moment. A file in a directory that cannot be

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,6 +32,8 @@ type vppWatch struct {
 	log    *slog.Logger
 	// up is true while VPP is connected.
 	up atomic.Bool
+	// claiming is held while the lock of VPP is taken: Run and watchDirectory take it.
+	claiming sync.Mutex
 	// known is true after the first connection, lost after its end. Both belong to Run.
 	known, lost bool
 }
@@ -80,6 +83,8 @@ func (w *vppWatch) seen(ctx context.Context, state *messages.LinkState) error {
 // claim takes the lock beside VPP's socket, at each connection: another VPP may have another
 // directory. Without a lock a second agent would not be noticed, so that VPP is not used.
 func (w *vppWatch) claim() error {
+	w.claiming.Lock()
+	defer w.claiming.Unlock()
 	path := lockOf(w.socket)
 	held := w.agent.vppLock.Load()
 	if held != nil && held.at(path) {

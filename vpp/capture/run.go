@@ -92,14 +92,16 @@ func free(ctx context.Context, vpp link.Caller, o Options) error {
 		_, err := command(ctx, vpp, "clear trace")
 		return err
 	}
-	for range 2 {
+	for look := range 2 {
+		if look > 0 {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(o.Every):
+			}
+		}
 		if t, err := show(ctx, vpp, 1); err != nil || len(t.packets) > 0 {
 			return cmp.Or(err, ErrInUse)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(o.Every):
 		}
 	}
 	return nil
