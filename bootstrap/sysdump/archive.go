@@ -20,7 +20,7 @@ import (
 // Limits of an archive, which may come from anybody: bytes of a file and of the unpacked archive,
 // and nodes.
 const (
-	mostFile    = 256 << 20
+	mostFile    = 512 << 20
 	mostArchive = 1 << 30
 	mostNodes   = 10_000
 )

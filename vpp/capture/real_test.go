@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +107,20 @@ func TestPacketsOfARealVPP(t *testing.T) {
 	}
 	if text, err := command(ctx, vpp, "show trace max 1"); err != nil || len(Parse(text)) > 0 {
 		t.Errorf("the trace was not cleared after Ctrl-C: %v %s", err, text)
+	}
+	// a trace that another user has armed, and that has no packets, is still armed afterwards
+	if _, err := command(ctx, vpp, "trace add pg-input 5"); err != nil {
+		t.Fatal(err)
+	}
+	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
+	_, seen, err = Run(short, vpp, options)
+	stop()
+	g.Exchange(t, slices.Repeat([]realvpp.Packet{{Port: clients, ID: 4, Src: client, Dst: web, Proto: rule.TCP, Flags: 2}}, 10))
+	if text, failed := command(ctx, vpp, "show trace max 100"); err != nil || failed != nil || seen != 0 || len(Parse(text)) != 5 {
+		t.Errorf("armed by another user: %d seen, %v; %d packets traced afterwards, %v", seen, err, len(Parse(text)), failed)
+	}
+	if _, err := command(ctx, vpp, "clear trace"); err != nil {
+		t.Fatal(err)
 	}
 	// packets of another user stay
 	if _, err := command(ctx, vpp, "trace add pg-input 5"); err != nil {

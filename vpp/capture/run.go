@@ -50,11 +50,12 @@ func drivers() []string {
 // VPP has one trace for all users, and does not tell whether it is armed. Run first looks for
 // packets for the time Every: an armed trace at an input with traffic has some. At the end Run
 // clears the trace if that has only packets that Run asked for. A trace without packets is not
-// cleared; Run takes back its own requests at its inputs.
+// cleared: Run takes back its own requests at its inputs, and leaves those of others.
 func Run(ctx context.Context, vpp link.Caller, o Options) (matching []Packet, seen int, err error) {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
+	o.Scan = max(o.Scan, leastScan)
 	if err := free(ctx, vpp, o); err != nil || ctx.Err() != nil {
 		return nil, 0, err
 	}
@@ -123,11 +124,29 @@ func finish(ctx context.Context, vpp link.Caller, o Options, inputs []string) er
 		_, err = command(ctx, vpp, "clear trace")
 		return err
 	}
+	return takeBack(ctx, vpp, o, inputs)
+}
+
+// leastScan is the smallest number that takeBack can subtract: VPP adds its default for -1.
+const leastScan = 2
+
+// takeBack subtracts from each input what Run has added: VPP adds numbers to what others have asked
+// for, also negative ones. It would be wrong after a packet that Run has asked for, because VPP would
+// then trace without a limit: should one have come meanwhile, the trace is cleared.
+func takeBack(ctx context.Context, vpp link.Caller, o Options, inputs []string) error {
+	var requests []api.Message
 	for _, node := range inputs {
-		_, refused := command(ctx, vpp, fmt.Sprintf("trace add %s 0", node)) // sets it to 0
-		err = errors.Join(err, refused)
+		requests = append(requests, &vlib.CliInband{Cmd: fmt.Sprintf("trace add %s -%d", node, o.Scan)})
 	}
-	return err
+	answers, err := vpp.Do(ctx, requests)
+	for i := range answers {
+		err = errors.Join(err, answers[i].Err)
+	}
+	t, failed := show(ctx, vpp, 1)
+	if err = errors.Join(err, failed); err != nil || len(t.packets) > 0 {
+		_, failed = command(ctx, vpp, "clear trace")
+	}
+	return errors.Join(err, failed)
 }
 
 // maxShown is above what all inputs trace in all threads.

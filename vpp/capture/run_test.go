@@ -23,10 +23,17 @@ type tracer struct {
 	traced []string
 	reads  int
 	onRead func(reads int)
+	last   string // the input at which a packet arrives while requests are taken back
 }
 
-func (v *tracer) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) {
-	line := strings.Fields(reqs[0].(*vlib.CliInband).Cmd)
+func (v *tracer) Do(_ context.Context, reqs []api.Message) (results []link.Result, _ error) {
+	for _, req := range reqs {
+		results = append(results, v.command(strings.Fields(req.(*vlib.CliInband).Cmd)))
+	}
+	return results, nil
+}
+
+func (v *tracer) command(line []string) link.Result {
 	answer := ""
 	switch strings.Join(line[:2], " ") {
 	case "show trace":
@@ -44,16 +51,18 @@ func (v *tracer) Do(_ context.Context, reqs []api.Message) ([]link.Result, error
 		}
 	case "trace add":
 		n := 0
-		_, _ = fmt.Sscan(line[3], &n)
+		if _, _ = fmt.Sscan(line[3], &n); n < 0 && v.last == line[2] {
+			v.traced = append(v.traced, v.last)
+		}
 		if line[2] != "pg-input" && line[2] != "memif-input" {
 			answer = "unknown input"
-		} else if v.armed[line[2]] += n; n == 0 {
+		} else if v.armed[line[2]] += n; v.armed[line[2]] == 0 {
 			delete(v.armed, line[2])
 		}
 	case "clear trace":
 		v.armed, v.traced = map[string]int{}, nil
 	}
-	return []link.Result{{Reply: &vlib.CliInbandReply{Reply: answer}}}, nil
+	return link.Result{Reply: &vlib.CliInbandReply{Reply: answer}}
 }
 
 // TestOthers: what other users have armed, where packets arrive => error, and what is there
@@ -70,6 +79,8 @@ func TestOthers(t *testing.T) {
 		"nobody else":                 {nil, "pg-input", nil, nil, 0, map[string]int{}},
 		"nobody else, and no packets": {nil, "", nil, nil, 0, map[string]int{}},
 		"armed, with packets":         {map[string]int{"pg-input": 5}, "pg-input", nil, ErrInUse, 1, map[string]int{"pg-input": 4}},
+		"armed, without packets":      {map[string]int{"pg-input": 5}, "", nil, nil, 0, map[string]int{"pg-input": 5}},
+		"a packet at the last moment": {nil, "", func(v *tracer) { v.last = "pg-input" }, nil, 0, map[string]int{}},
 		"armed at another node":       {map[string]int{"other-input": 5}, "", nil, nil, 0, map[string]int{"other-input": 5}},
 		"armed meanwhile at another node": {
 			nil, "", func(v *tracer) { v.armed["other-input"], v.arrive = 9, "other-input" }, ErrInUse, 3, map[string]int{"pg-input": 2, "memif-input": 2, "other-input": 6},

@@ -15,7 +15,7 @@ import (
 )
 
 // mostSize is the largest --size-limit, in MiB: 'troupe look' reads no larger archive.
-const mostSize = 512
+const mostSize = 256
 
 // NewSysdump returns `troupe sysdump`.
 func NewSysdump(std cli.Streams) *cobra.Command {

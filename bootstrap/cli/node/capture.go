@@ -46,8 +46,8 @@ VPP's graph in plain words, and the expectation of the agent. Run it on the mach
 socket. VPP traces the next packets at each input, also packets of other services, at most --scan
 for each input and thread. At the end, also after Ctrl-C, the command clears the trace. It refuses to
 run while VPP traces packets for another user, and does not clear a trace that has such packets.
-VPP does not tell whether another user has armed a trace that has no packets yet: it may end with
-the trace of this command.`,
+VPP does not tell whether another user has armed a trace that has no packets yet: it ends with the
+trace of this command, unless that has no packets either.`,
 		Example: "  troupe capture shop/web --packets 2",
 	}
 	l := look.NewUnwatched(cmd)
