@@ -102,8 +102,8 @@ func (w *vppWatch) claim() error {
 	return held.release()
 }
 
-// keepClaim takes the lock again while VPP is connected, if its file was removed or replaced: another
-// agent could take the new one.
+// keepClaim takes the lock again while VPP is connected, if its file was removed or replaced:
+// another agent could take the new one.
 func (w *vppWatch) keepClaim() error {
 	if held := w.agent.vppLock.Load(); !w.up.Load() || held == nil || held.at(lockOf(w.socket)) {
 		return nil

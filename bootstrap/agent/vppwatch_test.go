@@ -114,8 +114,8 @@ func TestASecondAgentEnds(t *testing.T) {
 	}
 }
 
-// TestTheLockOfAReplacedDirectory: the directory of VPP was replaced, or the lock was removed => the
-// next agent that connects, and the first one, do not both use the VPP.
+// TestTheLockOfAReplacedDirectory: the directory of VPP was replaced, or the lock was removed =>
+// the next agent that connects, and the first one, do not both use the VPP.
 func TestTheLockOfAReplacedDirectory(t *testing.T) {
 	dir := shortDir(t)
 	first, second := &vppWatch{socket: filepath.Join(dir, "vpp", "s")}, &vppWatch{socket: filepath.Join(dir, "vpp", "s")}

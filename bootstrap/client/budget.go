@@ -13,8 +13,8 @@ import (
 var ErrTooLarge = errors.New("above the limit of size")
 
 // Budget is a number of bytes that may still be read, for several answers together. Others choose
-// the sizes of answers and the number of pages, so everything that they send is read from one. It is
-// safe for concurrent use, where it may be exceeded by one answer of each user.
+// the sizes of answers and the number of pages, so everything that they send is read from one. It
+// is safe for concurrent use, where it may be exceeded by one answer of each user.
 type Budget struct{ left atomic.Int64 }
 
 // NewBudget returns a budget of so many bytes.

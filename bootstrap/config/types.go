@@ -20,14 +20,14 @@ type Agent struct {
 	// (CNAT for both; without source ranges, external configuration and dynamic SNAT, which need
 	// NAT44).
 	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
-	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from
-	// VPP when the agent stops, and its routes from the host. By default VPP keeps forwarding, and
-	// the next start finds everything in place.
+	// Remove the agent's rows, access lists, routes, and the interface roles and addresses that it
+	// has made, from VPP when the agent stops, and its routes from the host. By default VPP keeps
+	// forwarding, and the next start finds everything in place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
 	// Directory for state that outlives the process: the local mirror with the node ID (mirror/),
-	// external configuration (external/), interfaces assigned to pods (pods.json), and the data of
-	// an embedded etcd. Empty: the agent keeps no such state, and an embedded etcd uses
-	// etcd.dataDir.
+	// external configuration (external/), interfaces assigned to pods (pods.json), what the agent
+	// has made in VPP (vpp.json), and the data of an embedded etcd. Empty: the agent keeps no such
+	// state, and an embedded etcd uses etcd.dataDir.
 	DataDir string `json:"dataDir" flag:"data-dir"`
 	// Source of the desired state.
 	Kubernetes Kubernetes `json:"kubernetes"`

@@ -143,8 +143,8 @@ func add(u *external.Update, source string, document []byte) {
 // quotes are the parts of the document in an error of the parser.
 var quotes = regexp.MustCompile("\"[^\"]*\"?|'[^']*'?|`[^`]*`?")
 
-// JSON returns the JSON form of a document in YAML or JSON. The error quotes nothing of the document,
-// which may be one with secrets.
+// JSON returns the JSON form of a document in YAML or JSON. The error quotes nothing of the
+// document, which may be one with secrets.
 func JSON(document []byte) ([]byte, error) {
 	out, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {

@@ -89,8 +89,8 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 }
 
 // Read reads an archive; its nodes are ordered by name. It skips files with unknown names unread,
-// and refuses everything that Write does not write: files that are not regular, a file that is there
-// twice, a node under the name of another one, and sizes above the limits.
+// and refuses everything that Write does not write: files that are not regular, a file that is
+// there twice, a node under the name of another one, and sizes above the limits.
 func Read(from io.Reader) (*Manifest, []*Node, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {

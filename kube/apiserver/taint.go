@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RemoveTaint removes the taints with the key from a Node, whatever their effect, and reports whether
-// it had one. It needs the rights get and patch of nodes. The patch fails where the taints have
-// changed meanwhile.
+// RemoveTaint removes the taints with the key from a Node, whatever their effect, and reports
+// whether it had one. It needs the rights get and patch of nodes. The patch fails where the taints
+// have changed meanwhile.
 func (c *Client) RemoveTaint(ctx context.Context, node, key string) (removed bool, err error) {
 	object, api := &corev1.Node{}, c.groups[corev1.SchemeGroupVersion]
 	if err := api.Get().Resource("nodes").Name(node).Do(ctx).Into(object); err != nil {

@@ -123,8 +123,8 @@ func sweep(ctx context.Context, core rest.Interface, now time.Time) error {
 	return nil
 }
 
-// targetsOf returns what a node asks, by kind: the cluster IPs, and the addresses of itself and of the
-// next nodes.
+// targetsOf returns what a node asks, by kind: the cluster IPs, and the addresses of itself and of
+// the next nodes.
 func (r *run) targetsOf(node int, targets map[string][]Target) (asked []Target) {
 	peers := []string{everyNode}
 	for k := range min(len(r.Nodes), mostPeers) {

@@ -18,8 +18,8 @@ func TestSystemd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the rest of the file system is read-only, and without its lock beside VPP's socket the agent
-	// does not use VPP
+	// the rest of the file system is read-only, and without its lock beside VPP's socket the
+	// agent does not use VPP
 	if !strings.Contains(string(unit), "\nReadWritePaths=-/run/vpp\n") {
 		t.Error("the agent cannot lock VPP")
 	}

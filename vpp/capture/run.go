@@ -131,8 +131,8 @@ func finish(ctx context.Context, vpp link.Caller, o Options, inputs []string) er
 const leastScan = 2
 
 // takeBack subtracts from each input what Run has added: VPP adds numbers to what others have asked
-// for, also negative ones. It would be wrong after a packet that Run has asked for, because VPP would
-// then trace without a limit: should one have come meanwhile, the trace is cleared.
+// for, also negative ones. It would be wrong after a packet that Run has asked for, because VPP
+// would then trace without a limit: should one have come meanwhile, the trace is cleared.
 func takeBack(ctx context.Context, vpp link.Caller, o Options, inputs []string) error {
 	var requests []api.Message
 	for _, node := range inputs {

@@ -14,9 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
-// Remove satisfies render.Remover. Translations have a mark; settings and interfaces go if the agent
-// has recorded them as its own. They stay if other clients have translations. A VPP without CNAT has
-// nothing to remove.
+// Remove satisfies render.Remover. Translations have a mark; settings and interfaces go if the
+// agent has recorded them as its own. They stay if other clients have translations. A VPP without
+// CNAT has nothing to remove.
 func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {

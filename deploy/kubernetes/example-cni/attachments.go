@@ -182,8 +182,8 @@ func writeJSON(file string, value any) error {
 	return replace(file, content, 0o644)
 }
 
-// replace writes a file under another name first. The content is on the disk before it has the name,
-// so that a power failure leaves no empty file.
+// replace writes a file under another name first. The content is on the disk before it has the
+// name, so that a power failure leaves no empty file.
 func replace(file string, content []byte, mode os.FileMode) error {
 	unfinished := file + ".unfinished"
 	f, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)

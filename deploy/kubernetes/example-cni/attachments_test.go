@@ -69,8 +69,8 @@ func TestPodsOf(t *testing.T) {
 // nothingHeld is a VPP without neighbours.
 func nothingHeld() (map[netip.Addr]string, error) { return nil, nil }
 
-// TestDamaged: an attachment that cannot be read stops no other pod. Its addresses, which VPP knows,
-// are not given away, and nothing is while VPP does not answer.
+// TestDamaged: an attachment that cannot be read stops no other pod. Its addresses, which VPP
+// knows, are not given away, and nothing is while VPP does not answer.
 func TestDamaged(t *testing.T) {
 	for _, content := range []string{"", "{", "null", `{"link":"podx","addresses":["10.1.1.9"]}`} {
 		s := store(t.TempDir())
