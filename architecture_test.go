@@ -203,6 +203,35 @@ func TestPureStaysPure(t *testing.T) {
 	}
 }
 
+// TestHTTPClientsHaveOneMaker: a client of package outbound follows no redirect and sends nothing
+// elsewhere. The example CNI imports no room, and makes its own.
+func TestHTTPClientsHaveOneMaker(t *testing.T) {
+	others := map[string][]string{
+		"net/http":              {"Client", "DefaultClient", "Get", "Head", "Post", "PostForm"},
+		"k8s.io/client-go/rest": {"HTTPClientFor", "RESTClientFor", "UnversionedRESTClientFor"},
+	}
+	for _, s := range sources(t) {
+		if s.isTest() || strings.HasSuffix(s.dir, "test") || s.dir == "kube/outbound" || s.dir == "deploy/kubernetes/example-cni" {
+			continue
+		}
+		imports := s.imports()
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.StarExpr: // a pointer to a client is how one is passed on
+				return false
+			case *ast.SelectorExpr:
+				in, is := n.X.(*ast.Ident)
+				for imported, names := range others {
+					if is && in.Name == path.Base(imported) && slices.Contains(imports, imported) && slices.Contains(names, n.Sel.Name) {
+						t.Errorf("%s: %s.%s is not made by package outbound", s.fset.Position(n.Pos()), in.Name, n.Sel.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
 // TestSizes: what is too long to be read at once is taken apart.
 func TestSizes(t *testing.T) {
 	for _, s := range sources(t) {

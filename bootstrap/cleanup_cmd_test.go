@@ -2,8 +2,10 @@ package bootstrap
 
 import (
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -26,12 +28,27 @@ func TestCleanup(t *testing.T) {
 	if r := troupe("", append(arguments, "--dry-run", "-o", "json")...); r.code != 0 || !strings.Contains(r.out, `"operations": []`) {
 		t.Errorf("%+v", r)
 	}
-	agent, err := net.Listen("unix", control)
+	// any program may listen at the addresses of the agent; the agent has the lock of VPP
+	other, err := net.Listen("unix", control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if r := troupe("", arguments...); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	agent, err := os.OpenFile(socket+".troupe", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer agent.Close()
-	if r := troupe("", arguments...); r.code != 1 || r.out != "" || !strings.Contains(r.errs, "an agent answers at "+control) {
+	if err := syscall.Flock(int(agent.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if r := troupe("", append(arguments, "--control-socket", control+".other")...); r.code != 1 || r.out != "" || !strings.Contains(r.errs, "an agent is running and would restore everything") {
+		t.Errorf("%+v", r)
+	}
+	if r := troupe("", append(arguments, "--dry-run")...); r.code != 0 {
 		t.Errorf("%+v", r)
 	}
 	r := troupe("", "cleanup", "--vpp-api-socket", socket+".none", "--control-socket", "", "--http-address", "", "--timeout", "1s")

@@ -370,3 +370,23 @@ func read(t *testing.T, name string) string {
 	}
 	return string(content)
 }
+
+// TestPortsOfOthers: no manifest listens at a port of the kubelet or of kube-proxy beside which the
+// agents run, also where kube-proxy has it at 127.0.0.1 only.
+func TestPortsOfOthers(t *testing.T) {
+	others := regexp.MustCompile(`\b(10248|10249|10250|10257|10259)\b`)
+	err := filepath.WalkDir(filepath.Join(casefile.ModuleRoot(t), "deploy"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
+			return err
+		}
+		for line := range strings.Lines(read(t, path)) {
+			if others.MatchString(line) && regexp.MustCompile(`(?i)address|hostPort|containerPort`).MatchString(line) {
+				t.Errorf("%s: %s", path, line)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

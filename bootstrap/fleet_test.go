@@ -244,3 +244,33 @@ func TestWarningsOfANode(t *testing.T) {
 		t.Errorf("no line %q: %s%s", want, r.out, r.errs)
 	}
 }
+
+// TestHostileNode: what answers on one node => its own line has the reason, the other node has its
+// own line, and nobody else gets a request.
+func TestHostileNode(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the thief got %s", r.URL) }))
+	defer thief.Close()
+	for why, answer := range map[string]http.HandlerFunc{
+		`it has the name "shop-a"`:   func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"node":"shop-a","ready":true}`) },
+		`it has the name "../../n1"`: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"node":"../../n1","ready":true}`) },
+		"redirects elsewhere":        func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief.URL, http.StatusFound) },
+		"above the limit of size":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", 2<<20)) },
+	} {
+		s := newAPIServer(t)
+		s.add("shop-a", corev1.PodRunning, through(apitest.Start(t, apitest.New(1), nil)))
+		s.add("evil", corev1.PodRunning, answer)
+		r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig)
+		lines := strings.Split(squeeze(r.out), "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[1], "evil unknown ") || !strings.Contains(lines[1], why) || !strings.HasPrefix(lines[2], "shop-a yes ") {
+			t.Errorf("%s: %s%s", why, r.out, r.errs)
+		}
+		file := filepath.Join(t.TempDir(), "dump.tar.gz")
+		r = troupe("", "sysdump", "--kubeconfig", s.kubeconfig, "--file", file)
+		if r.code != 0 || !strings.Contains(r.out, "node evil: ") || !strings.Contains(r.out, why) {
+			t.Errorf("%s: %s%s", why, r.out, r.errs)
+		}
+		if r = troupe("", "look", file, "get", "services"); r.code != 0 || !strings.Contains(r.out, "shop/service-000") {
+			t.Errorf("%s: %s%s", why, r.out, r.errs)
+		}
+	}
+}

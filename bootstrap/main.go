@@ -31,6 +31,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 
 // execute is Main without signal handling, for tests.
 func execute(ctx context.Context, args []string, std cli.Streams) int {
+	std.Out, std.Errs = cli.NewSafe(std.Out), cli.NewSafe(std.Errs)
 	root := newRoot(std)
 	root.cmd.SetArgs(look.AgentFlagsLast(args))
 	err := root.cmd.ExecuteContext(ctx)

@@ -2,6 +2,8 @@ package bootstrap
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -88,5 +90,37 @@ func TestOnATerminal(t *testing.T) {
 	}
 	if r := lookAt(a, "get services"); strings.Contains(r.out, "\x1b") || widest(r.out) < 100 {
 		t.Errorf("%q", r.out)
+	}
+}
+
+// TestHostileAgentOnATerminal: whatever an agent or the path of an archive says, no command lets it
+// control the terminal, on standard output and on standard error.
+func TestHostileAgentOnATerminal(t *testing.T) {
+	const clear, escaped = "\x1b[2J\x1b]0;owned\x07\u009b2J", `\u001b[2J\u001b]0;owned\u0007\u009b2J`
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/v1/trace":
+			fmt.Fprintf(w, "data: {\"seq\":1,\"text\":\"%s\",\"error\":\"%[1]s\",\"operations\":[\"%[1]s\"]}\r\n\n", escaped)
+		case "/api/v1/services":
+			fmt.Fprintf(w, `{"items":[{"key":"%s","error":"%[1]s"}],"total":1}`, escaped)
+		default:
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprintf(w, `{"error":"%s"}`, escaped)
+		}
+	}))
+	defer agent.Close()
+	address := strings.TrimPrefix(agent.URL, "http://")
+	for _, command := range []string{
+		"get services", "get services -o json", "get services -o yaml", "get nodes", "trace --follow=false", "trace --follow=false -o json", "trace --follow=false -o yaml",
+		"status", "explain shop/web", "__complete get service ", "look " + clear,
+	} {
+		args := strings.Split(command, " ")
+		if args[0] != "look" {
+			args = append(args, "--address", address)
+		}
+		r := troupe("", args...)
+		if text := r.out + r.errs; text == "" || strings.ContainsAny(text, "\x1b\x07\r\u009b") {
+			t.Errorf("%q: %q", command, text)
+		}
 	}
 }

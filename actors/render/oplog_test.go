@@ -8,19 +8,19 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// owned are objects with owners and services.
-type owned struct {
+// owning are objects with owners and services.
+type owning struct {
 	wishes[name]
 	owner    map[name]string
 	services map[name][]string
 }
 
-func (o *owned) Owner(k name) string      { return o.owner[k] }
-func (o *owned) Services(k name) []string { return o.services[k] }
+func (o *owning) Owner(k name) string      { return o.owner[k] }
+func (o *owning) Services(k name) []string { return o.services[k] }
 
 // newLogger is a driver with the services "a/a" and "b/b", for tests of its operation log.
-func newLogger() (*Driver[name], *owned) {
-	a := &owned{nil, map[name]string{}, map[name][]string{}}
+func newLogger() (*Driver[name], *owning) {
+	a := &owning{nil, map[name]string{}, map[name][]string{}}
 	d := &Driver[name]{
 		name: "toy", noun: "rows", adapter: &port[name]{wishes: a}, queue: newQueue[name](newNames()), set: &messages.InterfaceSet{Cause: 9},
 		subscribers: map[string]*subscriber{"a/a": {generation: 11}, "b/b": {generation: 22}}, connection: connection{programmed: true},

@@ -3,9 +3,9 @@ package render
 import (
 	"context"
 	"fmt"
-	"net/netip"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
 // Remover is an adapter that removes all of the agent's objects from VPP when the agent has ended.
@@ -19,11 +19,18 @@ type Remover interface {
 type Removal struct {
 	// DryRun only reads VPP.
 	DryRun bool
-	// Pool are the NAT addresses of external configuration.
-	Pool []netip.Addr
-	// Said are the operations, in their order.
-	Said []string
+	// Owned are the objects without a mark that the agent has made. Others stay.
+	Owned *owned.Record
+	// Said are the operations, in their order. Kept are objects without a mark of their owner
+	// that stay in VPP.
+	Said, Kept []string
 }
+
+// unknown is why an object stays.
+const unknown = "kept, owner unknown: "
+
+// Keep records that an object stays, because it is not in the agent's record.
+func (r *Removal) Keep(o owned.Object) { r.Kept = append(r.Kept, unknown+o.String()) }
 
 // CarryOut records operations and applies them, unless the removal is a dry run.
 func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {

@@ -211,15 +211,16 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 
 // newLink makes the connection to VPP. With --cleanup-on-exit it registers the clean-up, which
 // needs the connection after the end of the actors.
-func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
+func (a *Agent) newLink(socket string, hints chan<- struct{}) link.Runner {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
 	cfg.OnEvent = func() { hint(hints) }
 	l := link.New(cfg, a.log.With("part", "link"))
 	a.onClose("connection to VPP", closeWith(l))
+	recorded := a.recorded(l)
 	if a.cfg.CleanupOnExit {
-		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, l) })
+		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, recorded) })
 	}
-	return l
+	return recorded
 }
 
 // onFault sends a failure to the journal and to introspection, which shows services in quarantine.

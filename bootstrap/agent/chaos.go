@@ -28,7 +28,7 @@ var _ live.World = (*stage)(nil)
 
 // prepareChaos adds the hooks of live chaos to the options of the system, if it is enabled. It
 // returns the link for the actors, which counts requests then.
-func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actorlink.Link {
+func (a *Agent) prepareChaos(l link.Runner, o *runtime.Options) actorlink.Link {
 	if !a.cfg.API.EnableChaos {
 		return l
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/actors"
@@ -12,37 +14,86 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
 // CleanUp removes the configuration of an agent from VPP and its routes from the host, as
-// --cleanup-on-exit does, and returns the operations in words. Do not run it beside an agent, which
-// would restore everything. A dry run only reads VPP; its operations leave out a route that is
-// below another route of the agent. CleanUp takes the NAT addresses from the external configuration
-// in the data directory and in the file.
-func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logger) ([]string, error) {
+// --cleanup-on-exit does, and returns the operations in words, and the objects that stay because
+// the data directory has no record that the agent has made them. Do not run it beside an agent,
+// which would restore everything. A dry run only reads VPP; its operations leave out a route that
+// is below another route of the agent.
+func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logger) (said, kept []string, err error) {
 	every := *cfg
 	every.Renderer = config.RendererDual // an earlier agent may have had another renderer
 	a := &Agent{cfg: &every, log: log}
-	a.outside = a.externalSources()
-	vpp := link.New(link.Config{Socket: cfg.VPP.APISocket, Window: cfg.VPP.RequestWindow, ReplyTimeout: cfg.VPP.ReplyTimeout.Duration()}, log)
+	l := link.New(link.Config{Socket: cfg.VPP.APISocket, Window: cfg.VPP.RequestWindow, ReplyTimeout: cfg.VPP.ReplyTimeout.Duration()}, log)
+	vpp := a.recorded(l)
+	if dryRun { // the file may belong to a running agent
+		vpp.Record.Freeze()
+	} else {
+		locks, err := lockForCleanUp(cfg)
+		if err != nil {
+			return nil, nil, errors.Join(err, l.Close())
+		}
+		defer func() {
+			for _, held := range locks {
+				err = errors.Join(err, held.release())
+			}
+		}()
+	}
 	r := &render.Removal{DryRun: dryRun}
-	err := errors.Join(a.clean(ctx, vpp, r), vpp.Close())
+	err = errors.Join(a.clean(ctx, vpp, r), l.Close())
 	keeper, ok, invalid := cfg.HostRoute.Keeper()
 	if err = errors.Join(err, invalid); !ok || dryRun {
-		return r.Said, err
+		return r.Said, r.Kept, err
 	}
-	return r.Said, errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
+	return r.Said, r.Kept, errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
 }
 
-// cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of
-// external configuration, the interface roles, the access lists and the agent's routes from VPP
-// (--cleanup-on-exit).
-func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
+// lockForCleanUp takes the locks of an agent: a running agent has them, wherever it listens, and
+// would restore everything.
+func lockForCleanUp(cfg *config.Agent) (locks []*lock, err error) {
+	paths := []string{lockOf(cfg.VPP.APISocket)}
+	if cfg.DataDir != "" {
+		if _, err := os.Stat(cfg.DataDir); err == nil { // else there was no agent
+			paths = append(paths, filepath.Join(cfg.DataDir, dataLock))
+		}
+	}
+	for _, path := range paths {
+		l, err := takeLock(path, "troupe cleanup")
+		if err != nil {
+			for _, held := range locks {
+				_ = held.release()
+			}
+			if errors.Is(err, errLocked) {
+				return nil, fmt.Errorf("an agent is running and would restore everything, stop it first: %w", err)
+			}
+			return nil, err
+		}
+		locks = append(locks, l)
+	}
+	return locks, nil
+}
+
+// recorded puts the record of the agent's own objects around the connection to VPP. Without a data
+// directory the record lasts as long as the process.
+func (a *Agent) recorded(l *link.Link) *owned.Watched {
+	var store owned.Store = owned.Memory{}
+	if a.cfg.DataDir != "" {
+		store = ownedFile(filepath.Join(a.cfg.DataDir, "vpp.json"))
+	}
+	return &owned.Watched{Runner: l, Record: owned.Open(store, a.log.With("part", "link"))}
+}
+
+// cleanUp removes the agent's rows and translations, access lists and routes, and the addresses and
+// interface roles that the agent has made, from VPP (--cleanup-on-exit).
+func (a *Agent) cleanUp(ctx context.Context, vpp *owned.Watched) error {
 	r := &render.Removal{}
 	err := a.clean(ctx, vpp, r)
 	if len(r.Said) > 0 || err == nil {
-		a.log.Info("VPP cleaned up", "operations", len(r.Said))
+		a.log.Info("VPP cleaned up", "operations", len(r.Said), "kept", r.Kept)
 	}
 	return err
 }
@@ -50,7 +101,7 @@ func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
 // clean removes the configuration of the agent from VPP. It runs the link again, because the link
 // ended with the actors. It gives up when ctx ends: a VPP that does not answer keeps its
 // configuration.
-func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) error {
+func (a *Agent) clean(ctx context.Context, vpp *owned.Watched, r *render.Removal) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	up, done := make(chan struct{}, 1), make(chan struct{})
 	var reason atomic.Pointer[string]
@@ -82,8 +133,10 @@ func (a *Agent) clean(ctx context.Context, vpp *link.Link, r *render.Removal) er
 		config.IPv4 = false // rows of an earlier run in NAT44 are removed, too
 		deps.CNAT = config
 	}
-	if a.outside != nil {
-		r.Pool = natAddresses(ctx, a.outside)
+	// an index in the record may have become another interface's
+	if _, err := cnat.Interfaces(ctx, vpp); err != nil {
+		return fmt.Errorf("read the interfaces of VPP: %w", err)
 	}
+	r.Owned = vpp.Record
 	return actors.CleanUp(ctx, deps, vpp, r)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -16,8 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// replacedPoll is the interval at which the directory of VPP's socket is checked while VPP is
-// disconnected.
+// replacedPoll is the interval at which the directory of VPP's socket is checked, and the lock in
+// it.
 const replacedPoll = 2 * time.Second
 
 // vppWatch sees each state of the connection to VPP before the actors do. It counts connections,
@@ -31,6 +32,8 @@ type vppWatch struct {
 	log    *slog.Logger
 	// up is true while VPP is connected.
 	up atomic.Bool
+	// claiming is held while the lock of VPP is taken: Run and watchDirectory take it.
+	claiming sync.Mutex
 	// known is true after the first connection, lost after its end. Both belong to Run.
 	known, lost bool
 }
@@ -80,21 +83,35 @@ func (w *vppWatch) seen(ctx context.Context, state *messages.LinkState) error {
 	return nil
 }
 
-// claim takes the lock beside VPP's socket. A directory that cannot be written has no lock.
+// claim takes the lock beside VPP's socket, at each connection: another VPP may have another
+// directory. Without a lock a second agent would not be noticed, so that VPP is not used.
 func (w *vppWatch) claim() error {
-	if w.agent.vppLock.Load() != nil {
+	w.claiming.Lock()
+	defer w.claiming.Unlock()
+	path := lockOf(w.socket)
+	held := w.agent.vppLock.Load()
+	if held != nil && held.at(path) {
 		return nil
 	}
-	l, err := takeLock(w.socket+".troupe", w.agent.cfg.NodeName)
+	l, err := takeLock(path, agentOf(w.agent.cfg.NodeName))
 	switch {
 	case errors.Is(err, errLocked):
 		return fmt.Errorf("vpp.apiSocket: another agent programs the VPP at %s: %w", w.socket, err)
 	case err != nil:
-		w.log.Warn("cannot lock VPP, a second agent would not be noticed", "err", err)
-		return nil
+		return fmt.Errorf("vpp.apiSocket: cannot lock the VPP at %s, so that a second agent would not be noticed: "+
+			"give the agent the right to write there (with systemd: ReadWritePaths): %w", w.socket, err)
 	}
 	w.agent.vppLock.Store(l)
-	return nil
+	return held.release()
+}
+
+// keepClaim takes the lock again while VPP is connected, if its file was removed or replaced:
+// another agent could take the new one.
+func (w *vppWatch) keepClaim() error {
+	if held := w.agent.vppLock.Load(); !w.up.Load() || held == nil || held.at(lockOf(w.socket)) {
+		return nil
+	}
+	return w.claim()
 }
 
 // watchDirectory ends the process when the directory of VPP's socket was removed. In a pod the
@@ -108,6 +125,11 @@ func (w *vppWatch) watchDirectory(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		}
+		if err := w.keepClaim(); err != nil {
+			w.log.Error("VPP is not used any more", "err", err)
+			w.agent.fail(err)
+			return nil
 		}
 		if w.up.Load() || !removed(dir) {
 			continue

@@ -118,6 +118,55 @@ func TestASecondAgentEnds(t *testing.T) {
 	}
 }
 
+// TestTheLockOfAReplacedDirectory: the directory of VPP was replaced, or the lock was removed =>
+// the next agent that connects, and the first one, do not both use the VPP.
+func TestTheLockOfAReplacedDirectory(t *testing.T) {
+	dir := shortDir(t)
+	first, second := &vppWatch{socket: filepath.Join(dir, "vpp", "s")}, &vppWatch{socket: filepath.Join(dir, "vpp", "s")}
+	for _, w := range []*vppWatch{first, second} {
+		w.agent = &Agent{cfg: &config.Agent{NodeName: "n1"}}
+		w.up.Store(true)
+		defer func() { _ = w.agent.vppLock.Load().release() }()
+	}
+	succeed(t, os.Mkdir(filepath.Join(dir, "vpp"), 0o700))
+	succeed(t, first.claim())
+	succeed(t, first.claim()) // the next connection to the same VPP
+	if err := second.claim(); !errors.Is(err, errLocked) {
+		t.Errorf("the second agent: %v", err)
+	}
+	succeed(t, os.Rename(filepath.Join(dir, "vpp"), filepath.Join(dir, "old")))
+	succeed(t, os.Mkdir(filepath.Join(dir, "vpp"), 0o700))
+	succeed(t, first.claim())
+	if err := second.claim(); !errors.Is(err, errLocked) {
+		t.Errorf("the second agent after the directory was replaced: %v", err)
+	}
+	succeed(t, os.Remove(lockOf(first.socket)))
+	succeed(t, second.claim())
+	if err := first.keepClaim(); !errors.Is(err, errLocked) {
+		t.Errorf("the first agent without its lock: %v", err)
+	}
+	succeed(t, os.Remove(lockOf(first.socket)))
+	succeed(t, second.keepClaim())
+	if err := first.claim(); !errors.Is(err, errLocked) {
+		t.Errorf("the second agent has not taken the lock again: %v", err)
+	}
+}
+
+// TestVPPWithoutALockIsNotUsed: where no lock can be taken nothing is written to VPP.
+func TestVPPWithoutALockIsNotUsed(t *testing.T) {
+	dir := shortDir(t)
+	cfg := withVPP(t, dir)
+	listenVPP(t, cfg.VPP.APISocket)
+	succeed(t, os.Mkdir(lockOf(cfg.VPP.APISocket), 0o700)) // also root cannot open it as a file
+	a := run(t, cfg)
+	if err := a.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot lock the VPP at") {
+		t.Errorf("it ended with %v", err)
+	}
+	if a.Backend().Readiness().Ready {
+		t.Error("the agent is ready")
+	}
+}
+
 // TestAServiceThatVPPCannotServe: SCTP alone, and beside TCP.
 func TestAServiceThatVPPCannotServe(t *testing.T) {
 	cfg := withVPP(t, shortDir(t))

@@ -49,8 +49,9 @@ type line struct {
 	text  string
 }
 
-// NewColumns writes tables to a stream.
-func NewColumns(to io.Writer, s Screen) *Columns { return &Columns{Screen: s, to: to} }
+// NewColumns writes tables to a stream. Cells, notes, titles and paragraphs
+// are text of others; only Columns itself adds colors.
+func NewColumns(to io.Writer, s Screen) *Columns { return &Columns{Screen: s, to: raw(to)} }
 
 // Row adds one line.
 func (c *Columns) Row(cells ...any) {
@@ -67,20 +68,6 @@ func (c *Columns) Row(cells ...any) {
 	c.lines = append(c.lines, line{cells: texts})
 }
 
-// Printable replaces characters that would break a table or control the terminal, because names and
-// errors come from others.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n':
-			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return '?'
-		}
-		return r
-	}, text)
-}
-
 // Note adds a text below the row before it.
 func (c *Columns) Note(text string) { c.lines = append(c.lines, line{text: "    " + Printable(text)}) }
 
@@ -90,10 +77,10 @@ func (c *Columns) Section(title string) {
 	c.write("\n" + Printable(title) + "\n")
 }
 
-// Paragraph ends the table and writes an unmodified text.
+// Paragraph ends the table and writes a text with its lines.
 func (c *Columns) Paragraph(text string) {
 	c.table()
-	c.write(text)
+	c.write(Lines(text))
 }
 
 // Flush writes the last table.

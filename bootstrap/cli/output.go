@@ -60,7 +60,7 @@ func (f *Format) Print(to io.Writer, value any, table func(*Columns)) error {
 	if err := encoder.Encode(value); err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
-	out := text.Bytes()
+	out := Escaped(text.Bytes())
 	if *f == "yaml" {
 		var err error
 		if out, err = yaml.JSONToYAML(out); err != nil {

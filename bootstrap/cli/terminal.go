@@ -11,7 +11,7 @@ func ScreenOf(to io.Writer) Screen {
 	if f, ok := to.(*Framed); ok {
 		return f.Screen
 	}
-	file, ok := to.(*os.File)
+	file, ok := raw(to).(*os.File)
 	if !ok {
 		return Screen{}
 	}

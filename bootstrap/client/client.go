@@ -17,10 +17,15 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
-// maxAnswer limits an answer, in bytes: a page of the largest list has a few hundred KB.
-const maxAnswer = 64 << 20
+// Limits in bytes: of an answer, where a page of the largest list has a few hundred KB, and of all
+// pages of a list.
+const (
+	maxAnswer = 64 << 20
+	maxList   = 256 << 20
+)
 
 // timeout limits one call. It is longer than the deadline after which the agent answers with an
 // error.
@@ -45,22 +50,52 @@ type Client struct {
 	http *http.Client
 	base string
 	name string // of the agent, in errors
+	// budget is for all answers together; nil = each answer has its own.
+	budget *Budget
 }
 
 // New returns a client for an agent at a TCP address, "127.0.0.1:9990".
 func New(address string) *Client {
-	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("tcp", address)}, base: "http://" + address, name: address}
+	return NewProxied(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address)
 }
 
 // NewControl returns a client for an agent at the path of its control socket.
 func NewControl(path string) *Client {
-	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
+	return NewProxied(transport("unix", path), &url.URL{Scheme: "http", Host: "agent"}, path)
 }
 
 // NewProxied returns a client for an agent whose paths are below a URL of a proxy. Errors name the
 // agent by name.
-func NewProxied(through http.RoundTripper, base, name string) *Client {
-	return &Client{http: &http.Client{Timeout: timeout, Transport: through}, base: base, name: name}
+func NewProxied(through http.RoundTripper, base *url.URL, name string) *Client {
+	return &Client{http: outbound.Client(base, through, timeout), base: base.String(), name: name}
+}
+
+// Limited returns a client whose answers are read from a budget.
+func (c *Client) Limited(b *Budget) *Client {
+	limited := *c
+	limited.budget = b
+	return &limited
+}
+
+// listing returns a client for all pages of a list.
+func (c *Client) listing() *Client {
+	if c.budget != nil {
+		return c
+	}
+	return c.Limited(NewBudget(maxList))
+}
+
+// read reads an answer.
+func (c *Client) read(response *http.Response) ([]byte, error) {
+	budget := c.budget
+	if budget == nil {
+		budget = NewBudget(maxAnswer)
+	}
+	content, err := budget.Read(response.Body, maxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
+	}
+	return content, nil
 }
 
 // transport connects to one address, regardless of the URL, without proxies and keep-alive.
@@ -106,13 +141,14 @@ func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 // Stream reads server-sent events and calls a function with the data of each. It ends when the
 // agent ends the stream, ctx ends, or the function returns an error. The end of ctx is no error.
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
-	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
-	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
+	endless := *c.http
+	endless.Timeout = 0
+	response, err := (&Client{http: &endless, base: c.base, name: c.name, budget: c.budget}).send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode/100 != 2 {
 		// a part of the reason is better than no reason
 		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		return refusal(response.StatusCode, content)
@@ -139,7 +175,10 @@ func (c *Client) Text(ctx context.Context, target string) (text string, status i
 		return "", 0, err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err := c.read(response)
+	if err == nil && response.StatusCode/100 == 3 {
+		err = refusal(response.StatusCode, nil)
+	}
 	return string(content), response.StatusCode, err
 }
 
@@ -150,17 +189,17 @@ func (c *Client) do(ctx context.Context, method, target string, body, into any) 
 		return err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err := c.read(response)
 	if err != nil {
-		return fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
+		return err
 	}
-	if response.StatusCode >= http.StatusBadRequest {
+	if response.StatusCode/100 != 2 {
 		return refusal(response.StatusCode, content)
 	}
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(content, into); err != nil {
+	if err := Decode(content, into); err != nil {
 		return fmt.Errorf("decode the answer of the agent at %s: %w", c.name, err)
 	}
 	return nil
@@ -194,7 +233,9 @@ func (c *Client) send(ctx context.Context, method, target string, body any) (*ht
 // refusal returns the error in an answer.
 func refusal(status int, content []byte) error {
 	var answer api.Error
-	if strings.Contains(string(content), "error trying to reach service") && strings.Contains(string(content), "connection refused") {
+	if status/100 == 3 {
+		answer.Error = http.StatusText(status) + ": what answers is no agent: it redirects elsewhere, which the command does not follow"
+	} else if strings.Contains(string(content), "error trying to reach service") && strings.Contains(string(content), "connection refused") {
 		answer.Error = "the API server cannot reach the agent: api.httpAddress is loopback on that node, or has another port than --address"
 	} else if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
 		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))
@@ -202,12 +243,27 @@ func refusal(status int, content []byte) error {
 	return &Error{Status: status, Message: answer.Error}
 }
 
+// errEndless means that the pages of a list do not end.
+var errEndless = errors.New("its pages do not end: a page comes again, or has more items than were asked for")
+
+// pages notes the cursors of a list.
+type pages map[string]bool
+
+// next returns an error for a cursor that comes again.
+func (p pages) next(cursor string) error {
+	if p[cursor] {
+		return errEndless
+	}
+	p[cursor] = true
+	return nil
+}
+
 // All reads every page of a list, up to most items; 0 = all. It may miss items that were added
 // meanwhile, and may contain deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
-	asked := url.Values{}
+	asked, seen := url.Values{}, pages{}
 	maps.Copy(asked, query)
-	for {
+	for c = c.listing(); ; {
 		limit := api.MaxLimit
 		if most > 0 {
 			limit = min(limit, most-len(items))
@@ -218,8 +274,14 @@ func All[T any](ctx context.Context, c *Client, resource string, query url.Value
 			return nil, 0, err
 		}
 		items, total = append(items, page.Items...), page.Total
+		if len(page.Items) > limit {
+			return nil, 0, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, errEndless)
+		}
 		if page.Next == "" || most > 0 && len(items) >= most {
 			return items, total, nil
+		}
+		if err := seen.next(page.Next); err != nil {
+			return nil, 0, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
 		}
 		asked.Set("cursor", page.Next)
 	}
@@ -233,8 +295,8 @@ type Paged[T any] interface {
 
 // Whole reads every page of a resource that has fields besides its list.
 func Whole[T any, P Paged[T]](ctx context.Context, c *Client, resource string) (*T, error) {
-	whole, query := new(T), url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
-	for {
+	whole, query, seen := new(T), url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}, pages{}
+	for c = c.listing(); ; {
 		page := new(T)
 		if err := c.Get(ctx, resource, query, page); err != nil {
 			return nil, err
@@ -242,6 +304,9 @@ func Whole[T any, P Paged[T]](ctx context.Context, c *Client, resource string) (
 		next := P(whole).Join(page)
 		if next == "" {
 			return whole, nil
+		}
+		if err := seen.next(next); err != nil {
+			return nil, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
 		}
 		query.Set("cursor", next)
 	}

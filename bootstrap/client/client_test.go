@@ -79,3 +79,30 @@ func TestNotAnAgent(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestRedirect: an agent that redirects is no agent, for every kind of request, and the target of
+// the redirect gets none.
+func TestRedirect(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the thief got %s %s", r.Method, r.URL)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer thief.Close()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", thief.URL)
+		w.WriteHeader(http.StatusFound)
+		_, _ = io.WriteString(w, `{"node":"n1","ready":true}`)
+	}))
+	defer agent.Close()
+	c := client.New(strings.TrimPrefix(agent.URL, "http://"))
+	var into any
+	_, _, text := c.Text(t.Context(), "metrics")
+	for name, err := range map[string]error{
+		"get": c.Get(t.Context(), "status", nil, &into), "post": c.Post(t.Context(), "resync", nil), "text": text,
+		"stream": c.Stream(t.Context(), "trace", nil, func([]byte) error { return nil }),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "redirects elsewhere") {
+			t.Errorf("%s: %v, decoded %v", name, err, into)
+		}
+	}
+}

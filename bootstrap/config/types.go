@@ -22,14 +22,14 @@ type Agent struct {
 	// the pod's address in the pod's table. The agent chooses when it first connects to VPP, and
 	// keeps the choice until it restarts.
 	Renderer string `json:"renderer" flag:"renderer" enum:"auto,nat44,cnat,dual"`
-	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from
-	// VPP when the agent stops, and its routes from the host. By default VPP keeps forwarding, and
-	// the next start finds everything in place.
+	// Remove the agent's rows, access lists, routes, and the interface roles and addresses that it
+	// has made, from VPP when the agent stops, and its routes from the host. By default VPP keeps
+	// forwarding, and the next start finds everything in place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
 	// Directory for state that outlives the process: the local mirror with the node ID (mirror/),
-	// external configuration (external/), interfaces assigned to pods (pods.json), and the data of
-	// an embedded etcd. Empty: the agent keeps no such state, and an embedded etcd uses
-	// etcd.dataDir.
+	// external configuration (external/), interfaces assigned to pods (pods.json), what the agent
+	// has made in VPP (vpp.json), and the data of an embedded etcd. Empty: the agent keeps no such
+	// state, and an embedded etcd uses etcd.dataDir.
 	DataDir string `json:"dataDir" flag:"data-dir"`
 	// Source of the desired state.
 	Kubernetes Kubernetes `json:"kubernetes"`
@@ -335,7 +335,7 @@ type API struct {
 	// is lost while it is disconnected or has no interface of the node. A restart of VPP should
 	// take less.
 	HealthzLostAfter Duration `json:"healthzLostAfter" min:"100ms" max:"10m"`
-	// Address that serves only /metrics to the network, for example 0.0.0.0:10249. The metrics have
+	// Address that serves only /metrics to the network, for example 0.0.0.0:9993. The metrics have
 	// numbers of kinds of actors and of services, no names. While the address is in use, the agent
 	// logs it and retries. Empty: none; httpAddress serves /metrics, too.
 	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`

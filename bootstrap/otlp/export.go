@@ -8,12 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 const (
@@ -37,7 +39,11 @@ type Exporter struct {
 // because they must not fill memory.
 func (x *Exporter) Run(ctx context.Context) error {
 	run := strconv.FormatInt(time.Now().UnixNano(), 10)
-	client := &http.Client{Timeout: sendTimeout}
+	base, err := url.Parse(x.Endpoint)
+	if err != nil {
+		return fmt.Errorf("read the address of the collector: %w", err)
+	}
+	client := outbound.Client(base, http.DefaultTransport, sendTimeout)
 	defer client.CloseIdleConnections()
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -155,3 +155,23 @@ func TestRead(t *testing.T) {
 		t.Errorf("%q, %d", texts, after)
 	}
 }
+
+// TestRedirect: traces go to the collector and nowhere else.
+func TestRedirect(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the thief got %s", r.URL) }))
+	defer thief.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
+		stop()
+	}))
+	defer collector.Close()
+	old := change(7, "a", "b")
+	x := &Exporter{Endpoint: collector.URL, Node: "n1", Log: slog.New(slog.DiscardHandler), Events: func(context.Context, api.EventQuery) (*api.EventPage, error) {
+		return &api.EventPage{Items: []api.Event{old[1], old[0]}}, nil
+	}}
+	if err := x.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -139,11 +140,15 @@ func add(u *external.Update, source string, document []byte) {
 	}
 }
 
-// JSON returns the JSON form of a document in YAML or JSON.
+// quotes are the parts of the document in an error of the parser.
+var quotes = regexp.MustCompile("\"[^\"]*\"?|'[^']*'?|`[^`]*`?")
+
+// JSON returns the JSON form of a document in YAML or JSON. The error quotes nothing of the
+// document, which may be one with secrets.
 func JSON(document []byte) ([]byte, error) {
 	out, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", layers.ErrInvalid, strings.ReplaceAll(err.Error(), "\n", " "))
+		return nil, fmt.Errorf("%w: %s", layers.ErrInvalid, quotes.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "…"))
 	}
 	return out, nil
 }

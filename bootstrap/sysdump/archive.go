@@ -9,13 +9,21 @@ import (
 	"io"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
-// mostArchive limits the unpacked archive, in bytes.
-const mostArchive = 4 << 30
+// Limits of an archive, which may come from anybody: bytes of a file and of the unpacked archive,
+// and nodes.
+const (
+	mostFile    = 512 << 20
+	mostArchive = 1 << 30
+	mostNodes   = 10_000
+)
 
 // Manifest is the first file of an archive.
 type Manifest struct {
@@ -36,7 +44,7 @@ func Write(to io.Writer, m Manifest, nodes []*Node) error {
 	m.Left = left
 	packed := gzip.NewWriter(to)
 	files := tar.NewWriter(packed)
-	err := add(files, "manifest.json", m.Time, m)
+	err := add(files, manifestName, m.Time, m)
 	for _, n := range nodes {
 		if err != nil {
 			break
@@ -48,6 +56,9 @@ func Write(to io.Writer, m Manifest, nodes []*Node) error {
 
 // writeNode writes the files of a node.
 func writeNode(files *tar.Writer, at time.Time, n *Node) error {
+	if !IsName(n.Name) {
+		return fmt.Errorf("%q is no name of a node", n.Name)
+	}
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -77,14 +88,16 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 	return err
 }
 
-// Read reads an archive; its nodes are ordered by name. It ignores unknown files.
+// Read reads an archive; its nodes are ordered by name. It skips files with unknown names unread,
+// and refuses everything that Write does not write: files that are not regular, a file that is
+// there twice, a node under the name of another one, and sizes above the limits.
 func Read(from io.Reader) (*Manifest, []*Node, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, nil, err
 	}
-	files := tar.NewReader(io.LimitReader(packed, mostArchive))
-	manifest, parts := &Manifest{}, map[string]map[string]json.RawMessage{}
+	files, budget := tar.NewReader(&limited{packed, mostArchive}), client.NewBudget(mostArchive)
+	manifest, parts, known := &Manifest{}, map[string]map[string]json.RawMessage{}, partNames()
 	for {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
@@ -93,21 +106,28 @@ func Read(from io.Reader) (*Manifest, []*Node, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		text, err := io.ReadAll(files)
-		if err != nil {
-			return nil, nil, err
+		node, part, ok := partOf(header.Name)
+		isManifest := header.Name == manifestName
+		if !isManifest && !(ok && known[part]) {
+			continue
 		}
-		name := strings.Split(header.Name, "/")
+		text, err := readFile(files, header, budget)
 		switch {
-		case header.Name == "manifest.json":
-			if err := json.Unmarshal(text, manifest); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", header.Name, err)
+		case err != nil:
+		case isManifest && !manifest.Time.IsZero(), !isManifest && parts[node][part] != nil:
+			err = errors.New("the file is there twice")
+		case isManifest:
+			err = client.Decode(text, manifest)
+		case parts[node] == nil && len(parts) == mostNodes:
+			err = fmt.Errorf("more than %d nodes: %w", mostNodes, client.ErrTooLarge)
+		default:
+			if parts[node] == nil {
+				parts[node] = map[string]json.RawMessage{}
 			}
-		case len(name) == 3 && name[0] == "nodes" && json.Valid(text):
-			if parts[name[1]] == nil {
-				parts[name[1]] = map[string]json.RawMessage{}
-			}
-			parts[name[1]][strings.TrimSuffix(name[2], ".json")] = text
+			parts[node][part] = text
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", header.Name, err)
 		}
 	}
 	if manifest.Time.IsZero() {
@@ -115,16 +135,82 @@ func Read(from io.Reader) (*Manifest, []*Node, error) {
 	}
 	var nodes []*Node
 	for name, part := range parts {
-		text, err := json.Marshal(part)
+		n, err := nodeOf(name, part)
 		if err != nil {
-			return nil, nil, err
-		}
-		n := &Node{}
-		if err := json.Unmarshal(text, n); err != nil {
 			return nil, nil, fmt.Errorf("node %s: %w", name, err)
 		}
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
 	return manifest, nodes, nil
+}
+
+// manifestName is the name of the manifest in the archive.
+const manifestName = "manifest.json"
+
+// partOf returns the node and the part in the name of a file: "nodes/NODE/PART.json".
+func partOf(file string) (node, part string, ok bool) {
+	words := strings.Split(file, "/")
+	if len(words) != 3 || words[0] != "nodes" || !IsName(words[1]) {
+		return "", "", false
+	}
+	part, ok = strings.CutSuffix(words[2], ".json")
+	return words[1], part, ok
+}
+
+// partNames are the parts of a node.
+func partNames() map[string]bool {
+	names := map[string]bool{}
+	for field := range reflect.TypeFor[Node]().Fields() {
+		names[field.Tag.Get("json")] = true
+	}
+	return names
+}
+
+// readFile reads a regular file. A sparse one has a large size and no content.
+func readFile(files io.Reader, header *tar.Header, budget *client.Budget) ([]byte, error) {
+	for record := range header.PAXRecords {
+		if strings.HasPrefix(record, "GNU.sparse.") {
+			return nil, errors.New("the file is sparse")
+		}
+	}
+	switch {
+	case header.Typeflag != tar.TypeReg:
+		return nil, errors.New("the file is not a regular one")
+	case header.Size > mostFile:
+		return nil, fmt.Errorf("%d bytes: %w", header.Size, client.ErrTooLarge)
+	}
+	return budget.Read(files, header.Size)
+}
+
+// nodeOf decodes the parts of a node.
+func nodeOf(name string, parts map[string]json.RawMessage) (*Node, error) {
+	n := &Node{}
+	for part, text := range parts {
+		// an object with one field, so that no copy of all parts is needed
+		whole := slices.Concat([]byte(`{"`+part+`":`), text, []byte(`}`))
+		if err := client.Decode(whole, n); err != nil {
+			return nil, fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	if n.Name != name || n.Stat != nil && n.Stat.Node != name {
+		return nil, errors.New("the files are of another node")
+	}
+	return n, nil
+}
+
+// limited is a reader that fails after a number of bytes.
+type limited struct {
+	from io.Reader
+	left int64
+}
+
+// Read satisfies io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, client.ErrTooLarge
+	}
+	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
 }

@@ -31,11 +31,15 @@ type collector struct {
 	left int64
 }
 
-// Collect queries an agent for all parts, in the order of importance, until ctx ends or the node
-// has limit bytes. Errors has the missing parts.
+// Collect queries the agent of a node for all parts, in the order of importance, until ctx ends or
+// the answers of the agent have limit bytes in all. Errors has the missing parts. name is the name
+// of the node in the cluster; an agent that has another one is an error.
 func Collect(ctx context.Context, c *client.Client, name string, limit int64) *Node {
-	n := &collector{Node: &Node{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c, left: limit}
-	n.Stat = one[api.NodeStatus](ctx, n, "status")
+	n := &collector{Node: &Node{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(client.NewBudget(limit)), left: limit}
+	if n.Stat = one[api.NodeStatus](ctx, n, "status"); n.Stat != nil && n.Stat.Node != name {
+		n.Stat = nil
+		n.failed(ctx, "status", errors.New("the agent has the name of another node"))
+	}
 	n.readiness(ctx)
 	n.Progress = one[api.Resync](ctx, n, "resync")
 	n.All = all[api.Service](ctx, n, "services")
@@ -60,6 +64,8 @@ func (n *collector) failed(ctx context.Context, part string, err error) {
 		return
 	case ctx.Err() != nil:
 		err = errors.New("no time left")
+	case errors.Is(err, client.ErrTooLarge):
+		err = client.ErrTooLarge
 	}
 	n.Errors = append(n.Errors, part+": "+err.Error())
 }
@@ -71,7 +77,7 @@ func (n *collector) fits(value any) error {
 		return err
 	}
 	if n.left -= int64(len(text)); n.left < 0 {
-		return errors.New("above the limit of size")
+		return client.ErrTooLarge
 	}
 	return nil
 }
@@ -116,7 +122,12 @@ func whole[T any, P client.Paged[T]](ctx context.Context, n *collector, resource
 // readiness collects the parts of the agent.
 func (n *collector) readiness(ctx context.Context) {
 	text, status, err := n.client.Text(ctx, "readyz?verbose")
-	n.failed(ctx, "readyz", err)
+	if err == nil {
+		err = n.fits(text)
+	}
+	if n.failed(ctx, "readyz", err); err != nil {
+		text, status = "", 0
+	}
 	n.Readiness = readinessOf(text, status == http.StatusOK)
 	if n.Stat != nil {
 		n.Readiness.Since = n.Stat.Since
@@ -166,7 +177,7 @@ func (n *collector) external(ctx context.Context) {
 // events collects the end of the journal.
 func (n *collector) events(ctx context.Context) {
 	query := url.Values{"limit": {fmt.Sprint(api.MaxLimit)}}
-	for len(n.Journal) < mostEvents {
+	for before := uint64(0); len(n.Journal) < mostEvents; {
 		var page api.EventPage
 		err := n.client.Get(ctx, "events", query, &page)
 		if err == nil {
@@ -179,6 +190,11 @@ func (n *collector) events(ctx context.Context) {
 		if page.Next == 0 {
 			return
 		}
+		if len(page.Items) > api.MaxLimit || before != 0 && page.Next >= before {
+			n.failed(ctx, "events", errors.New("the pages do not end"))
+			return
+		}
+		before = page.Next
 		query.Set("before", fmt.Sprint(page.Next))
 	}
 }
@@ -201,6 +217,10 @@ func (n *collector) details(ctx context.Context) {
 			return
 		}
 		detail := &api.ServiceDetail{}
+		if namespace, name, ok := strings.Cut(order[i].Key, "/"); !ok || !IsName(namespace) || !IsName(name) {
+			n.failed(ctx, "service", fmt.Errorf("%q is no key of a service", order[i].Key))
+			return
+		}
 		err := n.client.Get(ctx, "services/"+order[i].Key, nil, detail) // a key needs no escaping
 		switch {
 		case errors.Is(err, api.ErrNotFound):

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 // Client makes requests to one API server, which may have several addresses. It is safe for
@@ -108,7 +110,8 @@ func versionOf(ctx context.Context, client rest.Interface) (*version.Info, error
 // newGroups makes a client for each API group. They share connections and rate limit.
 func newGroups(rc *rest.Config, others ...string) (map[schema.GroupVersion]rest.Interface, error) {
 	shared := *rc
-	if err := through(&shared, others); err != nil {
+	base, err := through(&shared, others)
+	if err != nil {
 		return nil, err
 	}
 	if shared.UserAgent == "" {
@@ -119,10 +122,11 @@ func newGroups(rc *rest.Config, others ...string) (map[schema.GroupVersion]rest.
 	}
 	known := runtime.NewScheme()
 	shared.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(known, serializer.NewCodecFactory(known)).WithoutConversion()
-	client, err := rest.HTTPClientFor(&shared)
+	transport, err := rest.TransportFor(&shared)
 	if err != nil {
 		return nil, fmt.Errorf("make HTTP client of the API server %s: %w", rc.Host, err)
 	}
+	client := outbound.Client(base, transport, shared.Timeout)
 	groups := map[schema.GroupVersion]rest.Interface{}
 	for group, add := range map[schema.GroupVersion]func(*runtime.Scheme) error{
 		corev1.SchemeGroupVersion: corev1.AddToScheme, discoveryv1.SchemeGroupVersion: discoveryv1.AddToScheme,

@@ -10,22 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RemoveTaint removes the first taint with the key from a Node, and reports whether it had one. It
-// needs the rights get and patch of nodes. The patch fails where the taints have changed meanwhile.
+// RemoveTaint removes the taints with the key from a Node, whatever their effect, and reports
+// whether it had one. It needs the rights get and patch of nodes. The patch fails where the taints
+// have changed meanwhile.
 func (c *Client) RemoveTaint(ctx context.Context, node, key string) (removed bool, err error) {
 	object, api := &corev1.Node{}, c.groups[corev1.SchemeGroupVersion]
 	if err := api.Get().Resource("nodes").Name(node).Do(ctx).Into(object); err != nil {
 		return false, fmt.Errorf("read Node %s: %w", node, err)
 	}
-	i := slices.IndexFunc(object.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
-	if i < 0 {
+	var steps []map[string]string
+	for i, taint := range slices.Backward(object.Spec.Taints) { // the places of the others stay
+		if taint.Key == key {
+			path := fmt.Sprintf("/spec/taints/%d", i)
+			steps = append(steps, map[string]string{"op": "test", "path": path + "/key", "value": key}, map[string]string{"op": "remove", "path": path})
+		}
+	}
+	if len(steps) == 0 {
 		return false, nil
 	}
-	path := fmt.Sprintf("/spec/taints/%d", i)
-	patch, err := json.Marshal([]map[string]string{
-		{"op": "test", "path": path + "/key", "value": key},
-		{"op": "remove", "path": path},
-	})
+	patch, err := json.Marshal(steps)
 	if err != nil {
 		return false, err
 	}

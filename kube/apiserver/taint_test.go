@@ -10,16 +10,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestRemoveTaint: the patch removes the taint with the key and no other; a Node without it is not
+// TestRemoveTaint: the patch removes all taints with the key and no other; a Node without it is not
 // patched.
 func TestRemoveTaint(t *testing.T) {
-	taints := []map[string]string{{"key": "other", "effect": "NoSchedule"}, {"key": "troupe.dev/agent-not-ready", "effect": "NoSchedule"}}
+	taints := []map[string]string{
+		{"key": "troupe.dev/agent-not-ready", "effect": "NoExecute"}, {"key": "other", "effect": "NoSchedule"}, {"key": "troupe.dev/agent-not-ready", "effect": "NoSchedule"},
+	}
 	var patches []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPatch {
 			body, _ := io.ReadAll(r.Body)
 			patches = append(patches, r.Header.Get("Content-Type")+" "+r.URL.Path+" "+string(body))
-			taints = taints[:1]
+			taints = taints[1:2]
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{
@@ -36,7 +38,8 @@ func TestRemoveTaint(t *testing.T) {
 			t.Errorf("removed %t, %v, want %t", removed, err, want)
 		}
 	}
-	want := `application/json-patch+json /api/v1/nodes/n1 [{"op":"test","path":"/spec/taints/1/key","value":"troupe.dev/agent-not-ready"},{"op":"remove","path":"/spec/taints/1"}]`
+	want := `application/json-patch+json /api/v1/nodes/n1 [{"op":"test","path":"/spec/taints/2/key","value":"troupe.dev/agent-not-ready"},{"op":"remove","path":"/spec/taints/2"},` +
+		`{"op":"test","path":"/spec/taints/0/key","value":"troupe.dev/agent-not-ready"},{"op":"remove","path":"/spec/taints/0"}]`
 	if len(patches) != 1 || patches[0] != want {
 		t.Errorf("patches %q, want %s", patches, want)
 	}

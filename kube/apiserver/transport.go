@@ -24,14 +24,14 @@ type transport struct {
 }
 
 // through puts a transport into the client configuration, for rc.Host and the other addresses,
-// which have the same form.
-func through(rc *rest.Config, others []string) error {
+// which have the same form. It returns the URL of rc.Host, for which requests are made.
+func through(rc *rest.Config, others []string) (*url.URL, error) {
 	t := &transport{}
 	for _, host := range append([]string{rc.Host}, others...) {
 		one := rest.Config{Host: host, TLSClientConfig: rc.TLSClientConfig}
 		server, _, err := rest.DefaultServerUrlFor(&one)
 		if err != nil {
-			return fmt.Errorf("read address of the API server %s: %w", host, err)
+			return nil, fmt.Errorf("read address of the API server %s: %w", host, err)
 		}
 		t.servers = append(t.servers, server)
 	}
@@ -39,7 +39,7 @@ func through(rc *rest.Config, others []string) error {
 		t.next = next
 		return t
 	})
-	return nil
+	return t.servers[0], nil
 }
 
 // RoundTrip satisfies http.RoundTripper. A request that only reads fails when all addresses have

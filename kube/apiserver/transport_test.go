@@ -233,3 +233,26 @@ func TestAddressesWithPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirectIsNotFollowed: the token of the agent stays with the API server.
+func TestRedirectIsNotFollowed(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the thief got %s with %q", r.URL, r.Header.Get("Authorization"))
+	}))
+	defer thief.Close()
+	server := httptest.NewServer(http.RedirectHandler(thief.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	client, err := apiserver.New(&rest.Config{Host: server.URL, BearerToken: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Nodes.ListWithContext(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("a redirect is a list")
+	}
+	if w, err := client.Nodes.WatchWithContext(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Errorf("a redirect is a watch: %v", w)
+	}
+	if v, err := client.Version(t.Context()); err == nil {
+		t.Errorf("a redirect is the version %v", v)
+	}
+}

@@ -62,7 +62,7 @@ func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	return c
 }
 
-// NodeServer serves the health of the node (port 10256) or metrics (port 10249) at an address of
+// NodeServer serves the health of the node (port 10256) or metrics (port 9993) at an address of
 // its own, like kube-proxy. It retries a taken address until it is free; a kube-proxy may still use
 // it. It replaces a listener that breaks.
 type NodeServer struct {

@@ -14,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 // clusterInfo is the path of the ConfigMap in which kubeadm has the address of the API server.
@@ -35,10 +37,11 @@ func PublishedServer(ctx context.Context, config ClientConfig) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read address of the API server %s: %w", rc.Host, err)
 	}
-	client, err := rest.HTTPClientFor(rc)
+	transport, err := rest.TransportFor(rc)
 	if err != nil {
 		return "", fmt.Errorf("make HTTP client of the API server %s: %w", rc.Host, err)
 	}
+	client := outbound.Client(base, transport, rc.Timeout)
 	defer client.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(clusterInfo).String(), nil)
 	if err != nil {

@@ -1,7 +1,10 @@
 package podcheck
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -19,8 +22,26 @@ const (
 )
 
 // namespaceObject returns the namespace of one run; the API server completes its name.
-func namespaceObject() *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "troupe-check-"}}
+// Marks of the namespace of a run. The next run deletes one whose deadline has passed, because a
+// process that was killed has left it.
+const (
+	managedBy, manager = "app.kubernetes.io/managed-by", "troupe-check"
+	deadline           = "troupe.dev/deadline" // annotation, RFC 3339
+)
+
+// longest is the longest time of a run: its pods end then, and its namespace may be deleted.
+const longest = 10 * time.Minute
+
+func namespaceObject(now time.Time) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "troupe-check-", Labels: map[string]string{managedBy: manager}, Annotations: map[string]string{deadline: now.Add(longest).UTC().Format(time.RFC3339)},
+	}}
+}
+
+// leftBehind reports whether the run of a namespace must have ended.
+func leftBehind(n *corev1.Namespace, now time.Time) bool {
+	end, err := time.Parse(time.RFC3339, n.Annotations[deadline])
+	return n.Labels[managedBy] == manager && n.DeletionTimestamp == nil && err == nil && now.After(end)
 }
 
 // serviceObject returns the service of all pods that answer, in each family that the cluster has.
@@ -39,16 +60,20 @@ func serviceObject() *corev1.Service {
 // Security level "restricted" admits it. It names its node: a check does not depend on the
 // scheduler or on taints.
 func podObject(image, task, node string, arguments ...string) *corev1.Pod {
-	never, user, grace := false, int64(65532), int64(1)
+	never, user, grace, most := false, int64(65532), int64(1), int64(longest/time.Second)
 	always := !never
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: task + "-" + node, Labels: map[string]string{label: task}},
 		Spec: corev1.PodSpec{
-			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, DNSPolicy: corev1.DNSDefault, TerminationGracePeriodSeconds: &grace,
+			NodeName: node, RestartPolicy: corev1.RestartPolicyNever, DNSPolicy: corev1.DNSDefault, TerminationGracePeriodSeconds: &grace, ActiveDeadlineSeconds: &most,
 			AutomountServiceAccountToken: &never, EnableServiceLinks: &never,
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
 				Name: task, Image: image, Args: append([]string{"packets", task}, arguments...), ImagePullPolicy: corev1.PullIfNotPresent,
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+				},
 				SecurityContext: &corev1.SecurityContext{
 					RunAsNonRoot: &always, RunAsUser: &user, AllowPrivilegeEscalation: &never, ReadOnlyRootFilesystem: &always,
 					Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

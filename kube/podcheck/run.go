@@ -23,6 +23,11 @@ const (
 	interval = 500 * time.Millisecond
 	// forDeletion is the time that the deletion of the namespace may take to be accepted.
 	forDeletion = 10 * time.Second
+	// mostPeers is the largest number of nodes whose addresses one node asks: with more nodes
+	// each asks that many, and each is asked by that many.
+	mostPeers = 30
+	// mostLog limits the log of a pod, in bytes.
+	mostLog = 1 << 20
 )
 
 // Kinds of addresses.
@@ -71,9 +76,13 @@ type run struct {
 }
 
 // Run sends the packets. It returns a result for each target from each node, in the order of Nodes.
+// First it deletes what runs that were killed have left.
 func Run(ctx context.Context, options *Options) (results []Result, err error) {
+	if err := sweep(ctx, options.Core, time.Now()); err != nil {
+		return nil, err
+	}
 	made := &corev1.Namespace{}
-	if err := options.Core.Post().Resource("namespaces").Body(namespaceObject()).Do(ctx).Into(made); err != nil {
+	if err := options.Core.Post().Resource("namespaces").Body(namespaceObject(time.Now())).Do(ctx).Into(made); err != nil {
 		return nil, fmt.Errorf("create a namespace: %w", err)
 	}
 	r := &run{options, made.Name}
@@ -88,45 +97,83 @@ func Run(ctx context.Context, options *Options) (results []Result, err error) {
 	if err := r.create(ctx, "services", serviceObject(), service); err != nil {
 		return nil, err
 	}
-	targets, err := r.answering(ctx)
-	if err != nil {
+	targets := map[string][]Target{}
+	if err := r.answering(ctx, targets); err != nil {
 		return nil, err
 	}
-	served, err := r.served(ctx, &service.Spec)
-	if err != nil {
+	if err := r.served(ctx, &service.Spec, targets); err != nil {
 		return nil, err
 	}
-	return r.ask(ctx, append(targets, served...))
+	return r.ask(ctx, targets)
 }
 
-// answering starts the pods that answer, and returns their addresses.
-func (r *run) answering(ctx context.Context) (targets []Target, err error) {
+// sweep deletes the namespaces of runs that must have ended.
+func sweep(ctx context.Context, core rest.Interface, now time.Time) error {
+	left := &corev1.NamespaceList{}
+	if err := core.Get().Resource("namespaces").Param("labelSelector", managedBy+"="+manager).Do(ctx).Into(left); err != nil {
+		return fmt.Errorf("list namespaces of earlier runs: %w", err)
+	}
+	for i := range left.Items {
+		if n := &left.Items[i]; leftBehind(n, now) {
+			if err := core.Delete().Resource("namespaces").Name(n.Name).Do(ctx).Error(); err != nil && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("delete namespace %s of an earlier run: %w", n.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// targetsOf returns what a node asks, by kind: the cluster IPs, and the addresses of itself and of
+// the next nodes.
+func (r *run) targetsOf(node int, targets map[string][]Target) (asked []Target) {
+	peers := []string{everyNode}
+	for k := range min(len(r.Nodes), mostPeers) {
+		peers = append(peers, r.Nodes[(node+k)%len(r.Nodes)])
+	}
+	slices.SortFunc(peers, func(a, b string) int { return cmp.Compare(slices.Index(r.Nodes, a), slices.Index(r.Nodes, b)) })
+	for _, kind := range []string{Pods, ClusterIPs, NodePorts} {
+		for _, peer := range peers {
+			for _, t := range targets[peer] {
+				if t.Kind == kind {
+					asked = append(asked, t)
+				}
+			}
+		}
+	}
+	return asked
+}
+
+// everyNode is the key of the targets that belong to no node.
+const everyNode = ""
+
+// answering starts the pods that answer, and adds their addresses.
+func (r *run) answering(ctx context.Context, targets map[string][]Target) error {
 	for _, node := range r.Nodes {
 		if err := r.create(ctx, "pods", podObject(r.Image, answers, node, node), &corev1.Pod{}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, node := range r.Nodes {
 		pod, err := r.pod(ctx, answers+"-"+node, corev1.PodRunning)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, ip := range pod.Status.PodIPs {
-			targets = append(targets, Target{Pods, net.JoinHostPort(ip.IP, strconv.Itoa(AnswerPort)), node})
+			targets[node] = append(targets[node], Target{Pods, net.JoinHostPort(ip.IP, strconv.Itoa(AnswerPort)), node})
 		}
 	}
-	return targets, nil
+	return nil
 }
 
-// served returns the cluster IPs of the service, and its node port at the addresses of the nodes.
-func (r *run) served(ctx context.Context, service *corev1.ServiceSpec) (targets []Target, err error) {
+// served adds the cluster IPs of the service, and its node port at the addresses of the nodes.
+func (r *run) served(ctx context.Context, service *corev1.ServiceSpec, targets map[string][]Target) error {
 	for _, ip := range service.ClusterIPs {
-		targets = append(targets, Target{ClusterIPs, net.JoinHostPort(ip, strconv.Itoa(servicePort)), ""})
+		targets[everyNode] = append(targets[everyNode], Target{ClusterIPs, net.JoinHostPort(ip, strconv.Itoa(servicePort)), ""})
 	}
 	for _, name := range r.Nodes {
 		node, internal := &corev1.Node{}, []string(nil)
 		if err := r.Core.Get().Resource("nodes").Name(name).Do(ctx).Into(node); err != nil {
-			return nil, fmt.Errorf("get node %s: %w", name, err)
+			return fmt.Errorf("get node %s: %w", name, err)
 		}
 		for _, a := range node.Status.Addresses {
 			served := slices.ContainsFunc(service.ClusterIPs, func(ip string) bool { return strings.Contains(ip, ":") == strings.Contains(a.Address, ":") })
@@ -135,33 +182,34 @@ func (r *run) served(ctx context.Context, service *corev1.ServiceSpec) (targets 
 			}
 		}
 		for _, ip := range r.NodePortsAt(internal) {
-			targets = append(targets, Target{NodePorts, net.JoinHostPort(ip, strconv.Itoa(int(service.Ports[0].NodePort))), ""})
+			targets[name] = append(targets[name], Target{NodePorts, net.JoinHostPort(ip, strconv.Itoa(int(service.Ports[0].NodePort))), ""})
 		}
 	}
-	return targets, nil
+	return nil
 }
 
 // ask starts the pods that ask, and reads what they have found.
-func (r *run) ask(ctx context.Context, targets []Target) (results []Result, err error) {
-	arguments := []string{strconv.Itoa(r.Times)}
-	for _, t := range targets {
-		arguments = append(arguments, t.Address)
-	}
-	for _, node := range r.Nodes {
+func (r *run) ask(ctx context.Context, targets map[string][]Target) (results []Result, err error) {
+	for i, node := range r.Nodes {
+		arguments := []string{strconv.Itoa(r.Times)}
+		for _, t := range r.targetsOf(i, targets) {
+			arguments = append(arguments, t.Address)
+		}
 		if err := r.create(ctx, "pods", podObject(r.Image, asks, node, arguments...), &corev1.Pod{}); err != nil {
 			return nil, err
 		}
 	}
-	for _, node := range r.Nodes {
+	for i, node := range r.Nodes {
 		talks, err := r.said(ctx, asks+"-"+node)
 		if err != nil {
 			return nil, err
 		}
-		if len(talks) != len(targets) {
-			return nil, fmt.Errorf("pod %s has %d results, expected %d", asks+"-"+node, len(talks), len(targets))
+		asked := r.targetsOf(i, targets)
+		if len(talks) != len(asked) {
+			return nil, fmt.Errorf("pod %s has %d results, expected %d", asks+"-"+node, len(talks), len(asked))
 		}
-		for i, talk := range talks {
-			results = append(results, Result{node, targets[i], talk})
+		for k, talk := range talks {
+			results = append(results, Result{node, asked[k], talk})
 		}
 	}
 	return results, nil
@@ -172,7 +220,7 @@ func (r *run) said(ctx context.Context, name string) (talks []Talk, err error) {
 	if _, err := r.pod(ctx, name, corev1.PodSucceeded); err != nil {
 		return nil, err
 	}
-	log, err := r.Core.Get().Namespace(r.namespace).Resource("pods").Name(name).SubResource("log").DoRaw(ctx)
+	log, err := r.Core.Get().Namespace(r.namespace).Resource("pods").Name(name).SubResource("log").Param("limitBytes", strconv.Itoa(mostLog)).DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of pod %s: %w", name, err)
 	}

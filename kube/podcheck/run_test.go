@@ -36,6 +36,7 @@ type cluster struct {
 	mu      sync.Mutex
 	created []string // kind and name, in order
 	deleted []string
+	left    []corev1.Namespace // of earlier runs
 	pods    map[string]*corev1.Pod
 	logs    map[string][]byte
 	early   bool // the namespace has no service account yet
@@ -50,6 +51,12 @@ func newCluster(t *testing.T) (*cluster, *Options) {
 	c := &cluster{t: t, ctx: ctx, pods: map[string]*corev1.Pod{}, logs: map[string][]byte{}, early: true}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/namespaces", c.namespace)
+	mux.HandleFunc("GET /api/v1/namespaces", func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("labelSelector"); got != "app.kubernetes.io/managed-by=troupe-check" {
+			t.Errorf("namespaces with %q", got)
+		}
+		answer(w, http.StatusOK, &corev1.NamespaceList{TypeMeta: metav1.TypeMeta{Kind: "NamespaceList", APIVersion: "v1"}, Items: c.left})
+	})
 	mux.HandleFunc("DELETE /api/v1/namespaces/{name}", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -158,6 +165,9 @@ func (c *cluster) pod(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.created = append(c.created, "pod "+p.Name)
+	if limits := p.Spec.Containers[0].Resources.Limits; *p.Spec.ActiveDeadlineSeconds != 600 || limits.Memory().IsZero() || limits.Cpu().IsZero() {
+		c.t.Errorf("pod %s has no limits: %v", p.Name, limits)
+	}
 	switch words := p.Spec.Containers[0].Args; {
 	case c.pending:
 		p.Status.Phase = corev1.PodPending
@@ -267,5 +277,51 @@ func TestShortAnswers(t *testing.T) {
 		}
 		serving.Wait()
 		_ = listener.Close()
+	}
+}
+
+// TestSweep: a run deletes what a run that was killed has left, and no other namespace.
+func TestSweep(t *testing.T) {
+	c, options := newCluster(t)
+	now := time.Now()
+	old, running, foreign := namespaceObject(now.Add(-time.Hour)), namespaceObject(now), namespaceObject(now.Add(-time.Hour))
+	old.Name, running.Name, foreign.Name = "old", "running", "foreign"
+	foreign.Labels = nil
+	odd, going := *old, *old
+	odd.Name, odd.Annotations = "odd", map[string]string{deadline: "never"}
+	going.Name, going.DeletionTimestamp = "going", &metav1.Time{Time: now}
+	c.left = []corev1.Namespace{*old, *running, *foreign, odd, going}
+	if _, err := Run(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.deleted, []string{"old", "troupe-check-1"}) {
+		t.Errorf("deleted %q", c.deleted)
+	}
+}
+
+// TestPeers: with many nodes each asks 30, and each is asked by 30, itself among them.
+func TestPeers(t *testing.T) {
+	for nodes, want := range map[int]int{1: 1, 2: 2, 30: 30, 100: 30} {
+		r, targets := &run{Options: &Options{}}, map[string][]Target{everyNode: {{Kind: ClusterIPs, Address: "vip"}}}
+		for i := range nodes {
+			name := fmt.Sprintf("n%03d", i)
+			r.Nodes = append(r.Nodes, name)
+			targets[name] = []Target{{Kind: Pods, Address: name, Node: name}, {Kind: NodePorts, Address: name}}
+		}
+		asks := map[string]int{}
+		for i, name := range r.Nodes {
+			asked := r.targetsOf(i, targets)
+			if len(asked) != 2*want+1 || !slices.Contains(asked, targets[name][0]) || !slices.Contains(asked, targets[everyNode][0]) {
+				t.Errorf("%d nodes: %s asks %v", nodes, name, asked)
+			}
+			for _, a := range asked {
+				asks[a.Kind+" "+a.Address]++
+			}
+		}
+		for address, n := range asks {
+			if n != want && address != ClusterIPs+" vip" {
+				t.Errorf("%d nodes: %s is asked %d times, want %d", nodes, address, n, want)
+			}
+		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 // Namespace is the namespace of the agents in the manifests, and selector the label of their pods.
@@ -47,8 +49,9 @@ type Agent struct {
 	// Problem is why the agent cannot be asked; "" = it can.
 	Problem string
 	// URL is what the paths of the agent are appended to.
-	URL string
-	// Transport sends requests with the credentials of the user.
+	URL *url.URL
+	// Transport sends requests with the credentials of the user, so it is for requests below URL
+	// only: package outbound makes the client.
 	Transport http.RoundTripper
 }
 
@@ -102,7 +105,7 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 		return nil, fmt.Errorf("make client of the API server: %w", err)
 	}
 	url := base.JoinPath("api/v1/namespaces", config.Namespace, "pods")
-	pods, err := podsOf(ctx, &http.Client{Transport: transport}, url, config.Node)
+	pods, err := podsOf(ctx, outbound.Client(url, transport, 0), url, config.Node)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 		p := &pods[i]
 		agents[i] = Agent{
 			Node: p.Spec.NodeName, Pod: p.Name, Image: imageOf(p), Problem: problemOf(p), Transport: &toLocalhost{transport, base},
-			URL: url.JoinPath(net.JoinHostPort(p.Name, config.Port), "proxy").String(),
+			URL: url.JoinPath(net.JoinHostPort(p.Name, config.Port), "proxy"),
 		}
 	}
 	return agents, nil

@@ -200,7 +200,8 @@ func cleaned(c *cluster, manifests, served string) {
 // leaves others, and may do nothing else to a Node.
 func taint(c *cluster, manifests string) {
 	name := c.nodes[1].Name
-	patch := `{"spec":{"taints":[{"key":"other","effect":"PreferNoSchedule"},{"key":"troupe.dev/agent-not-ready","effect":"NoSchedule"}]}}`
+	patch := `{"spec":{"taints":[{"key":"other","effect":"PreferNoSchedule"},{"key":"troupe.dev/agent-not-ready","effect":"NoSchedule"},` +
+		`{"key":"troupe.dev/agent-not-ready","effect":"PreferNoSchedule"}]}}`
 	if _, err := c.Admin.CoreV1().Nodes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		c.Fatal(err)
 	}
@@ -223,6 +224,8 @@ func taint(c *cluster, manifests string) {
 	}
 	for _, refused := range [][3]string{
 		{c.nodes[0].Name, `{"spec":{"taints":[]}}`, "its own Node only"},
+		{name, `{"spec":{"taints":[]}}`, "only the taint troupe.dev/agent-not-ready"},
+		{name, `{"metadata":{"finalizers":["mine.test/x"]}}`, "nothing of a Node except its taints"},
 		{name, `{"spec":{"taints":[{"key":"mine","effect":"NoExecute"}]}}`, "may add no taint"},
 		{name, `{"metadata":{"labels":{"mine":"1"}}}`, "nothing of a Node except its taints"},
 		{name, `{"spec":{"unschedulable":true}}`, "nothing of a Node except its taints"},

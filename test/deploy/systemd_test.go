@@ -18,6 +18,11 @@ func TestSystemd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// the rest of the file system is read-only, and without its lock beside VPP's socket the
+	// agent does not use VPP
+	if !strings.Contains(string(unit), "\nReadWritePaths=-/run/vpp\n") {
+		t.Error("the agent cannot lock VPP")
+	}
 	_, line, _ := strings.Cut(string(unit), "\nExecStart=")
 	line, _, _ = strings.Cut(line, "\n")
 	arguments := strings.Fields(strings.NewReplacer("/etc/troupe/agent.yaml", filepath.Join(dir, "agent.yaml"), "%H", "").Replace(line))

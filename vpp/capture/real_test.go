@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,6 +85,42 @@ func TestPacketsOfARealVPP(t *testing.T) {
 	}
 	if text, err := command(ctx, vpp, "show trace max 1"); err != nil || len(Parse(text)) > 0 {
 		t.Errorf("the trace was not cleared: %v %s", err, text)
+	}
+	// Ctrl-C: what was captured comes back, and the trace is cleared
+	interrupted, interrupt := context.WithCancel(ctx)
+	options.Most, options.Match = 1000, func(*Packet) bool { interrupt(); return true }
+	traced = make(chan struct{})
+	go func() {
+		defer close(traced)
+		packets, _, err = Run(interrupted, vpp, options)
+	}()
+	for sent := false; !sent; {
+		g.Exchange(t, []realvpp.Packet{{Port: clients, ID: 1, Src: client, Dst: web, Proto: rule.TCP, Flags: 2}})
+		select {
+		case <-traced:
+			sent = true
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err != nil || len(packets) == 0 {
+		t.Errorf("after Ctrl-C: %d packets, %v", len(packets), err)
+	}
+	if text, err := command(ctx, vpp, "show trace max 1"); err != nil || len(Parse(text)) > 0 {
+		t.Errorf("the trace was not cleared after Ctrl-C: %v %s", err, text)
+	}
+	// a trace that another user has armed, and that has no packets, is still armed afterwards
+	if _, err := command(ctx, vpp, "trace add pg-input 5"); err != nil {
+		t.Fatal(err)
+	}
+	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
+	_, seen, err = Run(short, vpp, options)
+	stop()
+	g.Exchange(t, slices.Repeat([]realvpp.Packet{{Port: clients, ID: 4, Src: client, Dst: web, Proto: rule.TCP, Flags: 2}}, 10))
+	if text, failed := command(ctx, vpp, "show trace max 100"); err != nil || failed != nil || seen != 0 || len(Parse(text)) != 5 {
+		t.Errorf("armed by another user: %d seen, %v; %d packets traced afterwards, %v", seen, err, len(Parse(text)), failed)
+	}
+	if _, err := command(ctx, vpp, "clear trace"); err != nil {
+		t.Fatal(err)
 	}
 	// packets of another user stay
 	if _, err := command(ctx, vpp, "trace add pg-input 5"); err != nil {

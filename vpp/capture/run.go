@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// ErrInUse means that VPP has traced packets already, for another user.
+// ErrInUse means that another user traces packets: VPP has traced some that Run has not asked for.
+// Then Run clears nothing.
 var ErrInUse = errors.New("VPP's trace buffer has packets of another user (show trace)")
 
 // Options bound a capture.
@@ -42,56 +45,145 @@ func drivers() []string {
 }
 
 // Run traces until there are enough packets, every input has traced as many as it may, or ctx ends,
-// which is no error. Then it clears the trace. seen is how many packets were traced.
+// which is no error. seen is how many packets were traced.
+//
+// VPP has one trace for all users, and does not tell whether it is armed. Run first looks for
+// packets for the time Every: an armed trace at an input with traffic has some. At the end Run
+// clears the trace if that has only packets that Run asked for. A trace without packets is not
+// cleared: Run takes back its own requests at its inputs, and leaves those of others.
 func Run(ctx context.Context, vpp link.Caller, o Options) (matching []Packet, seen int, err error) {
-	before, err := command(ctx, vpp, "show trace max 1")
-	if err != nil {
+	if o.Every == 0 {
+		o.Every = time.Second
+	}
+	o.Scan = max(o.Scan, leastScan)
+	if err := free(ctx, vpp, o); err != nil || ctx.Err() != nil {
 		return nil, 0, err
 	}
-	if !o.Replace && len(Parse(before)) > 0 {
-		return nil, 0, ErrInUse
-	}
-	if _, err := command(ctx, vpp, "clear trace"); err != nil {
-		return nil, 0, err
-	}
+	var last trace
+	inputs, err := start(ctx, vpp, o)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_, cleared := command(clean, vpp, "clear trace")
-		err = errors.Join(err, cleared)
+		err = errors.Join(err, finish(clean, vpp, o, inputs))
 	}()
-	if err := start(ctx, vpp, o); err != nil {
-		return nil, 0, err
-	}
-	every := o.Every
-	if every == 0 {
-		every = time.Second
-	}
-	for {
-		text, err := command(context.WithoutCancel(ctx), vpp, fmt.Sprintf("show trace max %d", max(o.Scan, 1)*len(drivers())))
-		if err != nil {
-			return nil, 0, err
+	for err == nil {
+		if last, err = show(context.WithoutCancel(ctx), vpp, max(o.Scan, 1)*len(drivers())); err != nil {
+			break
 		}
-		all := Parse(text)
 		matching = matching[:0]
-		for i := range all {
-			if o.Match(&all[i]) && len(matching) < o.Most {
-				matching = append(matching, all[i])
+		for i := range last.packets {
+			if o.Match(&last.packets[i]) && len(matching) < o.Most {
+				matching = append(matching, last.packets[i])
 			}
 		}
 		if len(matching) >= o.Most || ctx.Err() != nil {
-			return matching, len(all), nil
+			return matching, len(last.packets), nil
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(every):
+		case <-time.After(o.Every):
 		}
 	}
+	return nil, 0, err
 }
 
-// start adds a trace to each input that VPP has.
-func start(ctx context.Context, vpp link.Caller, o Options) error {
-	inputs, added := o.Inputs, 0
+// free reports ErrInUse if another user traces packets.
+func free(ctx context.Context, vpp link.Caller, o Options) error {
+	if o.Replace {
+		_, err := command(ctx, vpp, "clear trace")
+		return err
+	}
+	for look := range 2 {
+		if look > 0 {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(o.Every):
+			}
+		}
+		if t, err := show(ctx, vpp, 1); err != nil || len(t.packets) > 0 {
+			return cmp.Or(err, ErrInUse)
+		}
+	}
+	return nil
+}
+
+// finish removes from VPP what Run has traced. The trace of another user stays as it is.
+func finish(ctx context.Context, vpp link.Caller, o Options, inputs []string) error {
+	if len(inputs) == 0 {
+		return nil
+	}
+	t, err := show(ctx, vpp, maxShown)
+	if err != nil {
+		return err
+	}
+	if t.others(inputs, o.Scan) {
+		return fmt.Errorf("%w: it is not cleared, and has packets of this capture as well", ErrInUse)
+	}
+	if len(t.packets) > 0 {
+		_, err = command(ctx, vpp, "clear trace")
+		return err
+	}
+	return takeBack(ctx, vpp, o, inputs)
+}
+
+// leastScan is the smallest number that takeBack can subtract: VPP adds its default for -1.
+const leastScan = 2
+
+// takeBack subtracts from each input what Run has added: VPP adds numbers to what others have asked
+// for, also negative ones. It would be wrong after a packet that Run has asked for, because VPP
+// would then trace without a limit: should one have come meanwhile, the trace is cleared.
+func takeBack(ctx context.Context, vpp link.Caller, o Options, inputs []string) error {
+	var requests []api.Message
+	for _, node := range inputs {
+		requests = append(requests, &vlib.CliInband{Cmd: fmt.Sprintf("trace add %s -%d", node, o.Scan)})
+	}
+	answers, err := vpp.Do(ctx, requests)
+	for i := range answers {
+		err = errors.Join(err, answers[i].Err)
+	}
+	t, failed := show(ctx, vpp, 1)
+	if err = errors.Join(err, failed); err != nil || len(t.packets) > 0 {
+		_, failed = command(ctx, vpp, "clear trace")
+	}
+	return errors.Join(err, failed)
+}
+
+// maxShown is above what all inputs trace in all threads.
+const maxShown = 1_000_000
+
+// trace is what VPP has traced.
+type trace struct {
+	packets []Packet
+	threads int
+}
+
+// show reads at most so many packets of each thread.
+func show(ctx context.Context, vpp link.Caller, most int) (trace, error) {
+	text, err := command(ctx, vpp, fmt.Sprintf("show trace max %d", most))
+	return trace{Parse(text), strings.Count(text, "- Start of thread ")}, err
+}
+
+// others reports whether a trace has packets that inputs with such a limit in each thread cannot
+// have traced.
+func (t trace) others(inputs []string, limit int) bool {
+	at := map[string]int{}
+	for i := range t.packets {
+		if steps := t.packets[i].Steps; len(steps) > 0 {
+			at[steps[0].Node]++
+		}
+	}
+	for node, traced := range at {
+		if !slices.Contains(inputs, node) || traced > limit*max(t.threads, 1) {
+			return true
+		}
+	}
+	return false
+}
+
+// start adds a trace to each input that VPP has, and returns these.
+func start(ctx context.Context, vpp link.Caller, o Options) (added []string, err error) {
+	inputs := o.Inputs
 	if len(inputs) == 0 {
 		inputs = drivers()
 	}
@@ -99,15 +191,15 @@ func start(ctx context.Context, vpp link.Caller, o Options) error {
 	for _, node := range inputs {
 		text, err := command(ctx, vpp, fmt.Sprintf("trace add %s %d", node, o.Scan))
 		if err == nil && strings.TrimSpace(text) == "" {
-			added++
+			added = append(added, node)
 			continue
 		}
 		refused = append(refused, strings.TrimSpace(node+" "+text))
 	}
-	if added == 0 {
-		return fmt.Errorf("VPP traces none of these nodes: %s", strings.Join(refused, "; "))
+	if len(added) == 0 {
+		return nil, fmt.Errorf("VPP traces none of these nodes: %s", strings.Join(refused, "; "))
 	}
-	return nil
+	return added, nil
 }
 
 // command runs a command of the debug CLI that only reads or traces.

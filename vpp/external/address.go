@@ -17,7 +17,7 @@ func (c *checker) key(field, text string) (rule.Key, bool) {
 	key, err := rule.ParseKey(text)
 	switch {
 	case err != nil || !key.Addr.Is4() || key.Port == 0 || key.Proto != rule.TCP && key.Proto != rule.UDP:
-		c.fail(field, "%q is neither an IPv4 address nor one with port and protocol, for example 203.0.113.9:443/TCP", text)
+		c.fail(field, "%q is neither an IPv4 address nor one with port and protocol, for example 203.0.113.9:443/TCP", cut(text))
 	case unusable(key.Addr) != "":
 		c.fail(field, "%s %s", text, unusable(key.Addr))
 	default:
@@ -35,7 +35,7 @@ func (c *checker) backend(field, text string, port bool) (netip.AddrPort, bool) 
 	to, err := netip.ParseAddrPort(text)
 	switch {
 	case err != nil || !to.Addr().Is4() || to.Port() == 0:
-		c.fail(field, "%q is not an IPv4 address with a port, for example 10.1.1.3:8080", text)
+		c.fail(field, "%q is not an IPv4 address with a port, for example 10.1.1.3:8080", cut(text))
 	case unusable(to.Addr()) != "":
 		c.fail(field, "%s %s", text, unusable(to.Addr()))
 	case nat44.Reserved(to):
@@ -51,7 +51,7 @@ func (c *checker) address(field, text string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(text)
 	switch {
 	case err != nil || !a.Is4():
-		c.fail(field, "%q is not an IPv4 address", text)
+		c.fail(field, "%q is not an IPv4 address", cut(text))
 	case unusable(a) != "":
 		c.fail(field, "%s %s", text, unusable(a))
 	default:

@@ -59,7 +59,7 @@ func formError(err error) *FieldError {
 	case errors.As(err, &wrong):
 		return &FieldError{Field: wrong.Field, Message: "is a " + wrong.Value + ", expected " + typeName(wrong.Type.Kind().String())}
 	case unknown:
-		return &FieldError{Field: strings.Trim(field, `"`), Message: "is unknown"}
+		return &FieldError{Field: cut(strings.Trim(field, `"`)), Message: "is unknown"}
 	default:
 		return &FieldError{Message: text}
 	}
@@ -92,7 +92,7 @@ func (c *checker) fail(field, format string, args ...any) {
 func (c *checker) document(doc *Document) {
 	for _, head := range []struct{ field, got, want string }{{"apiVersion", doc.APIVersion, APIVersion}, {"kind", doc.Kind, Kind}} {
 		if head.got != head.want {
-			c.fail(head.field, "%q is not supported: expected %s", head.got, head.want)
+			c.fail(head.field, "%q is not supported: expected %s", cut(head.got), head.want)
 		}
 	}
 	if doc.Priority != nil {
@@ -101,7 +101,7 @@ func (c *checker) document(doc *Document) {
 		}
 	}
 	for i := range doc.StaticMappings {
-		c.object = fmt.Sprintf("staticMappings[%d] %s", i, doc.StaticMappings[i].External)
+		c.object = fmt.Sprintf("staticMappings[%d] %s", i, cut(doc.StaticMappings[i].External))
 		c.static(&doc.StaticMappings[i])
 	}
 	for i, text := range doc.IdentityMappings {
@@ -123,7 +123,11 @@ func (c *checker) document(doc *Document) {
 		c.exclusion(text)
 	}
 	for i, role := range doc.Interfaces {
-		c.object = fmt.Sprintf("interfaces[%d] %s", i, role.Name)
+		name := role.Name
+		if !isInterface(name) {
+			name = cut(name)
+		}
+		c.object = fmt.Sprintf("interfaces[%d] %s", i, name)
 		c.role(role)
 	}
 	if c.object = ""; c.layer.Size() > maxEntries {
@@ -175,7 +179,7 @@ func (c *checker) exclusion(text string) {
 		network = netip.PrefixFrom(a, 32)
 	}
 	if !network.Addr().Is4() || network.Masked() != network {
-		c.fail("", "%q is not an IPv4 network, for example 10.1.1.0/24", text)
+		c.fail("", "%q is not an IPv4 network, for example 10.1.1.0/24", cut(text))
 		return
 	}
 	if network.Bits() < 24 {
@@ -191,15 +195,20 @@ func (c *checker) exclusion(text string) {
 	}
 }
 
+// isInterface reports whether a text may be the name of an interface.
+func isInterface(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 // role checks the role of one interface.
 func (c *checker) role(r InterfaceRole) {
 	switch {
-	case r.Name == "" || len(r.Name) > maxName || strings.ContainsFunc(r.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
-		c.fail("name", "%q is not the name of an interface", r.Name)
+	case !isInterface(r.Name):
+		c.fail("name", "%q is not the name of an interface", cut(r.Name))
 	case r.Name == "local0":
 		c.fail("name", "local0 is VPP's own")
 	case r.Role != RoleNAT && r.Role != RoleOutput && r.Role != RoleNone:
-		c.fail("role", "%q is not one of %s, %s, %s", r.Role, RoleNAT, RoleOutput, RoleNone)
+		c.fail("role", "%q is not one of %s, %s, %s", cut(string(r.Role)), RoleNAT, RoleOutput, RoleNone)
 	case slices.ContainsFunc(c.layer.Roles, func(other InterfaceRole) bool { return other.Name == r.Name }):
 		c.fail("name", "%s is there twice", r.Name)
 	default:

@@ -177,3 +177,22 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestErrorsQuoteNoSecret: the document of something else is refused; its values and long names are
+// not in the error, wherever they are.
+func TestErrorsQuoteNoSecret(t *testing.T) {
+	const secret = "s3cr3t-t0ken/of:a.tenant"
+	for _, in := range []string{
+		`{"apiVersion": "` + secret + `"}`, `{"kind": "` + secret + `"}`, `{"` + secret + `": 1}`, document(`"` + secret + `": 1`),
+		document(`"staticMappings": [{"external": "` + secret + `", "to": ["` + secret + `"]}]`),
+		document(`"staticMappings": [{"external": "1.2.3.4:1/TCP", "to": ["` + secret + `"]}]`),
+		document(`"staticMappings": [{"external": 1, "` + secret + `": 1}]`),
+		document(`"identityMappings": ["` + secret + `"], "natAddresses": ["` + secret + `"], "snatExclusions": ["` + secret + `"]`),
+		document(`"interfaces": [{"name": "` + secret + ` ", "role": "` + secret + `"}]`), document(`"interfaces": [{"name": "up", "role": "` + secret + `"}]`),
+		`"` + secret + `"`, `{"data": "` + secret, secret, `[` + secret + `]`,
+	} {
+		if _, err := Decode([]byte(in), "ops"); err == nil || strings.Contains(err.Error(), "t0ken") || len(err.Error()) > 1000 {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}

@@ -45,3 +45,19 @@ func (e Errors) Error() string {
 
 // Unwrap returns ErrInvalid.
 func (Errors) Unwrap() error { return ErrInvalid }
+
+// cut returns what an error quotes of a value or of the name of a field. Errors go into logs,
+// Events and archives, and the document of somebody else may be one with secrets: only short words
+// that look like a field, an address or a port are whole.
+func cut(value string) string {
+	const whole, begin = 24, 4
+	if len(value) <= begin {
+		return value
+	}
+	isWord := !strings.ContainsFunc(value, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') })
+	isAddress := strings.Trim(value, "0123456789abcdefABCDEF.:/TPUSM[]") == ""
+	if len(value) <= whole && (isWord || isAddress) {
+		return value
+	}
+	return strings.ToValidUTF8(value[:begin], "") + "…"
+}

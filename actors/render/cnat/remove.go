@@ -8,9 +8,12 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
-// Remove satisfies render.Remover. A VPP without CNAT has nothing to remove.
+// Remove satisfies render.Remover. Translations and source NAT have marks; the nodes on interfaces
+// go if the agent has recorded them as its own. Source NAT and nodes stay if another client of VPP
+// uses CNAT. A VPP without CNAT has nothing to remove.
 func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {
@@ -22,6 +25,12 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) 
 	}
 	if err != nil {
 		return fmt.Errorf("clean up CNAT: %w", err)
+	}
+	for index := range state.Attached {
+		if !r.Owned.HasNode(index) {
+			r.Keep(owned.Object{Kind: owned.Node, Interface: index})
+			delete(state.Attached, index)
+		}
 	}
 	ops := cnat.Removal(state)
 	return render.CarryOut(r, ops, func() (err error) {

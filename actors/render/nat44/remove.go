@@ -3,13 +3,14 @@ package nat44
 import (
 	"context"
 	"errors"
-	"net/netip"
+	"maps"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
 // Remove satisfies render.Remover: access lists go after the rows that they protect.
@@ -17,13 +18,20 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) 
 	return errors.Join(removeRows(ctx, vpp, r), removeLists(ctx, vpp, r))
 }
 
-// removeRows removes the agent's configuration from NAT44.
+// removeRows removes the agent's configuration from NAT44: rows by their tag, and the roles and
+// addresses that the agent has recorded as its own. It changes nothing of the plugin as a whole.
 func removeRows(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	state, err := nat44.Read(ctx, vpp)
 	if err != nil || !state.Enabled {
 		return err
 	}
-	ops := nat44.Diff(state, nothing(state, r.Pool), true)
+	var ops []nat44.Op
+	for _, op := range nat44.Diff(state, &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}}, true) {
+		if op.Verb == nat44.DelRow {
+			ops = append(ops, op)
+		}
+	}
+	ops = append(ops, removeOwned(state, r)...)
 	return render.CarryOut(r, ops, func() (err error) {
 		for _, result := range nat44.Apply(ctx, vpp, ops) {
 			err = errors.Join(err, result.Err)
@@ -32,21 +40,45 @@ func removeRows(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	})
 }
 
-// nothing is the desired state after clean-up. Rows of other clients stay, and so do forwarding and
-// timeouts, which are harmless.
-func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
-	want := &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}, Interfaces: map[uint32]bool{}, Outputs: map[uint32]bool{}}
-	if len(state.Foreign) > 0 {
-		return want // the rows of other clients need the addresses and roles
+// removeOwned removes roles and addresses that the record has. All of them stay while VPP has rows
+// of other clients, which need them.
+func removeOwned(state *nat44.State, r *render.Removal) (ops []nat44.Op) {
+	mine := func(o owned.Object) bool {
+		has := len(state.Foreign) == 0 && r.Owned.Has(o)
+		if !has {
+			r.Keep(o)
+		}
+		return has
 	}
-	want.Retired, want.RetiredPool = state.TwiceNAT, slices.Concat(pool, state.TwiceNAT)
-	for index := range state.Roles {
-		want.Interfaces[index] = false
+	for _, index := range slices.Sorted(maps.Keys(state.Roles)) {
+		held, remove := state.Roles[index], nat44.Roles(0)
+		for _, role := range []nat44.Roles{nat44.Inside, nat44.Outside} {
+			// the inside role alone would be dangerous
+			alone := role == nat44.Outside && held&^remove&nat44.Inside != 0
+			if held&role != 0 && mine(owned.RoleOf(index, role == nat44.Inside)) && !alone {
+				remove |= role
+			}
+		}
+		if remove != 0 {
+			ops = append(ops, nat44.Op{Verb: nat44.DelRoles, Interface: index, Roles: remove})
+		}
 	}
-	for index := range state.Output {
-		want.Outputs[index] = false
+	for _, addr := range state.TwiceNAT {
+		if mine(owned.Object{Kind: owned.TwiceNAT, Value: addr.String()}) {
+			ops = append(ops, nat44.Op{Verb: nat44.DelAddress, Addr: addr})
+		}
 	}
-	return want
+	for _, addr := range state.Pool {
+		if mine(owned.Object{Kind: owned.Pool, Value: addr.String()}) {
+			ops = append(ops, nat44.Op{Verb: nat44.DelPool, Addr: addr})
+		}
+	}
+	for _, index := range slices.Sorted(maps.Keys(state.Output)) {
+		if mine(owned.Object{Kind: owned.Output, Interface: index}) {
+			ops = append(ops, nat44.Op{Verb: nat44.DelOutput, Interface: index})
+		}
+	}
+	return ops
 }
 
 // removeLists detaches the agent's access lists from the interfaces and deletes them. Lists of

@@ -63,7 +63,8 @@ ports and the data directory, and the agent that runs here. Run it on a node, or
 agent. With --all-nodes the command checks the agents of all nodes. Each line is ok or has a remedy; the exit code is 1 if a
 check has failed. The command changes nothing, except with --packets: it makes a namespace with a
 service and two pods on each of the nodes, which connect to each other, and deletes the
-namespace.`,
+namespace. Above 30 nodes the pod of a node connects to those of 30 nodes. Pods end after 10 minutes
+in any case; the next run deletes the namespace of a run that was killed.`,
 		Example: "  troupe check --config agent.yaml\n  troupe check --all-nodes --connect 10.96.0.10:53\n  troupe check --all-nodes --packets all",
 	}
 	f := newFleet(cmd, 30*time.Second)

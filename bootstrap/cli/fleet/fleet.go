@@ -15,8 +15,17 @@ import (
 	"github.com/troupe-vpp/troupe/kube/podproxy"
 )
 
-// atOnce is the number of nodes that are queried at the same time.
-const atOnce = 32
+// Limits of queries of all nodes, in which a node may hang or send as much as it likes.
+const (
+	// atOnce is the number of nodes that are queried at the same time.
+	atOnce = 32
+	// perNode is the part of the whole time that one node may take. After perTurn of it the
+	// next node has its turn: nodes that hang do not hide the others.
+	perNode = 3
+	perTurn = 4
+	// mostStatus limits the status of a node, in bytes.
+	mostStatus = 1 << 20
+)
 
 // fleet are the agents of all nodes, behind the proxy of the API server.
 type fleet struct {
@@ -57,8 +66,9 @@ func (f *fleet) members(ctx context.Context) ([]member, error) {
 }
 
 // each calls ask for each member with an agent, some at the same time, and shows the progress on a
-// terminal. It returns when all calls have returned. ask must return when ctx ends.
-func each(ctx context.Context, members []member, progress io.Writer, ask func(ctx context.Context, i int)) {
+// terminal. It returns when all calls have returned. ask must return when its ctx ends, which is
+// before the whole time ends.
+func each(ctx context.Context, members []member, whole time.Duration, progress io.Writer, ask func(ctx context.Context, i int)) {
 	var all sync.WaitGroup
 	turns, done := make(chan struct{}, atOnce), make(chan struct{}, len(members))
 	show := cli.ScreenOf(progress).Width > 0
@@ -71,20 +81,24 @@ func each(ctx context.Context, members []member, progress io.Writer, ask func(ct
 			defer func() { done <- struct{}{} }()
 			select {
 			case turns <- struct{}{}:
-				defer func() { <-turns }()
+				release := sync.OnceFunc(func() { <-turns })
+				defer release()
+				defer time.AfterFunc(whole/perNode/perTurn, release).Stop()
 			case <-ctx.Done():
 			}
+			ctx, cancel := context.WithTimeout(ctx, whole/perNode)
+			defer cancel()
 			ask(ctx, i)
 		})
 	}
 	for n := range members {
 		<-done
 		if show {
-			fmt.Fprintf(progress, "\r%d of %d nodes ", n+1, len(members))
+			_ = cli.Control(progress, fmt.Sprintf("\r%d of %d nodes ", n+1, len(members)))
 		}
 	}
 	if show {
-		fmt.Fprint(progress, "\r\x1b[K")
+		_ = cli.Control(progress, "\r\x1b[K")
 	}
 	all.Wait()
 }

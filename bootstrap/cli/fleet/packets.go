@@ -33,7 +33,7 @@ func (c *checks) packets(ctx context.Context, f *fleet, only []string) {
 	defer cancel()
 	results, err := c.sendPackets(ctx, f, only)
 	if err != nil {
-		c.add(checkFailed, "packets between pods", err.Error(), "the user needs create and delete of namespaces, and create and get of pods, pods/log and services")
+		c.add(checkFailed, "packets between pods", err.Error(), "the user needs create, list and delete of namespaces, and create and get of pods, pods/log and services")
 		return
 	}
 	c.judge(results)

@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
 
 // nodeStatus is one line of `troupe status`.
@@ -96,15 +97,23 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 	for i, m := range members {
 		lines[i] = nodeStatus{NodeStatus: &api.NodeStatus{Node: m.node}, Error: m.problem}
 	}
-	each(ctx, members, progress, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
+	each(ctx, members, f.timeout, progress, func(ctx context.Context, i int) { lines[i] = askStatus(ctx, members[i].client, members[i].node) })
 	return worstNodesFirst(lines), nil
 }
 
-// askStatus queries one agent. An agent of an earlier version has no status; that is an error.
+// askStatus queries the agent of a node; "" = the node is not known. What answers may have the name
+// of another node: that is an error, and the line has the name that the cluster gives. An agent of
+// an earlier version has no status; that is an error, too.
 func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
 	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
-	err := c.Get(ctx, "status", nil, s.NodeStatus)
-	s.Node = cmp.Or(s.Node, node)
+	err := c.Limited(client.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
+	if says := s.Node; err == nil && (node != "" && says != node || !sysdump.IsName(says)) {
+		s.NodeStatus = &api.NodeStatus{}
+		err = fmt.Errorf("what answers is not the agent of this node: it has the name %q", says)
+	} else if err != nil {
+		s.NodeStatus = &api.NodeStatus{}
+	}
+	s.Node = cmp.Or(node, s.Node)
 	switch {
 	case errors.Is(err, api.ErrNotFound):
 		s.Error = "the agent is of a version without status"

@@ -14,6 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
 
+// mostSize is the largest --size-limit, in MiB: 'troupe look' reads no larger archive.
+const mostSize = 256
+
 // NewSysdump returns `troupe sysdump`.
 func NewSysdump(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -27,11 +30,11 @@ actors, no contents of messages, no sessions of clients and no documents of exte
 	}
 	f := newFleet(cmd, 2*time.Minute)
 	file := cmd.Flags().String("file", "", "file to write (default: troupe-sysdump-TIME.tar.gz)")
-	size := cmd.Flags().Int64("size-limit", 256, "size limit for all nodes together before compression, in MiB")
+	size := cmd.Flags().Int64("size-limit", 256, "size limit of the answers of all nodes together, in MiB; each node has an equal share")
 	single := cmd.Flags().Bool("one", false, "query only the agent at --address")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *size < 1 {
-			return cli.Usagef("--size-limit %d: expected 1 or more", *size)
+		if *size < 1 || *size > mostSize {
+			return cli.Usagef("--size-limit %d: expected 1 to %d", *size, mostSize)
 		}
 		now := time.Now().UTC()
 		if *file == "" {
@@ -43,7 +46,7 @@ actors, no contents of messages, no sessions of clients and no documents of exte
 		if err != nil {
 			return err
 		}
-		nodes, missing := dump(ctx, members, *size<<20, std)
+		nodes, missing := f.dump(ctx, members, *size<<20, std)
 		if len(nodes) == 0 {
 			return fmt.Errorf("no agent has answered: %s", firstOf(missing))
 		}
@@ -83,10 +86,11 @@ func (f *fleet) chosen(ctx context.Context, single bool) ([]member, error) {
 	return []member{{node: f.Node, client: c}}, nil
 }
 
-// dump collects the nodes; missing has the nodes without an answer, with the reason.
-func dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*sysdump.Node, missing map[string]string) {
+// dump collects the nodes; missing has the nodes without an answer, with the reason. Each node may
+// send its share of the limit.
+func (f *fleet) dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*sysdump.Node, missing map[string]string) {
 	found := make([]*sysdump.Node, len(members))
-	each(ctx, members, std.Errs, func(ctx context.Context, i int) {
+	each(ctx, members, f.timeout, std.Errs, func(ctx context.Context, i int) {
 		s := askStatus(ctx, members[i].client, members[i].node)
 		if members[i].problem = s.Error; s.Error == "" {
 			members[i].node = s.Node

@@ -166,7 +166,7 @@ func actorTable(c *cli.Columns, d *actorDetail) {
 		c.Section("State")
 		if text, err := json.MarshalIndent(d.Current, "", "  "); err == nil {
 			for line := range strings.Lines(string(text)) {
-				c.Paragraph(cli.Printable(strings.TrimSuffix(line, "\n")) + "\n")
+				c.Paragraph(strings.TrimSuffix(line, "\n") + "\n")
 			}
 		}
 	}

@@ -54,9 +54,17 @@ func complete[T any](cmd *cobra.Command, args []string, typed, resource string, 
 	}
 	var names []string
 	for i := range all {
-		if text := name(&all[i]); strings.HasPrefix(text, typed) && len(names) < mostCompletions {
+		// a shell may run what it completes, and an agent may name its objects as it likes
+		if text := name(&all[i]); strings.HasPrefix(text, typed) && isPath(text) && len(names) < mostCompletions {
 			names = append(names, text)
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// isPath reports whether a text has the characters of names, keys and paths only.
+func isPath(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._/~", r))
+	})
 }

@@ -157,12 +157,12 @@ func (l *Query) follow(ctx context.Context, to cli.Streams, a *answer, ask func(
 			}
 			if !bytes.Equal(text.Bytes(), before) {
 				if s.Width > 0 {
-					fmt.Fprint(to.Out, clearScreen)
+					_ = cli.Control(to.Out, clearScreen)
 				} else if before != nil && *l.Out != "json" {
 					fmt.Fprintln(to.Out, "---")
 				}
 				before = bytes.Clone(text.Bytes())
-				if _, err := to.Out.Write(before); err != nil {
+				if err := cli.Control(to.Out, string(before)); err != nil { // Print has made it safe
 					return fmt.Errorf("write output: %w", err)
 				}
 			}

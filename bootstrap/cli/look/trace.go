@@ -1,6 +1,7 @@
 package look
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -103,7 +104,11 @@ func traceLine(to io.Writer, out *cli.Format, actor string, data []byte) (int, e
 	var text string
 	switch *out {
 	case "json":
-		text = string(data) + "\n"
+		var compact bytes.Buffer // an agent may put whitespace between its words
+		if err := json.Compact(&compact, data); err != nil {
+			return 0, fmt.Errorf("decode a record of the trace: %w", err)
+		}
+		text = string(cli.Escaped(compact.Bytes())) + "\n"
 	case "yaml":
 		if _, err := fmt.Fprintln(to, "---"); err != nil {
 			return 0, fmt.Errorf("write output: %w", err)

@@ -44,7 +44,10 @@ func NewCapture(std cli.Streams) *cobra.Command {
 		Long: `Trace packets in VPP. For each packet of the service the command shows the nodes of
 VPP's graph in plain words, and the expectation of the agent. Run it on the machine with VPP's
 socket. VPP traces the next packets at each input, also packets of other services, at most --scan
-for each input and thread. At the end the command clears the trace.`,
+for each input and thread. At the end, also after Ctrl-C, the command clears the trace. It refuses to
+run while VPP traces packets for another user, and does not clear a trace that has such packets.
+VPP does not tell whether another user has armed a trace that has no packets yet: it ends with the
+trace of this command, unless that has no packets either.`,
 		Example: "  troupe capture shop/web --packets 2",
 	}
 	l := look.NewUnwatched(cmd)
@@ -87,8 +90,9 @@ for each input and thread. At the end the command clears the trace.`,
 		if err != nil {
 			return fmt.Errorf("capture at VPP %s: %w", *socket, err)
 		}
+		asking := context.WithoutCancel(cmd.Context()) // after Ctrl-C what was captured is shown
 		for i := range packets {
-			result.Packets = append(result.Packets, captured{packets[i], expected(cmd.Context(), c, frontends, &packets[i])})
+			result.Packets = append(result.Packets, captured{packets[i], expected(asking, c, frontends, &packets[i])})
 		}
 		return l.Out.Print(std.Out, result, func(t *cli.Columns) { captureTable(t, &result) })
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,13 +15,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const cleanupLong = `Cleanup removes the rows, translations, access lists, interface roles, NAT
-addresses and routes of the agent from VPP, and its routes from the host. It keeps rows of other
-owners, and the sessions of connections until they end. It needs no cluster. Stop the agent first,
-because a running agent would restore everything.
+const cleanupLong = `Cleanup removes the rows, translations, access lists and routes of the agent
+from VPP, and its routes from the host. It removes interface roles, NAT addresses and settings of
+CNAT only if the record in the agent's data directory says that the agent has made them; it lists
+the others as kept. It keeps rows of other owners, global settings of VPP's plugins, and the
+sessions of connections until they end. It needs no cluster. Stop the agent first: the command takes
+the lock of VPP and refuses to run while an agent has it, because that would restore everything.
 
-The flags and the file of --config are the same as for the agent. The command reads the NAT
-addresses of external configuration from the data directory and the file of the agent.`
+The flags and the file of --config are the same as for the agent; --data-dir leads to the record.`
 
 // cleanup is the output of `troupe cleanup`.
 type cleanup struct {
@@ -30,6 +30,8 @@ type cleanup struct {
 	DryRun bool `json:"dryRun"`
 	// Operations are the changes of VPP in words, in the order of their execution.
 	Operations []string `json:"operations"`
+	// Kept are objects that stay, because nothing proves that the agent has made them.
+	Kept []string `json:"kept"`
 }
 
 // NewCleanup returns `troupe cleanup`.
@@ -48,15 +50,12 @@ func NewCleanup(std cli.Streams) *cobra.Command {
 		if err := config.Join(err, doc.Validate()); err != nil {
 			return cli.ConfigError(err)
 		}
-		if at := agentAnswers(cmd.Context(), doc.Agent.API); at != "" && !*dryRun {
-			return fmt.Errorf("an agent answers at %s and would restore everything: stop it first", at)
-		}
 		log := slog.New(slog.DiscardHandler)
 		link.Quiet(log)
 		ctx, cancel := context.WithTimeoutCause(cmd.Context(), *timeout, fmt.Errorf("not within %s", *timeout))
 		defer cancel()
-		said, err := agent.CleanUp(ctx, doc.Agent, *dryRun, log)
-		report := cleanup{DryRun: *dryRun, Operations: append([]string{}, said...)}
+		said, kept, err := agent.CleanUp(ctx, doc.Agent, *dryRun, log)
+		report := cleanup{DryRun: *dryRun, Operations: append([]string{}, said...), Kept: append([]string{}, kept...)}
 		if err == nil || len(said) > 0 {
 			err = errors.Join(err, out.Print(std.Out, report, func(c *cli.Columns) { cleanupTable(c, report) }))
 		}
@@ -76,6 +75,9 @@ func cleanupTable(c *cli.Columns, r cleanup) {
 	for _, operation := range r.Operations {
 		c.Row(operation)
 	}
+	for _, kept := range r.Kept {
+		c.Row(kept)
+	}
 	switch {
 	case len(r.Operations) == 0:
 		c.Row("VPP has nothing of the agent")
@@ -84,21 +86,4 @@ func cleanupTable(c *cli.Columns, r cleanup) {
 	default:
 		c.Row(fmt.Sprintf("%d operations", len(r.Operations)))
 	}
-}
-
-// agentAnswers returns the control socket or the address at which an agent listens; "" = there is
-// no agent. It tries both, because the control socket of a pod is visible only in the pod.
-func agentAnswers(ctx context.Context, servers config.API) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	for _, at := range [][2]string{{"unix", servers.ControlSocket}, {"tcp", servers.HTTPAddress}} {
-		if at[1] == "" {
-			continue
-		}
-		if connection, err := (&net.Dialer{}).DialContext(ctx, at[0], at[1]); err == nil {
-			_ = connection.Close()
-			return at[1]
-		}
-	}
-	return ""
 }

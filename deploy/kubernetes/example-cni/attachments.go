@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -31,6 +32,9 @@ type attachment struct {
 	Link      string       `json:"link"` // end of the veth on the host, derived from the pod
 	Addresses []netip.Addr `json:"addresses"`
 }
+
+// damaged reports whether the file of the attachment cannot be read: VPP knows its addresses.
+func (a attachment) damaged() bool { return len(a.Addresses) == 0 }
 
 // linkOf is the name of a pod's link on the host: at most 15 characters.
 func linkOf(container, device string) string {
@@ -62,7 +66,8 @@ func (s store) lock() (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// list returns all attachments by their links.
+// list returns all attachments by their links. A damaged one has its link only: the other pods do
+// not depend on it.
 func (s store) list() (map[string]attachment, error) {
 	files, err := filepath.Glob(filepath.Join(string(s), "*.json"))
 	if err != nil {
@@ -71,31 +76,43 @@ func (s store) list() (map[string]attachment, error) {
 	all := map[string]attachment{}
 	for _, file := range files {
 		var a attachment
+		link := strings.TrimSuffix(filepath.Base(file), ".json")
 		content, err := os.ReadFile(file)
-		if err == nil {
-			err = json.Unmarshal(content, &a)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("read attachment %s: %w", file, err)
 		}
-		all[a.Link] = a
+		if json.Unmarshal(content, &a) != nil || a.Link != link {
+			a = attachment{Link: link}
+		}
+		all[link] = a
 	}
 	return all, nil
 }
 
 // add gives a link an address of each network and keeps the attachment. An address that was freed
-// is used again only after all others: peers may still have connections to it.
-func (s store) add(link string, networks []netip.Prefix) (attachment, error) {
+// is used again only after all others: peers may still have connections to it. held returns the
+// addresses of pods that VPP knows, where attachments are damaged.
+func (s store) add(link string, networks []netip.Prefix, held func() (map[netip.Addr]string, error)) (attachment, error) {
 	all, err := s.list()
 	if err != nil {
 		return attachment{}, err
 	}
-	if a, again := all[link]; again {
+	if a, again := all[link]; again && !a.damaged() {
 		return a, nil
 	}
-	used := map[netip.Addr]bool{}
+	used, unknown := map[netip.Addr]bool{}, false
 	for _, a := range all {
+		unknown = unknown || a.damaged()
 		for _, address := range a.Addresses {
+			used[address] = true
+		}
+	}
+	if unknown {
+		known, err := held()
+		if err != nil {
+			return attachment{}, err
+		}
+		for address := range known {
 			used[address] = true
 		}
 	}
@@ -165,10 +182,19 @@ func writeJSON(file string, value any) error {
 	return replace(file, content, 0o644)
 }
 
-// replace writes a file under another name first.
+// replace writes a file under another name first. The content is on the disk before it has the
+// name, so that a power failure leaves no empty file.
 func replace(file string, content []byte, mode os.FileMode) error {
 	unfinished := file + ".unfinished"
-	if err := os.WriteFile(unfinished, content, mode); err != nil {
+	f, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(unfinished, file)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -30,7 +29,7 @@ func TestAddresses(t *testing.T) {
 			}
 			continue
 		}
-		a, err := s.add(link, networks)
+		a, err := s.add(link, networks, nothingHeld)
 		if errors.Is(err, errFull) {
 			got = append(got, link+" full")
 			continue
@@ -67,14 +66,36 @@ func TestPodsOf(t *testing.T) {
 	}
 }
 
-// TestDamaged: an attachment that cannot be read stops ADD. Its address could be given away twice.
+// nothingHeld is a VPP without neighbours.
+func nothingHeld() (map[netip.Addr]string, error) { return nil, nil }
+
+// TestDamaged: an attachment that cannot be read stops no other pod. Its addresses, which VPP
+// knows, are not given away, and nothing is while VPP does not answer.
 func TestDamaged(t *testing.T) {
-	s := store(t.TempDir())
-	if err := os.WriteFile(filepath.Join(string(s), "poda.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if a, err := s.add("podb", prefixes("10.1.1.0/24")); err == nil {
-		t.Errorf("added %v", a)
+	for _, content := range []string{"", "{", "null", `{"link":"podx","addresses":["10.1.1.9"]}`} {
+		s := store(t.TempDir())
+		if err := os.WriteFile(s.file("poda"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if a, err := s.add("podb", prefixes("10.1.1.0/24"), func() (map[netip.Addr]string, error) { return nil, errors.New("no answer") }); err == nil {
+			t.Errorf("%q: added %v", content, a)
+		}
+		a, err := s.add("podb", prefixes("10.1.1.0/24"), func() (map[netip.Addr]string, error) {
+			return map[netip.Addr]string{netip.MustParseAddr("10.1.1.3"): "poda"}, nil
+		})
+		if err != nil || a.Addresses[0] != netip.MustParseAddr("10.1.1.4") {
+			t.Errorf("%q: added %v, %v", content, a, err)
+		}
+		all, err := s.list()
+		if err != nil || len(all) != 2 || !all["poda"].damaged() || all["podb"].damaged() {
+			t.Errorf("%q: kept %v, %v", content, all, err)
+		}
+		if err := s.remove("poda"); err != nil {
+			t.Error(err)
+		}
+		if a, err := s.add("podc", prefixes("10.1.1.0/24"), func() (map[netip.Addr]string, error) { return nil, errors.New("not needed") }); err != nil {
+			t.Errorf("%q: added %v, %v", content, a, err)
+		}
 	}
 }
 

@@ -57,8 +57,8 @@ func runNode(arguments []string) error {
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	if n.name == "" || n.apiServer == "" || n.uplink == "" {
-		return errors.New("--node-name, --api-server and --uplink are required")
+	if n.name == "" || n.apiServer == "" || !isDevice(n.uplink) {
+		return errors.New("--node-name, --api-server and --uplink are required, the last one as the name of an interface")
 	}
 	for {
 		err := n.turn()
@@ -73,7 +73,7 @@ func runNode(arguments []string) error {
 // turn reads the nodes and repairs. While the API server is away, the last known nodes count.
 func (n *nodeProcess) turn() error {
 	nodes, away := inCluster(n.apiServer)
-	if away == nil {
+	if nodes != nil { // without the nodes that cannot be read
 		n.nodes = nodes
 	}
 	err := n.serve()
@@ -242,6 +242,11 @@ func (n *nodeProcess) keepPods(*node) error {
 	}
 	for link, a := range all {
 		if n.known[link] {
+			continue
+		}
+		if a.damaged() { // VPP has it, or the pod needs a new one
+			log.Printf("example-cni: the attachment of %s cannot be read: a new VPP does not get it; delete its pod", link)
+			n.known[link] = true
 			continue
 		}
 		if _, err := net.InterfaceByName(link); err != nil {

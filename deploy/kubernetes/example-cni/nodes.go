@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -47,7 +48,7 @@ type nodeList struct {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 		Spec struct {
-			PodCIDRs []netip.Prefix `json:"podCIDRs"`
+			PodCIDRs []string `json:"podCIDRs"`
 		} `json:"spec"`
 		Status struct {
 			Addresses []struct {
@@ -58,7 +59,8 @@ type nodeList struct {
 	} `json:"items"`
 }
 
-// readNodes asks the API server for all nodes.
+// readNodes asks the API server for all nodes. A node with something that cannot be read comes
+// without it; then there are nodes and an error.
 func readNodes(ctx context.Context, client *http.Client, apiServer, token string) (nodes []node, err error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, apiServer+"/api/v1/nodes", http.NoBody)
 	if err != nil {
@@ -78,11 +80,20 @@ func readNodes(ctx context.Context, client *http.Client, apiServer, token string
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	for _, item := range list.Items {
-		n := node{name: item.Metadata.Name, pods: item.Spec.PodCIDRs}
+		n := node{name: item.Metadata.Name}
+		for _, text := range item.Spec.PodCIDRs {
+			network, wrong := netip.ParsePrefix(text)
+			if wrong != nil {
+				err = errors.Join(err, fmt.Errorf("podCIDRs of node %s: %w", n.name, wrong))
+				continue
+			}
+			n.pods = append(n.pods, network)
+		}
 		for _, word := range strings.FieldsFunc(item.Metadata.Annotations[uplinkAnnotation], func(c rune) bool { return c == ',' }) {
-			address, err := netip.ParsePrefix(strings.TrimSpace(word))
-			if err != nil {
-				return nil, fmt.Errorf("annotation %s of node %s: %w", uplinkAnnotation, n.name, err)
+			address, wrong := netip.ParsePrefix(strings.TrimSpace(word))
+			if wrong != nil {
+				err = errors.Join(err, fmt.Errorf("annotation %s of node %s: %w", uplinkAnnotation, n.name, wrong))
+				continue
 			}
 			n.uplink = append(n.uplink, address)
 		}
@@ -95,7 +106,7 @@ func readNodes(ctx context.Context, client *http.Client, apiServer, token string
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.name, b.name) })
-	return nodes, nil
+	return nodes, err
 }
 
 // inCluster asks the API server with the credentials of the pod.
@@ -112,5 +123,10 @@ func inCluster(apiServer string) ([]node, error) {
 	roots.AppendCertsFromPEM(authority)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
-	return readNodes(context.Background(), &http.Client{Transport: transport, Timeout: 10 * time.Second}, apiServer, strings.TrimSpace(string(token)))
+	client := &http.Client{
+		Transport: transport, Timeout: 10 * time.Second,
+		// the token is for the API server only
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return readNodes(context.Background(), client, apiServer, strings.TrimSpace(string(token)))
 }

@@ -42,13 +42,33 @@ func TestRoutes(t *testing.T) {
 	}
 
 	for name, tc := range map[string]struct{ token, answer, want string }{
-		"refused":    {"old", list, "list nodes: the API server answers 401 Unauthorized"},
-		"annotation": {"secret", strings.Replace(list, "192.0.2.2/24", "192.0.2.2", 1), "annotation example-cni.troupe.dev/uplink of node b: "},
-		"no JSON":    {"secret", "<html>", "list nodes: "},
+		"refused": {"old", list, "list nodes: the API server answers 401 Unauthorized"},
+		"no JSON": {"secret", "<html>", "list nodes: "},
 	} {
 		answer = tc.answer
 		if _, err := readNodes(t.Context(), server.Client(), server.URL, tc.token); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
+	}
+}
+
+// TestOddNode: a node with something that cannot be read does not hide the others, nor the rest of
+// it.
+func TestOddNode(t *testing.T) {
+	for odd, want := range map[string]struct {
+		from, to, why string
+		uplink, pods  int // of node b
+	}{
+		"annotation": {"192.0.2.2/24", "192.0.2.2", "annotation example-cni.troupe.dev/uplink of node b: ", 1, 2},
+		"network":    {"10.1.2.0/24", "10.1.2/24", "podCIDRs of node b: ", 2, 1},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(strings.Replace(list, want.from, want.to, 1)))
+		}))
+		nodes, err := readNodes(t.Context(), server.Client(), server.URL, "secret")
+		server.Close()
+		if err == nil || !strings.HasPrefix(err.Error(), want.why) || len(nodes) != 3 || len(nodes[1].uplink) != want.uplink || len(nodes[1].pods) != want.pods {
+			t.Errorf("%s: %+v, %v", odd, nodes, err)
 		}
 	}
 }

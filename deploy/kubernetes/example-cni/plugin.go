@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 )
 
 const (
@@ -68,6 +69,10 @@ func call(env func(string) string, in io.Reader) (answer any, code int, err erro
 	if r.container == "" || r.device == "" || r.namespace == "" && command != "DEL" {
 		return nil, codeEnvironment, errors.New("CNI_CONTAINERID, CNI_IFNAME or CNI_NETNS is empty")
 	}
+	// they become words in commands of ip(8)
+	if !isDevice(r.device) || !isNamespace(r.namespace) {
+		return nil, codeEnvironment, errors.New("CNI_IFNAME is no name of an interface, or CNI_NETNS no path without spaces")
+	}
 	if err := json.NewDecoder(in).Decode(&r.settings); err != nil {
 		return nil, codeDecode, fmt.Errorf("read network configuration: %w", err)
 	}
@@ -89,10 +94,31 @@ func call(env func(string) string, in io.Reader) (answer any, code int, err erro
 	return answer, codeFailed, err
 }
 
+// isDevice reports whether a text is the name of an interface: at most 15 letters, digits, '.', '_'
+// and '-', the first of which is no '-'.
+func isDevice(text string) bool {
+	return text != "" && len(text) <= 15 && text[0] != '-' && text != "." && text != ".." && !strings.ContainsFunc(text, func(r rune) bool { return !isWord(r) })
+}
+
+// isNamespace reports whether a text is an absolute path of such characters; DEL may have none.
+func isNamespace(text string) bool {
+	return text == "" || text[0] == '/' && !strings.ContainsFunc(text, func(r rune) bool { return r != '/' && r != ':' && !isWord(r) })
+}
+
+// isWord reports whether ip(8) and a shell take a character as it is.
+func isWord(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'
+}
+
 // add gives a pod its interface. The runtime calls DEL after an error.
 func (r *request) add(s store) (any, error) {
 	link := linkOf(r.container, r.device)
-	a, err := s.add(link, r.PodCIDRs)
+	v, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	defer v.close()
+	a, err := s.add(link, r.PodCIDRs, v.neighbours)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +128,6 @@ func (r *request) add(s store) (any, error) {
 	if err := configure(r.device, r.namespace, a.Addresses, everywhere); err != nil {
 		return nil, err
 	}
-	v, err := connect()
-	if err != nil {
-		return nil, err
-	}
-	defer v.close()
 	if err := v.attach(link, a.Addresses); err != nil {
 		return nil, err
 	}
@@ -139,7 +160,19 @@ func (r *request) remove(s store) error {
 	}
 	if v, err := connect(); err == nil {
 		defer v.close()
-		if err := v.detach(link, all[link].Addresses); err != nil {
+		a, kept := all[link]
+		if kept && a.damaged() {
+			known, err := v.neighbours()
+			if err != nil {
+				return err
+			}
+			for address, behind := range known {
+				if behind == link {
+					a.Addresses = append(a.Addresses, address)
+				}
+			}
+		}
+		if err := v.detach(link, a.Addresses); err != nil {
 			return err
 		}
 	} else {

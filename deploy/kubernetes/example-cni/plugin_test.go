@@ -35,6 +35,38 @@ func TestWithoutVPP(t *testing.T) {
 	}
 }
 
+// TestWords: what the runtime passes on becomes words of ip(8), so it is one word.
+func TestWords(t *testing.T) {
+	for _, tc := range []struct {
+		device, namespace string
+		ok                bool
+	}{
+		{"eth0", "/var/run/netns/cni-1234", true},
+		{"net1.5", "/proc/17/ns/net", true},
+		{"eth0", "", true},
+		{"eth0\nlink del eth0", "/n", false},
+		{"eth0 up", "/n", false},
+		{"a/b", "/n", false},
+		{"-force", "/n", false},
+		{"..", "/n", false},
+		{"abcdefghijklmnop", "/n", false},
+		{"", "/n", false},
+		{"eth0", "netns", false},
+		{"eth0", "/n x", false},
+		{"eth0", "/n\nlink del eth0", false},
+		{"eth0", "/n;x", false},
+	} {
+		if got := isDevice(tc.device) && isNamespace(tc.namespace); got != tc.ok {
+			t.Errorf("%q, %q: %t", tc.device, tc.namespace, got)
+		}
+	}
+	var out bytes.Buffer
+	env := map[string]string{"CNI_COMMAND": "ADD", "CNI_IFNAME": "eth0\nlink del eth0", "CNI_CONTAINERID": "c", "CNI_NETNS": "/n"}
+	if code := runPlugin(func(key string) string { return env[key] }, strings.NewReader("{}"), &out); code != 1 || !strings.Contains(out.String(), `"code":4`) {
+		t.Errorf("exit %d, %s", code, out.String())
+	}
+}
+
 // TestResult is the answer to ADD as the specification of CNI has it.
 func TestResult(t *testing.T) {
 	r := &request{device: "eth0", namespace: "/run/netns/x"}

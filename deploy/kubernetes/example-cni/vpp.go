@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"reflect"
+	"strings"
 	"time"
 
 	"go.fd.io/govpp"
@@ -148,6 +149,29 @@ func (v *vpp) attach(link string, addresses []netip.Addr) error {
 		}
 	}
 	return nil
+}
+
+// neighbours returns the addresses of pods that VPP knows, with their links.
+func (v *vpp) neighbours() (map[netip.Addr]string, error) {
+	links, known := map[interface_types.InterfaceIndex]string{}, map[netip.Addr]string{}
+	for name, index := range v.have {
+		links[index] = strings.TrimPrefix(name, "host-")
+	}
+	for _, family := range []ip_types.AddressFamily{ip_types.ADDRESS_IP4, ip_types.ADDRESS_IP6} {
+		stream, err := ip_neighbor.NewServiceClient(v).IPNeighborDump(v.ctx, &ip_neighbor.IPNeighborDump{SwIfIndex: ^interface_types.InterfaceIndex(0), Af: family})
+		for err == nil {
+			var one *ip_neighbor.IPNeighborDetails
+			if one, err = stream.Recv(); err == nil {
+				if address, ok := netip.AddrFromSlice(one.Neighbor.IPAddress.ToIP()); ok {
+					known[address.Unmap()] = links[one.Neighbor.SwIfIndex]
+				}
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("list neighbours of VPP: %w", err)
+		}
+	}
+	return known, nil
 }
 
 // detach takes a link and the routes to it away from VPP.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 const (
@@ -45,9 +47,7 @@ func newClient(o Options) (*client, error) {
 			return (&tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, network, address)
 		}
 	}
-	// A redirect would send the token to another server.
-	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{o, &http.Client{Transport: transport, CheckRedirect: refuse}, make(chan struct{}, turns)}, nil
+	return &client{o, outbound.Client(o.URL, transport, 0), make(chan struct{}, turns)}, nil
 }
 
 // pool reads the certificates of a file.
