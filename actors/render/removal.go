@@ -29,8 +29,8 @@ type Removal struct {
 // unknown is why an object stays.
 const unknown = "kept, owner unknown: "
 
-// Keep records that an object stays, because it is not in the agent's record.
-func (r *Removal) Keep(o owned.Object) { r.Kept = append(r.Kept, unknown+o.String()) }
+// Keep records that an object stays, because nothing says that the agent has made it.
+func (r *Removal) Keep(object string) { r.Kept = append(r.Kept, unknown+object) }
 
 // CarryOut records operations and applies them, unless the removal is a dry run.
 func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {

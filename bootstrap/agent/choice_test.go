@@ -25,6 +25,14 @@ func perPod(t *testing.T, vpp *simulator.VPP) {
 	}
 }
 
+// onePod connects a pod of this node to a VPP, in table 0.
+func onePod(t *testing.T, vpp *simulator.VPP) {
+	t.Helper()
+	if _, err := vpp.AddPod("pod2", netip.MustParseAddr("10.1.1.2")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestRendererIsChosen: with --renderer auto CNAT serves IPv4 where VPP has a table for each pod,
 // and NAT44 elsewhere. The choice waits for VPP, is made before anything is written, and is said.
 // It stays when VPP comes back with another layout.
@@ -35,8 +43,8 @@ func TestRendererIsChosen(t *testing.T) {
 		renderers []string
 		why       string
 	}{
-		"pods in one table":               {func(*testing.T, *simulator.VPP) {}, false, []string{"nat44", "cnat", "routes"}, "IPv4 by nat44: VPP itself has the address of no pod"},
-		"VPP comes late":                  {func(*testing.T, *simulator.VPP) {}, true, []string{"nat44", "cnat", "routes"}, "IPv4 by nat44: "},
+		"pods in one table":               {onePod, false, []string{"nat44", "cnat", "routes"}, "IPv4 by nat44: VPP itself has the address of no pod"},
+		"VPP comes late":                  {onePod, true, []string{"nat44", "cnat", "routes"}, "IPv4 by nat44: "},
 		"a table for each pod":            {perPod, false, []string{"cnat", "routes"}, "IPv4 by cnat: the table of tap1 has 10.1.1.2"},
 		"a table for each pod comes late": {perPod, true, []string{"cnat", "routes"}, "IPv4 by cnat: "},
 	} {
@@ -46,6 +54,7 @@ func TestRendererIsChosen(t *testing.T) {
 			cfg.Renderer, cfg.SNAT.Enabled = config.RendererAuto, true
 			begin := func() {
 				vpp := simulator.New(simulator.Options{})
+				connectUplink(t, vpp)
 				tt.setup(t, vpp)
 				if err := vpp.Listen(cfg.VPP.APISocket); err != nil {
 					t.Fatal(err)

@@ -24,6 +24,8 @@ func TestSourceNATOfOthersStays(t *testing.T) {
 			cfg := withVPP(t, shortDir(t))
 			cfg.Renderer, cfg.CleanupOnExit = renderer, true
 			vpp := simulator.New(simulator.Options{})
+			connectUplink(t, vpp)
+			onePod(t, vpp)
 			up, err := vpp.AddInterface("up", nil, true)
 			network, failed := ip_types.ParsePrefix("10.1.0.0/16")
 			if err != nil || failed != nil {

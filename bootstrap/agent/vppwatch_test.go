@@ -34,14 +34,24 @@ func withVPP(t *testing.T, dir string) *config.Agent {
 func listenVPP(t *testing.T, socket string) *simulator.VPP {
 	t.Helper()
 	vpp := simulator.New(simulator.Options{})
-	_, uplink := vpp.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
-	_, pod := vpp.AddPod("pod2", netip.MustParseAddr("10.1.1.2"))
-	route := vpp.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254"))
-	if err := errors.Join(uplink, pod, route, vpp.Listen(socket)); err != nil {
+	_, err := vpp.AddPod("pod2", netip.MustParseAddr("10.1.1.2"))
+	if connectUplink(t, vpp); err != nil {
+		t.Fatal(err)
+	}
+	if err := vpp.Listen(socket); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = vpp.Close() })
 	return vpp
+}
+
+// connectUplink gives a simulated VPP an interface with the default route.
+func connectUplink(t *testing.T, vpp *simulator.VPP) {
+	t.Helper()
+	_, err := vpp.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
+	if err = errors.Join(err, vpp.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254"))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestALostVPPIsSaid: a warning with the first cause, an Event at the Node, and a count that grows

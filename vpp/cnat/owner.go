@@ -75,6 +75,25 @@ func Removal(have *State) []Op {
 	return ops
 }
 
+// Theirs names the source NAT of another client of VPP, in words.
+func (s *State) Theirs() (all []string) {
+	o, networks := s.Others(&Want{SNAT: NoSNAT(), Own: NoSNAT()}), s.foreign()
+	if o.Settings {
+		networks = s.Excluded
+	}
+	for _, addr := range o.Whose {
+		if !addr.IsUnspecified() {
+			all = append(all, "CNAT source address "+addr.String())
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(networks), netip.Prefix.Compare) {
+		if !isMark(p) {
+			all = append(all, "CNAT network without source NAT "+p.String())
+		}
+	}
+	return all
+}
+
 // shared reports whether another client of VPP uses CNAT.
 func (s *State) shared(w *Want) bool {
 	for _, held := range s.Rows {

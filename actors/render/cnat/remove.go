@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
@@ -26,11 +28,14 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) 
 	if err != nil {
 		return fmt.Errorf("clean up CNAT: %w", err)
 	}
-	for index := range state.Attached {
+	for _, index := range slices.Sorted(maps.Keys(state.Attached)) {
 		if !r.Owned.HasNode(index) {
-			r.Keep(owned.Object{Kind: owned.Node, Interface: index})
+			r.Keep(owned.Object{Kind: owned.Node, Interface: index}.String())
 			delete(state.Attached, index)
 		}
+	}
+	for _, object := range state.Theirs() {
+		r.Keep(object)
 	}
 	ops := cnat.Removal(state)
 	return render.CarryOut(r, ops, func() (err error) {

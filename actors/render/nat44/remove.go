@@ -46,7 +46,7 @@ func removeOwned(state *nat44.State, r *render.Removal) (ops []nat44.Op) {
 	mine := func(o owned.Object) bool {
 		has := len(state.Foreign) == 0 && r.Owned.Has(o)
 		if !has {
-			r.Keep(o)
+			r.Keep(o.String())
 		}
 		return has
 	}
