@@ -182,11 +182,13 @@ func TestAlerts(t *testing.T) {
 			`{node="n1"}`,
 		},
 		"TroupeNoInterface": {
-			series{`troupe_unplaced_addresses{` + n1 + `}`: {0}}, series{`troupe_unplaced_addresses{` + n1 + `}`: {2}, `troupe_unplaced_addresses{` + n2 + `}`: {0}},
+			series{`troupe_unplaced_addresses{` + n1 + `}`: {0}},
+			series{`troupe_unplaced_addresses{` + n1 + `}`: {2}, `troupe_unplaced_addresses{` + n2 + `}`: {0}},
 			`{node="n1"}`,
 		},
 		"TroupeAnswersLost": {
-			series{`troupe_answers_alarm{` + n1 + `}`: {0}}, series{`troupe_answers_alarm{` + n1 + `}`: {1}, `troupe_answers_alarm{` + n2 + `}`: {0}},
+			series{`troupe_answers_alarm{` + n1 + `}`: {0}},
+			series{`troupe_answers_alarm{` + n1 + `}`: {1}, `troupe_answers_alarm{` + n2 + `}`: {0}},
 			`{node="n1"}`,
 		},
 		"TroupeServicesNotServed": {

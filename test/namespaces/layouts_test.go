@@ -31,9 +31,6 @@ var defaults = []string{
 // fabric. The processes of the host are behind an interface, as docs/operations.md has it.
 var plain = layout{
 	name: "plain", v6: true, hosted: true,
-	known: map[string][]string{"NAT44 translates every protocol that enters an inside interface": {
-		"foreign protocols, pod to pod", "foreign protocols, pod to pod of the other node", "foreign protocols, pod to outside", "foreign protocols, outside to pod",
-	}},
 	fabric: `
 port n1:up
 port n2:up
@@ -88,15 +85,6 @@ func (l *layout) fails(reason string, names ...string) {
 	l.known = known
 }
 
-// holds takes checks off those that are known to fail.
-func (l *layout) holds(names ...string) {
-	known := map[string][]string{}
-	for reason, list := range l.known {
-		known[reason] = slices.DeleteFunc(slices.Clone(list), func(name string) bool { return slices.Contains(names, name) })
-	}
-	l.known = known
-}
-
 // layouts are all of them.
 var layouts = []layout{
 	plain, vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
@@ -147,9 +135,6 @@ vpp l2fib add 02:fe:00:00:09:0$o 9 vxlan_tunnel0 static
 vpp set ip neighbor static loop1 192.168.30.$o 02:fe:00:00:09:0$o
 vpp ip route add table 2 $theirnet via 192.168.30.$o loop1
 vpp ip route add 0.0.0.0/0 via $ext host-up`
-	l.fails("NAT44 looks for answers in table 0", "pod to ClusterIP", "pod to ClusterIP, UDP", "pod to ClusterIP, remote endpoint", "pod to ClusterIP, remote endpoint, UDP",
-		"pod to itself", "pod to node port", "pod to node port, remote endpoint", "outside to node port", "outside to node port, remote endpoint",
-		"outside to node port, policy Local", "host to ClusterIP")
 })
 
 // vxlan0 is the same mesh with everything in table 0.
@@ -182,14 +167,7 @@ vpp create ipip tunnel src $node dst $theirnode
 vpp set interface state ipip0 up
 vpp set interface unnumbered ipip0 use host-up
 vpp ip route add $theirnet via ipip0`
-	l.fails("NAT44 translates what the tunnel sends", betweenNodes...)
 })
-
-// betweenNodes are the checks with packets to the other node, without those of foreign protocols.
-var betweenNodes = []string{
-	"pod to ClusterIP, remote endpoint", "pod to ClusterIP, remote endpoint, UDP", "pod to node port, remote endpoint",
-	"outside to node port, remote endpoint", "pod to pod of the other node", "pod of the other node to pod",
-}
 
 // ipipRouted: the tunnel is between loopbacks, over the two routers of ecmp.
 var ipipRouted = ecmp.with(func(l *layout) {
@@ -203,7 +181,6 @@ vpp set interface unnumbered ipip0 use loop6
 vpp ip route add $theirnet via ipip0`
 	l.last = "n2 vpp ip route add 172.30.0.0/24 via ipip0"
 	l.host = without(l.host, "n2 vpp")
-	l.fails("NAT44 translates what the tunnel sends", append([]string{"host to ClusterIP, remote endpoint"}, betweenNodes...)...)
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;
@@ -227,7 +204,6 @@ vpp create host-interface name p$pod
 vpp set interface state host-p$pod up
 vpp set interface l2 bridge host-p$pod 5`
 	l.says = "pods in bridge domain 5 answer each other past NAT"
-	l.holds("foreign protocols, pod to pod")
 	l.fails("pods answer each other past NAT", "pod to ClusterIP", "pod to ClusterIP, UDP", "pod to ClusterIP, IPv6")
 	l.fails("nobody answers ARP for the NAT loopback", "pod to itself", "pod to node port", "outside to node port")
 })
@@ -351,7 +327,6 @@ n1 vpp set interface ip table host-tap0 10
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface ip address host-tap0 169.254.0.1/32
 n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
-	l.fails("NAT44 looks for answers in table 0", "pod to ClusterIP, host endpoint")
 })
 
 const hostStack = `
@@ -400,8 +375,7 @@ vpp set interface state host-p$pod up
 vpp set interface unnumbered host-p$pod use loop$k
 vpp set ip neighbor static host-p$pod $a $mac
 vpp ip route add $a/32 via $a host-p$pod`
-	l.fails("VPP itself has the address of the pod in the pod's table", "pod to ClusterIP", "pod to ClusterIP, UDP", "pod to itself", "pod to node port",
-		"outside to node port", "outside to node port, policy Local", "host to ClusterIP")
+	l.fails("CNAT does not serve a pod that reaches itself", "pod to itself")
 })
 
 // without returns the lines that have none of the words.
