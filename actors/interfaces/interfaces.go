@@ -278,7 +278,8 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	})
 }
 
-// loopback is the address by which NAT44 replaces the source of clients; invalid = it serves nothing.
+// loopback is the address by which NAT44 replaces the source of clients; invalid = NAT44 serves
+// nothing.
 func (i *interfacesActor) loopback() netip.Addr {
 	if !slices.Contains(i.config.RoleGivers, "nat44") {
 		return netip.Addr{}

@@ -36,8 +36,8 @@ func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError)
 	return out, r.errors
 }
 
-// AnnotationOtherProtocols says, with the value true, that a pod uses IP protocols other than TCP, UDP
-// and ICMP.
+// AnnotationOtherProtocols says, with the value true, that a pod uses IP protocols other than TCP,
+// UDP and ICMP.
 const AnnotationOtherProtocols = "troupe.dev/other-protocols"
 
 // otherProtocols reports whether a pod says that it uses other protocols: by the annotation, or by a

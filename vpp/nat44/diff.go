@@ -120,9 +120,9 @@ func dangerous(have *State, want *Want) []Op {
 	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
 }
 
-// leaveAlone takes the inside role from interfaces of OtherProtocols, except where the SNAT of another owner
-// may need it. The sessions that NAT44 has made of their packets would go on to translate them: they
-// end with the address that they use, which then comes back.
+// leaveAlone takes the inside role from interfaces of OtherProtocols, except where the SNAT of
+// another owner may need it. The sessions that NAT44 has made of their packets would go on to
+// translate them: they end with the address that they use, which then comes back.
 func leaveAlone(have *State, want *Want) []Op {
 	given := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {

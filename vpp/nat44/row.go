@@ -151,7 +151,8 @@ type Row struct {
 	// end. It cannot drain a backend.
 	legacy bool
 	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a
-	// single pad, a pad in another table than 0. Such a row equals no other one and is never changed in place.
+	// single pad, a pad in another table than 0. Such a row equals no other one and is never
+	// changed in place.
 	odd bool
 }
 
