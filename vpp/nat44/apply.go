@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // OpResult is the outcome of one operation.
@@ -68,7 +69,21 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		results[owner[i]].add(*purposes[i], answer.Err)
 	}
 	doubt(results)
+	endOthers(ctx, c, results)
 	return results
+}
+
+// endOthers ends the sessions of other protocols after interfaces have lost the inside role, because
+// these sessions would go on to translate their packets.
+func endOthers(ctx context.Context, c link.Caller, results []OpResult) {
+	for i := range results {
+		if r := &results[i]; r.Op.Verb == DelRoles && r.Op.Roles == Inside && r.Err == nil {
+			if err := sessions.EndOthers(ctx, c); err != nil {
+				r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)
+			}
+			return // all of them have ended
+		}
+	}
 }
 
 // doubt makes the outcome of changes of slots unknown after a failed change of the same row: they

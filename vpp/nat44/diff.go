@@ -121,8 +121,7 @@ func dangerous(have *State, want *Want) []Op {
 }
 
 // leaveAlone takes the inside role from interfaces of OtherProtocols, except where the SNAT of
-// another owner may need it. The sessions that NAT44 has made of their packets would go on to
-// translate them: they end with the address that they use, which then comes back.
+// another owner may need it. Apply then ends the sessions that NAT44 has made of their packets.
 func leaveAlone(have *State, want *Want) []Op {
 	given := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
@@ -130,11 +129,7 @@ func leaveAlone(have *State, want *Want) []Op {
 			given[index] = Inside
 		}
 	}
-	ops := roleOps(DelRoles, given)
-	if len(ops) > 0 && slices.Contains(have.Pool, want.TwiceNAT) && !slices.Contains(want.Pool, want.TwiceNAT) {
-		ops = append(ops, Op{Verb: DelPool, Addr: want.TwiceNAT}, Op{Verb: AddPool, Addr: want.TwiceNAT})
-	}
-	return ops
+	return roleOps(DelRoles, given)
 }
 
 // addRoles completes the roles of wanted interfaces, and of interfaces with the inside role alone.

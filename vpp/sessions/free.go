@@ -23,6 +23,8 @@ type User struct {
 	// Shared says that the address has sessions in other tables too. A dump of its sessions has
 	// those of all tables, and does not tell them apart.
 	Shared bool
+	// Dynamic says that some of the sessions belong to no mapping.
+	Dynamic bool
 }
 
 // Slice bounds one call of Free.
@@ -106,7 +108,9 @@ func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 	var users []User
 	err := c.Dump(ctx, &nat44_ed.Nat44UserDump{}, func(msg api.Message) {
 		if d, ok := msg.(*nat44_ed.Nat44UserDetails); ok {
-			users = append(users, User{Addr: d.IPAddress, VRF: d.VrfID, Sessions: uint64(d.Nsessions) + uint64(d.Nstaticsessions)})
+			users = append(users, User{
+				Addr: d.IPAddress, VRF: d.VrfID, Sessions: uint64(d.Nsessions) + uint64(d.Nstaticsessions), Dynamic: d.Nsessions > 0,
+			})
 		}
 	})
 	if err != nil {
@@ -177,9 +181,10 @@ func deletion(d *nat44_ed.Nat44UserSessionV3Details, vrf uint32) *nat44_ed.Nat44
 	case req.Protocol == protoTCP || req.Protocol == protoUDP:
 	case req.Protocol == protoICMP && req.ExtHostPort == 0:
 		req.ExtHostPort = req.Port // both are the identifier of the echo
-	case req.Protocol != protoICMP:
-		// no ports at all; the details show the number of the protocol
-		req.Port, req.ExtHostPort = 0, 0
+	case req.Protocol == 0:
+		// no ports at all: VPP notes the number of the protocol in their place, and not in the
+		// byte order of ports
+		req.Protocol, req.Port, req.ExtHostPort = uint8(d.InsidePort>>8|d.InsidePort), 0, 0 //nolint:gosec // One of the bytes is 0.
 	}
 	return req
 }

@@ -155,7 +155,7 @@ func TestDeletionNamesTheFlowFromInside(t *testing.T) {
 			nat44_ed.Nat44DelSession{Port: 77, Protocol: 1, ExtHostAddress: [4]byte{10, 1, 1, 2}, ExtHostPort: 77},
 		},
 		"no ports": {
-			func(d *nat44_ed.Nat44UserSessionV3Details) { d.Protocol, d.InsidePort, d.ExtHostPort = 47, 47, 0 },
+			func(d *nat44_ed.Nat44UserSessionV3Details) { d.Protocol, d.InsidePort, d.ExtHostPort = 0, 47<<8, 0 },
 			nat44_ed.Nat44DelSession{Port: 0, Protocol: 47, ExtHostAddress: [4]byte{10, 1, 1, 2}},
 		},
 	} {

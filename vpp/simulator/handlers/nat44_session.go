@@ -7,6 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
+	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
@@ -76,6 +77,10 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 		d.ExtHostNatPort = s.ExtNAT.Port()
 	}
 	d.Flags = flags
+	if !packet.KnownProto(s.Proto) {
+		// VPP notes the protocol in place of the ports, and not in the byte order of ports.
+		d.Protocol, d.InsidePort, d.OutsidePort = 0, uint16(s.Proto)<<8, uint16(s.Proto)<<8
+	}
 	return d
 }
 
