@@ -94,6 +94,7 @@ type interfacesActor struct {
 type discovered struct {
 	connection uint64
 	version    uint64 // of the attachments
+	protocols  map[uint32]bool
 	set        *messages.InterfaceSet
 	err        error
 }
@@ -239,6 +240,7 @@ func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState)
 	fresh := m.GetUp() && (!i.link.GetUp() || m.GetSession() != i.link.GetSession())
 	i.link = m
 	if fresh {
+		i.protocols = nil // perhaps it is another VPP
 		i.look(c)
 	}
 	if down := "no connection to VPP"; !m.GetUp() && i.Last.GetReason() != down {
@@ -269,12 +271,19 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		OtherProtocols: i.protocols,
 	}
 	version := i.version // a command waits for a discovery that began with its change
+	stats := i.config.OtherProtocols
+	if i.protocols != nil {
+		stats = nil // looked at each second
+	}
 	c.Go("discover", func(ctx context.Context) {
+		if stats != nil { // so that the first set of a VPP has it
+			in.OtherProtocols, _ = readProtocols(ctx, stats)
+		}
 		set, err := i.reader.Discover(ctx, vpp, in)
 		if err == nil && listening != nil {
 			set.Listening = listening(now)
 		}
-		post(&discovered{connection, version, set, err})
+		post(&discovered{connection, version, in.OtherProtocols, set, err})
 	})
 }
 
@@ -297,6 +306,9 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 		i.Report(c, false, m.err.Error(), 0) // the timer starts the next discovery
 	case m.err != nil: // the connection has ended; the next one starts a discovery
 	default:
+		if i.protocols == nil {
+			i.protocols = m.protocols
+		}
 		i.take(c, m.set, i.explains(m))
 	}
 	i.looked(c, m)

@@ -34,17 +34,25 @@ type protocolsSeen struct {
 
 // lookAtProtocols starts a look at the counters. The next one follows its end.
 func (i *interfacesActor) lookAtProtocols(c *runtime.Context) {
-	connection, stats, post := i.link.GetSession(), i.config.OtherProtocols, c.Post()
 	if !i.link.GetUp() {
 		c.After(protocolsInterval, &protocolsTick{})
 		return
 	}
+	connection, stats, post := i.link.GetSession(), i.config.OtherProtocols, c.Post()
 	c.Go("other-protocols", func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, protocolsTimeout)
-		defer cancel()
-		seen, err := stats.Read(ctx)
+		seen, err := readProtocols(ctx, stats)
 		post(&protocolsSeen{connection, seen, err})
 	})
+}
+
+// readProtocols reads the counters; without a reader nothing is seen.
+func readProtocols(ctx context.Context, stats Protocols) (map[uint32]bool, error) {
+	if stats == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, protocolsTimeout)
+	defer cancel()
+	return stats.Read(ctx)
 }
 
 // protocolsLooked takes the result of a look. VPP counts from its start, so nothing has to be kept.

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // counted is what VPP has counted.
@@ -36,6 +39,14 @@ func TestOtherProtocolsAreSeen(t *testing.T) {
 		s.Run(protocolsInterval + 100*time.Millisecond)
 		if pod = named(s.set(), "pod2"); pod.GetOtherProtocols() == "" {
 			t.Error("the renderers are not told")
+		}
+		s.Forget()
+		s.Kill()
+		s.Run(5 * time.Second)
+		for _, told := range s.Heard(address.Renderer("nat44")) {
+			if set, is := told.(*messages.InterfaceSet); is && named(set, "pod2").GetOtherProtocols() == "" {
+				t.Errorf("after a restart the renderers are told that there are no such packets: %v", set)
+			}
 		}
 	})
 }

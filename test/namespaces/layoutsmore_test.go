@@ -26,6 +26,7 @@ n1 vpp set cnat snat-policy if-pfx
 n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
 	// 25.10 replaces the source of answers to clients outside, and that of SCTP, without an agent too
 	l.not = []string{"outside to pod", "foreign protocols, pod to outside"}
+	l.fails("the other owner replaces the source of answers to clients outside", "outside to node port", "outside to node port, policy Local")
 	l.instead = []check{
 		// the outgoing NAT of the other owner
 		{name: "pod to outside", from: "c1", how: "tcp", to: "$ext:8080", by: "ext", saw: "$node1", direct: true},
