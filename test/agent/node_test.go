@@ -33,6 +33,7 @@ const (
 // topology is what a CNI has made of VPP.
 const topology = `interfaces:
 - {name: uplink0, addresses: [192.168.16.1/24], gateway: 192.168.16.254}
+pods: [{name: tap-a, address: 10.1.1.3}, {name: tap-b, address: 10.1.1.4}, {name: tap-c, address: 10.1.1.5}]
 `
 
 // configuration is what has no flag.

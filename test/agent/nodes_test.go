@@ -56,7 +56,7 @@ func (w *town) join(i int) *node {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	n := &node{TB: w.T, Plane: w.Plane, token: file("token")}
 	n.write(n.token, w.token)
-	n.write(file("topology.yaml"), strings.ReplaceAll(topology, nodeIP, address(i)))
+	n.write(file("topology.yaml"), strings.NewReplacer(nodeIP, address(i), "10.1.1.", fmt.Sprintf("10.1.%d.", i)).Replace(topology))
 	n.write(file("agent.yaml"), "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\netcd: {gracePeriod: 2s}\nkubernetes: {qps: 50, burst: 100}\n")
 	n.register(name, address(i), fmt.Sprintf("10.1.%d.0/24", i))
 	arguments := []string{

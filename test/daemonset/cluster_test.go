@@ -70,10 +70,17 @@ func bare(t *testing.T, image string) *cluster {
 	return c
 }
 
-// simulated starts a simulated VPP on the node, with the sockets and the rights of a real one.
+// simulated starts a simulated VPP on the node, with the sockets and the rights of a real one. It
+// has an interface for each of the first addresses that the kubelet gives to pods: an agent whose
+// VPP has none of the node's pods is not ready.
 func simulated(t *testing.T, n *node.Node, program string) *node.Process {
 	t.Helper()
-	topology := fmt.Sprintf("interfaces:\n- {name: uplink0, addresses: [%s/24], gateway: 172.31.250.254}\n", n.Address)
+	topology := fmt.Sprintf("interfaces:\n- {name: uplink0, addresses: [%s/24], gateway: 172.31.250.254}\npods:\n", n.Address)
+	pod := n.Pods.Addr().Next() // of the bridge
+	for i := range 50 {
+		pod = pod.Next()
+		topology += fmt.Sprintf("- {name: tap%d, address: %s}\n", i, pod)
+	}
 	n.Write("/run/vpp-topology.yaml", topology)
 	return n.Spawn(program, "simulator", "--api-socket", "/run/vpp/api.sock", "--stats-socket", "/run/vpp/stats.sock", "--topology", "/run/vpp-topology.yaml")
 }
