@@ -26,10 +26,12 @@ plugins { %s
 }
 `
 
-// vppSetup is what a CNI would make of VPP: the link to the host, behind which the pods are.
+// vppSetup is what a CNI would make of VPP: the link to the host, behind which everything else is,
+// also the pods.
 const vppSetup = `create host-interface name vpp-peer
 set interface ip address host-vpp-peer 172.30.0.1/24
 set interface state host-vpp-peer up
+ip route add 0.0.0.0/0 via 172.30.0.2 host-vpp-peer
 ip route add 10.1.0.0/16 via 172.30.0.2 host-vpp-peer
 `
 
