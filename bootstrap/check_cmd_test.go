@@ -58,8 +58,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckLayout: bridge domains and access lists of others are named, with the place that says
-// what they mean.
+// TestCheckLayout: bridge domains and access lists of others are named, with a link to the page
+// about them.
 func TestCheckLayout(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "vpp")
 	vpp := simulator.New(simulator.Options{})

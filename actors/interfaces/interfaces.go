@@ -213,7 +213,8 @@ func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput
 	}
 }
 
-// takeNetworks notes the networks whose tables are looked up, and reports whether they have changed.
+// takeNetworks notes the networks whose tables are looked up, and reports whether they have
+// changed.
 func (i *interfacesActor) takeNetworks(in *messages.NodeInput) bool {
 	networks, remote := interfaces.IPv4Networks(in.GetSelf().GetPodCidrs()), interfaces.Remote(i.config.NodeName, in.GetNodes())
 	changed := !slices.Equal(i.networks, networks) || !slices.Equal(i.remote, remote)

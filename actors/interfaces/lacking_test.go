@@ -45,8 +45,8 @@ func TestAMissingInterfaceIsNamed(t *testing.T) {
 	})
 }
 
-// TestPodsThatComeAndGoAreNoFault: Kubernetes knows a pod some seconds before VPP has its interface,
-// or after. The set is told once for each change of an interface, and nobody is warned.
+// TestPodsThatComeAndGoAreNoFault: Kubernetes knows a pod some seconds before VPP has its
+// interface, or after. The set is told once for each change of an interface, and nobody is warned.
 func TestPodsThatComeAndGoAreNoFault(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		steady(s)

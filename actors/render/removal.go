@@ -21,8 +21,8 @@ type Removal struct {
 	DryRun bool
 	// Owned are the objects without a mark that the agent has made. Others stay.
 	Owned *owned.Record
-	// Said are the operations, in their order. Kept are objects without a mark of their owner
-	// that stay in VPP.
+	// Said are the operations, in their order. Kept are the objects that stay in VPP because
+	// nothing marks their owner.
 	Said, Kept []string
 }
 

@@ -18,7 +18,8 @@ import (
 
 // The renderer of IPv4 with --renderer auto. The actors start with NAT44. No actor learns of a VPP
 // before the choice is made, so nothing is written. Where CNAT is chosen, the tree is planted again
-// with the other renderers. The choice lasts as long as the process: a change would end connections.
+// with the other renderers. The choice lasts as long as the process: a change would end
+// connections.
 
 // chooseAgain is the time between two attempts to read how VPP is laid out.
 const chooseAgain = time.Second

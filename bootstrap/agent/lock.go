@@ -26,7 +26,7 @@ func takeLock(path, owner string) (*lock, error) {
 	const tries = 10
 	for range tries {
 		l, err := tryLock(path, owner)
-		// a file that was replaced before it was locked keeps nobody out
+		// the lock of a replaced file keeps no other agent out
 		if err != nil || l.at(path) {
 			return l, err
 		}

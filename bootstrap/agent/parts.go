@@ -40,8 +40,8 @@ func sessionStats(socket string) sessionsactor.Stats {
 	return sessions.NewReader(socket)
 }
 
-// otherProtocols makes the reader of the interfaces with packets that are not TCP, UDP or ICMP; nil =
-// the configuration has no statistics socket.
+// otherProtocols makes the reader of the interfaces with packets that are not TCP, UDP or ICMP; nil
+// = the configuration has no statistics socket.
 func otherProtocols(socket string) interfacesactor.Protocols {
 	if socket == "" {
 		return nil

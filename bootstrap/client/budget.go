@@ -46,7 +46,7 @@ const (
 	smallObjects = 4096 // for which that does not matter
 )
 
-// Decode decodes a JSON document of somebody else. It refuses a document with so many objects in so
+// Decode decodes a JSON document of another program. It refuses a document with so many objects in so
 // few bytes that decoding would multiply its size.
 func Decode(content []byte, into any) error {
 	if n := bytes.Count(content, []byte("{")) + bytes.Count(content, []byte("[")); n > smallObjects+len(content)/leastObject {

@@ -173,9 +173,10 @@ type NAT44 struct {
 	// Give interfaces the inside role of NAT44 beside the outside role. With both, VPP replaces the
 	// source of every IPv4 packet that is not TCP, UDP or ICMP. So an interface where such packets
 	// enter has the outside role alone: at once if a pod or a tunnel says so, otherwise within a
-	// second of the first packet. There TCP connections to endpoints end after tcpTransitory without
-	// a packet, each flow past services takes a session, and a connection past a service fails if
-	// its client address and port have a session of a service. false: this holds for all interfaces.
+	// second of the first packet. There TCP connections to endpoints end after tcpTransitory
+	// without a packet, each flow past services takes a session, and a connection past a service
+	// fails if its client address and port have a session of a service. false: this holds for all
+	// interfaces.
 	InsideRole bool `json:"insideRole"`
 	// Let all workers of VPP do NAT. By default the first worker does NAT for all, so that
 	// endpoints are added and removed one by one and share connections evenly. With all workers,

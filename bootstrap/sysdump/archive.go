@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
-// Limits of an archive, which may come from anybody: bytes of a file and of the unpacked archive,
+// Limits of an archive, which may come from any source: bytes of a file and of the unpacked archive,
 // and nodes.
 const (
 	mostFile    = 512 << 20

@@ -12,8 +12,8 @@ import (
 // twice the sync period of kube-proxy.
 const DefaultNodeTimeout = time.Minute
 
-// DefaultLostTimeout is the time for which the dataplane may be lost before load balancers are told.
-// A restart of VPP takes less, and they are told within 5 s.
+// DefaultLostTimeout is the time for which the dataplane may be lost before load balancers are
+// told. A restart of VPP takes less, and they are told within 5 s.
 const DefaultLostTimeout = 4 * time.Second
 
 // SyncState is the progress of the renderer of one family.

@@ -40,8 +40,8 @@ func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError)
 // UDP and ICMP.
 const AnnotationOtherProtocols = "troupe.dev/other-protocols"
 
-// otherProtocols reports whether a pod says that it uses other protocols: by the annotation, or by a
-// container port of SCTP.
+// otherProtocols reports whether a pod says that it uses other protocols: by the annotation, or by
+// a container port of SCTP.
 func otherProtocols(pod *corev1.Pod) bool {
 	sctp := func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Protocol == corev1.ProtocolSCTP })

@@ -31,8 +31,8 @@ type layout struct {
 	fabric, node, pod, routes, host, last string
 	// flags are further ones of the agent.
 	flags []string
-	// only are the checks that are made; nil = all. also are further ones, and not the names of
-	// those that are not made.
+	// only are the checks to run; nil = all. also are further checks, and not are the names of
+	// checks to leave out.
 	only, also []check
 	not        []string
 	// instead are checks that differ from those of the same name in all other layouts, each with
@@ -97,8 +97,8 @@ func (l *layout) variables(node, other string) []string {
 	return all
 }
 
-// TestLayouts: what pods, the host and clients outside get from services and without them, in VPPs
-// that are set up as others do it.
+// TestLayouts: what pods, the host and clients outside get from services and without them, in the
+// layouts of other CNIs.
 func TestLayouts(t *testing.T) {
 	base := bareStage(t)
 	for _, l := range layouts {

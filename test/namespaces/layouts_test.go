@@ -91,8 +91,8 @@ var layouts = []layout{
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, vlan, bond, bondXor, multus,
 }
 
-// borrowed: the pod has a /32 and an ARP entry for its gateway; its interface borrows the address of
-// a loopback. CNIs of Contiv's and Calico's kind do so.
+// borrowed: the pod has a /32 and an ARP entry for its gateway; its interface borrows the address
+// of a loopback. CNIs of Contiv's and Calico's kind do so.
 const borrowed = `
 link n$n:p$pod $pod:eth0
 $pod ip link set eth0 address $mac
@@ -103,8 +103,8 @@ $pod ip neigh add 169.254.1.1 lladdr 02:fe:00:00:03:01 dev eth0
 vpp create host-interface name p$pod hw-addr 02:fe:00:00:03:01`
 
 // vxlan is Contiv-VPP's full mesh. The pods' table 2 has the virtual interface of a bridge domain
-// with a VXLAN tunnel to the other node; pods borrow a loopback in table 2. Table 0 leads to table 2
-// by the pods' networks, and table 2 leads to table 0 by its default.
+// with a VXLAN tunnel to the other node; pods borrow a loopback in table 2. Table 0 leads to table
+// 2 by the pods' networks, and table 2 leads to table 0 by its default.
 var vxlan = plain.with(func(l *layout) {
 	l.name, l.v6 = "vxlan", false
 	l.node += `
@@ -230,8 +230,8 @@ var bridgeLoopback = bridgeSplit.with(func(l *layout) {
 	l.fails("pods do not find the NAT loopback", "pod to itself", "pod to node port", "outside to node port")
 })
 
-// bviUplink: the uplink is a port of a bridge domain; the node's address is on a loopback that is its
-// virtual interface.
+// bviUplink: the uplink is a port of a bridge domain; the node's address is on a loopback that is
+// its virtual interface.
 var bviUplink = plain.with(func(l *layout) {
 	l.name = "bviuplink"
 	l.node = `
@@ -315,8 +315,8 @@ vpp ip route add 0.0.0.0/0 via $ext host-up
 vpp ip route add $theirnet via $theirnode host-up`
 })
 
-// ownHost: the host has the address of the node. Its interface is in a table of its own, VPP has the
-// same address on the uplink, and punts what is for itself, as Calico-VPP does.
+// ownHost: the host has the address of the node. Its interface is in a table of its own, VPP has
+// the same address on the uplink, and punts what is for itself, as Calico-VPP does.
 var ownHost = plain.with(func(l *layout) {
 	l.name, l.v6 = "host", false
 	l.vars = []string{"host", "192.168.50.1"}
@@ -328,8 +328,8 @@ n1 vpp set interface ip table host-tap0 10
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface ip address host-tap0 169.254.0.1/32
 n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
-	// The uplink then has the outside role alone, and VPP drops the answers of remote endpoints to its
-	// own address, which the host has too (docs/semantics.md).
+	// The uplink then has the outside role alone, and VPP drops the answers of remote endpoints to
+	// its own address, which the host has too (docs/semantics.md).
 	l.not = []string{"foreign protocols, outside to pod"}
 })
 

@@ -24,7 +24,8 @@ n1 vpp set cnat snat-policy if table k8s host-p%`, "%", pod)
 	l.last += `
 n1 vpp set cnat snat-policy if-pfx
 n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
-	// 25.10 replaces the source of answers to clients outside, and that of SCTP, without an agent too
+	// 25.10 replaces the source of answers to clients outside, and that of SCTP, without an agent
+	// too
 	l.not = []string{"outside to pod", "foreign protocols, pod to outside"}
 	l.fails("the other owner replaces the source of answers to clients outside", "outside to node port", "outside to node port, policy Local")
 	l.instead = []check{
@@ -57,8 +58,8 @@ n1 vpp set acl-plugin interface host-pb1 input acl 1`
 	}
 })
 
-// policyEgress: access lists of another owner at a client. c1 may connect only to the pods, by their
-// addresses.
+// policyEgress: access lists of another owner at a client. c1 may connect only to the pods, by
+// their addresses.
 var policyEgress = policy.with(func(l *layout) {
 	l.name = "policyegress"
 	l.last = egress("$b1/32", "$b2/32", "$r1/32")

@@ -26,9 +26,9 @@
 //   - VPP stores no owner. It stores the flags of backends and ignores some of them: these carry
 //     the mark of this agent. A translation without the mark belongs to another client of VPP, and
 //     is neither changed nor deleted.
-//   - Source NAT has no owner either: the networks that it excludes carry our marks (owner.go). What
-//     another client has set up is neither changed nor deleted, and a family with its address is not
-//     served. VPP does not say which policy it has.
+//   - Source NAT has no owner either: the networks that it excludes carry our marks (owner.go).
+//     What another client has set up is neither changed nor deleted, and a family with its address
+//     is not served. VPP does not say which policy it has.
 //   - VPP answers that an interface has every node of an arc while the arc has never had a feature
 //     on an index as high. So Apply asks about the last node of the arc as well, which is no
 //     feature of any interface. Nodes that are enabled twice run twice, and an interface inherits

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// CNAT has one source NAT for everybody, and stores no owner. The networks that it excludes carry
+// CNAT has one source NAT for all clients, and stores no owner. The networks that it excludes carry
 // the marks of this agent: each of its addresses and networks has a second network in discards,
 // made of its text. A mark is set before the network that it is about, and goes after it.
 

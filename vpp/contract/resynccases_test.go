@@ -139,7 +139,8 @@ var resyncCases = []contractCase{
 		before := v.read(t).Timeouts
 		want := service(t, v, wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "10.96.0.2:80/TCP", 3))
 		want.SessionLimit = 0
-		// Who has enabled NAT44 without forwarding has packets translated that services need as they are.
+		// Who has enabled NAT44 without forwarding has packets translated that services need as
+		// they are.
 		check(t, "operations without forwarding", nil, verbs(v.settle(t, want)))
 		v.expect(t, ok, &nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
 		v.settle(t, want)

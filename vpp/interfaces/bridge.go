@@ -49,10 +49,10 @@ func (r *Reader) Bridged() []string {
 	return names
 }
 
-// fault says why services with endpoints behind an interface cannot be served, and what to set; "" =
-// they can. Pods in one bridge domain answer each other without VPP's layer 3, and so without NAT.
-// Pods whose network contains the NAT loopback ask for it by ARP, and get no answer that leads to
-// NAT44.
+// fault says why services with endpoints behind an interface cannot be served, and what to set; ""
+// = they can. Pods in one bridge domain answer each other without VPP's layer 3, and so without
+// NAT. Pods whose network contains the NAT loopback ask for it by ARP, and get no answer that leads
+// to NAT44.
 func (d *deriver) fault(i *RawInterface, in *Input) string {
 	at := slices.IndexFunc(d.raw.Bridges, func(b Bridge) bool { return b.Virtual == i.Index })
 	if at < 0 {

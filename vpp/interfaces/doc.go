@@ -35,8 +35,8 @@
 // of addresses and a+2 route lookups, plus the next hops of recursive routes; each dump is followed
 // by a control_ping. Where VPP has several tables, it asks n interfaces for theirs, and looks up a
 // route for each pod network and address of other nodes. VPP 25.10 has no dump of all addresses.
-// While nothing changes, a Reader repeats a discovery with a number of requests that does not depend
-// on n and a.
+// While nothing changes, a Reader repeats a discovery with a number of requests that does not
+// depend on n and a.
 //
 // # Use
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestOtherProtocols: an interface through which packets enter that are not TCP, UDP or ICMP is told
-// with the reason.
+// TestOtherProtocols: an interface through which packets enter that are not TCP, UDP or ICMP is
+// told with the reason.
 func TestOtherProtocols(t *testing.T) {
 	up := func(index uint32, name, device string, addresses ...string) RawInterface {
 		i := RawInterface{Index: index, Name: name, Device: device, AdminUp: true, LinkUp: true}

@@ -28,8 +28,8 @@ type Input struct {
 	OtherProtocols map[uint32]bool
 	// Peers are the pod networks of other nodes whose routes are looked up, ordered.
 	Peers []Peer
-	// PodNetworks are the IPv4 pod networks of this node, Remote the IPv4 pod networks and addresses
-	// of all other nodes, ordered, see Remote. They matter where VPP has several tables.
+	// PodNetworks are the IPv4 pod networks of this node, Remote the IPv4 pod networks and
+	// addresses of all other nodes, ordered, see Remote. They matter where VPP has several tables.
 	PodNetworks, Remote []netip.Prefix
 	// Loopback is the address by which NAT44 replaces the source of clients; invalid = NAT44 is
 	// not used.

@@ -73,8 +73,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return results
 }
 
-// endOthers ends the sessions of other protocols after interfaces have lost the inside role, because
-// these sessions would go on to translate their packets.
+// endOthers ends the sessions of other protocols after interfaces have lost the inside role,
+// because these sessions would go on to translate their packets.
 func endOthers(ctx context.Context, c link.Caller, results []OpResult) {
 	for i := range results {
 		if r := &results[i]; r.Op.Verb == DelRoles && r.Op.Roles == Inside && r.Err == nil {

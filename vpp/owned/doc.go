@@ -2,7 +2,7 @@
 // owner: roles of interfaces, addresses of pools, nodes of CNAT. Rows, access lists, routes and
 // source NAT of CNAT have tags, sources or marks instead and need no record. Only a recorded object
 // is removed at the end of an agent (`troupe cleanup`, cleanupOnExit); without a record an object
-// belongs to somebody else.
+// belongs to another client.
 //
 //	Objects   what a message about such an object is about
 //	Record    the objects of one start of VPP, in a file

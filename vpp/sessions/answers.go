@@ -51,8 +51,8 @@ func (f *Flow) Unanswered() bool {
 }
 
 // astray reports whether the client got an answer that was not translated, and refused it: with the
-// outside role only, VPP counts the packet of the refusal for this session, without its bytes. Other
-// packets have synLeast bytes or more.
+// outside role only, VPP counts the packet of the refusal for this session, without its bytes.
+// Other packets have synLeast bytes or more.
 func (f *Flow) astray() bool { return f.Packets > 1 && f.Bytes < synLeast*f.Packets }
 
 // Silent is an endpoint or a client whose connections get no answer.

@@ -124,8 +124,8 @@ func (v *VPP) DelAddress(name string, p netip.Prefix) error {
 	})
 }
 
-// AddBridge puts interfaces into a bridge domain behind a virtual interface, which has to exist, all
-// in the same split-horizon group.
+// AddBridge puts interfaces into a bridge domain behind a virtual interface, which has to exist,
+// all in the same split-horizon group.
 func (v *VPP) AddBridge(id uint32, virtual string, group uint8, members ...string) error {
 	return v.onInterface(virtual, func(m *model.Model, i *vnet.Interface) error {
 		b := vnet.Bridge{ID: id, Virtual: i.Index}

@@ -121,8 +121,8 @@ func draining(held []*messages.RowState) []api.DrainingEndpoint {
 	return out
 }
 
-// uses are the endpoints of a service. Endpoints with a fault come first, then endpoints that are not
-// used everywhere.
+// uses are the endpoints of a service. Endpoints with a fault come first, then endpoints that are
+// not used everywhere.
 func uses(s *messages.ServiceStatus, faults faults) []api.EndpointUse {
 	out := []api.EndpointUse{}
 	for _, u := range service.Uses(s.GetSpec().GetInput(), s.GetSpec().GetNode(), s.GetView()) {
