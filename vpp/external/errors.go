@@ -47,8 +47,8 @@ func (e Errors) Error() string {
 func (Errors) Unwrap() error { return ErrInvalid }
 
 // cut returns what an error quotes of a value or of the name of a field. Errors go into logs,
-// Events and archives, and the document may contain secrets. Only a short field name, address or port
-// is quoted whole.
+// Events and archives, and the document may contain secrets. Only a short field name, address or
+// port is quoted whole.
 func cut(value string) string {
 	const whole, begin = 24, 4
 	if len(value) <= begin {
