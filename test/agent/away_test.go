@@ -28,13 +28,15 @@ func (n *node) rows(want int) {
 	})
 }
 
-// served makes the service shop/web with one pod and returns its row.
+// served makes the service shop/web with one pod and returns its row. VPP has the row, and the roles
+// of the pod's interface, which another actor sends.
 func (n *node) served() string {
 	n.Helper()
 	n.Namespace("shop")
 	r := row(n.service("shop", "web"), 80, "10.1.1.3:8080")
 	n.pod("shop", "web", "a", thisNode, "10.1.1.3")
 	n.want("shop/web", r)
+	n.did("add roles inside+outside to interface 2")
 	return r
 }
 
