@@ -34,6 +34,9 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	}
 	missing, err := missingNodes(ctx, c, nodes, interfaces)
 	if err == nil {
+		err = makeRoom(ctx, c, ops, missing)
+	}
+	if err == nil {
 		err = refuseBelow(ctx, c, results)
 	}
 	var msgs []api.Message

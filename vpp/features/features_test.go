@@ -71,11 +71,11 @@ func TestVersions(t *testing.T) {
 	another := ": it has another version of the message, the agent is for VPP 24.06 to 26.06"
 	for version, want := range map[string]map[string]string{
 		"24.06": {
-			of2606:          "cnat_set_snat_policy_37a3ce23" + another + "; cnat_snat_addresses_dump_51077d14, cnat_snat_addresses_details_09ae6b38: this version of cnat has no such message",
+			of2606:          "cnat_set_snat_policy_37a3ce23" + another + "; cnat_snat_addresses_dump_51077d14, cnat_snat_addresses_details_09ae6b38, feature_cnat_enable_disable_5501adee, feature_cnat_enable_disable_reply_e8d4e804: this version of cnat has no such message",
 			"IPv6 services": message(&feature.FeatureIsEnabled{}) + ", " + message(&feature.FeatureIsEnabledReply{}) + ": this version of feature has no such message",
 		},
 		"25.10": {
-			of2606: "cnat_set_snat_policy_37a3ce23" + another + "; cnat_snat_addresses_dump_51077d14, cnat_snat_addresses_details_09ae6b38: this version of cnat has no such message",
+			of2606: "cnat_set_snat_policy_37a3ce23" + another + "; cnat_snat_addresses_dump_51077d14, cnat_snat_addresses_details_09ae6b38, feature_cnat_enable_disable_5501adee, feature_cnat_enable_disable_reply_e8d4e804: this version of cnat has no such message",
 		},
 		"26.06": {},
 	} {

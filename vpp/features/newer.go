@@ -13,6 +13,7 @@ import (
 func init() {
 	for _, msg := range []api.Message{
 		&CnatSnatAddressesDump{}, &CnatSnatAddressesDetails{}, &CnatSetSnatPolicy{}, &CnatSetSnatPolicyReply{},
+		&FeatureCnatEnableDisable{}, &FeatureCnatEnableDisableReply{},
 	} {
 		api.RegisterMessage(msg, msg.GetMessageName()+"_"+msg.GetCrcString())
 	}
@@ -110,3 +111,52 @@ func (*CnatSetSnatPolicy) GetCrcString() string { return "37a3ce23" }
 
 // CnatSetSnatPolicyReply is the reply of the bindings, which the link looks for beside the request.
 type CnatSetSnatPolicyReply struct{ cnat.CnatSetSnatPolicyReply }
+
+// FeatureCnatEnableDisable gives an interface all nodes of CNAT, of both families, or takes them
+// away.
+type FeatureCnatEnableDisable struct {
+	SwIfIndex     uint32 `binapi:"interface_index,name=sw_if_index"`
+	EnableDisable bool   `binapi:"bool,name=enable_disable"`
+}
+
+// Reset satisfies api.Message.
+func (m *FeatureCnatEnableDisable) Reset() { *m = FeatureCnatEnableDisable{} }
+
+// GetMessageName satisfies api.Message.
+func (*FeatureCnatEnableDisable) GetMessageName() string { return "feature_cnat_enable_disable" }
+
+// GetCrcString satisfies api.Message.
+func (*FeatureCnatEnableDisable) GetCrcString() string { return "5501adee" }
+
+// GetMessageType satisfies api.Message.
+func (*FeatureCnatEnableDisable) GetMessageType() api.MessageType { return api.RequestMessage }
+
+// Size satisfies codec.Marshaler.
+func (*FeatureCnatEnableDisable) Size() int { return 4 + 1 }
+
+// Marshal satisfies codec.Marshaler.
+func (m *FeatureCnatEnableDisable) Marshal(b []byte) ([]byte, error) {
+	if b == nil {
+		b = make([]byte, m.Size())
+	}
+	buf := codec.NewBuffer(b)
+	buf.EncodeUint32(m.SwIfIndex)
+	buf.EncodeBool(m.EnableDisable)
+	return buf.Bytes(), nil
+}
+
+// Unmarshal satisfies codec.Unmarshaler.
+func (m *FeatureCnatEnableDisable) Unmarshal(b []byte) error {
+	buf := codec.NewBuffer(b)
+	m.SwIfIndex, m.EnableDisable = buf.DecodeUint32(), buf.DecodeBool()
+	return nil
+}
+
+// FeatureCnatEnableDisableReply has a return value alone, as the reply of the bindings from which it
+// is made.
+type FeatureCnatEnableDisableReply struct{ cnat.CnatSetSnatPolicyReply }
+
+// GetMessageName satisfies api.Message.
+func (*FeatureCnatEnableDisableReply) GetMessageName() string {
+	return "feature_cnat_enable_disable_reply"
+}
