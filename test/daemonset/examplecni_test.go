@@ -35,7 +35,15 @@ const nodePorts = `  nodePortAddresses: [192.0.2.0/24, "2001:db8::/64"]`
 
 // TestExampleCNI: a cluster from nothing. Two nodes without a network get VPP and the plugin of
 // deploy/kubernetes/example-cni and the agent; their pods talk through VPP only, in both families.
+// VPP has the pods in its default table, or in one of their own.
 func TestExampleCNI(t *testing.T) {
+	for _, table := range []string{"0", "2"} {
+		t.Run("table "+table, func(t *testing.T) { exampleCNI(t, table) })
+	}
+}
+
+func exampleCNI(t *testing.T, table string) {
+	t.Helper()
 	if missing := node.Missing(); missing != "" {
 		t.Skip(missing)
 	}
@@ -43,7 +51,7 @@ func TestExampleCNI(t *testing.T) {
 	if vpp == "" {
 		t.Skip("no real VPP, TROUPE_VPP_BIN is not set: not played are DNS-like, web and node port of pods behind VPP on two nodes, IPv4 and IPv6")
 	}
-	c, outside := stageFromNothing(t, vpp)
+	c, outside := stageFromNothing(t, vpp, table)
 	c.Namespace("shop")
 	for name, on := range map[string]int{"a": 0, "b": 1} {
 		c.runPod("web", name, on, strconv.Itoa(large))
@@ -175,7 +183,7 @@ func (c *cluster) vppctl(on int, command ...string) string {
 }
 
 // stageFromNothing starts the cluster, and a machine in the network of the nodes' uplinks.
-func stageFromNothing(t *testing.T, vpp string) (*cluster, *node.Node) {
+func stageFromNothing(t *testing.T, vpp, table string) (*cluster, *node.Node) {
 	t.Helper()
 	bin, err := build.ControlPlane(t.Context(), t.Logf)
 	if err != nil {
@@ -207,6 +215,7 @@ func stageFromNothing(t *testing.T, vpp string) (*cluster, *node.Node) {
 		c.annotate(n, "example-cni.troupe.dev/uplink", fmt.Sprintf("%s,%s", uplinks(i)[0], uplinks(i)[1]))
 	}
 	dir := c.manifests()
+	edit(t, filepath.Join(dir, "example-cni", "node.env"), "POD_TABLE=0", "POD_TABLE="+table)
 	c.applyCopy(dir, "example-cni")
 	c.applyCopy(dir, "base")
 	for i, n := range c.nodes {

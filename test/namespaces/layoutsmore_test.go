@@ -9,6 +9,8 @@ var calicoCNAT = plain.with(func(l *layout) {
 	l.name, l.v6, l.hosted, l.host = "calicocnat", false, false, ""
 	for _, i := range []string{"up", "pc1", "pb1", "pb2"} {
 		l.last += strings.ReplaceAll(`
+n1 newer set interface feature host-% cnat-lookup-ip4 arc ip4-unicast
+n1 newer set interface feature host-% cnat-writeback-ip4 arc ip4-output
 n1 vpp set interface feature host-% cnat-input-ip4 arc ip4-unicast
 n1 vpp set interface feature host-% cnat-output-ip4 arc ip4-output`, "%", i)
 	}

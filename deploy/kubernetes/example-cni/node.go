@@ -24,6 +24,7 @@ const (
 // it.
 type nodeProcess struct {
 	name, apiServer, uplink string
+	table                   uint // of pods, in VPP
 	gateways                []netip.Addr
 	binDir, configDir       string
 	store                   store
@@ -44,6 +45,7 @@ func runNode(arguments []string) error {
 	flags.StringVar(&n.name, "node-name", "", "`NAME` of this Node")
 	flags.StringVar(&n.apiServer, "api-server", "", "`URL` of the API server, which must not be a ClusterIP")
 	flags.StringVar(&n.uplink, "uplink", "", "network interface `NAME` that belongs to VPP alone")
+	flags.UintVar(&n.table, "pod-table", 0, "`ID` of the table in VPP with the interfaces of pods and of the host")
 	flags.StringVar(&n.binDir, "bin-dir", "/opt/cni/bin", "install the plugin in `DIR`")
 	flags.StringVar(&n.configDir, "config-dir", "/etc/cni/net.d", "write the network configuration in `DIR`")
 	flags.Func("gateways", "default gateways of VPP, `IP,...`, at most one per family", func(value string) (err error) {
@@ -101,7 +103,7 @@ func (n *nodeProcess) serve() error {
 	}
 	defer unlock()
 	if n.vpp == nil {
-		if n.vpp, err = connect(); err != nil {
+		if n.vpp, err = connect(uint32(n.table)); err != nil {
 			return err
 		}
 		n.known, n.routes = map[string]bool{}, map[netip.Prefix]netip.Addr{}
@@ -126,6 +128,9 @@ func numbered(networks []netip.Prefix, number uint32) (addresses []netip.Addr) {
 
 // makeUplink joins VPP to the network, with routes to the gateways and the other nodes.
 func (n *nodeProcess) makeUplink(own *node) error {
+	if err := n.vpp.makeTable(own.pods); err != nil {
+		return err
+	}
 	if err := n.vpp.makeGateway(numbered(own.pods, gatewayNumber)); err != nil {
 		return err
 	}
@@ -150,7 +155,7 @@ func (n *nodeProcess) makeUplink(own *node) error {
 	want := n.wantedRoutes()
 	for to, via := range n.routes {
 		if want[to] != via {
-			if err := n.vpp.route(to, via, index, false); err != nil {
+			if err := n.vpp.route(0, to, via, index, false); err != nil {
 				return err
 			}
 			delete(n.routes, to)
@@ -158,7 +163,7 @@ func (n *nodeProcess) makeUplink(own *node) error {
 	}
 	for to, via := range want {
 		if n.routes[to] != via {
-			if err := n.vpp.route(to, via, index, true); err != nil {
+			if err := n.vpp.route(0, to, via, index, true); err != nil {
 				return err
 			}
 			n.routes[to] = via
@@ -223,7 +228,7 @@ func (n *nodeProcess) makeHost(own *node) error {
 	for _, address := range own.internal {
 		for _, via := range addresses {
 			if via.Is6() == address.Is6() {
-				if err := n.vpp.route(single(address), via, n.vpp.have["host-"+hostLink], true); err != nil {
+				if err := n.vpp.route(0, single(address), via, n.vpp.have["host-"+hostLink], true); err != nil {
 					return err
 				}
 			}
@@ -272,7 +277,7 @@ func (n *nodeProcess) keepPods(*node) error {
 func (n *nodeProcess) install(own *node) error {
 	config, err := json.MarshalIndent(map[string]any{
 		"cniVersion": cniVersion, "name": "example-cni",
-		"plugins": []any{map[string]any{"type": "example-cni", "podCIDRs": own.pods}},
+		"plugins": []any{map[string]any{"type": "example-cni", "podCIDRs": own.pods, "podTable": n.table}},
 	}, "", "  ")
 	if err != nil {
 		return err

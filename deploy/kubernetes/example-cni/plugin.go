@@ -27,6 +27,7 @@ const (
 type settings struct {
 	CNIVersion string         `json:"cniVersion"`
 	PodCIDRs   []netip.Prefix `json:"podCIDRs"`
+	PodTable   uint32         `json:"podTable"`
 }
 
 // request is a call of the runtime.
@@ -113,7 +114,7 @@ func isWord(r rune) bool {
 // add gives a pod its interface. The runtime calls DEL after an error.
 func (r *request) add(s store) (any, error) {
 	link := linkOf(r.container, r.device)
-	v, err := connect()
+	v, err := connect(r.PodTable)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func (r *request) remove(s store) error {
 	if err != nil {
 		return err
 	}
-	if v, err := connect(); err == nil {
+	if v, err := connect(r.PodTable); err == nil {
 		defer v.close()
 		a, kept := all[link]
 		if kept && a.damaged() {
@@ -199,7 +200,7 @@ func (r *request) check(s store) error {
 	if err := ip(r.namespace, "link show dev "+r.device); err != nil {
 		return err
 	}
-	v, err := connect()
+	v, err := connect(r.PodTable)
 	if err != nil {
 		return err
 	}

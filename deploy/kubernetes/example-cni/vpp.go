@@ -34,16 +34,17 @@ type vpp struct {
 	*core.Connection
 	ctx    context.Context
 	cancel context.CancelFunc
+	table  uint32                                    // of the interfaces of pods and of the host; 0 = the default table
 	have   map[string]interface_types.InterfaceIndex // interfaces by name
 }
 
-// connect connects to VPP and reads which interfaces it has.
-func connect() (*vpp, error) {
+// connect connects to VPP, in which pods have a table, and reads which interfaces it has.
+func connect(table uint32) (*vpp, error) {
 	connection, err := govpp.Connect(apiSocket)
 	if err != nil {
 		return nil, fmt.Errorf("connect to VPP at %s: %w", apiSocket, err)
 	}
-	v := &vpp{Connection: connection}
+	v := &vpp{Connection: connection, table: table}
 	if err := v.read(); err != nil {
 		v.close()
 		return nil, err
@@ -97,6 +98,9 @@ func (v *vpp) makeGateway(addresses []netip.Addr) error {
 		}
 		v.have[gateway] = made.SwIfIndex
 	}
+	if err := v.enter(v.have[gateway]); err != nil {
+		return err
+	}
 	for _, a := range addresses {
 		if err := v.address(v.have[gateway], single(a)); err != nil {
 			return err
@@ -133,6 +137,9 @@ func (v *vpp) attach(link string, addresses []netip.Addr) error {
 	if err != nil {
 		return err
 	}
+	if err := v.enter(index); err != nil {
+		return err
+	}
 	borrow := &interfaces.SwInterfaceSetUnnumbered{SwIfIndex: lender, UnnumberedSwIfIndex: index, IsAdd: true}
 	if err := v.do("let VPP work with IP at "+link, borrow, new(interfaces.SwInterfaceSetUnnumberedReply)); err != nil {
 		return err
@@ -144,7 +151,7 @@ func (v *vpp) attach(link string, addresses []netip.Addr) error {
 		if err := v.do("name the neighbour "+a.String()+" of VPP", known, new(ip_neighbor.IPNeighborAddDelReply)); err != nil {
 			return err
 		}
-		if err := v.route(single(a), a, index, true); err != nil {
+		if err := v.route(v.table, single(a), a, index, true); err != nil {
 			return err
 		}
 	}
@@ -181,21 +188,70 @@ func (v *vpp) detach(link string, addresses []netip.Addr) error {
 		return nil
 	}
 	for _, a := range addresses {
-		if err := v.route(single(a), a, index, false); err != nil {
+		if err := v.route(v.table, single(a), a, index, false); err != nil {
 			return err
 		}
 	}
 	return v.do("take the link "+link+" away from VPP", &af_packet.AfPacketDelete{HostIfName: link}, new(af_packet.AfPacketDeleteReply))
 }
 
+// makeTable makes the table of pods, which has these networks. Each of the two tables leads to the
+// other one for all that it does not have.
+func (v *vpp) makeTable(pods []netip.Prefix) error {
+	if v.table == 0 {
+		return nil
+	}
+	for _, p := range pods {
+		table := vppip.IPTable{TableID: v.table, IsIP6: p.Addr().Is6(), Name: "pods"}
+		if err := v.do("make the table of pods in VPP", &vppip.IPTableAddDel{IsAdd: true, Table: table}, new(vppip.IPTableAddDelReply)); err != nil {
+			return err
+		}
+		if err := v.lead(v.table, everywhere(p.Addr())[0], 0); err != nil {
+			return err
+		}
+		if err := v.lead(0, p, v.table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter puts an interface into the table of pods.
+func (v *vpp) enter(index interface_types.InterfaceIndex) error {
+	if v.table == 0 {
+		return nil
+	}
+	for _, six := range []bool{false, true} {
+		request := &interfaces.SwInterfaceSetTable{SwIfIndex: index, IsIPv6: six, VrfID: v.table}
+		err := v.do(fmt.Sprintf("put interface %d into the table of pods", index), request, new(interfaces.SwInterfaceSetTableReply))
+		// an interface with an address is there already, and a family without pods has no table
+		if err != nil && !errors.Is(err, api.ADDRESS_FOUND_FOR_INTERFACE) && !errors.Is(err, api.NO_SUCH_FIB) {
+			return err
+		}
+	}
+	return nil
+}
+
+// lead lets a table look for a network in another one.
+func (v *vpp) lead(table uint32, to netip.Prefix, next uint32) error {
+	path := fib_types.FibPath{SwIfIndex: ^uint32(0), TableID: next, Weight: 1}
+	return v.change(table, to, path, fmt.Sprintf("route of VPP from table %d to %s in table %d", table, to, next), true)
+}
+
 // route adds the only path to a network, or removes it.
-func (v *vpp) route(to netip.Prefix, via netip.Addr, index interface_types.InterfaceIndex, add bool) error {
+func (v *vpp) route(table uint32, to netip.Prefix, via netip.Addr, index interface_types.InterfaceIndex, add bool) error {
 	path := fib_types.FibPath{SwIfIndex: uint32(index), Weight: 1, Nh: fib_types.FibPathNh{Address: wire(via).Un}}
-	if via.Is6() {
+	return v.change(table, to, path, fmt.Sprintf("route of VPP to %s via %s", to, via), add)
+}
+
+// change adds the only path to a network in a table, or removes it.
+func (v *vpp) change(table uint32, to netip.Prefix, path fib_types.FibPath, about string, add bool) error {
+	if to.Addr().Is6() {
 		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
 	}
-	route := vppip.IPRoute{Prefix: ip_types.Prefix{Address: wire(to.Masked().Addr()), Len: uint8(to.Bits())}, Paths: []fib_types.FibPath{path}}
-	return v.do(fmt.Sprintf("route of VPP to %s via %s", to, via), &vppip.IPRouteAddDel{IsAdd: add, Route: route}, new(vppip.IPRouteAddDelReply))
+	prefix := ip_types.Prefix{Address: wire(to.Masked().Addr()), Len: uint8(to.Bits())}
+	route := vppip.IPRoute{TableID: table, Prefix: prefix, Paths: []fib_types.FibPath{path}}
+	return v.do(about, &vppip.IPRouteAddDel{IsAdd: add, Route: route}, new(vppip.IPRouteAddDelReply))
 }
 
 // address gives an interface an address that it may have already.
