@@ -8,7 +8,7 @@ import (
 
 // Addresses of all layouts.
 var (
-	podAddress  = map[string]string{"c1": "10.1.1.2", "b1": "10.1.2.2", "b2": "10.1.3.2", "r1": "10.1.129.2"}
+	podAddress = map[string]string{"c1": "10.1.1.2", "b1": "10.1.2.2", "b2": "10.1.3.2", "r1": "10.1.129.2"}
 	// Their last 32 bits differ, because CNAT of VPP 26.06 takes pods with the same ones for one.
 	podAddress6 = map[string]string{"c1": "fd01:1::2", "b1": "fd01:2::12", "b2": "fd01:3::22", "r1": "fd01:8001::32"}
 )

@@ -7,10 +7,9 @@ import "strings"
 // translation of its own.
 var calicoCNAT = plain.with(func(l *layout) {
 	l.name, l.v6, l.hosted, l.host = "calicocnat", false, false, ""
+	l.not2606 = "Calico-VPP 3.32 has the CNAT of 25.10, which it sets up in another way"
 	for _, i := range []string{"up", "pc1", "pb1", "pb2"} {
 		l.last += strings.ReplaceAll(`
-n1 newer set interface feature host-% cnat-lookup-ip4 arc ip4-unicast
-n1 newer set interface feature host-% cnat-writeback-ip4 arc ip4-output
 n1 vpp set interface feature host-% cnat-input-ip4 arc ip4-unicast
 n1 vpp set interface feature host-% cnat-output-ip4 arc ip4-output`, "%", i)
 	}

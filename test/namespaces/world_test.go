@@ -153,7 +153,6 @@ func podVariables(node, pod string, k int) []string {
 //	NS ip ...          a command of ip in a namespace
 //	NS set KEY=VALUE   a setting of the kernel there
 //	vpp ...            a command of the node's VPP; n1 vpp and n2 vpp name the node
-//	n1 newer ...       a command of a VPP of 26.06 only
 //
 // $n is the number of the node and $o that of the other one; see variables for the others.
 func (w *world) script(node, text string) {
@@ -180,8 +179,7 @@ func (w *world) script(node, text string) {
 		case words[1] == "set":
 			key, value, _ := strings.Cut(words[2], "=")
 			w.run("ip", "netns", "exec", w.prefix+words[0], "sh", "-c", "echo "+value+" > /proc/sys/"+strings.ReplaceAll(key, ".", "/"))
-		case words[1] == "newer" && !w.is2606:
-		case words[1] == "vpp", words[1] == "newer":
+		case words[1] == "vpp":
 			w.configure(map[string]*stage{"n1": w.stage, "n2": w.second}[words[0]], strings.Join(words[2:], " "))
 		default:
 			w.Fatalf("layout %s: unknown command %q", w.name, line)
