@@ -13,8 +13,8 @@ import (
 // have there.
 type check struct {
 	name string
-	// from is the host, how its protocol: tcp, udp, or raw for one packet of each foreign protocol,
-	// and to the address, with the port.
+	// from is the host, how its protocol: tcp, udp, fragments for large datagrams of UDP, or raw for
+	// one packet of each foreign protocol, and to the address, with the port.
 	from, how, to string
 	// by are the hosts that answer, any of them, and saw the sources they may see, separated by
 	// blanks. "lost" and "refused" are answers of no host.
@@ -59,6 +59,13 @@ var commonChecks = []check{
 	{name: "foreign protocols, pod to pod of the other node", from: "c1", how: "raw", to: "$r1", by: "r1", saw: "$c1", direct: true},
 	{name: "foreign protocols, pod to outside", from: "c1", how: "raw", to: "$ext", by: "ext", saw: "$c1", direct: true},
 	{name: "foreign protocols, outside to pod", from: "ext", how: "raw", to: "$b1", by: "b1", saw: "$ext", direct: true},
+}
+
+// fragmented are checks with datagrams larger than the packets of the network.
+var fragmented = []check{
+	{name: "pod to ClusterIP, fragments", from: "c1", how: "fragments", to: "10.96.0.10:53", by: "b1 b2", saw: "$c1"},
+	{name: "pod to ClusterIP, remote endpoint, fragments", from: "c1", how: "fragments", to: "10.96.0.15:53", by: "r1", saw: "$c1"},
+	{name: "pod to pod of the other node, fragments", from: "c1", how: "fragments", to: "$r1:5353", by: "r1", saw: "$c1", direct: true},
 }
 
 // checks are those of the layout, with its addresses.

@@ -77,7 +77,8 @@ func playPeer(argument string) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/tcp", answer(p.each(p.tcp)))
-	mux.HandleFunc("/udp", answer(p.each(p.udp)))
+	mux.HandleFunc("/udp", answer(p.each(p.udp("x"))))
+	mux.HandleFunc("/fragments", answer(p.each(p.udp(strings.Repeat("x", large)))))
 	mux.HandleFunc("/raw", answer(p.send))
 	mux.HandleFunc("/heard", answer(p.heard))
 	mux.HandleFunc("/hold", answer(p.hold))
@@ -144,29 +145,34 @@ func (p *peer) tcp(to string) (string, error) {
 	return ask(c, bufio.NewReader(c))
 }
 
+// large is the length of datagrams that are sent in fragments; so are their answers.
+const large = 4000
+
 // udp sends a datagram, again until there is an answer: VPP drops packets to a neighbour that it
 // has to ask for.
-func (p *peer) udp(to string) (string, error) {
-	c, err := p.dial("udp", to)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	b := make([]byte, 100)
-	for range 5 {
-		if _, err := c.Write([]byte("x")); err != nil {
+func (p *peer) udp(datagram string) func(string) (string, error) {
+	return func(to string) (string, error) {
+		c, err := p.dial("udp", to)
+		if err != nil {
 			return "", err
 		}
-		_ = c.SetReadDeadline(time.Now().Add(attempt / 5)) // fails only without a connection
-		n, err := c.Read(b)
-		if err == nil {
-			return string(b[:n]), nil
+		defer c.Close()
+		b := make([]byte, 2*large)
+		for range 5 {
+			if _, err := c.Write([]byte(datagram)); err != nil {
+				return "", err
+			}
+			_ = c.SetReadDeadline(time.Now().Add(attempt / 5)) // fails only without a connection
+			n, err := c.Read(b)
+			if err == nil {
+				return strings.TrimRight(string(b[:n]), " "), nil
+			}
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				return "", err
+			}
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return "", err
-		}
+		return "", os.ErrDeadlineExceeded
 	}
-	return "", os.ErrDeadlineExceeded
 }
 
 // send sends one packet of each foreign protocol, with an ID that tells it from others.

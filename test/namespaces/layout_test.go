@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +26,8 @@ type layout struct {
 	// v6: there is IPv6. hosted: the processes of node n1 are behind an interface of VPP, in the
 	// namespace host.
 	v6, hosted bool
+	// plugin is one of VPP that the layout needs beside those of all layouts.
+	plugin string
 	// more are further namespaces, of routers, and others further ones of hosts.
 	more, others []string
 	// fabric, host and last are carried out once, node before the pods of each node, pod for each
@@ -113,6 +117,11 @@ func TestLayouts(t *testing.T) {
 // play is the story of a layout.
 func (w *world) play() {
 	w.Helper()
+	if w.plugin != "" {
+		if _, err := os.Stat(filepath.Join(w.plugins, w.plugin)); err != nil {
+			w.Skip("not played: this VPP has no " + w.plugin)
+		}
+	}
 	if w.is2606 && w.not2606 != "" {
 		w.Skip("not played with VPP 26.06: " + w.not2606)
 	}

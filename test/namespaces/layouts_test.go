@@ -31,7 +31,7 @@ var defaults = []string{
 // plain: every interface is in table 0 with an address of its own; the uplink is a port of the
 // fabric. The processes of the host are behind an interface, as docs/operations.md has it.
 var plain = layout{
-	name: "plain", v6: true, hosted: true,
+	name: "plain", v6: true, hosted: true, also: fragmented,
 	fabric: `
 port n1:up
 port n2:up
@@ -88,14 +88,15 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain, vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
+	plain, vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, vlan, bond, bondXor, multus,
 }
 
 // borrowed: the pod has a /32 and an ARP entry for its gateway; its interface borrows the address
-// of a loopback. CNIs of Contiv's and Calico's kind do so.
+// of a loopback. CNIs of Contiv's and Calico's kind do so. A tunnel has room for its header.
 const borrowed = `
 link n$n:p$pod $pod:eth0
+$pod ip link set eth0 mtu 1400
 $pod ip link set eth0 address $mac
 $pod ip addr add $a/32 dev eth0
 $pod ip route add 169.254.1.1 dev eth0 scope link
@@ -107,7 +108,7 @@ vpp create host-interface name p$pod hw-addr 02:fe:00:00:03:01`
 // with a VXLAN tunnel to the other node; pods borrow a loopback in table 2. Table 0 leads to table
 // 2 by the pods' networks, and table 2 leads to table 0 by its default.
 var vxlan = plain.with(func(l *layout) {
-	l.name, l.v6 = "vxlan", false
+	l.name, l.v6, l.also = "vxlan", false, fragmented
 	l.node += `
 vpp ip table add 2
 vpp ip route add table 2 0.0.0.0/0 via ip4-lookup-in-table 0
@@ -160,7 +161,7 @@ vpp ip route add $a/32 via $a host-p$pod`
 
 // ipip joins the nodes by a tunnel, as Calico does; all in table 0.
 var ipip = plain.with(func(l *layout) {
-	l.name, l.v6 = "ipip", false
+	l.name, l.v6, l.also = "ipip", false, fragmented
 	l.node += loopback0
 	l.pod = borrowed + podRoute
 	l.routes = `
@@ -183,6 +184,14 @@ vpp set interface unnumbered ipip0 use loop6
 vpp ip route add $theirnet via ipip0`
 	l.last = "n2 vpp ip route add 172.30.0.0/24 via ipip0"
 	l.host = without(l.host, "n2 vpp")
+})
+
+// gre is ipip with tunnels of GRE, in which VPP completes no checksums.
+var gre = ipip.with(func(l *layout) {
+	l.name, l.plugin = "gre", "gre_plugin.so"
+	l.pod += "\n$pod ethtool -K eth0 tx off"
+	l.host += "\nhost ethtool -K eth0 tx off\next ethtool -K eth0 tx off"
+	l.routes = strings.NewReplacer("create ipip", "create gre", "ipip0", "gre0").Replace(l.routes)
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;

@@ -39,9 +39,9 @@ func serve(name string) error {
 		return err
 	}
 	go func() {
-		for b := make([]byte, 100); ; {
-			if _, from, err := packets.ReadFrom(b); err == nil {
-				_, _ = packets.WriteTo([]byte(name+" saw "+host(from.String())), from)
+		for b := make([]byte, 2*large); ; {
+			if n, from, err := packets.ReadFrom(b); err == nil { // the answer is at least as long
+				_, _ = packets.WriteTo(fmt.Appendf(nil, "%-*s", n, name+" saw "+host(from.String())), from)
 			}
 		}
 	}()

@@ -137,7 +137,7 @@ socksvr { socket-name %[1]s/api.sock }
 statseg { socket-name %[1]s/stats.sock }
 api-segment { prefix %[3]s }
 buffers { buffers-per-numa 4096 page-size default }
-plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } }
+plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin gre_plugin.so { enable } }
 `, s.dir, s.plugins, filepath.Base(s.dir))
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		s.Fatal(err)

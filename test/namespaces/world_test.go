@@ -151,6 +151,7 @@ func podVariables(node, pod string, k int) []string {
 //	link NS:IF NS:IF   makes a pair of interfaces, which are up, in two namespaces
 //	port NS:IF         makes an interface that is linked to the bridge in the namespace fab
 //	NS ip ...          a command of ip in a namespace
+//	NS ethtool ...     a command of ethtool there
 //	NS set KEY=VALUE   a setting of the kernel there
 //	vpp ...            a command of the node's VPP; n1 vpp and n2 vpp name the node
 //
@@ -176,6 +177,8 @@ func (w *world) script(node, text string) {
 			w.join(words[1], words[2])
 		case words[1] == "ip":
 			w.run("ip", append([]string{"-n", w.prefix + words[0]}, words[2:]...)...)
+		case words[1] == "ethtool":
+			w.run("ip", append([]string{"netns", "exec", w.prefix + words[0]}, words[1:]...)...)
 		case words[1] == "set":
 			key, value, _ := strings.Cut(words[2], "=")
 			w.run("ip", "netns", "exec", w.prefix+words[0], "sh", "-c", "echo "+value+" > /proc/sys/"+strings.ReplaceAll(key, ".", "/"))
