@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/ip"
 
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -76,6 +77,24 @@ var releaseCases = []contractCase{
 		check(t, "winner of the cluster IP", "nat-low", winner(t, v, clusterIP))
 		check(t, "winner of the other address", "", winner(t, v, netip.MustParsePrefix("203.0.113.7/32")))
 		leads(t, v, "203.0.113.7/32", "0.0.0.0/0", dropped, none)
+	}},
+	{"release/in the table of the interface", func(t *testing.T, v *rig) {
+		web, lb := wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "203.0.113.7:80/TCP", 3)
+		shared := netip.MustParsePrefix("203.0.113.7/32")
+		want := service(t, v, web, lb)
+		want.Shared = func() map[netip.Addr]bool { return map[netip.Addr]bool{lb.Addr: true} }
+		v.settle(t, want)
+		table(t, v, podTable)
+		index := loopback(t, v)
+		v.expect(t, ok, &interfaces.SwInterfaceSetTable{SwIfIndex: index, VrfID: podTable})
+		want.Interfaces[uint32(index)] = true
+		check(t, "operations for a pod", []string{"add-roles", "withdraw-address"}, verbs(v.settle(t, want)))
+		check(t, "winner of the cluster IP", "nat-low", winnerIn(t, v, podTable, clusterIP))
+		check(t, "winner of the other address", "", winnerIn(t, v, podTable, shared))
+		check(t, "received", map[netip.Addr]bool{web.Addr: true}, v.read(t).Received)
+		delete(want.Rows, web.Key)
+		check(t, "operations", []string{"delete-row"}, verbs(v.settle(t, want)))
+		check(t, "winner when the row is gone", "", winnerIn(t, v, podTable, clusterIP))
 	}},
 	{"release/what was left behind is found", func(t *testing.T, v *rig) {
 		web := wanted(t, "10.96.0.1:80/TCP", 3)

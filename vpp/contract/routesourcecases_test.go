@@ -108,7 +108,13 @@ func sourced(isAdd bool, id uint8, text string) *ip.IPRouteAddDelV2 {
 // winner returns the name of the source that wins exactly this prefix; "" for none.
 func winner(t testing.TB, v *rig, prefix netip.Prefix) string {
 	t.Helper()
-	results, err := v.link.Do(t.Context(), []api.Message{&ip.IPRouteLookupV2{Exact: 1, Prefix: sourced(true, 0, prefix.String()).Route.Prefix}})
+	return winnerIn(t, v, 0, prefix)
+}
+
+// winnerIn is winner in another table.
+func winnerIn(t testing.TB, v *rig, table uint32, prefix netip.Prefix) string {
+	t.Helper()
+	results, err := v.link.Do(t.Context(), []api.Message{&ip.IPRouteLookupV2{TableID: table, Exact: 1, Prefix: sourced(true, 0, prefix.String()).Route.Prefix}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,24 +43,24 @@ type Winner struct {
 	Err error
 }
 
-// Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and
+// Winners looks up exactly the given prefixes in the tables with an ID (ip_route_lookup_v2) and
 // returns as many winners, in their order. The error means that no request was sent.
-func Winners(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
-	return lookUp(ctx, c, prefixes, 1)
+func Winners(ctx context.Context, c link.Caller, table uint32, prefixes []netip.Prefix) ([]Winner, error) {
+	return lookUp(ctx, c, table, prefixes, 1)
 }
 
-// Covering is Winners for the longest entries that cover the prefixes, or are the same.
+// Covering is Winners in the default tables, for the longest entries that cover the prefixes, or are the same.
 func Covering(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
-	return lookUp(ctx, c, prefixes, 0)
+	return lookUp(ctx, c, 0, prefixes, 0)
 }
 
-func lookUp(ctx context.Context, c link.Caller, prefixes []netip.Prefix, exact uint8) ([]Winner, error) {
+func lookUp(ctx context.Context, c link.Caller, table uint32, prefixes []netip.Prefix, exact uint8) ([]Winner, error) {
 	if len(prefixes) == 0 {
 		return nil, nil
 	}
 	requests := make([]api.Message, len(prefixes))
 	for i, p := range prefixes {
-		requests[i] = &ip.IPRouteLookupV2{Exact: exact, Prefix: Prefix(p)}
+		requests[i] = &ip.IPRouteLookupV2{TableID: table, Exact: exact, Prefix: Prefix(p)}
 	}
 	results, err := c.Do(ctx, requests)
 	if err != nil {

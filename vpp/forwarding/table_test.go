@@ -58,7 +58,7 @@ func TestWinners(t *testing.T) {
 	four, six, none := netip.MustParsePrefix("10.96.0.1/32"), netip.MustParsePrefix("fd00::/64"), netip.MustParsePrefix("10.0.0.0/8")
 	all := []netip.Prefix{none, four, six}
 	entries := map[ip_types.Prefix]uint8{Prefix(four): 7, Prefix(six): 9}
-	winners, err := Winners(t.Context(), table{entries: entries}, all)
+	winners, err := Winners(t.Context(), table{entries: entries}, 0, all)
 	if err != nil || len(winners) != 3 || winners[1] != (Winner{Prefix: four, Source: 7}) || winners[2] != (Winner{Prefix: six, Source: 9}) {
 		t.Errorf("%+v, %v", winners, err)
 	}
@@ -74,7 +74,7 @@ func TestWinners(t *testing.T) {
 		"another answer": {table{strange: true}, link.ErrProtocol, nil},
 		"down":           {table{err: link.ErrDown}, nil, link.ErrDown},
 	} {
-		winners, err := Winners(t.Context(), c.vpp, all)
+		winners, err := Winners(t.Context(), c.vpp, 0, all)
 		if !errors.Is(err, c.all) || (err == nil) != (c.all == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -84,7 +84,7 @@ func TestWinners(t *testing.T) {
 			}
 		}
 	}
-	if winners, err := Winners(t.Context(), table{err: link.ErrDown}, nil); winners != nil || err != nil {
+	if winners, err := Winners(t.Context(), table{err: link.ErrDown}, 0, nil); winners != nil || err != nil {
 		t.Errorf("no prefixes: %v, %v", winners, err)
 	}
 }

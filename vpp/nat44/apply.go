@@ -52,11 +52,10 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			continue
 		}
 		if first := found.before(ops[i]); first != nil {
-			add(i, first, Messages(*first))
+			add(i, first, found.withdrawal(first.Addr))
 		}
-		if op := ops[i]; op.Verb == Withdraw { // now that the source is known
-			op.Source = found.nat
-			built[i] = Messages(op)
+		if ops[i].Verb == Withdraw {
+			built[i] = found.withdrawal(ops[i].Addr)
 		}
 		add(i, &ops[i], built[i])
 	}

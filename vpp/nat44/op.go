@@ -129,7 +129,7 @@ type Op struct {
 	// withdraws the address as well where NAT44 may have entered it.
 	Release bool
 
-	// Of operations on the plugin; Diff sets them, except Source.
+	// Of operations on the plugin; Diff sets them.
 
 	// Interface is a sw_if_index.
 	Interface uint32
@@ -137,9 +137,6 @@ type Op struct {
 	Roles Roles
 	// Addr is an address of a pool, or the one that Withdraw is about.
 	Addr netip.Addr
-	// Source is the id of NAT44's source of routes, for Withdraw. Apply fills it in; without it
-	// nothing is sent.
-	Source uint8
 	// Sessions per worker.
 	Sessions uint32
 	// Timeouts to be set, every field.

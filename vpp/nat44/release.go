@@ -108,6 +108,8 @@ func (s *State) othersAt() map[netip.Addr]bool {
 type left struct {
 	// nat is the id of NAT44's source; 0 = there is none.
 	nat uint8
+	// tables are those of IPv4.
+	tables []uint32
 	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides
 	// the entry.
 	held map[netip.Addr]bool
@@ -120,7 +122,7 @@ func (l left) before(op Op) *Op {
 	if op.Verb != DelRow || !op.Release || !l.held[op.Key.Addr] {
 		return nil
 	}
-	return &Op{Verb: Withdraw, Addr: op.Key.Addr, Source: l.nat}
+	return &Op{Verb: Withdraw, Addr: op.Key.Addr}
 }
 
 // readLeft reads the FIB entries of the addresses of rows that are to be deleted, and the id of
@@ -142,8 +144,14 @@ func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, err
 			found.held[op.Key.Addr] = walked
 		}
 	}
-	walked = walked && len(addrs) > 0
-	winners, err := readWinners(ctx, c, addrs)
+	if len(addrs) == 0 && !withdraws {
+		return found, nil
+	}
+	var err error
+	if found.tables, err = readTables(ctx, c); err != nil {
+		return found, err
+	}
+	winners, err := readWinners(ctx, c, addrs, found.tables)
 	if err != nil || len(winners) == 0 && !withdraws && !walked {
 		return found, err
 	}
@@ -156,33 +164,35 @@ func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, err
 			found.nat = id
 		}
 	}
-	for addr, id := range winners {
-		found.held[addr] = found.held[addr] || names[id] != interfaceSource
+	for addr, ids := range winners {
+		found.held[addr] = found.held[addr] || slices.ContainsFunc(ids, func(id uint8) bool { return names[id] != interfaceSource })
 	}
 	return found, nil
 }
 
-// readWinners returns the source whose route for exactly one address VPP uses; it omits addresses
-// without a route of their own.
-func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[netip.Addr]uint8, error) {
+// readWinners returns the sources whose routes for exactly one address VPP uses in some of
+// the tables; it omits addresses without a route of their own.
+func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr, tables []uint32) (map[netip.Addr][]uint8, error) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs)
 	prefixes := make([]netip.Prefix, len(addrs))
 	for i, addr := range addrs {
 		prefixes[i] = host(addr)
 	}
-	found, err := forwarding.Winners(ctx, c, prefixes)
-	if err != nil {
-		return nil, fmt.Errorf("addresses of rows: %w", err)
-	}
-	winners := map[netip.Addr]uint8{}
-	for i, winner := range found {
-		_, answered := link.Retval(winner.Err)
-		switch {
-		case winner.Err == nil:
-			winners[addrs[i]] = winner.Source
-		case !answered && !errors.Is(winner.Err, link.ErrUnsupported):
-			return nil, fmt.Errorf("addresses of rows: %w", winner.Err)
+	winners := map[netip.Addr][]uint8{}
+	for _, table := range tables {
+		found, err := forwarding.Winners(ctx, c, table, prefixes)
+		if err != nil {
+			return nil, fmt.Errorf("addresses of rows: %w", err)
+		}
+		for i, winner := range found {
+			_, answered := link.Retval(winner.Err)
+			switch {
+			case winner.Err == nil:
+				winners[addrs[i]] = append(winners[addrs[i]], winner.Source)
+			case !answered && !errors.Is(winner.Err, link.ErrUnsupported):
+				return nil, fmt.Errorf("addresses of rows: %w", winner.Err)
+			}
 		}
 	}
 	return winners, nil
@@ -202,7 +212,22 @@ func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
 	return names, nil
 }
 
-// readReceived reads the addresses that NAT44 has made VPP's own. It runs before the dumps of
+// readTables returns the IDs of the tables of IPv4. A VPP without the message has the default one.
+func readTables(ctx context.Context, c link.Caller) ([]uint32, error) {
+	tables := []uint32{0}
+	err := c.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
+		if d, ok := msg.(*ip.IPTableDetails); ok && !d.Table.IsIP6 && d.Table.TableID != 0 {
+			tables = append(tables, d.Table.TableID)
+		}
+	})
+	if err != nil && !errors.Is(err, link.ErrUnsupported) {
+		return nil, fmt.Errorf("read tables: %w", err)
+	}
+	return tables, nil
+}
+
+// readReceived reads the addresses that NAT44 has made VPP's own. It does so in the table of each
+// interface with the outside role. It runs before the dumps of
 // mappings: a mapping that is added meanwhile is then in the dump, and its address is not taken for
 // one left behind.
 func readReceived(ctx context.Context, c link.Caller, state *State) error {
@@ -214,11 +239,14 @@ func readReceived(ctx context.Context, c link.Caller, state *State) error {
 		if name != natSource {
 			continue
 		}
-		err := c.Dump(ctx, &ip.IPRouteV2Dump{Src: id}, func(msg api.Message) {
-			if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id && d.Route.Prefix.Len == hostBits {
-				state.Received[netip.AddrFrom4(d.Route.Prefix.Address.Un.GetIP4())] = true
-			}
-		})
+		tables, err := readTables(ctx, c)
+		for _, table := range tables {
+			err = errors.Join(err, c.Dump(ctx, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{TableID: table}}, func(msg api.Message) {
+				if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id && d.Route.Prefix.Len == hostBits {
+					state.Received[netip.AddrFrom4(d.Route.Prefix.Address.Un.GetIP4())] = true
+				}
+			}))
+		}
 		if err != nil && !errors.Is(err, link.ErrUnsupported) {
 			return fmt.Errorf("read addresses of NAT44: %w", err)
 		}
@@ -226,13 +254,16 @@ func readReceived(ctx context.Context, c link.Caller, state *State) error {
 	return nil
 }
 
-// withdrawal returns the message that removes NAT44's FIB entry of an address. Without a source
+// withdrawal returns the messages that remove NAT44's FIB entries of an address. Without a source
 // there is none: source 0 would delete the route of an operator.
-func withdrawal(op Op) []api.Message {
-	if op.Source == 0 {
+func (l left) withdrawal(addr netip.Addr) (msgs []api.Message) {
+	if l.nat == 0 {
 		return nil
 	}
-	return []api.Message{&ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: forwarding.Prefix(host(op.Addr)), Src: op.Source}}}
+	for _, table := range l.tables {
+		msgs = append(msgs, &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{TableID: table, Prefix: forwarding.Prefix(host(addr)), Src: l.nat}})
+	}
+	return msgs
 }
 
 // host is the prefix of one address.

@@ -55,8 +55,6 @@ func Messages(op Op) []api.Message {
 		return []api.Message{rowMessage(op)}
 	case DelRow:
 		return deletion(op)
-	case Withdraw:
-		return withdrawal(op)
 	case AddLocal, DelLocal:
 		return []api.Message{localMessage(op.Key, op.Local, op.Verb == AddLocal)}
 	default:

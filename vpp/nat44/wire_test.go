@@ -66,14 +66,17 @@ func TestMessages(t *testing.T) {
 			ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
 			Local: nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
 		}}},
-		{Op{Verb: Withdraw, Addr: row.Addr, Source: 24}, []api.Message{&ip.IPRouteAddDelV2{Route: ip.IPRouteV2{
-			Src: 24, Prefix: ip_types.Prefix{Len: 32, Address: ip_types.Address{Un: ip_types.AddressUnion{XXX_UnionData: [16]byte{10, 96, 0, 1}}}},
-		}}}},
-		{Op{Verb: Withdraw, Addr: row.Addr}, nil}, // source 0 would mean the routes of an operator
 		{Op{}, nil},
 	} {
 		check(t, c.op.Verb.String(), c.want, Messages(c.op))
 	}
+	withdrawal := func(table uint32) api.Message {
+		return &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{
+			TableID: table, Src: 24, Prefix: ip_types.Prefix{Len: 32, Address: ip_types.Address{Un: ip_types.AddressUnion{XXX_UnionData: [16]byte{10, 96, 0, 1}}}},
+		}}
+	}
+	check(t, "withdrawal", []api.Message{withdrawal(0), withdrawal(7)}, left{nat: 24, tables: []uint32{0, 7}}.withdrawal(row.Addr))
+	check(t, "withdrawal without a source, which would be the routes of an operator", nil, left{tables: []uint32{0}}.withdrawal(row.Addr))
 }
 
 // TestMessagesPassTheGuard: the link lets every message of ours through.

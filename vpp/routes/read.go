@@ -102,7 +102,7 @@ func readBeneath(ctx context.Context, c link.Caller, state *State, found sources
 		seen[place.Prefix] = true
 	}
 	prefixes = slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return seen[p] || !p.IsValid() })
-	winners, err := forwarding.Winners(ctx, c, prefixes)
+	winners, err := forwarding.Winners(ctx, c, 0, prefixes)
 	if err != nil {
 		return err
 	}
