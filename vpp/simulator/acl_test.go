@@ -239,29 +239,3 @@ func TestACLsEndWithTheInterface(t *testing.T) {
 		t.Errorf("state:\n%s", state)
 	}
 }
-
-// TestWithoutACLPlugin: the messages are not there.
-func TestWithoutACLPlugin(t *testing.T) {
-	v := listen(t, Options{WithoutPlugins: []string{"acl"}})
-	if err := connect(t, v).Invoke(timeout(t), &acl.ACLDel{}, &acl.ACLDelReply{}); err == nil {
-		t.Error("a VPP without the plugin answers")
-	}
-	if code := retval[acl.MacipACLDelReply](t, connect(t, listen(t, Options{})), &acl.MacipACLDel{}); code != vnet.RetUnimplemented {
-		t.Errorf("MAC lists: retval %d", code)
-	}
-}
-
-// TestACLCounters: setting lists changes the configuration, dumps do not.
-func TestACLCounters(t *testing.T) {
-	r := bareRig(t, Options{})
-	r.ResetCounters()
-	dump[acl.ACLDetails](t, r.conn, &acl.ACLDump{ACLIndex: pool.None})
-	dump[acl.ACLInterfaceListDetails](t, r.conn, &acl.ACLInterfaceListDump{SwIfIndex: noIf})
-	if c := r.Counters(); c.Mutating() != 0 || c.Dumps() != 2 {
-		t.Errorf("%d changes, %d dumps", c.Mutating(), c.Dumps())
-	}
-	r.apply("p1", []uint32{r.newACL()})
-	if c := r.Counters(); c.Mutating() != 2 {
-		t.Errorf("%d changes", c.Mutating())
-	}
-}

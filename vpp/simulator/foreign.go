@@ -7,7 +7,6 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
@@ -34,7 +33,7 @@ func (v *VPP) Exec(req api.Message) ([]api.Message, error) {
 	}
 	var replies []api.Message
 	err = v.with(func(state *model.Model) error {
-		v.handlers.Handle(handlers.NewCall(state, v.inc.pid, pool.None, func(reply api.Message) { replies = append(replies, reply) }), m, own)
+		v.handlers.Handle(model.NewCall(state, v.inc.pid, pool.None, func(reply api.Message) { replies = append(replies, reply) }), m, own)
 		return nil
 	})
 	return replies, err

@@ -86,9 +86,7 @@ func (v *VPP) DeleteInterface(name string) error {
 	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
 		for _, fam := range m.Tables {
 			for _, t := range fam {
-				if t != nil {
-					t.DropAttached(i.Index)
-				}
+				t.DropAttached(i.Index)
 			}
 		}
 		m.DeleteInterface(i)
@@ -109,16 +107,6 @@ func (v *VPP) AddAddress(name string, p netip.Prefix) error {
 	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
 		if retval := m.AddAddress(i, p); retval != vnet.RetOK {
 			return fmt.Errorf("add address %s to %s: retval %d", p, name, retval)
-		}
-		return nil
-	})
-}
-
-// DelAddress removes an address from an interface.
-func (v *VPP) DelAddress(name string, p netip.Prefix) error {
-	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
-		if retval := m.DelAddress(i, p); retval != vnet.RetOK {
-			return fmt.Errorf("delete address %s of %s: retval %d", p, name, retval)
 		}
 		return nil
 	})

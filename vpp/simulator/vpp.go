@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
@@ -21,7 +20,7 @@ type VPP struct {
 	opts     Options
 	log      *slog.Logger
 	catalog  *wire.Catalog
-	handlers handlers.Registry
+	handlers model.Registry
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -63,7 +62,7 @@ func New(opts Options) *VPP {
 	v := &VPP{
 		opts:     opts,
 		log:      opts.Logger,
-		handlers: handlers.New(),
+		handlers: model.NewRegistry(),
 		clients:  make(map[uint32]*client),
 	}
 	v.registerMemclnt(v.handlers)

@@ -3,19 +3,25 @@ package simulator
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
 
 	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/codec"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
@@ -360,3 +366,92 @@ func decode(t *testing.T, payload []byte, msg api.Message) {
 
 // parse parses an endpoint.
 func parse(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
+
+func TestSubscriptionEndsWithTheClient(t *testing.T) {
+	v := listen(t, Options{})
+	w := dialWire(t, v)
+	w.write(w.frame(&interfaces.WantInterfaceEvents{EnableDisable: 1}, 1))
+	w.expect("want_interface_events_reply", 1)
+	w.write(w.frame(&interfaces.CreateLoopback{}, 2))
+	w.expect("create_loopback_reply", 2)
+	w.expect("sw_interface_event", w.index)
+	_ = w.conn.Close()
+	until(t, "subscription ends", func() bool {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return len(v.inc.model.Subscribers) == 0
+	})
+}
+
+func TestConnectAndPing(t *testing.T) {
+	v := listen(t, Options{})
+	conn := connect(t, v)
+	pong := invoke[memclnt.ControlPingReply](t, conn, &memclnt.ControlPing{})
+	if pong.VpePID != v.PID() || pong.VpePID == 0 {
+		t.Errorf("pid %d in ping, %d from Go", pong.VpePID, v.PID())
+	}
+	version := invoke[vpe.ShowVersionReply](t, conn, &vpe.ShowVersion{})
+	if version.Version != "25.10-release" {
+		t.Errorf("version %q", version.Version)
+	}
+	cfg := invoke[nat44_ed.Nat44ShowRunningConfigReply](t, conn, &nat44_ed.Nat44ShowRunningConfig{})
+	if cfg.Sessions != 0 {
+		t.Errorf("plugin is enabled at start")
+	}
+}
+
+// TestEveryRequestIsAnswered: no request of the table leaves a client waiting, whatever it is,
+// except those that kill VPP or that have no reply.
+func TestEveryRequestIsAnswered(t *testing.T) {
+	v := New(Options{})
+	t.Cleanup(func() { _ = v.Close() })
+	silent := map[string]bool{"cnat_translation_update": true}
+	for _, name := range v.catalog.Names {
+		m := v.catalog.Named(name)
+		if !m.Request || silent[name] {
+			continue
+		}
+		replies, err := v.Exec(m.Empty())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if m.Reply != nil && len(replies) == 0 {
+			t.Errorf("%s: no reply", name)
+		}
+	}
+}
+
+// TestObserve: requests of clients are observed in their order, with their class, and without
+// requests that were lost on the way.
+func TestObserve(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	r := bareRig(t, Options{Observe: func(req api.Message, changes bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if name := req.GetMessageName(); strings.HasPrefix(name, "nat44") {
+			seen = append(seen, map[bool]string{true: "change ", false: "read "}[changes]+name)
+		}
+	}})
+	r.enableNAT()
+	dump[nat44_ed.Nat44LbStaticMappingDetails](t, r.conn, &nat44_ed.Nat44LbStaticMappingDump{})
+	if _, err := r.Exec(&nat44_ed.Nat44LbStaticMappingDump{}); err != nil { // without a connection
+		t.Error(err)
+	}
+	r.Inject(Fault{Message: "nat44_forwarding_enable_disable", Disconnect: true})
+	// the caller does not learn that its answer will not come
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := r.conn.Invoke(ctx, &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisableReply{}); err == nil {
+		t.Error("there was an answer")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{
+		"change nat44_ed_plugin_enable_disable", "change nat44_forwarding_enable_disable", "change nat44_add_del_address_range",
+		"read nat44_lb_static_mapping_dump",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("saw %q, want %q", seen, want)
+	}
+}

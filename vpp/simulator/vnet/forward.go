@@ -10,7 +10,7 @@ import (
 // FIBIndex returns the index of the table with the given id.
 func (m *Network) FIBIndex(fam int, tableID uint32) (uint32, bool) {
 	for i, t := range m.Tables[fam] {
-		if t != nil && t.ID == tableID {
+		if t.ID == tableID {
 			return uint32(i), true
 		}
 	}
@@ -32,12 +32,6 @@ func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 		return i
 	}
 	t := fib.NewTable(tableID, fam == 1, m.Sources)
-	for i, old := range m.Tables[fam] {
-		if old == nil {
-			m.Tables[fam][i] = t
-			return uint32(i)
-		}
-	}
 	m.Tables[fam] = append(m.Tables[fam], t)
 	return uint32(len(m.Tables[fam]) - 1)
 }
@@ -59,7 +53,7 @@ func (m *Network) Forward(table uint32, dst, src netip.Addr) Hop {
 	fam := Family(dst)
 	target := dst
 	for range maxRecursion {
-		if uint64(table) >= uint64(len(m.Tables[fam])) || m.Tables[fam][table] == nil {
+		if uint64(table) >= uint64(len(m.Tables[fam])) {
 			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no such table"}
 		}
 		e := m.Tables[fam][table].Lookup(netip.PrefixFrom(target, target.BitLen()))

@@ -22,8 +22,8 @@ import (
 	_ "go.fd.io/govpp/binapi/vpe"
 )
 
-// CoreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
-var CoreAPIs = []string{
+// coreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
+var coreAPIs = []string{
 	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "arp", "l2", "feature",
 	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
 }
@@ -64,7 +64,7 @@ func NewCatalog(without []string, handled func(name string) bool) *Catalog {
 		for table, msg := range group {
 			typ := reflect.TypeOf(msg).Elem()
 			pkg := path.Base(typ.PkgPath())
-			if slices.Contains(CoreAPIs, pkg) && !slices.Contains(without, pkg) {
+			if slices.Contains(coreAPIs, pkg) && !slices.Contains(without, pkg) {
 				cat.add(newMessage(table, msg, typ))
 			}
 		}
@@ -158,4 +158,12 @@ func (m *Message) AppendFrame(out []byte, msg api.Message, id uint16, context ui
 		return out[:start], fmt.Errorf("encode %s: %w", m.Name, err)
 	}
 	return out, nil
+}
+
+// RetvalReply makes a reply of the given type that carries only a return code.
+func RetvalReply(typ reflect.Type, retval int32) api.Message {
+	v := reflect.New(typ)
+	v.Elem().FieldByName("Retval").SetInt(int64(retval))
+	msg, _ := v.Interface().(api.Message)
+	return msg
 }

@@ -1,4 +1,4 @@
-package handlers
+package model
 
 import (
 	"net/netip"
@@ -21,12 +21,7 @@ func registerNAT44Config(r Registry) {
 	write(r, natForwarding)
 	write(r, natSetTimeouts)
 	write(r, natSetSessionLimit)
-	write(r, natSetMssClamping)
 	write(r, natSetWorkers)
-	write(r, natSetFqOptions)
-	write(r, natIpfix)
-	Read(r, natShowFqOptions)
-	Read(r, natGetMssClamping)
 	Read(r, natWorkerDump)
 	Read(r, natRunningConfig)
 	write(r, natInterfaceFeature)
@@ -35,8 +30,6 @@ func registerNAT44Config(r Registry) {
 	Read(r, natOutputInterfaceGet)
 	write(r, natAddressRange)
 	Read(r, natAddressDump)
-	write(r, natInterfaceAddr)
-	Read(r, natInterfaceAddrDump)
 }
 
 // natEnableDisable turns the plugin on or off. VPP 25.10 has no modes besides the
@@ -75,20 +68,6 @@ func natSetSessionLimit(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
 	c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
 }
 
-// natSetMssClamping keeps the value; the model has no TCP options.
-func natSetMssClamping(c *Call, req *nat44_ed.NatSetMssClamping) {
-	c.NAT.MSS = 0
-	if req.Enable {
-		c.NAT.MSS = req.MssValue
-	}
-	c.Reply(&nat44_ed.NatSetMssClampingReply{})
-}
-
-// natGetMssClamping reports a value of 0 as disabled.
-func natGetMssClamping(c *Call, _ *nat44_ed.NatGetMssClamping) {
-	c.Reply(&nat44_ed.NatGetMssClampingReply{MssValue: c.NAT.MSS, Enable: c.NAT.MSS != 0})
-}
-
 // natSetWorkers is refused with fewer than two workers, before the mask is checked.
 func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
 	retval := vnet.RetOK
@@ -118,31 +97,6 @@ func natWorkerDump(c *Call, _ *nat44_ed.NatWorkerDump) {
 
 // workerName returns the thread name of a worker.
 func workerName(n int) string { return "vpp_wk_" + strconv.Itoa(n) }
-
-// natSetFqOptions is accepted only before the plugin is enabled, and with workers only before it
-// was ever enabled.
-func natSetFqOptions(c *Call, req *nat44_ed.Nat44EdSetFqOptions) {
-	retval := vnet.RetOK
-	switch {
-	case c.NAT.Enabled:
-		retval = vnet.RetAlreadyEnabled
-	case c.Workers > 1 && c.NAT.WasEnabled:
-		retval = 1
-	default:
-		c.NAT.FrameQueue = req.FrameQueueNelts
-	}
-	c.Reply(&nat44_ed.Nat44EdSetFqOptionsReply{Retval: retval})
-}
-
-// natShowFqOptions returns the queue length of the next enable.
-func natShowFqOptions(c *Call, _ *nat44_ed.Nat44EdShowFqOptions) {
-	c.Reply(&nat44_ed.Nat44EdShowFqOptionsReply{FrameQueueNelts: c.NAT.FrameQueue})
-}
-
-// natIpfix is accepted without effect: the model exports no flows.
-func natIpfix(c *Call, _ *nat44_ed.NatIpfixEnableDisable) {
-	c.Reply(&nat44_ed.NatIpfixEnableDisableReply{})
-}
 
 // natRunningConfig returns the configuration; sessions is 0 while the plugin is disabled.
 func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
@@ -280,32 +234,6 @@ func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	}
 	for _, a := range c.NAT.Twice {
 		send(a, nat_types.NAT_IS_TWICE_NAT)
-	}
-}
-
-// natInterfaceAddr adds the first address of an interface to a pool, and follows its changes.
-func natInterfaceAddr(c *Call, req *nat44_ed.Nat44AddDelInterfaceAddr) {
-	twice := req.Flags&nat_types.NAT_IS_TWICE_NAT != 0
-	var retval int32
-	switch {
-	case c.Interface(uint32(req.SwIfIndex)) == nil:
-		retval = vnet.RetInvalidSwIfIndex
-	case req.IsAdd:
-		retval = c.NAT.Follow(uint32(req.SwIfIndex), twice)
-	default:
-		retval = c.NAT.Unfollow(uint32(req.SwIfIndex), twice)
-	}
-	c.Reply(&nat44_ed.Nat44AddDelInterfaceAddrReply{Retval: retval})
-}
-
-// natInterfaceAddrDump lists the interfaces whose addresses the pools follow.
-func natInterfaceAddrDump(c *Call, _ *nat44_ed.Nat44InterfaceAddrDump) {
-	for _, f := range c.NAT.Followed {
-		var flags nat_types.NatConfigFlags
-		if f.Twice {
-			flags = nat_types.NAT_IS_TWICE_NAT
-		}
-		c.Reply(&nat44_ed.Nat44InterfaceAddrDetails{SwIfIndex: interface_types.InterfaceIndex(f.SwIf), Flags: flags})
 	}
 }
 

@@ -1,10 +1,11 @@
-package handlers
+package model
 
 import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
@@ -12,7 +13,6 @@ import (
 
 // registerNAT44Mapping registers the messages about simple and identity mappings.
 func registerNAT44Mapping(r Registry) {
-	write(r, natStaticMapping)
 	write(r, natStaticMappingV2)
 	Read(r, natStaticMappingDump)
 	write(r, natIdentityMapping)
@@ -53,20 +53,6 @@ func encodeFlags(flags nat.Flags) nat_types.NatConfigFlags {
 	return out
 }
 
-// natStaticMapping adds or deletes a simple mapping.
-func natStaticMapping(c *Call, req *nat44_ed.Nat44AddDelStaticMapping) {
-	retval := c.NAT.ChangeMapping(nat.Request{
-		Local:    endpoint(req.LocalIPAddress, req.LocalPort),
-		External: endpoint(req.ExternalIPAddress, req.ExternalPort),
-		Proto:    req.Protocol,
-		VRF:      req.VrfID,
-		SwIf:     uint32(req.ExternalSwIfIndex),
-		Flags:    decodeFlags(req.Flags),
-		Tag:      wire.Clip(req.Tag),
-	}, req.IsAdd)
-	c.Reply(&nat44_ed.Nat44AddDelStaticMappingReply{Retval: retval})
-}
-
 // natStaticMappingV2 can name the twice-nat address; match_pool is not read.
 func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 	r := nat.Request{
@@ -85,7 +71,7 @@ func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 	c.Reply(&nat44_ed.Nat44AddDelStaticMappingV2Reply{Retval: c.NAT.ChangeMapping(r, req.IsAdd)})
 }
 
-// natStaticMappingDump lists the simple mappings, then the templates of the interface-bound ones.
+// natStaticMappingDump lists the simple mappings.
 func natStaticMappingDump(c *Call, _ *nat44_ed.Nat44StaticMappingDump) {
 	for _, mp := range c.NAT.Mappings.All {
 		if mp.Flags.Has(nat.MapIdentity | nat.MapLB) {
@@ -105,27 +91,6 @@ func natStaticMappingDump(c *Call, _ *nat44_ed.Nat44StaticMappingDump) {
 		}
 		c.Reply(details)
 	}
-	for _, b := range c.NAT.Unbound {
-		if !b.Flags.Has(nat.MapIdentity) {
-			c.Reply(templateDetails(b))
-		}
-	}
-}
-
-// templateDetails encodes an interface-bound mapping. Two flags are missing.
-func templateDetails(b *nat.BoundMapping) *nat44_ed.Nat44StaticMappingDetails {
-	details := &nat44_ed.Nat44StaticMappingDetails{
-		Flags:             encodeFlags(b.Flags & (nat.MapTwice | nat.MapAddrOnly)),
-		LocalIPAddress:    wire.ToIP4(b.Local.Addr()),
-		ExternalSwIfIndex: interface_types.InterfaceIndex(b.SwIf),
-		VrfID:             b.VRF,
-		Tag:               b.Tag,
-	}
-	if !b.Flags.Has(nat.MapAddrOnly) {
-		details.Protocol = b.Proto
-		details.LocalPort, details.ExternalPort = b.Local.Port(), b.External.Port()
-	}
-	return details
 }
 
 // natIdentityMapping adds or deletes an identity mapping. VPP reads only the flag address-only.
@@ -147,8 +112,7 @@ func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 	c.Reply(&nat44_ed.Nat44AddDelIdentityMappingReply{Retval: retval})
 }
 
-// natIdentityMappingDump lists identity mappings, one detail for each VRF, then the templates of
-// the interface-bound ones.
+// natIdentityMappingDump lists identity mappings, one detail for each VRF.
 func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 	for _, mp := range c.NAT.Mappings.All {
 		if !mp.Flags.Has(nat.MapIdentity) || mp.Flags.Has(nat.MapLB) {
@@ -166,16 +130,91 @@ func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 			})
 		}
 	}
-	for _, b := range c.NAT.Unbound {
-		if b.Flags.Has(nat.MapIdentity) {
-			c.Reply(&nat44_ed.Nat44IdentityMappingDetails{
-				Flags:     encodeFlags(b.Flags & nat.MapAddrOnly),
-				Protocol:  b.Proto,
-				Port:      b.Local.Port(),
-				SwIfIndex: interface_types.InterfaceIndex(b.SwIf),
-				VrfID:     b.VRF,
-				Tag:       b.Tag,
+}
+
+// registerNAT44LB registers the messages about load-balancing mappings.
+func registerNAT44LB(r Registry) {
+	write(r, natLBMapping)
+	write(r, natLBLocal)
+	Read(r, natLBDump)
+}
+
+// lbFlags decodes the flags of a load-balancing message: twice-nat wins over self-twice-nat,
+// address-only does not exist.
+func lbFlags(req *nat44_ed.Nat44AddDelLbStaticMapping) nat.Flags {
+	flags := decodeFlags(req.Flags) &^ nat.MapAddrOnly
+	if flags.Has(nat.MapTwice) {
+		flags &^= nat.MapSelfTwice
+	}
+	return flags
+}
+
+// natLBMapping adds or deletes a load-balancing mapping. The locals are read before anything else,
+// for a deletion too.
+func natLBMapping(c *Call, req *nat44_ed.Nat44AddDelLbStaticMapping) {
+	if len(req.Locals) >= nat.MaxLocals {
+		c.Die("nat44_add_del_lb_static_mapping with 256 locals or more")
+		return
+	}
+	external := endpoint(req.ExternalAddr, req.ExternalPort)
+	var retval int32
+	if req.IsAdd {
+		locals := make([]nat.Backend, len(req.Locals))
+		for i, l := range req.Locals {
+			locals[i] = decodeLocal(l)
+		}
+		retval = c.NAT.AddLB(&nat.Mapping{
+			Flags:    lbFlags(req),
+			External: external,
+			Proto:    req.Protocol,
+			Tag:      wire.Clip(req.Tag),
+			Affinity: req.Affinity,
+		}, locals)
+		c.Grow(heap.NAT44().Of(len(locals), false))
+	} else {
+		retval = c.NAT.DelLB(external, req.Protocol, lbFlags(req))
+	}
+	c.Reply(&nat44_ed.Nat44AddDelLbStaticMappingReply{Retval: retval})
+}
+
+// decodeLocal decodes a backend.
+func decodeLocal(l nat44_ed.Nat44LbAddrPort) nat.Backend {
+	return nat.Backend{At: endpoint(l.Addr, l.Port), Probability: l.Probability, VRF: l.VrfID}
+}
+
+// natLBLocal adds or deletes one backend of a mapping.
+func natLBLocal(c *Call, req *nat44_ed.Nat44LbStaticMappingAddDelLocal) {
+	external := endpoint(req.ExternalAddr, req.ExternalPort)
+	var retval int32
+	if req.IsAdd {
+		retval = c.NAT.AddLocal(external, req.Protocol, decodeLocal(req.Local))
+		c.Grow(heap.NAT44().Backend)
+	} else {
+		retval = c.NAT.DelLocal(external, req.Protocol, decodeLocal(req.Local))
+	}
+	c.Reply(&nat44_ed.Nat44LbStaticMappingAddDelLocalReply{Retval: retval})
+}
+
+// natLBDump lists the load-balancing mappings. The affinity is not filled in.
+func natLBDump(c *Call, _ *nat44_ed.Nat44LbStaticMappingDump) {
+	for _, mp := range c.NAT.Mappings.All {
+		if !mp.Flags.Has(nat.MapLB) {
+			continue
+		}
+		details := &nat44_ed.Nat44LbStaticMappingDetails{
+			ExternalAddr: wire.ToIP4(mp.External.Addr()),
+			ExternalPort: mp.External.Port(),
+			Protocol:     mp.Proto,
+			Flags:        encodeFlags(mp.Flags),
+			Tag:          mp.Tag,
+			LocalNum:     uint32(mp.Locals.Len()),
+			Locals:       make([]nat44_ed.Nat44LbAddrPort, 0, mp.Locals.Len()),
+		}
+		for _, l := range mp.Locals.All {
+			details.Locals = append(details.Locals, nat44_ed.Nat44LbAddrPort{
+				Addr: wire.ToIP4(l.At.Addr()), Port: l.At.Port(), Probability: l.Probability, VrfID: l.VRF,
 			})
 		}
+		c.Reply(details)
 	}
 }

@@ -1,12 +1,18 @@
-package handlers
+package model
 
 import (
+	"slices"
+
 	"go.fd.io/govpp/binapi/af_packet"
+	"go.fd.io/govpp/binapi/arp"
+	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/tapv2"
 
+	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
@@ -15,7 +21,6 @@ import (
 // registerInterface registers the messages of the interface, tapv2 and af_packet APIs.
 func registerInterface(r Registry) {
 	write(r, createLoopback)
-	write(r, createLoopbackInstance)
 	write(r, deleteLoopback)
 	write(r, swInterfaceSetFlags)
 	write(r, swInterfaceAddDelAddress)
@@ -24,7 +29,6 @@ func registerInterface(r Registry) {
 	write(r, swInterfaceTagAddDel)
 	Read(r, swInterfaceDump)
 	Read(r, swInterfaceGetTable)
-	Read(r, swInterfaceGetMacAddress)
 	Read(r, swInterfaceTapV2Dump)
 	Read(r, afPacketDump)
 	Register(r, ClassSession, wantInterfaceEvents)
@@ -32,14 +36,8 @@ func registerInterface(r Registry) {
 
 // createLoopback makes a loopback with the first free instance number.
 func createLoopback(c *Call, req *interfaces.CreateLoopback) {
-	index, retval := c.CreateLoopback(req.MacAddress, false, 0)
-	c.Reply(&interfaces.CreateLoopbackReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
-}
-
-// createLoopbackInstance makes a loopback with the given instance number, which must be free.
-func createLoopbackInstance(c *Call, req *interfaces.CreateLoopbackInstance) {
-	index, retval := c.CreateLoopback(req.MacAddress, req.IsSpecified, req.UserInstance)
-	c.Reply(&interfaces.CreateLoopbackInstanceReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
+	index := c.CreateLoopback(req.MacAddress)
+	c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
 }
 
 // deleteLoopback refuses interfaces of other kinds.
@@ -177,15 +175,6 @@ func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
 	c.Reply(reply)
 }
 
-// swInterfaceGetMacAddress returns the hardware address of an interface.
-func swInterfaceGetMacAddress(c *Call, req *interfaces.SwInterfaceGetMacAddress) {
-	reply := &interfaces.SwInterfaceGetMacAddressReply{Retval: vnet.RetInvalidSwIfIndex}
-	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		reply.Retval, reply.MacAddress = vnet.RetOK, i.MAC
-	}
-	c.Reply(reply)
-}
-
 // swInterfaceTapV2Dump lists the tap interfaces with the name and the network namespace of the host
 // side.
 func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
@@ -242,4 +231,106 @@ func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
 		flags |= interface_types.IF_STATUS_API_FLAG_LINK_UP
 	}
 	return flags
+}
+
+// registerBridge registers the dumps of bridge domains and of proxy ARP.
+func registerBridge(r Registry) {
+	Read(r, bridgeDomainDump)
+	Read(r, proxyARPDump)
+	Read(r, proxyARPInterfaceDump)
+}
+
+// bridgeDomainDump lists one bridge domain, or all for ~0. The virtual interface is among the
+// members.
+func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
+	for _, b := range c.Bridges {
+		if req.BdID != pool.None && req.BdID != b.ID {
+			continue
+		}
+		d := &l2.BridgeDomainDetails{
+			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(pool.None),
+			BviSwIfIndex: interface_types.InterfaceIndex(b.Virtual), SwIfDetails: []l2.BridgeDomainSwIf{{SwIfIndex: interface_types.InterfaceIndex(b.Virtual)}},
+		}
+		for _, m := range b.Members {
+			d.SwIfDetails = append(d.SwIfDetails, l2.BridgeDomainSwIf{SwIfIndex: interface_types.InterfaceIndex(m.Index), Shg: m.Group})
+		}
+		c.Reply(d)
+	}
+}
+
+// proxyARPDump lists the ranges of proxy ARP.
+func proxyARPDump(c *Call, _ *arp.ProxyArpDump) {
+	if c.Proxied.Low.IsValid() {
+		c.Reply(&arp.ProxyArpDetails{Proxy: arp.ProxyArp{Low: c.Proxied.Low.As4(), Hi: c.Proxied.High.As4()}})
+	}
+}
+
+// proxyARPInterfaceDump lists the interfaces with proxy ARP.
+func proxyARPInterfaceDump(c *Call, _ *arp.ProxyArpIntfcDump) {
+	for _, index := range c.Proxied.Interfaces {
+		c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
+	}
+}
+
+// registerFeature registers the messages of the feature API.
+func registerFeature(r Registry) {
+	write(r, featureEnableDisable)
+	Read(r, featureIsEnabled)
+}
+
+// featureEnableDisable puts a node on an arc. It is not idempotent: enabling twice puts the node
+// there twice.
+func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
+	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
+	retval := vnet.RetOK
+	switch {
+	case c.Interface(key.SwIf) == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case !knownFeature(req.ArcName, req.FeatureName):
+		retval = vnet.RetInvalidValue
+	default:
+		c.SetFeature(key.SwIf, key.Arc, key.Node, req.Enable)
+	}
+	c.Reply(&feature.FeatureEnableDisableReply{Retval: retval})
+}
+
+// featureIsEnabled answers false for a node that is not on the arc, known or not.
+func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
+	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
+	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room
+	// for the interface yet.
+	known := knownFeature(key.Arc, key.Node) || key.Node == lastNode(key.Arc)
+	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node) || !known || !c.Covers(key.SwIf, key.Arc)}
+	if c.Interface(key.SwIf) == nil {
+		reply.Retval, reply.IsEnabled = vnet.RetInvalidSwIfIndex, false
+	}
+	c.Reply(reply)
+}
+
+// lastNode is the node at the end of an arc.
+func lastNode(arc string) string {
+	switch arc {
+	case nat.ArcInput:
+		return "ip4-lookup"
+	case "ip6-unicast":
+		return "ip6-lookup"
+	default:
+		return "interface-output"
+	}
+}
+
+// knownFeature reports whether a node may be on an arc. The model has the nodes of the plugins that
+// it has.
+func knownFeature(arc, node string) bool {
+	switch arc {
+	case nat.ArcInput:
+		return slices.Contains([]string{"cnat-input-ip4", nat.NodeIn2out, nat.NodeOut2in, nat.NodeClassify}, node)
+	case nat.ArcOutput:
+		return slices.Contains([]string{"cnat-output-ip4", nat.NodeOutput}, node)
+	case "ip6-unicast":
+		return node == "cnat-input-ip6"
+	case "ip6-output":
+		return node == "cnat-output-ip6"
+	}
+	return false
 }

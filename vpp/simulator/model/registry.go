@@ -1,9 +1,13 @@
-package handlers
+package model
 
 import (
-	"go.fd.io/govpp/api"
+	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/model"
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/vlib"
+	"go.fd.io/govpp/binapi/vpe"
+
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
@@ -26,7 +30,7 @@ type registration struct {
 	Class  Class
 }
 
-// Registry collects handlers by message name. Each api_*.go file fills in one message family.
+// Registry collects handlers by message name.
 type Registry map[string]registration
 
 // Has reports whether a message has a handler.
@@ -47,9 +51,9 @@ func (r Registry) Handle(c *Call, m *wire.Message, req api.Message) {
 	}
 }
 
-// New returns the handlers of all message families, except memclnt: it belongs to the connection
-// itself.
-func New() Registry {
+// NewRegistry returns the handlers of all message families, except memclnt: it belongs to the
+// connection itself.
+func NewRegistry() Registry {
 	r := make(Registry)
 	registerVpe(r)
 	registerInterface(r)
@@ -62,7 +66,6 @@ func New() Registry {
 	registerNAT44Mapping(r)
 	registerNAT44LB(r)
 	registerNAT44Session(r)
-	registerNAT44VRF(r)
 	registerCNAT(r)
 	registerACL(r)
 	return r
@@ -102,18 +105,66 @@ func Register[T any, P interface {
 
 // Call is the execution of one request.
 type Call struct {
-	*model.Model
+	*Model
 	Pid    uint32 // of the incarnation
 	Client uint32 // index of the API client, none for requests of the Go API
 	sink   func(api.Message)
 }
 
 // NewCall returns the execution of a request of a client; each reply goes to sink.
-func NewCall(m *model.Model, pid, client uint32, sink func(api.Message)) *Call {
+func NewCall(m *Model, pid, client uint32, sink func(api.Message)) *Call {
 	return &Call{Model: m, Pid: pid, Client: client, sink: sink}
 }
 
 // Reply answers the request with one message.
 func (c *Call) Reply(msg api.Message) {
 	c.sink(msg)
+}
+
+// registerVpe registers the messages about the VPP process.
+func registerVpe(r Registry) {
+	Read(r, showVersion)
+	Read(r, showThreads)
+	Read(r, cliInband)
+}
+
+// showVersion answers with the release that the model follows.
+func showVersion(c *Call, _ *vpe.ShowVersion) {
+	c.Reply(&vpe.ShowVersionReply{
+		Program:        "vpe",
+		Version:        "25.10-release",
+		BuildDate:      "2025-10-29T00:00:00",
+		BuildDirectory: "simulator",
+	})
+}
+
+// showThreads lists the main thread and the workers.
+func showThreads(c *Call, _ *vlib.ShowThreads) {
+	reply := &vlib.ShowThreadsReply{ThreadData: []vlib.ThreadData{{Name: "vpp_main", PID: c.Pid}}}
+	for n := range c.Workers {
+		reply.ThreadData = append(reply.ThreadData, vlib.ThreadData{
+			ID: uint32(n + 1), Name: workerName(n), Type: "workers", CPUID: uint32(n + 1), Core: uint32(n + 1),
+		})
+	}
+	reply.Count = uint32(len(reply.ThreadData))
+	c.Reply(reply)
+}
+
+// cliInband answers the few commands that the simulated VPP has, all of which only show something.
+// It accepts no abbreviations.
+func cliInband(c *Call, req *vlib.CliInband) {
+	reply := "unknown input `" + req.Cmd + "'\n"
+	switch strings.Join(strings.Fields(req.Cmd), " ") {
+	case "show nat44 summary":
+		reply = c.NAT.Summary()
+	case heap.Command:
+		reply = c.DescribeHeap()
+	case "show cnat timestamp":
+		reply = c.CNAT.Timestamps()
+	case "show errors":
+		reply = c.CNAT.Errors()
+	case "show cnat snat-policy":
+		reply = c.CNAT.SNAT.Show(c.NameOf)
+	}
+	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }

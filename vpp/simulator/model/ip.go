@@ -1,13 +1,14 @@
-package handlers
+package model
 
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
+	fibapi "go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
@@ -22,11 +23,9 @@ func registerIP(r Registry) {
 	Read(r, ipTableDump)
 	Read(r, ipRouteLookup)
 	Read(r, ipRouteLookupV2)
-	Read(r, ipRouteDump)
 	Read(r, ipRouteV2Dump)
 	Read(r, ipUnnumberedDump)
 	write(r, ipTableAddDel)
-	write(r, ipTableAddDelV2)
 	write(r, ipRouteAddDel)
 	write(r, ipRouteAddDelV2)
 }
@@ -61,55 +60,20 @@ func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
 func ipTableDump(c *Call, _ *ip.IPTableDump) {
 	for fam, tables := range c.Tables {
 		for _, t := range tables {
-			if t != nil {
-				c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.ID, IsIP6: fam == 1, Name: t.Name}})
-			}
+			c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.ID, IsIP6: fam == 1, Name: t.Name}})
 		}
 	}
 }
 
-// ipTableAddDel always succeeds: a table that is still in use stays.
+// ipTableAddDel creates a table; the model deletes none.
 func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
-	c.changeTable(req.Table, req.IsAdd)
+	if !req.IsAdd {
+		c.Reply(&ip.IPTableAddDelReply{Retval: vnet.RetUnimplemented})
+		return
+	}
+	fam := wire.FamilyBit(req.Table.IsIP6)
+	c.Tables[fam][c.FindOrCreateFIB(fam, req.Table.TableID)].Name = req.Table.Name
 	c.Reply(&ip.IPTableAddDelReply{})
-}
-
-// ipTableAddDelV2 is ipTableAddDel in its newer form.
-func ipTableAddDelV2(c *Call, req *ip.IPTableAddDelV2) {
-	c.changeTable(req.Table, req.IsAdd)
-	c.Reply(&ip.IPTableAddDelV2Reply{})
-}
-
-// changeTable creates a table or takes back its creation; a table that interfaces or NAT still use
-// stays.
-func (c *Call) changeTable(req ip.IPTable, add bool) {
-	fam := wire.FamilyBit(req.IsIP6)
-	if add {
-		t := c.Tables[fam][c.FindOrCreateFIB(fam, req.TableID)]
-		t.ByAPI, t.Name = true, req.Name
-		return
-	}
-	index, ok := c.FIBIndex(fam, req.TableID)
-	if !ok || index == 0 {
-		return
-	}
-	t := c.Tables[fam][index]
-	t.ByAPI = false
-	for _, p := range t.Sorted() {
-		t.Remove(p.Prefix, fib.SourceAPI)
-	}
-	for _, i := range c.Interfaces.All {
-		if i.FIB[fam] == index {
-			return
-		}
-	}
-	if fam == 0 {
-		c.NAT.TableGone(index)
-		if c.NAT.UsesFIB(index) {
-			return
-		}
-	}
-	c.Tables[fam][index] = nil
 }
 
 // ipRouteAddDel changes a route of the source API.
@@ -133,6 +97,9 @@ func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 // of a source that does not exist makes VPP read behind the end of its table: it crashes, or adds a
 // drop that beats every other source. The simulated one always crashes.
 func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
+	if multipath { // the model replaces whole routes only
+		return 0, vnet.RetUnimplemented
+	}
 	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := c.FIBIndex(fam, route.TableID)
 	if !ok {
@@ -150,14 +117,11 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 	if !ok {
 		return 0, vnet.RetInvalidPrefixLength
 	}
-	if len(paths) == 0 && (add || multipath) {
+	if len(paths) == 0 && add {
 		return 0, vnet.RetNoPathsInRoute
 	}
 	t := c.Tables[fam][index]
-	if multipath {
-		paths = mergePaths(t.Paths(prefix, source), paths, add)
-	}
-	if (!add && !multipath) || len(paths) == 0 {
+	if !add {
 		t.Remove(prefix, source)
 		if c.CNAT.RealBelowICMP() {
 			c.Die(fmt.Sprintf("route %s has gone, and a real address of CNAT is below one that answers with ICMP", prefix))
@@ -173,21 +137,6 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 		c.Die(fmt.Sprintf("route %s answers with ICMP, and a real address of CNAT is below it", prefix))
 	}
 	return stats, vnet.RetOK
-}
-
-// mergePaths adds paths to a route or takes them out of it.
-func mergePaths(have, change []fib.Path, add bool) []fib.Path {
-	same := func(a, b fib.Path) bool {
-		return a.Kind == b.Kind && a.SwIf == b.SwIf && a.NextHop == b.NextHop && a.FIB == b.FIB
-	}
-	out := slices.Clone(have)
-	for _, p := range change {
-		out = slices.DeleteFunc(out, func(q fib.Path) bool { return same(p, q) })
-		if add {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // decodePath decodes a path as VPP does: its interface and next hop decide what kind of path it is.
@@ -251,9 +200,7 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 	}
 	if p.Kind == fib.Recursive || p.Kind == fib.Lookup {
 		out.SwIfIndex = pool.None
-		if t := c.Tables[fam][p.FIB]; t != nil {
-			out.TableID = t.ID
-		}
+		out.TableID = c.Tables[fam][p.FIB].ID
 	}
 	if p.NextHop.IsValid() {
 		out.Nh.Address = wire.ToAddress(p.NextHop).Un
@@ -327,11 +274,6 @@ func ipRouteLookupV2(c *Call, req *ip.IPRouteLookupV2) {
 	c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
 }
 
-// ipRouteDump lists the routes of one table: for each prefix the route of the best source.
-func ipRouteDump(c *Call, req *ip.IPRouteDump) {
-	c.eachRoute(req.Table, 0, func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteDetails{Route: withoutSource(r)}) })
-}
-
 // ipRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
 // wins.
 func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
@@ -351,5 +293,73 @@ func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRou
 		if source == 0 || e.Best().Source == source {
 			each(c.encodeRoute(fam, t, e))
 		}
+	}
+}
+
+// registerFIB registers the messages of the FIB API.
+func registerFIB(r Registry) {
+	Read(r, fibSourceDump)
+	write(r, fibSourceAdd)
+}
+
+// fibSourceAdd registers a source, also under a name that is taken: a client has to look for its
+// own sources before it adds them.
+func fibSourceAdd(c *Call, req *fibapi.FibSourceAdd) {
+	id := c.Sources.Add(req.Src.Name, req.Src.Priority)
+	c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
+}
+
+// fibSourceDump lists all sources with the priority under which they were registered.
+func fibSourceDump(c *Call, _ *fibapi.FibSourceDump) {
+	for _, s := range c.Sources.All {
+		c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
+	}
+}
+
+// registerNeighbor registers the messages of the ip_neighbor API.
+func registerNeighbor(r Registry) {
+	write(r, ipNeighborAddDel)
+	Read(r, ipNeighborDump)
+}
+
+// ipNeighborAddDel adds or deletes an ARP or ND entry, with its host route unless a flag forbids
+// it.
+func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
+	reply := &ip_neighbor.IPNeighborAddDelReply{StatsIndex: pool.None}
+	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: wire.FromAddress(req.Neighbor.IPAddress)}
+	switch {
+	case c.Interface(key.SwIf) == nil:
+		reply.Retval = vnet.RetInvalidSwIfIndex
+	case req.IsAdd:
+		flags := req.Neighbor.Flags
+		reply.StatsIndex, reply.Retval = c.AddNeighbor(key, req.Neighbor.MacAddress,
+			flags&ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC != 0,
+			flags&ip_neighbor.IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY != 0)
+	default:
+		reply.Retval = c.DelNeighbor(key)
+	}
+	c.Reply(reply)
+}
+
+// ipNeighborDump lists the entries of one family on one interface, or on all of them for ~0.
+func ipNeighborDump(c *Call, req *ip_neighbor.IPNeighborDump) {
+	for _, key := range c.SortedNeighbors(wire.FamilyBit(req.Af == ip_types.ADDRESS_IP6), uint32(req.SwIfIndex)) {
+		n := c.Neighbors[key]
+		var flags ip_neighbor.IPNeighborFlags
+		if n.Static {
+			flags |= ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC
+		}
+		if n.NoFIB {
+			flags |= ip_neighbor.IP_API_NEIGHBOR_FLAG_NO_FIB_ENTRY
+		}
+		c.Reply(&ip_neighbor.IPNeighborDetails{
+			Age: c.Now() - n.Since,
+			Neighbor: ip_neighbor.IPNeighbor{
+				SwIfIndex:  interface_types.InterfaceIndex(key.SwIf),
+				Flags:      flags,
+				MacAddress: n.MAC,
+				IPAddress:  wire.ToAddress(key.Addr),
+			},
+		})
 	}
 }

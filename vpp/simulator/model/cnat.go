@@ -1,4 +1,4 @@
-package handlers
+package model
 
 import (
 	"net/netip"
@@ -8,7 +8,6 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
@@ -54,7 +53,7 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 		return
 	}
 	id := c.CNAT.Update(row)
-	c.Grow(model.TranslationBytes(row))
+	c.Grow(TranslationBytes(row))
 	c.Reply(&cnat.CnatTranslationUpdateReply{ID: id})
 }
 
