@@ -55,15 +55,7 @@ type Options struct {
 	// WithoutPlugins leaves the messages of these API packages ("nat44_ed", "cnat", "tapv2",
 	// ...) out of the message table, as if the plugin was not loaded.
 	WithoutPlugins []string
-
-	// MaxFrame is the largest frame payload in bytes that is accepted; a client that announces
-	// more is disconnected. 0 means 4 MiB. VPP has no limit of its own.
-	MaxFrame uint32
 }
-
-// defaultMaxFrame is the frame limit when Options.MaxFrame is 0. The largest useful request, a
-// load-balancing mapping with 65535 backends, is 720 kB.
-const defaultMaxFrame = 4 << 20
 
 // withDefaults returns o with every unset field replaced by its default.
 func (o Options) withDefaults() Options {
@@ -72,9 +64,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
-	}
-	if o.MaxFrame == 0 {
-		o.MaxFrame = defaultMaxFrame
 	}
 	return o
 }

@@ -24,6 +24,10 @@ import (
 // test that runs into this one has lost its reader.
 const maxUnread = 512 << 20
 
+// maxFrame is the largest payload that is accepted, in bytes; VPP has no limit of its own. The
+// largest useful request, a load-balancing mapping with 65535 backends, has 720 kB.
+const maxFrame = 4 << 20
+
 // drainTime is how long a closing connection may take to hand over the replies that were given
 // before it was closed.
 const drainTime = time.Second
@@ -91,7 +95,7 @@ func (v *VPP) admit(conn *net.UnixConn, ln *net.UnixListener) bool {
 
 // readLoop executes the requests of one connection until it breaks.
 func (c *client) readLoop() {
-	frames := wire.NewFrameReader(c.conn, c.vpp.opts.MaxFrame)
+	frames := wire.NewFrameReader(c.conn, maxFrame)
 	for {
 		payload, err := frames.Next()
 		if err != nil {
