@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -17,7 +16,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -113,26 +111,7 @@ func (n *node) unsettled() string {
 	if reason := n.rolesMissing(statuses); reason != "" {
 		return reason
 	}
-	return n.differs()
-}
-
-// differs says what the renderer would still do to VPP; "" = nothing.
-func (n *node) differs() string {
-	ctx, cancel := context.WithTimeout(context.Background(), actorstest.Patience)
-	defer cancel()
-	var operations []string
-	for _, renderer := range n.Deps.Renderers() {
-		answer, err := n.System.Ask(ctx, address.Renderer(renderer), &render.DiffQuery{})
-		if err != nil {
-			return err.Error()
-		}
-		page := answer.(*render.DiffPage)
-		if page.Err != nil {
-			return page.Err.Error()
-		}
-		operations = append(operations, page.Operations...)
-	}
-	return strings.Join(operations, "; ")
+	return strings.Join(n.Differs(), "; ")
 }
 
 // unfinished says what is missing until VPP serves the view of this hash.
@@ -160,7 +139,7 @@ func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string 
 	}
 	both := map[uint32]bool{}
 	if n.cnat {
-		return "" // differs asks for them
+		return "" // Differs asks for them
 	}
 	for _, detail := range details {
 		if d, ok := detail.(*nat44_ed.Nat44InterfaceDetails); ok {
