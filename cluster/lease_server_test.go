@@ -1,6 +1,7 @@
-package leasetest
+package cluster
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -21,13 +22,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Namespace is the only namespace that exists.
-const Namespace = "troupe-system"
+// leaseNamespace is the only namespace that exists.
+const leaseNamespace = "troupe-system"
 
-// ErrHangUp, returned by the function of Before, closes the connection without an answer.
-var ErrHangUp = errors.New("hang up")
+// errHangUp, returned by the function of Before, closes the connection without an answer.
+var errHangUp = errors.New("hang up")
 
-// bookmarkInterval is the time between two bookmarks line of the event in a watch; a real API
+// bookmarkInterval is the time between two bookmarks in a watch; a real API
 // server takes about a minute.
 const bookmarkInterval = 100 * time.Millisecond
 
@@ -38,8 +39,13 @@ type event struct {
 	line     []byte                // of a watch
 }
 
-// Server is the API server. Its methods are safe for concurrent use.
-type Server struct {
+// leaseServer is an API server that has only Leases, over HTTP on loopback. It refuses the same
+// requests as the real API server. These are a name that exists (409 AlreadyExists), another
+// resource version (409 Conflict, also as a precondition of a deletion), missing objects and
+// namespaces, invalid metadata, and watches from a compacted version (410 Gone). A change without an
+// effect keeps the resource version. Watches get bookmarks. The stories in test/agent run the same
+// clients against a real API server. All methods are safe for concurrent use.
+type leaseServer struct {
 	t       testing.TB
 	address string
 	serving *httptest.Server // nil while stopped
@@ -54,10 +60,10 @@ type Server struct {
 	before    func(verb string) error
 }
 
-// New makes a server and starts it.
-func New(t testing.TB) *Server {
+// newLeaseServer makes a server and starts it.
+func newLeaseServer(t testing.TB) *leaseServer {
 	t.Helper()
-	s := &Server{
+	s := &leaseServer{
 		t: t, address: "127.0.0.1:0", revision: 1, leases: map[string]*coordinationv1.Lease{}, changed: make(chan struct{}), requests: map[string]int{},
 	}
 	s.Start()
@@ -66,7 +72,7 @@ func New(t testing.TB) *Server {
 }
 
 // Start puts a stopped server back on the network.
-func (s *Server) Start() {
+func (s *leaseServer) Start() {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
@@ -80,7 +86,7 @@ func (s *Server) Start() {
 }
 
 // Stop breaks all connections and refuses new ones.
-func (s *Server) Stop() {
+func (s *leaseServer) Stop() {
 	if s.serving == nil {
 		return
 	}
@@ -91,10 +97,10 @@ func (s *Server) Stop() {
 }
 
 // Break breaks all connections, of watches too.
-func (s *Server) Break() { s.serving.CloseClientConnections() }
+func (s *leaseServer) Break() { s.serving.CloseClientConnections() }
 
 // Client makes a client of the Leases of a namespace, with connections of its own.
-func (s *Server) Client(namespace string) *gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList] {
+func (s *leaseServer) Client(namespace string) *gentype.ClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList] {
 	s.t.Helper()
 	transport := &http.Transport{}
 	s.t.Cleanup(transport.CloseIdleConnections)
@@ -111,21 +117,21 @@ func (s *Server) Client(namespace string) *gentype.ClientWithList[*coordinationv
 
 // Before sets a function that is called before each request, without any lock, with the verb of the
 // request (create, patch, delete, list, watch). If it returns an error, this error is the answer.
-func (s *Server) Before(f func(verb string) error) {
+func (s *leaseServer) Before(f func(verb string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
 }
 
 // Requests returns the number of requests by verb.
-func (s *Server) Requests(verb string) int {
+func (s *leaseServer) Requests(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests[verb]
 }
 
 // serve answers one request.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+func (s *leaseServer) serve(w http.ResponseWriter, r *http.Request) {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/")
 	namespace, rest, _ := strings.Cut(rest, "/")
 	resource, name, _ := strings.Cut(rest, "/")
@@ -142,7 +148,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	before := s.before
 	s.mu.Unlock()
 	if before != nil {
-		if err := before(verb); errors.Is(err, ErrHangUp) {
+		if err := before(verb); errors.Is(err, errHangUp) {
 			panic(http.ErrAbortHandler)
 		} else if err != nil {
 			fail(w, err)
@@ -150,9 +156,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case namespace != Namespace && verb == "list":
+	case namespace != leaseNamespace && verb == "list":
 		reply(w, &coordinationv1.LeaseList{})
-	case namespace != Namespace:
+	case namespace != leaseNamespace:
 		fail(w, apierrors.NewNotFound(coordinationv1.Resource("namespaces"), namespace))
 	case verb == "list":
 		reply(w, s.list(r.URL.Query().Get("labelSelector"), r.URL.Query().Get("fieldSelector")))
@@ -172,7 +178,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // list returns all Leases with the label, or the Lease that a field selector names.
-func (s *Server) list(label, field string) *coordinationv1.LeaseList {
+func (s *leaseServer) list(label, field string) *coordinationv1.LeaseList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := &coordinationv1.LeaseList{ListMeta: metav1.ListMeta{ResourceVersion: version(s.revision)}}
@@ -191,7 +197,7 @@ func has(lease *coordinationv1.Lease, label string) bool {
 }
 
 // watch streams events until the client leaves or the server stops.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+func (s *leaseServer) watch(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	from, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
 	if err != nil {
@@ -238,9 +244,55 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 
 // since returns the events after a version, the current version, and a channel that the next change
 // closes. gone means that the events were compacted.
-func (s *Server) since(from int64) (events []event, now int64, gone bool, changed chan struct{}) {
+func (s *leaseServer) since(from int64) (events []event, now int64, gone bool, changed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := sort.Search(len(s.history), func(i int) bool { return s.history[i].revision > from })
 	return s.history[first:], s.revision, from < s.compacted, s.changed
+}
+
+var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+
+// reply answers with an object.
+func reply(w http.ResponseWriter, object any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(typed(object))
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, err error) {
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+	if api := apierrors.APIStatus(nil); errors.As(err, &api) {
+		status = api.Status()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(typed(&status))
+}
+
+// line is one line of a watch.
+func line(kind string, object any) []byte {
+	text, err := json.Marshal(map[string]any{"type": kind, "object": typed(object)})
+	if err != nil {
+		panic(err)
+	}
+	return append(text, '\n')
+}
+
+// typed returns a copy of an object with its kind, which clients need to decode it.
+func typed(object any) any {
+	switch o := object.(type) {
+	case *coordinationv1.Lease:
+		o = o.DeepCopy()
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}
+		return o
+	case *coordinationv1.LeaseList:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "coordination.k8s.io/v1", Kind: "LeaseList"}
+		return o
+	case *metav1.Status:
+		o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		return o
+	default:
+		return object
+	}
 }

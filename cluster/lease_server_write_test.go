@@ -1,4 +1,4 @@
-package leasetest
+package cluster
 
 import (
 	"encoding/json"
@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	group = coordinationv1.Resource("leases")
-	kind  = schema.GroupKind{Group: coordinationv1.GroupName, Kind: "Lease"}
+	group     = coordinationv1.Resource("leases")
+	leaseKind = schema.GroupKind{Group: coordinationv1.GroupName, Kind: "Lease"}
 )
 
 // Leases returns copies of all Leases, by name.
-func (s *Server) Leases() map[string]*coordinationv1.Lease {
+func (s *leaseServer) Leases() map[string]*coordinationv1.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[string]*coordinationv1.Lease{}
@@ -33,10 +33,10 @@ func (s *Server) Leases() map[string]*coordinationv1.Lease {
 }
 
 // Change changes or creates a Lease unconditionally.
-func (s *Server) Change(name string, with func(*coordinationv1.Lease)) {
+func (s *leaseServer) Change(name string, with func(*coordinationv1.Lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: leaseNamespace}}
 	if old := s.leases[name]; old != nil {
 		lease = old.DeepCopy()
 	}
@@ -45,7 +45,7 @@ func (s *Server) Change(name string, with func(*coordinationv1.Lease)) {
 }
 
 // Delete deletes a Lease unconditionally.
-func (s *Server) Delete(name string) {
+func (s *leaseServer) Delete(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leases[name] != nil {
@@ -55,7 +55,7 @@ func (s *Server) Delete(name string) {
 
 // CollectGarbage deletes the Leases whose owners do not exist, like the garbage collector of
 // Kubernetes. Its arguments are the UIDs of existing objects.
-func (s *Server) CollectGarbage(exist ...types.UID) {
+func (s *leaseServer) CollectGarbage(exist ...types.UID) {
 	alive := map[types.UID]bool{}
 	for _, uid := range exist {
 		alive[uid] = true
@@ -68,7 +68,7 @@ func (s *Server) CollectGarbage(exist ...types.UID) {
 }
 
 // Compact forgets the history.
-func (s *Server) Compact() {
+func (s *leaseServer) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history, s.compacted = nil, s.revision
@@ -76,14 +76,14 @@ func (s *Server) Compact() {
 
 // Lose removes all objects and lowers the resource version, as if the etcd of the server was
 // replaced. The server must be stopped.
-func (s *Server) Lose() {
+func (s *leaseServer) Lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.history, s.compacted, s.revision, s.leases = nil, 0, 1, map[string]*coordinationv1.Lease{}
 }
 
 // write carries out a create, patch or delete.
-func (s *Server) write(verb, name string, r *http.Request) (*coordinationv1.Lease, error) {
+func (s *leaseServer) write(verb, name string, r *http.Request) (*coordinationv1.Lease, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -103,12 +103,12 @@ func (s *Server) write(verb, name string, r *http.Request) (*coordinationv1.Leas
 	}
 }
 
-func (s *Server) create(body []byte) (*coordinationv1.Lease, error) {
+func (s *leaseServer) create(body []byte) (*coordinationv1.Lease, error) {
 	lease := &coordinationv1.Lease{}
 	if err := json.Unmarshal(body, lease); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	lease.Namespace = Namespace
+	lease.Namespace = leaseNamespace
 	switch {
 	case lease.ResourceVersion != "":
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
@@ -121,7 +121,7 @@ func (s *Server) create(body []byte) (*coordinationv1.Lease, error) {
 	return s.store(lease), nil
 }
 
-func (s *Server) patch(name string, body []byte) (*coordinationv1.Lease, error) {
+func (s *leaseServer) patch(name string, body []byte) (*coordinationv1.Lease, error) {
 	old := s.leases[name]
 	if old == nil {
 		return nil, apierrors.NewNotFound(group, name)
@@ -142,7 +142,7 @@ func (s *Server) patch(name string, body []byte) (*coordinationv1.Lease, error) 
 	return s.store(lease), nil
 }
 
-func (s *Server) delete(name string, body []byte) error {
+func (s *leaseServer) delete(name string, body []byte) error {
 	options := metav1.DeleteOptions{}
 	if err := json.Unmarshal(body, &options); err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -159,7 +159,7 @@ func (s *Server) delete(name string, body []byte) error {
 }
 
 // store writes a Lease and returns the stored object. The lock must be held.
-func (s *Server) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
+func (s *leaseServer) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	verb := "ADDED"
 	if s.leases[lease.Name] != nil {
 		verb = "MODIFIED"
@@ -175,7 +175,7 @@ func (s *Server) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
 }
 
 // remove deletes a Lease. The lock must be held.
-func (s *Server) remove(name string) {
+func (s *leaseServer) remove(name string) {
 	s.revision++
 	last := s.leases[name].DeepCopy()
 	last.ResourceVersion = version(s.revision)
@@ -183,7 +183,7 @@ func (s *Server) remove(name string) {
 	s.append(event{s.revision, last, line("DELETED", last)})
 }
 
-func (s *Server) append(e event) {
+func (s *leaseServer) append(e event) {
 	s.history = append(s.history, e)
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -193,7 +193,7 @@ func (s *Server) append(e event) {
 func valid(lease *coordinationv1.Lease) error {
 	errs := validation.ValidateObjectMeta(&lease.ObjectMeta, true, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(kind, lease.Name, errs)
+		return apierrors.NewInvalid(leaseKind, lease.Name, errs)
 	}
 	return nil
 }
