@@ -164,7 +164,7 @@ func TestFreezeMappings(t *testing.T) {
 func TestForeignRows(t *testing.T) {
 	r := newRig(t)
 	row := ForeignRow{
-		VIP: at(vip, 80), Proto: ProtoTCP, Tag: "other client", SelfTwiceNAT: true, Affinity: 5,
+		VIP: at(vip, 80), Proto: ProtoTCP, Tag: "other client", SelfTwiceNAT: true,
 		Backends: []Backend{{Addr: at(backendA, 8080), Weight: 1}, {Addr: at(backendB, 8080), Weight: 1}},
 	}
 	r.ResetCounters()

@@ -13,16 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// prefix parses an API prefix.
-func prefix(t testing.TB, s string) ip_types.Prefix {
-	t.Helper()
-	p, err := ip_types.ParsePrefix(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func TestForwarding(t *testing.T) {
 	r := bareRig(t, Options{})
 	p := netip.MustParsePrefix
@@ -32,7 +22,6 @@ func TestForwarding(t *testing.T) {
 		{Prefix: p("172.22.0.0/16"), NextHop: netip.MustParseAddr("172.22.0.1")},
 		{Prefix: p("172.23.0.0/16"), Action: RouteReject},
 		{Prefix: p("172.24.0.0/16"), Action: RouteDrop},
-		{Prefix: p("172.25.0.0/16"), Action: RouteLocal},
 		{Prefix: p("172.26.0.0/16"), Interface: "p3"},
 	} {
 		if err := r.AddRoute(rt); err != nil {
@@ -46,7 +35,6 @@ func TestForwarding(t *testing.T) {
 		"172.22.1.1":    "recursion loop",
 		"172.23.1.1":    "rejected",
 		"172.24.1.1":    "dropped",
-		"172.25.1.1":    "local",
 		"172.26.1.1":    "p3",
 		"192.168.50.9":  "host-up",
 		"192.168.50.1":  "local",
@@ -60,44 +48,11 @@ func TestForwarding(t *testing.T) {
 			t.Errorf("%s: %s, want %s", dst, v, want)
 		}
 	}
-	if err := r.DelRoute(0, p("172.26.0.0/16")); err != nil {
+	if err := r.DelRoute(p("172.26.0.0/16")); err != nil {
 		t.Fatal(err)
 	}
 	if v := r.Send(udp(clientPod, 1, at(netip.MustParseAddr("172.26.1.1"), 9))); v.Out != "host-up" {
 		t.Error(v)
-	}
-}
-
-func TestPathsShareFlows(t *testing.T) {
-	r := bareRig(t, Options{})
-	rt := &ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: prefix(t, "10.7.0.0/16"), Paths: []fib_types.FibPath{
-		{SwIfIndex: uint32(r.index("p2")), Weight: 1},
-		{SwIfIndex: uint32(r.index("p3")), Weight: 3},
-		{SwIfIndex: uint32(r.index("host-up")), Preference: 5},
-	}}}
-	r.ok(rt)
-	count := func() map[string]int {
-		out := make(map[string]int)
-		for i := range 400 {
-			dst := netip.AddrFrom4([4]byte{10, 7, byte(i >> 8), byte(i)})
-			v, again := r.Send(udp(clientPod, 1, at(dst, 9))), r.Send(udp(clientPod, 1, at(dst, 9)))
-			if v.Out != again.Out {
-				t.Fatalf("flow moves: %s, %s", v, again)
-			}
-			out[v.Out]++
-		}
-		return out
-	}
-	if n := count(); n["p2"] < 60 || n["p3"] < 240 || n["host-up"] != 0 {
-		t.Errorf("shares %v", n)
-	}
-	for _, name := range []string{"p2", "p3"} {
-		if err := r.SetInterface(name, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := count(); n["host-up"] != 400 {
-		t.Errorf("backup path: %v", n)
 	}
 }
 

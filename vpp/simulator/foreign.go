@@ -56,8 +56,6 @@ type ForeignRow struct {
 	Tag string
 	// TwiceNAT and SelfTwiceNAT are the flags of the row; OUT2IN_ONLY is always set.
 	TwiceNAT, SelfTwiceNAT bool
-	// Affinity is the stickiness in seconds.
-	Affinity uint32
 	// Backends are the locals, two or more.
 	Backends []Backend
 }
@@ -76,7 +74,7 @@ func (v *VPP) ForeignAdd(row ForeignRow) (retval int32, err error) {
 			locals = append(locals, nat.Backend{At: b.Addr, Probability: b.Weight})
 		}
 		retval = m.NAT.AddLB(&nat.Mapping{
-			Flags: flags, External: row.VIP, Proto: row.Proto, Tag: wire.Clip(row.Tag), Affinity: row.Affinity,
+			Flags: flags, External: row.VIP, Proto: row.Proto, Tag: wire.Clip(row.Tag),
 		}, locals)
 		return nil
 	})

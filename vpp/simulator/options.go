@@ -21,10 +21,6 @@ type Options struct {
 	// is called with the model locked and must not call back into the simulator.
 	Clock func() time.Time
 
-	// Seed is the start value of the generator that chooses backends and ports. VPP starts its
-	// generator at 0, so the zero value reproduces the choices of a freshly started VPP.
-	Seed uint32
-
 	// NATWorkers is the number of NAT worker threads. 0 and 1 behave alike. Larger numbers are
 	// accepted for the messages that depend on them (nat_set_workers, nat_worker_dump) but the
 	// data path stays the single-threaded one. It can be changed for the next incarnation, see

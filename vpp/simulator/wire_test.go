@@ -309,8 +309,8 @@ func TestConnectAndPing(t *testing.T) {
 	v := listen(t, Options{})
 	conn := connect(t, v)
 	pong := invoke[memclnt.ControlPingReply](t, conn, &memclnt.ControlPing{})
-	if pong.VpePID != v.PID() || pong.VpePID == 0 {
-		t.Errorf("pid %d in ping, %d from Go", pong.VpePID, v.PID())
+	if pong.VpePID != v.inc.pid || pong.VpePID == 0 {
+		t.Errorf("pid %d in ping, %d from Go", pong.VpePID, v.inc.pid)
 	}
 	version := invoke[vpe.ShowVersionReply](t, conn, &vpe.ShowVersion{})
 	if version.Version != "25.10-release" {

@@ -63,7 +63,7 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	if !t.Input() {
 		return
 	}
-	h := m.Forward(t.Table(), t.Dst.Addr(), t.Src.Addr())
+	h := m.Forward(t.Table(), t.Dst.Addr())
 	switch h.Kind {
 	case fib.Local:
 		v.Action, v.Reason = packet.Local, h.Reason
@@ -87,6 +87,6 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 		t.Drop("cnat is out of ports")
 		return
 	}
-	v.Action, v.OutIndex, v.NextHop = packet.Delivered, h.SwIf, h.NextHop
+	v.Action, v.OutIndex = packet.Delivered, h.SwIf
 	v.Out = m.Interface(h.SwIf).Name
 }

@@ -132,20 +132,18 @@ func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
 	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
 }
 
-// swInterfaceDump lists one interface, or all of them for index 0 and ~0, or the interfaces whose
-// name contains the filter regardless of case. The filter makes VPP ignore the index.
+// swInterfaceDump lists one interface, or all of them for index 0 and ~0. The model has no filter by
+// name.
 func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
 	index := uint32(req.SwIfIndex)
-	if !req.NameFilterValid && index != pool.None && index != 0 {
+	if index != pool.None && index != 0 {
 		if i := c.Interface(index); i != nil {
 			c.Reply(interfaceDetails(i))
 		}
 		return
 	}
 	for _, i := range c.Interfaces.All {
-		if !req.NameFilterValid || vnet.MatchesFilter(i.Name, req.NameFilter) {
-			c.Reply(interfaceDetails(i))
-		}
+		c.Reply(interfaceDetails(i))
 	}
 }
 

@@ -35,10 +35,10 @@ type Model struct {
 
 // New returns the state of VPP right after its start: local0 and two empty default tables. heap is
 // the size of its main heap, 0 = 1 GiB.
-func New(clock func() time.Time, workers int, seed uint32, heap int) *Model {
+func New(clock func() time.Time, workers, heap int) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, NATWorkers: 1<<workers - 1, Subscribers: make(map[uint32]uint32)}
 	m.heap = mainHeap{size: cmp.Or(heap, heapSize), used: heapBase}
-	m.NAT = nat.NewPlugin(m.Network, seed)
+	m.NAT = nat.NewPlugin(m.Network)
 	m.ACLs = acl.NewPlugin()
 	m.CNAT = cnat.NewPlugin(m.Network)
 	m.Watch(m.NAT)

@@ -111,7 +111,7 @@ func (t *Transit) leaveAloneOutput() bool {
 func (t *Transit) resolvable() bool {
 	n := t.nat
 	for _, o := range n.outside {
-		swIf := t.Forward(o.fib, t.Dst.Addr(), t.Src.Addr()).SwIf
+		swIf := t.Forward(o.fib, t.Dst.Addr()).SwIf
 		if i, _ := find(&n.InOut, swIf); i != nil && i.Outside {
 			return true
 		}
@@ -123,7 +123,7 @@ func (t *Transit) resolvable() bool {
 func (t *Transit) outsideOf(dst netip.Addr) uint32 {
 	n := t.nat
 	for _, o := range n.outside {
-		if t.Forward(o.fib, dst, t.Src.Addr()).SwIf != pool.None {
+		if t.Forward(o.fib, dst).SwIf != pool.None {
 			return o.fib
 		}
 	}

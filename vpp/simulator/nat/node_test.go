@@ -35,7 +35,7 @@ func (c *fakeClock) Now() time.Time { return c.now }
 // newNode returns the plugin of a VPP with local0 and an interface for each pod, numbered from 1.
 func newNode(clock func() time.Time, pods ...netip.Addr) *Plugin {
 	net := vnet.NewNetwork(clock)
-	n := NewPlugin(net, 0)
+	n := NewPlugin(net)
 	net.Watch(n)
 	net.AddInterface(&vnet.Interface{Name: "local0"})
 	for i, addr := range pods {
@@ -54,7 +54,7 @@ func cross(n *Plugin, p packet.Packet) (out uint32, back packet.Packet) {
 	if !t.Input() {
 		return pool.None, packet.Packet{}
 	}
-	h := n.net.Forward(t.Table(), t.Dst.Addr(), t.Src.Addr())
+	h := n.net.Forward(t.Table(), t.Dst.Addr())
 	if h.Kind != fib.NextHop || !t.Output(h.SwIf) {
 		return pool.None, packet.Packet{}
 	}

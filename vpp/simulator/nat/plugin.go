@@ -90,8 +90,8 @@ type fibCount struct {
 }
 
 // NewPlugin returns the plugin as it is loaded: disabled, timeouts unset.
-func NewPlugin(net *vnet.Network, seed uint32) *Plugin {
-	n := &Plugin{net: net, random: random{seed: seed}}
+func NewPlugin(net *vnet.Network) *Plugin {
+	n := &Plugin{net: net}
 	n.receive = make(map[receiveKey]int)
 	n.dropTables()
 	return n

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
@@ -245,11 +244,6 @@ func (m *Network) BindTable(i *Interface, fam int, tableID uint32) int32 {
 	}
 	i.FIB[fam] = index
 	return RetOK
-}
-
-// MatchesFilter implements the name filter of interface dumps: any substring, regardless of case.
-func MatchesFilter(name, filter string) bool {
-	return strings.Contains(strings.ToLower(name), strings.ToLower(filter))
 }
 
 // NameVector lists the names of the interfaces by index; "" = free.
