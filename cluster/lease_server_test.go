@@ -42,9 +42,9 @@ type event struct {
 // leaseServer is an API server that has only Leases, over HTTP on loopback. It refuses the same
 // requests as the real API server. These are a name that exists (409 AlreadyExists), another
 // resource version (409 Conflict, also as a precondition of a deletion), missing objects and
-// namespaces, invalid metadata, and watches from a compacted version (410 Gone). A change without an
-// effect keeps the resource version. Watches get bookmarks. The stories in test/agent run the same
-// clients against a real API server. All methods are safe for concurrent use.
+// namespaces, invalid metadata, and watches from a compacted version (410 Gone). A change without
+// an effect keeps the resource version. Watches get bookmarks. The stories in test/agent run the
+// same clients against a real API server. All methods are safe for concurrent use.
 type leaseServer struct {
 	t       testing.TB
 	address string

@@ -21,9 +21,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Wrong checks a running troupe: readiness, introspection, VPP and the list of actors. "" = nothing is
-// wrong. A service has to be as the pure rules resolve it, and each renderer says what it would still
-// do to VPP, which it reads for that. A model of VPP's content is in actors/chaos.
+// Wrong checks a running troupe: readiness, introspection, VPP and the list of actors. "" = nothing
+// is wrong. A service has to be as the pure rules resolve it, and each renderer says what it would
+// still do to VPP, which it reads for that. A model of VPP's content is in actors/chaos.
 func (w *World) Wrong() string {
 	var wrong []string
 	if reason := w.unready(); reason != "" {

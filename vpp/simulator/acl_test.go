@@ -184,27 +184,6 @@ func TestRuleMatching(t *testing.T) {
 	}
 }
 
-// TestReflection: a flow that a reflecting rule let through passes in both directions, whatever the
-// lists say, until the interface gets other ACLs.
-func TestReflection(t *testing.T) {
-	r := bareRig(t, Options{})
-	out := r.newACL(aclRuleOf(mirror, "0.0.0.0/0", "0.0.0.0/0", 0, 0))
-	none := r.newACL()
-	r.apply("p1", []uint32{out}, none)
-	there := tcp(clientPod, 4000, at(backendA, 80))
-	back := Packet{In: "p2", Src: at(backendA, 80), Dst: at(clientPod, 4000), Proto: ProtoTCP, Flags: ACK}
-	r.expectFate(back, Dropped, "denied by output ACL")
-	r.expectFate(there, Delivered, "")
-	r.expectFate(back, Delivered, "")
-	r.ok(&acl.ACLAddReplace{ACLIndex: out}) // in place: nothing is forgotten
-	r.expectFate(there, Delivered, "")
-	r.apply("p1", []uint32{out}, none) // no other members: neither
-	r.expectFate(back, Delivered, "")
-	r.apply("p1", []uint32{none, out}, none)
-	r.expectFate(there, Dropped, "denied by input ACL")
-	r.expectFate(back, Dropped, "denied by output ACL")
-}
-
 // TestACLsEndWithTheInterface: a new interface with the index of an old one has no ACLs, and a new
 // start has none at all.
 func TestACLsEndWithTheInterface(t *testing.T) {

@@ -340,19 +340,9 @@ func TestICMP(t *testing.T) {
 	}
 }
 
-// TestTwiceNATPool: the session's VRF and the given address decide.
+// TestTwiceNATPool: the session's VRF decides.
 func TestTwiceNATPool(t *testing.T) {
 	r := newRig(t)
-	row := simple(true, nat_types.NAT_IS_OUT2IN_ONLY|twiceNAT, "a")
-	row.PoolIPAddress = [4]byte{172, 16, 0, 9}
-	r.ok(row)
-	if v := r.Send(tcp(outsider, 1, at(simpleVIP, 80))); v.Src.Addr() != twiceIP {
-		t.Errorf("unknown pool address: %s", v)
-	}
-	r.ok(address(true, twiceNAT, 9, 9))
-	if v := r.Send(tcp(outsider, 2, at(simpleVIP, 80))); v.Src.Addr() != netip.AddrFrom4(row.PoolIPAddress) {
-		t.Errorf("exact pool address: %s", v)
-	}
 	own := address(true, twiceNAT, 8, 8)
 	own.VrfID = 0
 	r.ok(own)

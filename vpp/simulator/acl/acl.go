@@ -1,5 +1,5 @@
-// Package acl is the acl plugin of the simulated VPP: access lists, the lists of each interface,
-// and the flows that reflecting rules let pass.
+// Package acl is the acl plugin of the simulated VPP: access lists, and the lists of each
+// interface.
 package acl
 
 import (
@@ -19,7 +19,7 @@ type Action uint8
 const (
 	Deny Action = iota
 	Permit
-	Reflect // permit, and remember the flow in both directions
+	Reflect // VPP remembers the flow in both directions; the model only permits
 )
 
 // Rule is one rule of an access list: of one address family.
@@ -42,25 +42,15 @@ type Lists struct {
 	In, Out []uint32
 }
 
-// flow is a flow that a reflecting rule let pass through an interface, in either direction: low is
-// the smaller endpoint.
-type flow struct {
-	swIf      uint32
-	low, high netip.AddrPort
-	proto     uint8
-}
-
-// Plugin is the state of the ACL plugin. Flows have no lifetime: they end with a change of the
-// lists of their interface.
+// Plugin is the state of the ACL plugin.
 type Plugin struct {
 	All   pool.Pool[*List]
 	lists map[uint32]*Lists
-	flows map[flow]bool
 }
 
 // NewPlugin returns the plugin without access lists.
 func NewPlugin() *Plugin {
-	return &Plugin{lists: make(map[uint32]*Lists), flows: make(map[flow]bool)}
+	return &Plugin{lists: make(map[uint32]*Lists)}
 }
 
 // Of returns the lists of an interface, empty ones if it has none.
@@ -103,8 +93,7 @@ func (a *Plugin) Del(index uint32) int32 {
 	return vnet.RetOK
 }
 
-// set replaces the input or the output list of an interface. It forgets the flows of the interface
-// if the lists have other members afterwards.
+// set replaces the input or the output list of an interface.
 func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 	for i, index := range list {
 		if _, ok := a.All.Get(index); !ok {
@@ -118,9 +107,6 @@ func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 	member := &l.Out
 	if input {
 		member = &l.In
-	}
-	if !sameMembers(*member, list) {
-		a.forget(swIf)
 	}
 	*member = slices.Clone(list)
 	a.lists[swIf] = &l
@@ -166,40 +152,18 @@ func (a *Plugin) AddDel(swIf uint32, input, add bool, index uint32) int32 {
 // InterfaceGone takes the lists from an interface that is deleted.
 func (a *Plugin) InterfaceGone(swIf uint32) {
 	delete(a.lists, swIf)
-	a.forget(swIf)
-}
-
-// forget ends the flows of an interface.
-func (a *Plugin) forget(swIf uint32) {
-	for f := range a.flows {
-		if f.swIf == swIf {
-			delete(a.flows, f)
-		}
-	}
-}
-
-// sameMembers compares lists without regard to their order.
-func sameMembers(a, b []uint32) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // Permits matches a packet against the ACLs of a list. The first rule that matches decides, and no
 // match is a denial; an empty list permits everything.
-func (a *Plugin) Permits(swIf uint32, list []uint32, p *packet.Packet) bool {
+func (a *Plugin) Permits(list []uint32, p *packet.Packet) bool {
 	if len(list) == 0 {
-		return true
-	}
-	flow := flowOf(swIf, p)
-	if a.flows[flow] {
 		return true
 	}
 	for _, index := range list {
 		l, _ := a.All.Get(index)
 		for _, r := range l.Rules {
 			if r.matches(p) {
-				if r.Action == Reflect {
-					a.flows[flow] = true
-				}
 				return r.Action != Deny
 			}
 		}
@@ -238,15 +202,6 @@ func portsOf(p *packet.Packet) (src, dst uint16) {
 	default:
 		return 0, 0
 	}
-}
-
-// flowOf returns the flow of the packet on an interface.
-func flowOf(swIf uint32, p *packet.Packet) flow {
-	low, high := p.Src, p.Dst
-	if high.Compare(low) < 0 {
-		low, high = high, low
-	}
-	return flow{swIf: swIf, low: low, high: high, proto: p.Proto}
 }
 
 // AddressAdded is of no interest to access lists.

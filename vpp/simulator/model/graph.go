@@ -56,7 +56,7 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 // run is the graph: input features, lookup, output features, transmission.
 func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	m.CNAT.Input(&t.Packet)
-	if !m.ACLs.Permits(t.InIndex, m.ACLs.Of(t.InIndex).In, &t.Packet) {
+	if !m.ACLs.Permits(m.ACLs.Of(t.InIndex).In, &t.Packet) {
 		t.Drop("denied by input ACL")
 		return
 	}
@@ -79,7 +79,7 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	if !t.Output(h.SwIf) {
 		return
 	}
-	if !m.ACLs.Permits(h.SwIf, m.ACLs.Of(h.SwIf).Out, &t.Packet) {
+	if !m.ACLs.Permits(m.ACLs.Of(h.SwIf).Out, &t.Packet) {
 		t.Drop("denied by output ACL")
 		return
 	}

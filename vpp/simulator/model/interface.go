@@ -132,8 +132,8 @@ func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
 	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
 }
 
-// swInterfaceDump lists one interface, or all of them for index 0 and ~0. The model has no filter by
-// name.
+// swInterfaceDump lists one interface, or all of them for index 0 and ~0. The model has no filter
+// by name.
 func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
 	index := uint32(req.SwIfIndex)
 	if index != pool.None && index != 0 {

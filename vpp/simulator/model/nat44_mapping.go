@@ -53,7 +53,8 @@ func encodeFlags(flags nat.Flags) nat_types.NatConfigFlags {
 	return out
 }
 
-// natStaticMappingV2 can name the twice-nat address; match_pool is not read.
+// natStaticMappingV2 adds or deletes a simple mapping. The model does not look at the twice-nat
+// address that the message may name.
 func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 	r := nat.Request{
 		Local:    endpoint(req.LocalIPAddress, req.LocalPort),
@@ -62,11 +63,7 @@ func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 		VRF:      req.VrfID,
 		SwIf:     uint32(req.ExternalSwIfIndex),
 		Flags:    decodeFlags(req.Flags),
-		Pool:     wire.FromIP4(req.PoolIPAddress),
 		Tag:      wire.Clip(req.Tag),
-	}
-	if !r.Pool.IsUnspecified() {
-		r.Flags |= nat.MapExact
 	}
 	c.Reply(&nat44_ed.Nat44AddDelStaticMappingV2Reply{Retval: c.NAT.ChangeMapping(r, req.IsAdd)})
 }

@@ -18,7 +18,6 @@ const (
 	MapSelfTwice
 	MapOut2inOnly
 	MapLB
-	MapExact // twice-nat address is given
 )
 
 // Has reports whether one of the flags of g is set.
@@ -30,8 +29,7 @@ type Mapping struct {
 	Local    netip.AddrPort // 0.0.0.0:0 for load balancing
 	External netip.AddrPort
 	Proto    uint8
-	pool     netip.Addr // twice-nat address of MapExact
-	VRF, fib uint32     // 0 for load balancing and identity
+	VRF, fib uint32 // 0 for load balancing and identity
 	Tag      string
 	Affinity uint32              // seconds
 	Locals   pool.Pool[*Backend] // load balancing: backends; identity: one per VRF
@@ -52,7 +50,6 @@ type Request struct {
 	VRF             uint32
 	SwIf            uint32
 	Flags           Flags
-	Pool            netip.Addr
 	Tag             string
 }
 
@@ -81,8 +78,8 @@ func (r Request) normal() Request {
 	return r
 }
 
-// ChangeMapping adds or deletes a simple or identity mapping. The model has none with the address of
-// an interface.
+// ChangeMapping adds or deletes a simple or identity mapping. The model has none with the address
+// of an interface.
 func (n *Plugin) ChangeMapping(r Request, add bool) int32 {
 	switch {
 	case r.SwIf != pool.None:
@@ -145,7 +142,7 @@ func (n *Plugin) addStatic(r Request) int32 {
 	}
 	mp := &Mapping{
 		Flags: r.Flags, Local: r.Local, External: r.External, Proto: r.Proto,
-		pool: r.Pool, Tag: r.Tag,
+		Tag: r.Tag,
 	}
 	if r.Flags.Has(MapIdentity) {
 		mp.Locals.Put(&Backend{VRF: r.VRF, fib: fib})
