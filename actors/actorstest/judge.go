@@ -55,7 +55,7 @@ func (w *World) views() map[string]*messages.ServiceView {
 	snapshot := w.Source.Snapshot()
 	node := snapshot.GetNode().GetSelf()
 	context := &messages.NodeContext{Node: node, Addresses: slices.Clone(node.GetAddresses())}
-	if !slices.Contains(context.Addresses, probe.UplinkAddress) {
+	if !w.Empty && !slices.Contains(context.Addresses, probe.UplinkAddress) {
 		context.Addresses = append(context.Addresses, probe.UplinkAddress)
 	}
 	views := map[string]*messages.ServiceView{}
@@ -77,8 +77,15 @@ func (w *World) wrongStatuses() (wrong []string) {
 		if reason := w.NotInSync(statuses[key]); reason != "" {
 			wrong = append(wrong, key+" is shown as: "+reason)
 		}
-		if view := views[key]; view != nil && service.Hash(statuses[key].GetView()) != service.Hash(view) {
-			wrong = append(wrong, fmt.Sprintf("%s is served as %v, want %v", key, statuses[key].GetView(), view))
+		view := views[key]
+		if view == nil {
+			continue
+		}
+		hash := service.Hash(view)
+		for _, ack := range statuses[key].GetRenders() {
+			if ack.GetHash() != hash {
+				wrong = append(wrong, fmt.Sprintf("%s renders something else of %s than %v", ack.GetRenderer(), key, view))
+			}
 		}
 	}
 	return wrong
@@ -88,10 +95,10 @@ func (w *World) wrongStatuses() (wrong []string) {
 func (w *World) wrongActors() (wrong []string) {
 	want := []string{
 		address.RootName, address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces, address.Audit,
-		address.World, address.Registry, address.Nodes, address.Services, address.Watch,
+		address.World, address.Registry, address.Nodes, address.Services, address.Watch, address.Supervisor(address.Sessions), address.Sessions,
 	}
-	if !w.CNAT {
-		want = append(want, address.Supervisor(address.Sessions), address.Sessions, address.External)
+	if w.Deps.CNAT == nil || !w.Deps.CNAT.IPv4 {
+		want = append(want, address.External)
 	}
 	for _, name := range w.Deps.Renderers() {
 		want = append(want, address.Renderer(name))
