@@ -316,26 +316,21 @@ func receiverIsExported(d *ast.FuncDecl) bool {
 	}
 }
 
-// TestEveryPackageIsExplained in a doc.go; a package of one file may explain itself there.
+// TestEveryPackageIsExplained in one of its files: a doc.go, or the one that it is named after.
 func TestEveryPackageIsExplained(t *testing.T) {
-	explained, files := map[string]bool{}, map[string]int{}
+	explained := map[string]int{}
 	for _, s := range sources(t) {
 		if s.isTest() {
 			continue
 		}
-		files[s.dir]++
-		if s.file.Doc != nil && (path.Base(s.path) == "doc.go" || explained[s.dir]) {
-			explained[s.dir] = true
+		explained[s.dir] += 0
+		if s.file.Doc != nil {
+			explained[s.dir]++
 		}
 	}
-	for _, s := range sources(t) {
-		if !s.isTest() && files[s.dir] == 1 && s.file.Doc != nil {
-			explained[s.dir] = true
-		}
-	}
-	for dir := range files {
-		if !explained[dir] {
-			t.Errorf("%s has no doc.go with a package documentation", dir)
+	for dir, n := range explained {
+		if n != 1 {
+			t.Errorf("%s has %d package documentations, want 1", dir, n)
 		}
 	}
 }

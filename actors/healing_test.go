@@ -166,7 +166,7 @@ func TestStepKey(t *testing.T) {
 func TestStepObject(t *testing.T) {
 	onNode(t, func(p *patient) {
 		key := rule.Key{Addr: netip.MustParseAddr("10.96.0.12"), Port: 80, Proto: 6}
-		p.Occupy(key, true)
+		p.Occupy(key)
 		p.Source.Serve("new", "10.96.0.12", "10.1.1.4")
 		p.Settle(20 * time.Second)
 		if !strings.Contains(p.Statuses()["default/new"].GetRenders()[0].GetConflicts()[0].GetOwner(), "VPP") {

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/troupe-vpp/troupe/actors/actorstest"
 )
 
 // parallel is how many worlds are played at once: they wait most of the time.
@@ -20,15 +18,4 @@ func TestMain(m *testing.M) {
 		}
 	}
 	goleak.VerifyTestMain(m)
-}
-
-var seeds = flag.Int("seeds", 0, "how many seeds the simulated worlds run, CI 60; 0 = a few seconds' worth")
-
-// campaign is how many seeds to run: so many, fewer with the race detector, or as many as are asked
-// for.
-func campaign(n int) int {
-	if *seeds > 0 {
-		return *seeds
-	}
-	return max(n/actorstest.Slow, 3)
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/troupe-vpp/troupe/cluster/leasetest"
 )
 
 func TestConfigDefaults(t *testing.T) {
@@ -39,7 +37,7 @@ func TestConfigInvalid(t *testing.T) {
 			t.Errorf("%s: Run returned %v, want ErrConfig", name, err)
 		}
 	}
-	if err := New(NewLeaseStore(leasetest.New(t).Client("ns"), "ns"), Config{NodeName: "troupe-id-1"}, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
+	if err := New(NewLeaseStore(newLeaseServer(t).Client("ns"), "ns"), Config{NodeName: "troupe-id-1"}, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("a name that is that of the lease of an ID: Run returned %v, want ErrConfig", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/troupe-vpp/troupe/cluster/leasetest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -26,7 +25,7 @@ func TestLeaseHangUp(t *testing.T) {
 	a := startAgent(t, p, testConfig("n1"))
 	a.SetNodes(named("n1", 1))
 	a.waitHeld(t)
-	p.server.Before(func(string) error { return leasetest.ErrHangUp })
+	p.server.Before(func(string) error { return errHangUp })
 	p.server.Break()
 	a.waitFor(t, "the connection lost", func(s *messages.ClusterState) bool {
 		return !s.GetConnected() && strings.Contains(s.GetReason(), "the watch ended")
@@ -83,7 +82,7 @@ func TestLeaseObjects(t *testing.T) {
 // log name it and its holder, and the node goes on when it is gone.
 func TestForeignLease(t *testing.T) {
 	p := newLeasePlace(t)
-	leases, holder := p.server.Client(leasetest.Namespace), "another-controller"
+	leases, holder := p.server.Client(leaseNamespace), "another-controller"
 	foreign := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
 	if _, err := leases.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -162,12 +161,12 @@ func TestLeasesAtRest(t *testing.T) {
 
 // TestLeaseErrors: only some refusals of the API server mean a conflict.
 func TestLeaseErrors(t *testing.T) {
-	server := leasetest.New(t)
+	server := newLeaseServer(t)
 	store := func(namespace string) *leaseStore {
 		s, _ := NewLeaseStore(server.Client(namespace), namespace).(*leaseStore)
 		return s
 	}
-	s, record := store(leasetest.Namespace), `{"id":1,"name":"n1"}`
+	s, record := store(leaseNamespace), `{"id":1,"name":"n1"}`
 	one := leaseWrite{lease: "n1", annotations: map[string]*string{recordAnnotation: &record}, record: &messages.NodeRecord{Id: 1, Name: "n1"}}
 	mod, err := s.write(context.Background(), one)
 	if err != nil {

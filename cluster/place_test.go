@@ -13,7 +13,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/cluster/etcd"
 	"github.com/troupe-vpp/troupe/cluster/etcd/etcdtest"
-	"github.com/troupe-vpp/troupe/cluster/leasetest"
 )
 
 // place is a node store of any kind. A test changes its content without the Syncers.
@@ -112,14 +111,14 @@ func (p *etcdPlace) miss(t testing.TB, pairs map[string]string) {
 }
 
 // leasePlace is a fake API server.
-type leasePlace struct{ server *leasetest.Server }
+type leasePlace struct{ server *leaseServer }
 
-var leaseKeys = leaseLayout{leasetest.Namespace}
+var leaseKeys = leaseLayout{leaseNamespace}
 
-func newLeasePlace(t testing.TB) *leasePlace { return &leasePlace{leasetest.New(t)} }
+func newLeasePlace(t testing.TB) *leasePlace { return &leasePlace{newLeaseServer(t)} }
 
 func (p *leasePlace) store(testing.TB) Store {
-	return NewLeaseStore(p.server.Client(leasetest.Namespace), leasetest.Namespace)
+	return NewLeaseStore(p.server.Client(leaseNamespace), leaseNamespace)
 }
 
 func (p *leasePlace) layout() layout    { return leaseKeys }

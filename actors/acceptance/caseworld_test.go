@@ -230,5 +230,4 @@ func (r *run) leaveBehind(now *objects) {
 	}
 	r.Stop()
 	r.before, r.Source = r.rows(), current
-	clear(r.known)
 }

@@ -1,12 +1,7 @@
 package acceptance_test
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,8 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
-	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -43,8 +36,6 @@ type node struct {
 	ahead atomic.Int64
 	// link is the connection of the running troupe.
 	link *overheard
-	// known are all services that ever were, by key.
-	known map[string]bool
 	// context is what the node is, as the services should see it.
 	context *messages.NodeContext
 	// port is the last client port that was used.
@@ -57,7 +48,7 @@ type node struct {
 // before Start.
 func newNode(t *testing.T, name string, serving service.Config, without ...string) *node {
 	t.Helper()
-	n := &node{T: t, checkups: newCheckups(t), known: map[string]bool{}, port: 1023}
+	n := &node{T: t, checkups: newCheckups(t), port: 1023}
 	n.World = actorstest.New(t, actorstest.Config{
 		Node: name, Empty: true, Serving: serving, Deps: n.configure, VPP: simulator.Options{
 			Clock: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }, WithoutPlugins: without,
@@ -76,79 +67,19 @@ func (n *node) configure(d *actors.Deps) {
 	}
 }
 
-// settled waits until all changes have arrived: every actor on the way has seen them, every service
-// has the view that the pure rules compute, VPP holds it and its interfaces have their roles.
+// settled waits until all changes have arrived: every actor on the way has seen them, nothing is
+// wrong and VPP's interfaces have their roles.
 func (n *node) settled() {
 	n.Helper()
 	for range 2 {
 		n.Barrier()
-		n.Until("in sync", n.unsettled)
+		n.Until("in sync", func() string {
+			if wrong := n.Wrong(); wrong != "" {
+				return wrong
+			}
+			return n.rolesMissing(n.Statuses())
+		})
 	}
-}
-
-// unsettled says what is still missing; "" = nothing.
-func (n *node) unsettled() string {
-	if report := n.Readiness.Load(); !report.Ready {
-		return "not ready: " + report.Reasons()
-	}
-	inputs, statuses := n.Source.Services(), n.Statuses()
-	if len(statuses) != len(inputs) {
-		return fmt.Sprintf("known are %q, want %q", slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(inputs)))
-	}
-	for key, in := range inputs {
-		n.known[key] = true
-		if reason := n.unfinished(statuses[key], service.Hash(service.Resolve(in, n.context, n.Serving))); reason != "" {
-			return key + ": " + reason
-		}
-	}
-	for key := range n.known {
-		if inputs[key] != nil {
-			continue
-		}
-		if _, alive := n.System.Actor(address.Service(key)); alive {
-			return key + " has not retired"
-		}
-		delete(n.known, key)
-	}
-	if reason := n.rolesMissing(statuses); reason != "" {
-		return reason
-	}
-	return n.differs()
-}
-
-// differs says what the renderer would still do to VPP; "" = nothing.
-func (n *node) differs() string {
-	ctx, cancel := context.WithTimeout(context.Background(), actorstest.Patience)
-	defer cancel()
-	var operations []string
-	for _, renderer := range n.Deps.Renderers() {
-		answer, err := n.System.Ask(ctx, address.Renderer(renderer), &render.DiffQuery{})
-		if err != nil {
-			return err.Error()
-		}
-		page := answer.(*render.DiffPage)
-		if page.Err != nil {
-			return page.Err.Error()
-		}
-		operations = append(operations, page.Operations...)
-	}
-	return strings.Join(operations, "; ")
-}
-
-// unfinished says what is missing until VPP serves the view of this hash.
-func (n *node) unfinished(status *messages.ServiceStatus, want uint64) string {
-	switch {
-	case status == nil:
-		return "not known"
-	case service.Hash(status.GetView()) != want:
-		return "serves something else than its input says"
-	}
-	for _, ack := range status.GetRenders() {
-		if ack.GetHash() != want {
-			return fmt.Sprintf("%s renders something else", ack.GetRenderer())
-		}
-	}
-	return n.NotInSync(status)
 }
 
 // rolesMissing names an interface on the way of packets without both NAT roles: the uplink, the
@@ -160,7 +91,7 @@ func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string 
 	}
 	both := map[uint32]bool{}
 	if n.cnat {
-		return "" // differs asks for them
+		return "" // Differs asks for them
 	}
 	for _, detail := range details {
 		if d, ok := detail.(*nat44_ed.Nat44InterfaceDetails); ok {

@@ -79,8 +79,6 @@ type World struct {
 	// real dispatcher.
 	Sim    *runtime.Sim
 	Stream *virtual.Stream
-	// Foreign are the rows of another client of VPP, see Occupy.
-	Foreign map[rule.Key]bool
 
 	// Of the present troupe, or of the last one, made by Start.
 
@@ -103,7 +101,7 @@ func New(t testing.TB, config Config) *World {
 	if config.Serving.ServiceCIDRs == nil && !config.Empty {
 		config.Serving = Serving()
 	}
-	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}, Foreign: map[rule.Key]bool{}}
+	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}}
 	topology := probe.Topology
 	if config.Empty {
 		topology = func(*simulator.VPP) {}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // TestWorld: the same story on the real dispatcher and in virtual time. Wrong finds what is wrong,
@@ -54,7 +54,7 @@ func TestWorld(t *testing.T) {
 			if retval, err := w.VPP.ForeignRemove(netip.MustParseAddrPort("10.96.0.11:80"), 6); retval != 0 || err != nil {
 				t.Fatal(retval, err)
 			}
-			if wrong := w.Wrong(); wrong != "VPP lacks 10.96.0.11:80/TCP" {
+			if wrong := w.Wrong(); !strings.HasPrefix(wrong, "add row 10.96.0.11:80/TCP ") {
 				t.Errorf("a row was removed: %q", wrong)
 			}
 		})
@@ -76,17 +76,11 @@ func TestWrong(t *testing.T) {
 			}
 		}
 		w.Source.Serve("new", "10.96.0.12")
-		expect("a service that is not served", `route 10.96.0.12/32 is "other", want "reject"`, `shown are ["default/web"], want`)
+		expect("a service that is not served", `shown are ["default/web"], want`)
 		w.Settle(time.Minute)
 		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/web") })
-		expect("a service that is gone", "VPP holds 10.96.0.10:80/TCP, which no service wants")
+		expect("a service that is gone", `want ["default/new"]`)
 		w.Settle(time.Minute)
-		key := rule.Key{Addr: netip.MustParseAddr("10.96.0.13"), Port: 80, Proto: 6}
-		w.Occupy(key, true)
-		w.Source.Serve("rival", "10.96.0.13", "10.1.1.2")
-		w.Settle(time.Minute)
-		w.Occupy(key, false)
-		expect("a frontend that is free again", "VPP lacks 10.96.0.13:80/TCP")
 		w.Stream.Disconnect("a test")
 		w.Run(time.Second)
 		expect("no connection", "not ready: ")
@@ -119,3 +113,5 @@ func TestSimulateRepeats(t *testing.T) {
 		t.Errorf("hashes %x", hashes)
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -184,27 +184,6 @@ func TestRuleMatching(t *testing.T) {
 	}
 }
 
-// TestReflection: a flow that a reflecting rule let through passes in both directions, whatever the
-// lists say, until the interface gets other ACLs.
-func TestReflection(t *testing.T) {
-	r := bareRig(t, Options{})
-	out := r.newACL(aclRuleOf(mirror, "0.0.0.0/0", "0.0.0.0/0", 0, 0))
-	none := r.newACL()
-	r.apply("p1", []uint32{out}, none)
-	there := tcp(clientPod, 4000, at(backendA, 80))
-	back := Packet{In: "p2", Src: at(backendA, 80), Dst: at(clientPod, 4000), Proto: ProtoTCP, Flags: ACK}
-	r.expectFate(back, Dropped, "denied by output ACL")
-	r.expectFate(there, Delivered, "")
-	r.expectFate(back, Delivered, "")
-	r.ok(&acl.ACLAddReplace{ACLIndex: out}) // in place: nothing is forgotten
-	r.expectFate(there, Delivered, "")
-	r.apply("p1", []uint32{out}, none) // no other members: neither
-	r.expectFate(back, Delivered, "")
-	r.apply("p1", []uint32{none, out}, none)
-	r.expectFate(there, Dropped, "denied by input ACL")
-	r.expectFate(back, Dropped, "denied by output ACL")
-}
-
 // TestACLsEndWithTheInterface: a new interface with the index of an old one has no ACLs, and a new
 // start has none at all.
 func TestACLsEndWithTheInterface(t *testing.T) {
@@ -237,31 +216,5 @@ func TestACLsEndWithTheInterface(t *testing.T) {
 	}
 	if state := r.State(); strings.Contains(state, "acls") {
 		t.Errorf("state:\n%s", state)
-	}
-}
-
-// TestWithoutACLPlugin: the messages are not there.
-func TestWithoutACLPlugin(t *testing.T) {
-	v := listen(t, Options{WithoutPlugins: []string{"acl"}})
-	if err := connect(t, v).Invoke(timeout(t), &acl.ACLDel{}, &acl.ACLDelReply{}); err == nil {
-		t.Error("a VPP without the plugin answers")
-	}
-	if code := retval[acl.MacipACLDelReply](t, connect(t, listen(t, Options{})), &acl.MacipACLDel{}); code != vnet.RetUnimplemented {
-		t.Errorf("MAC lists: retval %d", code)
-	}
-}
-
-// TestACLCounters: setting lists changes the configuration, dumps do not.
-func TestACLCounters(t *testing.T) {
-	r := bareRig(t, Options{})
-	r.ResetCounters()
-	dump[acl.ACLDetails](t, r.conn, &acl.ACLDump{ACLIndex: pool.None})
-	dump[acl.ACLInterfaceListDetails](t, r.conn, &acl.ACLInterfaceListDump{SwIfIndex: noIf})
-	if c := r.Counters(); c.Mutating() != 0 || c.Dumps() != 2 {
-		t.Errorf("%d changes, %d dumps", c.Mutating(), c.Dumps())
-	}
-	r.apply("p1", []uint32{r.newACL()})
-	if c := r.Counters(); c.Mutating() != 2 {
-		t.Errorf("%d changes", c.Mutating())
 	}
 }

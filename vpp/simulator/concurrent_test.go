@@ -1,8 +1,6 @@
 package simulator
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -15,7 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
-	"go.fd.io/govpp/core"
 )
 
 // TestManyClients: several GoVPP clients change, dump and push packets at the same time; each sees
@@ -108,56 +105,6 @@ func pingUntilBroken(v *VPP, stop <-chan struct{}) (answers int) {
 		case <-time.After(100 * time.Millisecond):
 			return answers
 		}
-	}
-}
-
-// TestAsyncConnectComesBack: GoVPP's own reconnection works across a crash, with the new message
-// ids.
-func TestAsyncConnectComesBack(t *testing.T) {
-	r := newRig(t)
-	conn, events, err := core.AsyncConnect(socketclient.NewVppClient(r.Socket()), 1000, 10*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Disconnect()
-	wait := func(want core.ConnectionState) {
-		t.Helper()
-		for {
-			select {
-			case e := <-events:
-				if e.State == want {
-					return
-				}
-			case <-timeout(t).Done():
-				t.Fatalf("no event %v", want)
-			}
-		}
-	}
-	wait(core.Connected)
-	r.Crash()
-	wait(core.Disconnected)
-	if err := r.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	wait(core.Connected)
-	if got := invoke[memclnt.ControlPingReply](t, conn, &memclnt.ControlPing{}); got.VpePID != r.PID() {
-		t.Errorf("pid %d, want %d", got.VpePID, r.PID())
-	}
-}
-
-// TestInvokeTimesOutOnLostReplies: a client with a deadline gets an error, and its connection works
-// on.
-func TestInvokeTimesOutOnLostReplies(t *testing.T) {
-	r := newRig(t)
-	r.Inject(Fault{Message: "nat44_show_running_config", Swallow: true, Times: 1})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
-	defer cancel()
-	reply := &nat44_ed.Nat44ShowRunningConfigReply{}
-	if err := r.conn.Invoke(ctx, &nat44_ed.Nat44ShowRunningConfig{}, reply); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("invoke: %v", err)
-	}
-	if got := invoke[nat44_ed.Nat44ShowRunningConfigReply](t, r.conn, &nat44_ed.Nat44ShowRunningConfig{}); got.Sessions == 0 {
-		t.Error("connection is unusable afterwards")
 	}
 }
 

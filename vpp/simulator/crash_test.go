@@ -91,7 +91,7 @@ func TestCrashInputs(t *testing.T) {
 			if _, err := net.Dial("unix", r.Socket()); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("dial: %v, want connection refused", err)
 			}
-			if r.State() != "" || r.PID() != 0 || r.Incarnation() != 0 {
+			if r.State() != "" || r.Incarnation() != 0 {
 				t.Error("a dead VPP has state")
 			}
 		})
@@ -117,13 +117,13 @@ func TestRestart(t *testing.T) {
 	r := newRig(t)
 	r.ok(lb(at(vip, 80), selfTwice, 10, at(backendA, 8080), at(backendB, 8080)))
 	r.dial(tcp(clientPod, 1, at(vip, 80)))
-	pid, ids := r.PID(), r.inc.ids
+	pid, ids := r.inc.pid, r.inc.ids
 	r.Crash()
 	if err := r.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if r.PID() == pid || r.Incarnation() != 2 {
-		t.Errorf("pid %d, incarnation %d", r.PID(), r.Incarnation())
+	if r.inc.pid == pid || r.Incarnation() != 2 {
+		t.Errorf("pid %d, incarnation %d", r.inc.pid, r.Incarnation())
 	}
 	for _, name := range r.catalog.Names {
 		id := r.inc.ids.Of(name)

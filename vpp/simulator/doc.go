@@ -1,6 +1,7 @@
 // Package simulator is a simulated FD.io VPP 25.10 behind a real binary-API unix socket.
 //
-// It is a semantic model, never a recorder of calls. A request changes the state that VPP would
+// It is a semantic model, never a recorder of calls, of the requests that the agent or the contract
+// suite sends; others are answered with "unimplemented". A request changes the state that VPP would
 // change, is answered with the return code that VPP would give, has VPP's destructive side effects
 // (deleting one backend ends the sessions of every service that shares it), and the inputs that
 // crash VPP crash the simulator too: all sockets close, all state is gone, and the next incarnation
@@ -29,8 +30,8 @@
 // Arrows point down only:
 //
 //	simulator   the VPP value: incarnations, sockets, faults, topology and packets for tests
-//	handlers    requests of the binary API, executed on the model
-//	model       one incarnation: network and plugins, and the graph that a packet takes
+//	model       one incarnation: network and plugins, the graph that a packet takes, and the
+//	            requests of the binary API that are executed on it
 //	nat, acl,
 //	cnat        plugins
 //	vnet        interfaces, addresses, neighbours, feature arcs, return codes

@@ -7,7 +7,6 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/codec"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
@@ -34,7 +33,7 @@ func (v *VPP) Exec(req api.Message) ([]api.Message, error) {
 	}
 	var replies []api.Message
 	err = v.with(func(state *model.Model) error {
-		v.handlers.Handle(handlers.NewCall(state, v.inc.pid, pool.None, func(reply api.Message) { replies = append(replies, reply) }), m, own)
+		v.handlers.Handle(model.NewCall(state, v.inc.pid, pool.None, func(reply api.Message) { replies = append(replies, reply) }), m, own)
 		return nil
 	})
 	return replies, err
@@ -57,8 +56,6 @@ type ForeignRow struct {
 	Tag string
 	// TwiceNAT and SelfTwiceNAT are the flags of the row; OUT2IN_ONLY is always set.
 	TwiceNAT, SelfTwiceNAT bool
-	// Affinity is the stickiness in seconds.
-	Affinity uint32
 	// Backends are the locals, two or more.
 	Backends []Backend
 }
@@ -77,7 +74,7 @@ func (v *VPP) ForeignAdd(row ForeignRow) (retval int32, err error) {
 			locals = append(locals, nat.Backend{At: b.Addr, Probability: b.Weight})
 		}
 		retval = m.NAT.AddLB(&nat.Mapping{
-			Flags: flags, External: row.VIP, Proto: row.Proto, Tag: wire.Clip(row.Tag), Affinity: row.Affinity,
+			Flags: flags, External: row.VIP, Proto: row.Proto, Tag: wire.Clip(row.Tag),
 		}, locals)
 		return nil
 	})

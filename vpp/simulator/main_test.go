@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -13,8 +14,6 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/core"
 	"go.uber.org/goleak"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -84,7 +83,7 @@ func retval[R any, P interface {
 }](t testing.TB, conn api.Connection, req api.Message,
 ) int32 {
 	t.Helper()
-	code, _ := wire.RetvalOf(invoke[R, P](t, conn, req))
+	code, _ := retvalOf(invoke[R, P](t, conn, req))
 	return code
 }
 
@@ -131,4 +130,13 @@ func dump[D any, P interface {
 			t.Fatalf("%s: unexpected %T", req.GetMessageName(), msg)
 		}
 	}
+}
+
+// retvalOf returns the return code of a reply, and whether it has one.
+func retvalOf(msg api.Message) (int32, bool) {
+	f := reflect.ValueOf(msg).Elem().FieldByName("Retval")
+	if !f.IsValid() || f.Kind() != reflect.Int32 {
+		return 0, false
+	}
+	return int32(f.Int()), true
 }

@@ -5,11 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // broken asserts that a connection does not work any more because its session is gone.
@@ -146,103 +143,6 @@ func TestPadsMakeChangesHitless(t *testing.T) {
 	}
 }
 
-func TestEnableResets(t *testing.T) {
-	r := bareRig(t, Options{})
-	running := func() *nat44_ed.Nat44ShowRunningConfigReply {
-		return invoke[nat44_ed.Nat44ShowRunningConfigReply](t, r.conn, &nat44_ed.Nat44ShowRunningConfig{})
-	}
-	r.ok(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
-	r.ok(&nat44_ed.NatSetTimeouts{UDP: 30, TCPEstablished: 31, TCPTransitory: 32, ICMP: 33})
-	r.ok(enable(true, 0))
-	want := &nat44_ed.Nat44ShowRunningConfigReply{
-		Sessions: 64512, TranslationBuckets: 32768, Flags: nat44_ed.NAT44_IS_ENDPOINT_DEPENDENT,
-		Timeouts: nat_types.NatTimeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60},
-	}
-	if diff := cmp.Diff(want, running()); diff != "" {
-		t.Errorf("after enable:\n%s", diff)
-	}
-	r.ok(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
-	r.ok(&nat44_ed.NatSetTimeouts{UDP: 30, TCPEstablished: 31, TCPTransitory: 32, ICMP: 33})
-	want.ForwardingEnabled = true
-	want.Timeouts = nat_types.NatTimeouts{UDP: 30, TCPEstablished: 31, TCPTransitory: 32, ICMP: 33}
-	if diff := cmp.Diff(want, running()); diff != "" {
-		t.Errorf("after setting:\n%s", diff)
-	}
-	r.ok(enable(false, 0))
-	if got := running(); got.Sessions != 0 || got.ForwardingEnabled {
-		t.Errorf("after disable: %+v", got)
-	}
-}
-
-func TestDisableWipes(t *testing.T) {
-	r := newRig(t)
-	r.ok(lb(at(vip, 80), selfTwice, 10, at(backendA, 8080), at(backendB, 8080)))
-	r.ok(simple(true, nat_types.NAT_IS_OUT2IN_ONLY, "a"))
-	r.ok(identity(true, 0, 0))
-	r.ok(address(true, 0, 1, 3))
-	r.dial(tcp(clientPod, 1, at(vip, 80)))
-	r.ok(enable(false, 0))
-	r.ok(enable(true, 0))
-	if rows := r.Rows(); len(rows) != 0 {
-		t.Errorf("rows: %q", rows)
-	}
-	if n := r.SessionCount(); n != 0 {
-		t.Errorf("%d sessions", n)
-	}
-	state := r.State()
-	for _, section := range []string{"nat44 interfaces", "nat44 addresses", "nat44 sessions"} {
-		if strings.Contains(state, section) {
-			t.Errorf("%s in\n%s", section, state)
-		}
-	}
-}
-
-func TestDisableWithIdentityInTwoVRFs(t *testing.T) {
-	r := newRig(t)
-	r.ok(identity(true, 0, 4))
-	r.ok(identity(true, 0, 5))
-	if code := r.call(enable(false, 0)); code != vnet.RetBug {
-		t.Errorf("retval %d, want %d", code, vnet.RetBug)
-	}
-	r.ok(enable(true, 0))
-}
-
-func TestRolesGoWithTheInterface(t *testing.T) {
-	r := newRig(t)
-	index := r.index("p1")
-	if err := r.DeleteInterface("p1"); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(strings.Join(dumpRoles(t, r), " "), "p1") {
-		t.Error("role survived")
-	}
-	again, err := r.AddPod("p1", clientPod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again != uint32(index) {
-		t.Errorf("sw_if_index %d is not reused, got %d", index, again)
-	}
-	r.ok(lb(at(vip, 80), selfTwice, 10, at(backendA, 8080), at(backendB, 8080)))
-	if v := r.Send(tcp(clientPod, 1, at(vip, 80))); v.Session != 0 {
-		t.Errorf("new interface inherited a role: %s", v)
-	}
-}
-
-// dumpRoles lists the interfaces of the role dump by name.
-func dumpRoles(t *testing.T, r *rig) []string {
-	t.Helper()
-	names := make(map[uint32]string)
-	for name, index := range r.Interfaces() {
-		names[index] = name
-	}
-	var out []string
-	for _, d := range dump[nat44_ed.Nat44InterfaceDetails](t, r.conn, &nat44_ed.Nat44InterfaceDump{}) {
-		out = append(out, names[uint32(d.SwIfIndex)]+" "+d.Flags.String())
-	}
-	return out
-}
-
 func TestSessionTableDoesNotDrain(t *testing.T) {
 	r := newRig(t)
 	svc := at(vip, 80)
@@ -327,39 +227,5 @@ func TestRemovingTheLastRolesExpiresSessions(t *testing.T) {
 	broken(t, c, "VRF had no NAT interface in between")
 	if n := r.SessionCount(); n != 0 {
 		t.Errorf("%d sessions", n)
-	}
-}
-
-// TestReceiveEntries: which changes enter external addresses into the FIB, and which do not take
-// them back.
-func TestReceiveEntries(t *testing.T) {
-	r := newRig(t)
-	has := func(addr string) bool { return strings.Contains(r.State(), "table 0 "+addr+"/32 local, (nat)") }
-	r.ok(lb(at(vip, 80), selfTwice, 10, at(backendA, 8080), at(backendB, 8080)))
-	if has("10.96.0.1") {
-		t.Error("LB add registered the VIP")
-	}
-	r.ok(simple(true, nat_types.NAT_IS_OUT2IN_ONLY, "a"))
-	if !has("10.96.0.9") {
-		t.Error("simple add did not register")
-	}
-	if _, err := r.AddInterface("late", nil, true); err != nil {
-		t.Fatal(err)
-	}
-	r.role("late", nat_types.NAT_IS_OUTSIDE)
-	if !has("10.96.0.1") {
-		t.Error("outside role did not register the VIP")
-	}
-	if v := r.Send(tcp(clientPod, 1, at(vip, 81))); v.Action != Local {
-		t.Errorf("unused port of a registered VIP: %s", v)
-	}
-	r.ok(&nat44_ed.Nat44InterfaceAddDelFeature{Flags: nat_types.NAT_IS_OUTSIDE, SwIfIndex: r.index("late")})
-	if has("10.96.0.9") {
-		t.Error("/32 stays though one interface lost the role")
-	}
-	r.role("late", nat_types.NAT_IS_OUTSIDE)
-	r.ok(unrow(at(vip, 80)))
-	if !has("10.96.0.1") {
-		t.Error("LB delete withdrew the entry")
 	}
 }

@@ -1,10 +1,13 @@
 package simulator
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
 	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // Options configures a simulated VPP. The zero value is a VPP as it comes up with an empty
@@ -17,10 +20,6 @@ type Options struct {
 	// Clock is the time of the data path: session expiry, affinity, LRU. Nil means time.Now. It
 	// is called with the model locked and must not call back into the simulator.
 	Clock func() time.Time
-
-	// Seed is the start value of the generator that chooses backends and ports. VPP starts its
-	// generator at 0, so the zero value reproduces the choices of a freshly started VPP.
-	Seed uint32
 
 	// NATWorkers is the number of NAT worker threads. 0 and 1 behave alike. Larger numbers are
 	// accepted for the messages that depend on them (nat_set_workers, nat_worker_dump) but the
@@ -52,15 +51,7 @@ type Options struct {
 	// WithoutPlugins leaves the messages of these API packages ("nat44_ed", "cnat", "tapv2",
 	// ...) out of the message table, as if the plugin was not loaded.
 	WithoutPlugins []string
-
-	// MaxFrame is the largest frame payload in bytes that is accepted; a client that announces
-	// more is disconnected. 0 means 4 MiB. VPP has no limit of its own.
-	MaxFrame uint32
 }
-
-// defaultMaxFrame is the frame limit when Options.MaxFrame is 0. The largest useful request, a
-// load-balancing mapping with 65535 backends, is 720 kB.
-const defaultMaxFrame = 4 << 20
 
 // withDefaults returns o with every unset field replaced by its default.
 func (o Options) withDefaults() Options {
@@ -70,8 +61,27 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.MaxFrame == 0 {
-		o.MaxFrame = defaultMaxFrame
-	}
 	return o
 }
+
+var (
+	// ErrClosed is returned by operations on a simulator after Close.
+	ErrClosed = errors.New("simulator closed")
+
+	// ErrDown is returned by operations that need a running VPP while the simulated VPP is
+	// crashed and not restarted yet.
+	ErrDown = errors.New("simulated vpp is down")
+
+	// ErrLost is the fate of packets in a VPP that polls its sockets for ever.
+	ErrLost = errors.New("simulated vpp polls its sockets for ever")
+
+	// ErrListening is returned by Listen when the simulator listens already.
+	ErrListening = errors.New("simulator listens already")
+
+	// ErrNoInterface is returned by the topology API for a name or index that does not exist.
+	ErrNoInterface = vnet.ErrNoInterface
+
+	// ErrUnknownMessage is returned by Exec for a message that the simulated VPP does not have
+	// in its message table.
+	ErrUnknownMessage = errors.New("unknown message")
+)

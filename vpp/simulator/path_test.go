@@ -4,16 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
-	"go.fd.io/govpp/binapi/feature"
-	"go.fd.io/govpp/binapi/fib_types"
-	interfaces "go.fd.io/govpp/binapi/interface"
-	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
-	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // natless returns a rig with NAT enabled, forwarding off, p1 inside and the uplink outside: classic
@@ -139,36 +131,6 @@ func TestOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestVRFRoutes: a VRF table decides where translated traffic may go.
-func TestVRFRoutes(t *testing.T) {
-	r := bareRig(t, Options{})
-	r.ok(enable(true, 0))
-	addr := netip.MustParseAddr("10.50.0.2")
-	if _, err := r.AddInterfaceSpec(InterfaceSpec{Name: "red", TableID: 5, Up: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.50.0.1/24")}}); err != nil {
-		t.Fatal(err)
-	}
-	r.role("red", nat_types.NAT_IS_INSIDE)
-	r.role("host-up", nat_types.NAT_IS_OUTSIDE)
-	r.ok(address(true, 0, 1, 1))
-	p := Packet{In: "red", Src: at(addr, 4000), Dst: at(outsider, 53), Proto: ProtoUDP}
-	v := r.Send(p)
-	if v.Out != "host-up" || v.Src.Addr() == addr {
-		t.Errorf("default: through any outside FIB: %s", v)
-	}
-	if back := r.Reply(v); back.Out != "red" || back.Dst != p.Src {
-		t.Errorf("answer: %s", back)
-	}
-	r.ok(&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 5, IsAdd: true})
-	p.Src = at(addr, 4001)
-	if v := r.Send(p); v.Session != 0 {
-		t.Errorf("table without routes: %s", v)
-	}
-	r.ok(&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 5, VrfID: 0, IsAdd: true})
-	if v := r.Send(p); v.Out != "host-up" || !v.NewSession {
-		t.Errorf("table with a route: %s", v)
-	}
-}
-
 // TestPoolAddressOfTheRightInterface: an output interface prefers the pool address that it has
 // itself.
 func TestPoolAddressOfTheRightInterface(t *testing.T) {
@@ -190,122 +152,5 @@ func TestPoolAddressOfTheRightInterface(t *testing.T) {
 		if v := r.Send(udp(clientPod, 4000, parse(dst))); v.Src.Addr() != want {
 			t.Errorf("%s, want %s", v, want)
 		}
-	}
-}
-
-func TestFeatures(t *testing.T) {
-	r := bareRig(t, Options{})
-	change := func(on bool, arc, node string) *feature.FeatureEnableDisable {
-		return &feature.FeatureEnableDisable{SwIfIndex: 1, Enable: on, ArcName: arc, FeatureName: node}
-	}
-	enabled := func() bool {
-		return invoke[feature.FeatureIsEnabledReply](t, r.conn, &feature.FeatureIsEnabled{SwIfIndex: 1, ArcName: "ip4-unicast", FeatureName: "cnat-input-ip4"}).IsEnabled
-	}
-	for i, s := range []struct {
-		req  *feature.FeatureEnableDisable
-		want int32
-		on   bool
-	}{
-		{change(true, "ip4-unicast", "cnat-input-ip4"), 0, true},
-		{change(true, "ip4-unicast", "cnat-input-ip4"), 0, true},
-		{change(false, "ip4-unicast", "cnat-input-ip4"), 0, true}, // it was there twice
-		{change(false, "ip4-unicast", "cnat-input-ip4"), 0, false},
-		{change(false, "ip4-unicast", "cnat-input-ip4"), 0, false},
-		{change(true, "ip4-output", "cnat-output-ip4"), 0, false},
-		{change(true, "ip6-unicast", "cnat-input-ip6"), 0, false},
-		{change(true, "ip6-output", "cnat-output-ip6"), 0, false},
-		{change(true, "ip4-unicast", "nonsense"), vnet.RetInvalidValue, false},
-		{change(true, "nonsense", "cnat-input-ip4"), vnet.RetInvalidValue, false},
-		{&feature.FeatureEnableDisable{SwIfIndex: 99}, vnet.RetInvalidSwIfIndex, false},
-	} {
-		if got := r.call(s.req); got != s.want || enabled() != s.on {
-			t.Errorf("step %d: retval %d, want %d; enabled %t", i, got, s.want, !s.on)
-		}
-	}
-	if got := invoke[feature.FeatureIsEnabledReply](t, r.conn, &feature.FeatureIsEnabled{SwIfIndex: 99}); got.Retval != vnet.RetInvalidSwIfIndex {
-		t.Errorf("unknown interface: %+v", got)
-	}
-}
-
-func TestUnnumbered(t *testing.T) {
-	r := bareRig(t, Options{})
-	r.ok(&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: r.index("host-up"), UnnumberedSwIfIndex: r.index("p1")})
-	got := dump[ip.IPUnnumberedDetails](t, r.conn, &ip.IPUnnumberedDump{SwIfIndex: noIf})
-	if len(got) != 1 || got[0].SwIfIndex != r.index("p1") || got[0].IPSwIfIndex != r.index("host-up") {
-		t.Errorf("%+v", got)
-	}
-	r.ok(enable(true, 0))
-	r.role("p1", nat_types.NAT_IS_OUTSIDE)
-	if v := r.Send(Packet{In: "p1", Src: at(clientPod, 1), Dst: at(nodeIP, 1), Proto: ProtoICMP}); v.Action != Local {
-		t.Errorf("address of the lender: %s", v)
-	}
-}
-
-func TestNeighborsFollowTheSubnet(t *testing.T) {
-	r := bareRig(t, Options{})
-	far := netip.MustParseAddr("192.168.70.9")
-	if err := r.AddNeighbor("host-up", far, true); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.lookup("192.168.70.9/32", 1).Retval; got != vnet.RetNoSuchEntry {
-		t.Errorf("neighbour outside of every subnet has a route: %d", got)
-	}
-	subnet := netip.MustParsePrefix("192.168.70.1/24")
-	if err := r.AddAddress("host-up", subnet); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.lookup("192.168.70.9/32", 1); got.Retval != 0 || got.Route.Paths[0].Type != fib_types.FIB_API_PATH_TYPE_NORMAL {
-		t.Errorf("neighbour inside of the subnet: %+v", got)
-	}
-	more := netip.MustParsePrefix("192.168.70.2/24")
-	if err := r.AddAddress("host-up", more); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.DelAddress("host-up", subnet); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.lookup("192.168.70.0/24", 1); got.Retval != 0 {
-		t.Errorf("subnet is gone with one of two addresses: %+v", got)
-	}
-	if err := r.DelAddress("host-up", more); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.lookup("192.168.70.9/32", 1).Retval; got != vnet.RetNoSuchEntry {
-		t.Errorf("neighbour's route survives the subnet: %d", got)
-	}
-}
-
-func TestRecursiveRoutesOverTheAPI(t *testing.T) {
-	r := bareRig(t, Options{})
-	path := fib_types.FibPath{SwIfIndex: pool.None}
-	path.Nh.Address = wire.ToAddress(backendB).Un
-	r.ok(&ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{Prefix: prefix(t, "172.30.0.0/16"), Paths: []fib_types.FibPath{path}}})
-	got := r.lookup("172.30.1.1/32", 0).Route.Paths[0]
-	if got.SwIfIndex != pool.None || got.Type != fib_types.FIB_API_PATH_TYPE_NORMAL || got.Nh.Address != path.Nh.Address {
-		t.Errorf("recursive path %+v", got)
-	}
-	if v := r.Send(udp(clientPod, 1, parse("172.30.1.1:9"))); v.Out != "p3" {
-		t.Error(v)
-	}
-	r.ok(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 5}})
-	r.ok(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{
-		TableID: 5, Prefix: prefix(t, "0.0.0.0/0"), Paths: []fib_types.FibPath{{SwIfIndex: pool.None, TableID: 0}},
-	}})
-	if _, err := r.AddInterfaceSpec(InterfaceSpec{Name: "red", TableID: 5, Up: true}); err != nil {
-		t.Fatal(err)
-	}
-	if v := r.Send(Packet{In: "red", Src: parse("10.50.0.2:1"), Dst: at(backendA, 9), Proto: ProtoUDP}); v.Out != "p2" {
-		t.Errorf("lookup in another table: %s", v)
-	}
-	local := fib_types.FibPath{SwIfIndex: pool.None, Type: fib_types.FIB_API_PATH_TYPE_LOCAL}
-	six := fib_types.FibPath{SwIfIndex: uint32(r.index("p2")), Proto: fib_types.FIB_API_PATH_NH_PROTO_IP6}
-	six.Nh.Address = wire.ToAddress(netip.MustParseAddr("fd00::1")).Un
-	r.ok(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: prefix(t, "fd01::/64"), Paths: []fib_types.FibPath{six}}})
-	if got := r.lookup("fd01::5/128", 0).Route.Paths[0]; got.SwIfIndex != six.SwIfIndex || got.Nh.Address != six.Nh.Address {
-		t.Errorf("ip6 path %+v", got)
-	}
-	r.ok(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: prefix(t, "172.31.0.1/32"), Paths: []fib_types.FibPath{local}}})
-	if v := r.Send(udp(clientPod, 1, parse("172.31.0.1:9"))); v.Action != Local {
-		t.Error(v)
 	}
 }

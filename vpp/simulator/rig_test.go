@@ -131,7 +131,7 @@ func (r *rig) call(req api.Message) int32 {
 	if err := r.conn.Invoke(timeout(r.t), req, reply); err != nil {
 		r.t.Fatalf("%s: %v", m.Name, err)
 	}
-	code, _ := wire.RetvalOf(reply)
+	code, _ := retvalOf(reply)
 	return code
 }
 
@@ -185,4 +185,42 @@ func (r *rig) dial(p Packet) *Connection {
 		r.t.Fatal(err)
 	}
 	return c
+}
+
+// simpleVIP is the external address of the simple mappings of these tests.
+var simpleVIP = netip.MustParseAddr("10.96.0.9")
+
+// noIf is the "no interface" index.
+const noIf = interface_types.InterfaceIndex(pool.None)
+
+// simple returns a message for a simple mapping of 10.96.0.9:80/tcp.
+func simple(add bool, flags nat_types.NatConfigFlags, backend string) *nat44_ed.Nat44AddDelStaticMappingV2 {
+	b := map[string][4]byte{"a": backendA.As4(), "b": backendB.As4()}[backend]
+	return &nat44_ed.Nat44AddDelStaticMappingV2{
+		IsAdd: add, Flags: flags, ExternalIPAddress: [4]byte{10, 96, 0, 9}, ExternalPort: 80, Protocol: ProtoTCP,
+		LocalIPAddress: b, LocalPort: 8080, ExternalSwIfIndex: noIf,
+	}
+}
+
+// identity returns a message for an identity mapping of 10.0.0.7:4789/udp.
+func identity(add bool, flags nat_types.NatConfigFlags, vrf uint32) *nat44_ed.Nat44AddDelIdentityMapping {
+	return &nat44_ed.Nat44AddDelIdentityMapping{
+		IsAdd: add, Flags: flags, IPAddress: [4]byte{10, 0, 0, 7}, Port: 4789, Protocol: ProtoUDP,
+		SwIfIndex: noIf, VrfID: vrf,
+	}
+}
+
+func role(add bool, flags nat_types.NatConfigFlags, index uint32) *nat44_ed.Nat44InterfaceAddDelFeature {
+	return &nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: add, Flags: flags, SwIfIndex: interface_types.InterfaceIndex(index)}
+}
+
+func address(add bool, flags nat_types.NatConfigFlags, from, to byte) *nat44_ed.Nat44AddDelAddressRange {
+	return &nat44_ed.Nat44AddDelAddressRange{
+		IsAdd: add, Flags: flags, VrfID: pool.None,
+		FirstIPAddress: [4]byte{172, 16, 0, from}, LastIPAddress: [4]byte{172, 16, 0, to},
+	}
+}
+
+func enable(on bool, flags nat44_ed.Nat44ConfigFlags) *nat44_ed.Nat44EdPluginEnableDisable {
+	return &nat44_ed.Nat44EdPluginEnableDisable{Enable: on, Flags: flags}
 }

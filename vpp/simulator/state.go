@@ -1,7 +1,10 @@
 package simulator
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 )
@@ -47,7 +50,7 @@ func (v *VPP) HiddenRoutes(source string) int {
 		for _, s := range m.Sources.All {
 			for _, tables := range m.Tables {
 				for _, table := range tables {
-					if s.Name == source && table != nil {
+					if s.Name == source {
 						count += table.Hidden(s.ID)
 					}
 				}
@@ -76,4 +79,61 @@ func (v *VPP) Interfaces() map[string]uint32 {
 		return nil
 	})
 	return all
+}
+
+// Counters counts the requests of the API clients of a simulated VPP. Requests of the Go API (Exec,
+// topology, foreign rows) do not count. The counters survive a crash.
+type Counters struct {
+	requests  map[string]uint64
+	mutating  uint64
+	dropped   uint64
+	crashes   uint64
+	lastCrash string
+}
+
+// Of returns how many requests of the given message name were executed.
+func (c Counters) Of(name string) uint64 { return c.requests[name] }
+
+// Mutating returns how many requests were to change the configuration, successful or not.
+func (c Counters) Mutating() uint64 { return c.mutating }
+
+// Dropped returns how many frames were ignored without an answer: unknown message id, too short,
+// unknown client index.
+func (c Counters) Dropped() uint64 { return c.dropped }
+
+// String lists the requests by name, one per line, sorted.
+func (c Counters) String() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.requests)) {
+		fmt.Fprintf(&b, "%s %d\n", name, c.requests[name])
+	}
+	return b.String()
+}
+
+func (c *Counters) reset() {
+	*c = Counters{requests: make(map[string]uint64)}
+}
+
+// count notes a request.
+func (c *Counters) count(name string, kind model.Class) {
+	c.requests[name]++
+	if kind == model.ClassWrite {
+		c.mutating++
+	}
+}
+
+// Counters returns a copy of the counters.
+func (v *VPP) Counters() Counters {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := v.counters
+	c.requests = maps.Clone(c.requests)
+	return c
+}
+
+// ResetCounters sets all counters to 0.
+func (v *VPP) ResetCounters() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.counters.reset()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // InterfaceKind is the kind of an interface made by the topology API.
@@ -35,8 +34,6 @@ type InterfaceSpec struct {
 	Addresses []netip.Prefix
 	// Up sets the interface admin-up.
 	Up bool
-	// Tag is the free text of the interface dump.
-	Tag string
 	// HostName is the name of the interface's other end in the kernel.
 	HostName string
 	// HostNamespace is the network namespace of that end (taps only).
@@ -59,7 +56,7 @@ func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
 		}
 		devType := map[InterfaceKind]string{KindAfPacket: vnet.DevAfPacket, KindTap: vnet.DevTap, KindLoopback: vnet.DevLoopback}[spec.Kind]
 		i := &vnet.Interface{
-			Name: spec.Name, DevType: devType, Tag: wire.Clip(spec.Tag),
+			Name: spec.Name, DevType: devType,
 			HostName: spec.HostName, HostNamespace: spec.HostNamespace,
 		}
 		i.FIB[0], i.FIB[1] = m.FindOrCreateFIB(0, spec.TableID), m.FindOrCreateFIB(1, spec.TableID)
@@ -86,9 +83,7 @@ func (v *VPP) DeleteInterface(name string) error {
 	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
 		for _, fam := range m.Tables {
 			for _, t := range fam {
-				if t != nil {
-					t.DropAttached(i.Index)
-				}
+				t.DropAttached(i.Index)
 			}
 		}
 		m.DeleteInterface(i)
@@ -109,16 +104,6 @@ func (v *VPP) AddAddress(name string, p netip.Prefix) error {
 	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
 		if retval := m.AddAddress(i, p); retval != vnet.RetOK {
 			return fmt.Errorf("add address %s to %s: retval %d", p, name, retval)
-		}
-		return nil
-	})
-}
-
-// DelAddress removes an address from an interface.
-func (v *VPP) DelAddress(name string, p netip.Prefix) error {
-	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
-		if retval := m.DelAddress(i, p); retval != vnet.RetOK {
-			return fmt.Errorf("delete address %s of %s: retval %d", p, name, retval)
 		}
 		return nil
 	})
@@ -172,16 +157,12 @@ const (
 	RouteDrop
 	// RouteReject answers packets with ICMP destination unreachable.
 	RouteReject
-	// RouteLocal delivers packets to VPP itself.
-	RouteLocal
 )
 
 // Route is a route of the topology API.
 type Route struct {
 	// Prefix is the destination.
 	Prefix netip.Prefix
-	// TableID is the VRF; 0 is the default table.
-	TableID uint32
 	// Action is what the route does.
 	Action RouteAction
 	// Interface is the name of the outgoing interface of a forwarding route; empty means that
@@ -200,15 +181,12 @@ func (v *VPP) AddRoute(r Route) error {
 // addRoute installs a route of the topology API.
 func addRoute(m *model.Model, r Route) error {
 	fam := vnet.Family(r.Prefix.Addr())
-	table := m.FindOrCreateFIB(fam, r.TableID)
-	p := fib.Path{SwIf: pool.None, Weight: 1, FIB: table, NextHop: r.NextHop}
+	p := fib.Path{SwIf: pool.None, Weight: 1, NextHop: r.NextHop}
 	switch r.Action {
 	case RouteDrop:
 		p.Kind = fib.Drop
 	case RouteReject:
 		p.Kind = fib.Unreach
-	case RouteLocal:
-		p.Kind = fib.Local
 	default:
 		p.Kind = fib.Recursive
 		if r.Interface != "" {
@@ -216,7 +194,7 @@ func addRoute(m *model.Model, r Route) error {
 			if !ok {
 				return fmt.Errorf("add route %s: %s: %w", r.Prefix, r.Interface, ErrNoInterface)
 			}
-			p.SwIf, p.FIB, p.Kind = index, 0, fib.Attached
+			p.SwIf, p.Kind = index, fib.Attached
 			if r.NextHop.IsValid() {
 				p.Kind = fib.NextHop
 			}
@@ -224,19 +202,14 @@ func addRoute(m *model.Model, r Route) error {
 			return fmt.Errorf("add route %s: neither interface nor next hop", r.Prefix)
 		}
 	}
-	m.Tables[fam][table].Set(r.Prefix, fib.SourceAPI, []fib.Path{p})
+	m.Tables[fam][0].Set(r.Prefix, fib.SourceAPI, []fib.Path{p})
 	return nil
 }
 
 // DelRoute removes a route that AddRoute or the binary API installed.
-func (v *VPP) DelRoute(tableID uint32, prefix netip.Prefix) error {
+func (v *VPP) DelRoute(prefix netip.Prefix) error {
 	return v.with(func(m *model.Model) error {
-		fam := vnet.Family(prefix.Addr())
-		table, ok := m.FIBIndex(fam, tableID)
-		if !ok {
-			return fmt.Errorf("delete route %s: no table %d", prefix, tableID)
-		}
-		m.Tables[fam][table].Remove(prefix, fib.SourceAPI)
+		m.Tables[vnet.Family(prefix.Addr())][0].Remove(prefix, fib.SourceAPI)
 		return nil
 	})
 }

@@ -4,19 +4,29 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/memclnt"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // maxUnread bounds the replies that a client leaves unread, in bytes. VPP queues without limit; a
 // test that runs into this one has lost its reader.
 const maxUnread = 512 << 20
+
+// maxFrame is the largest payload that is accepted, in bytes; VPP has no limit of its own. The
+// largest useful request, a load-balancing mapping with 65535 backends, has 720 kB.
+const maxFrame = 4 << 20
 
 // drainTime is how long a closing connection may take to hand over the replies that were given
 // before it was closed.
@@ -85,7 +95,7 @@ func (v *VPP) admit(conn *net.UnixConn, ln *net.UnixListener) bool {
 
 // readLoop executes the requests of one connection until it breaks.
 func (c *client) readLoop() {
-	frames := wire.NewFrameReader(c.conn, c.vpp.opts.MaxFrame)
+	frames := wire.NewFrameReader(c.conn, maxFrame)
 	for {
 		payload, err := frames.Next()
 		if err != nil {
@@ -312,10 +322,9 @@ func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byt
 	if m.Context > 0 {
 		context = binary.BigEndian.Uint32(payload[m.Context:])
 	}
-	call := handlers.NewCall(c.inc.model, c.inc.pid, target.index, func(reply api.Message) {
+	call := model.NewCall(c.inc.model, c.inc.pid, target.index, func(reply api.Message) {
 		// a client that has the reply must find its effect in the statistics
 		v.updateStats(c.inc.model)
-		v.counters.result(m, reply)
 		switch {
 		case fault.Swallow:
 		case fault.CloseMidFrame:
@@ -330,8 +339,75 @@ func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byt
 		v.handlers.Handle(call, m, req)
 	}
 	if v.opts.Observe != nil {
-		v.opts.Observe(req, class == handlers.ClassWrite)
+		v.opts.Observe(req, class == model.ClassWrite)
 	}
 	v.afterwards(c.inc.model)
 	return v.inc == c.inc
+}
+
+// publish sends the interface events that the last request caused. Several changes of one interface
+// are one event, whose flags show only what went up. mu is held.
+func (v *VPP) publish(m *model.Model) {
+	if len(m.Pending) == 0 {
+		return
+	}
+	clients := slices.Sorted(maps.Keys(m.Subscribers))
+	for _, index := range slices.Sorted(maps.Keys(m.Pending)) {
+		change := m.Pending[index]
+		event := interfaces.SwInterfaceEvent{
+			SwIfIndex: interface_types.InterfaceIndex(index),
+			Flags:     model.StatusFlags(change.AdminUp, change.LinkUp),
+			Deleted:   change.Deleted,
+		}
+		for _, id := range clients {
+			if client := v.clients[id]; client != nil {
+				event.PID = m.Subscribers[id]
+				client.send(&event, id)
+			}
+		}
+	}
+	clear(m.Pending)
+}
+
+// registerMemclnt registers the messages of the API transport itself.
+func (v *VPP) registerMemclnt(r model.Registry) {
+	model.Register(r, model.ClassSession, v.sockclntCreate)
+	model.Register(r, model.ClassSession, v.sockclntDelete)
+	model.Register(r, model.ClassSession, controlPing)
+}
+
+// sockclntCreate answers the handshake with the client's index and the message table of this
+// incarnation. It may be repeated.
+func (v *VPP) sockclntCreate(c *model.Call, _ *memclnt.SockclntCreate) {
+	reply := &memclnt.SockclntCreateReply{
+		MessageTable: v.inc.ids.Entries,
+		Count:        uint16(len(v.inc.ids.Entries)),
+	}
+	if c.Client != pool.None {
+		reply.Index = c.Client
+	}
+	c.Reply(reply)
+}
+
+// sockclntDelete answers 1 for a live registration, -1 otherwise, and closes the connection that it
+// names.
+func (v *VPP) sockclntDelete(c *model.Call, req *memclnt.SockclntDelete) {
+	target := v.clients[req.Index]
+	if target == nil {
+		c.Reply(&memclnt.SockclntDeleteReply{Response: -1})
+		return
+	}
+	c.Reply(&memclnt.SockclntDeleteReply{Response: 1})
+	delete(v.clients, target.index)
+	c.Unsubscribe(target.index)
+	target.shut()
+}
+
+// controlPing answers with the process id of this incarnation.
+func controlPing(c *model.Call, _ *memclnt.ControlPing) {
+	reply := &memclnt.ControlPingReply{VpePID: c.Pid}
+	if c.Client != pool.None {
+		reply.ClientIndex = c.Client
+	}
+	c.Reply(reply)
 }

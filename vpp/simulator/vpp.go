@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
@@ -21,7 +20,7 @@ type VPP struct {
 	opts     Options
 	log      *slog.Logger
 	catalog  *wire.Catalog
-	handlers handlers.Registry
+	handlers model.Registry
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -63,7 +62,7 @@ func New(opts Options) *VPP {
 	v := &VPP{
 		opts:     opts,
 		log:      opts.Logger,
-		handlers: handlers.New(),
+		handlers: model.NewRegistry(),
 		clients:  make(map[uint32]*client),
 	}
 	v.registerMemclnt(v.handlers)
@@ -90,7 +89,7 @@ func (v *VPP) boot() {
 		pid:    uint32(4000 + 17*n),
 		boot:   time.Now(),
 		ids:    v.catalog.Number(n),
-		model:  model.New(v.opts.Clock, v.opts.NATWorkers, v.opts.Seed, v.opts.Heap),
+		model:  model.New(v.opts.Clock, v.opts.NATWorkers, v.opts.Heap),
 	}
 	v.mu.Unlock()
 	v.log.Info("simulated vpp started", "incarnation", n)
@@ -296,17 +295,6 @@ func (v *VPP) Incarnation() uint64 {
 		return 0
 	}
 	return v.inc.number
-}
-
-// PID returns the process id that control_ping reports, or 0 while VPP is down. It changes with
-// every incarnation.
-func (v *VPP) PID() uint32 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.inc == nil {
-		return 0
-	}
-	return v.inc.pid
 }
 
 // with runs fn on the model of the running VPP. If fn killed VPP, the crash happens before with

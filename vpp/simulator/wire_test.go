@@ -2,20 +2,24 @@ package simulator
 
 import (
 	"bufio"
-	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/codec"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
@@ -180,24 +184,20 @@ func TestGarbageIsIgnored(t *testing.T) {
 	v := listen(t, Options{})
 	w := dialWire(t, v)
 	lb := w.frame(&nat44_ed.Nat44AddDelLbStaticMapping{IsAdd: true}, 1)
-	hostile := append([]byte(nil), lb...)
-	binary.BigEndian.PutUint32(hostile[len(hostile)-4:], 1<<32-1) // local_num
 	foreign := w.frame(&memclnt.ControlPing{}, 2)
 	binary.BigEndian.PutUint32(foreign[wire.FrameHeaderSize+2:], 0x80001234)
 	route := w.frame(&ip.IPRouteAddDel{IsAdd: true}, 4)
 	route[len(route)-1] = 200 // n_paths
 	for name, frame := range map[string][]byte{
-		"empty payload":          frameOf(nil),
-		"half an id":             frameOf([]byte{1}),
-		"unknown id":             frameOf([]byte{0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"id only":                frameOf(w.frame(&memclnt.ControlPing{}, 3)[wire.FrameHeaderSize : wire.FrameHeaderSize+2]),
-		"reply instead":          frameOf([]byte{0, wire.IDSockclntCreateReply, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"short for its fields":   frameOf(lb[wire.FrameHeaderSize : len(lb)-1]),
-		"short for its count":    hostile,
-		"short for its paths":    route,
-		"unknown client index":   foreign,
-		"an event as request":    frameOf(binary.BigEndian.AppendUint16(nil, w.ids["sw_interface_event"])),
-		"handshake without name": frameOf([]byte{0, wire.IDSockclntCreate, 0, 0, 0, 0}),
+		"empty payload":        frameOf(nil),
+		"half an id":           frameOf([]byte{1}),
+		"unknown id":           frameOf([]byte{0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0}),
+		"id only":              frameOf(w.frame(&memclnt.ControlPing{}, 3)[wire.FrameHeaderSize : wire.FrameHeaderSize+2]),
+		"reply instead":        frameOf([]byte{0, wire.IDSockclntCreateReply, 0, 0, 0, 0, 0, 0, 0, 0}),
+		"short for its fields": frameOf(lb[wire.FrameHeaderSize : len(lb)-1]),
+		"short for its paths":  route,
+		"unknown client index": foreign,
+		"an event as request":  frameOf(binary.BigEndian.AppendUint16(nil, w.ids["sw_interface_event"])),
 	} {
 		before := v.Counters().Dropped()
 		w.write(frame)
@@ -214,16 +214,6 @@ func TestLongerThanNeededIsFine(t *testing.T) {
 	payload := append(w.frame(&memclnt.ControlPing{}, 5)[wire.FrameHeaderSize:], "trailing"...)
 	w.write(frameOf(payload))
 	w.expect("control_ping_reply", 5)
-}
-
-func TestOversizedFrameEndsTheConnection(t *testing.T) {
-	v := listen(t, Options{MaxFrame: 1000})
-	w := dialWire(t, v)
-	w.write(frameOf(make([]byte, 1001)))
-	if _, err := w.tryRead(); err == nil {
-		t.Error("connection survived")
-	}
-	connect(t, v)
 }
 
 func TestReplyGoesToTheNamedClient(t *testing.T) {
@@ -288,68 +278,6 @@ func TestDumpIsDetailsAndNothingElse(t *testing.T) {
 	w.expect("control_ping_reply", 5)
 }
 
-// FuzzFrames: the frame decoder and everything behind it survive any stream.
-func FuzzFrames(f *testing.F) {
-	v := New(Options{})
-	f.Cleanup(func() { _ = v.Close() })
-	for _, name := range []string{"control_ping", "nat44_add_del_lb_static_mapping", "ip_route_add_del", "sw_interface_dump", "cli_inband"} {
-		m := v.catalog.Named(name)
-		msg, _ := m.Decode(make([]byte, 4096))
-		payload, err := codec.EncodeMsg(msg, v.inc.ids.Of(name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(frameOf(payload))
-	}
-	f.Add(frameOf(nil))
-	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00"))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		if !v.Alive() {
-			if err := v.Restart(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		frames := wire.NewFrameReader(iotest.OneByteReader(bytes.NewReader(stream)), 1<<16)
-		for {
-			payload, err := frames.Next()
-			if err != nil {
-				break
-			}
-			if len(payload) < 2 || !v.Alive() {
-				continue
-			}
-			// Ids depend on the incarnation; the fuzzer gets a stable numbering.
-			name := v.catalog.Names[int(binary.BigEndian.Uint16(payload))%len(v.catalog.Names)]
-			m := v.catalog.Named(name)
-			if !m.Request {
-				continue
-			}
-			if req, ok := m.Decode(payload); ok {
-				sameAgain(t, m, req)
-				if _, err := v.Exec(req); err != nil && !errors.Is(err, ErrDown) {
-					t.Fatalf("%s: %v", name, err)
-				}
-			}
-		}
-	})
-}
-
-// sameAgain writes and reads a message: no part that was understood gets lost.
-func sameAgain(t *testing.T, m *wire.Message, req api.Message) {
-	t.Helper()
-	first, err := codec.EncodeMsg(req, 1)
-	if err != nil {
-		t.Fatalf("%s cannot be written: %v", m.Name, err)
-	}
-	again, ok := m.Decode(first)
-	if !ok {
-		t.Fatalf("%s is too short for itself: %x", m.Name, first)
-	}
-	if second, err := codec.EncodeMsg(again, 1); err != nil || !bytes.Equal(first, second) {
-		t.Fatalf("%s changes by being read and written: %v\n%x\n%x", m.Name, err, first, second)
-	}
-}
-
 // decode decodes a payload that must be well-formed.
 func decode(t *testing.T, payload []byte, msg api.Message) {
 	t.Helper()
@@ -360,3 +288,92 @@ func decode(t *testing.T, payload []byte, msg api.Message) {
 
 // parse parses an endpoint.
 func parse(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
+
+func TestSubscriptionEndsWithTheClient(t *testing.T) {
+	v := listen(t, Options{})
+	w := dialWire(t, v)
+	w.write(w.frame(&interfaces.WantInterfaceEvents{EnableDisable: 1}, 1))
+	w.expect("want_interface_events_reply", 1)
+	w.write(w.frame(&interfaces.CreateLoopback{}, 2))
+	w.expect("create_loopback_reply", 2)
+	w.expect("sw_interface_event", w.index)
+	_ = w.conn.Close()
+	until(t, "subscription ends", func() bool {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return len(v.inc.model.Subscribers) == 0
+	})
+}
+
+func TestConnectAndPing(t *testing.T) {
+	v := listen(t, Options{})
+	conn := connect(t, v)
+	pong := invoke[memclnt.ControlPingReply](t, conn, &memclnt.ControlPing{})
+	if pong.VpePID != v.inc.pid || pong.VpePID == 0 {
+		t.Errorf("pid %d in ping, %d from Go", pong.VpePID, v.inc.pid)
+	}
+	version := invoke[vpe.ShowVersionReply](t, conn, &vpe.ShowVersion{})
+	if version.Version != "25.10-release" {
+		t.Errorf("version %q", version.Version)
+	}
+	cfg := invoke[nat44_ed.Nat44ShowRunningConfigReply](t, conn, &nat44_ed.Nat44ShowRunningConfig{})
+	if cfg.Sessions != 0 {
+		t.Errorf("plugin is enabled at start")
+	}
+}
+
+// TestEveryRequestIsAnswered: no request of the table leaves a client waiting, whatever it is,
+// except those that kill VPP or that have no reply.
+func TestEveryRequestIsAnswered(t *testing.T) {
+	v := New(Options{})
+	t.Cleanup(func() { _ = v.Close() })
+	silent := map[string]bool{"cnat_translation_update": true}
+	for _, name := range v.catalog.Names {
+		m := v.catalog.Named(name)
+		if !m.Request || silent[name] {
+			continue
+		}
+		replies, err := v.Exec(m.Empty())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if m.Reply != nil && len(replies) == 0 {
+			t.Errorf("%s: no reply", name)
+		}
+	}
+}
+
+// TestObserve: requests of clients are observed in their order, with their class, and without
+// requests that were lost on the way.
+func TestObserve(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	r := bareRig(t, Options{Observe: func(req api.Message, changes bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if name := req.GetMessageName(); strings.HasPrefix(name, "nat44") {
+			seen = append(seen, map[bool]string{true: "change ", false: "read "}[changes]+name)
+		}
+	}})
+	r.enableNAT()
+	dump[nat44_ed.Nat44LbStaticMappingDetails](t, r.conn, &nat44_ed.Nat44LbStaticMappingDump{})
+	if _, err := r.Exec(&nat44_ed.Nat44LbStaticMappingDump{}); err != nil { // without a connection
+		t.Error(err)
+	}
+	r.Inject(Fault{Message: "nat44_forwarding_enable_disable", Disconnect: true})
+	// the caller does not learn that its answer will not come
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := r.conn.Invoke(ctx, &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisableReply{}); err == nil {
+		t.Error("there was an answer")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{
+		"change nat44_ed_plugin_enable_disable", "change nat44_forwarding_enable_disable", "change nat44_add_del_address_range",
+		"read nat44_lb_static_mapping_dump",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("saw %q, want %q", seen, want)
+	}
+}

@@ -216,7 +216,7 @@ func TestARouteOfAnotherClient(t *testing.T) {
 		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() || s.Writes() != before {
 			s.Errorf("acknowledged %v, %v, %d writes", s.Ack("a/a"), s.Health(), s.Writes()-before)
 		}
-		if err := s.VPP.VPP.DelRoute(0, theirs.Prefix); err != nil {
+		if err := s.VPP.VPP.DelRoute(theirs.Prefix); err != nil {
 			s.Fatal(err)
 		}
 		expect(s, "theirs is gone", network, "10.96.0.1/32 reject")

@@ -1,6 +1,9 @@
+// Package acl is the acl plugin of the simulated VPP: access lists, and the lists of each
+// interface.
 package acl
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -16,7 +19,7 @@ type Action uint8
 const (
 	Deny Action = iota
 	Permit
-	Reflect // permit, and remember the flow in both directions
+	Reflect // VPP remembers the flow in both directions; the model only permits
 )
 
 // Rule is one rule of an access list: of one address family.
@@ -39,25 +42,15 @@ type Lists struct {
 	In, Out []uint32
 }
 
-// flow is a flow that a reflecting rule let pass through an interface, in either direction: low is
-// the smaller endpoint.
-type flow struct {
-	swIf      uint32
-	low, high netip.AddrPort
-	proto     uint8
-}
-
-// Plugin is the state of the ACL plugin. Flows have no lifetime: they end with a change of the
-// lists of their interface.
+// Plugin is the state of the ACL plugin.
 type Plugin struct {
 	All   pool.Pool[*List]
 	lists map[uint32]*Lists
-	flows map[flow]bool
 }
 
 // NewPlugin returns the plugin without access lists.
 func NewPlugin() *Plugin {
-	return &Plugin{lists: make(map[uint32]*Lists), flows: make(map[flow]bool)}
+	return &Plugin{lists: make(map[uint32]*Lists)}
 }
 
 // Of returns the lists of an interface, empty ones if it has none.
@@ -100,8 +93,7 @@ func (a *Plugin) Del(index uint32) int32 {
 	return vnet.RetOK
 }
 
-// set replaces the input or the output list of an interface. It forgets the flows of the interface
-// if the lists have other members afterwards.
+// set replaces the input or the output list of an interface.
 func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 	for i, index := range list {
 		if _, ok := a.All.Get(index); !ok {
@@ -115,9 +107,6 @@ func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 	member := &l.Out
 	if input {
 		member = &l.In
-	}
-	if !sameMembers(*member, list) {
-		a.forget(swIf)
 	}
 	*member = slices.Clone(list)
 	a.lists[swIf] = &l
@@ -163,40 +152,18 @@ func (a *Plugin) AddDel(swIf uint32, input, add bool, index uint32) int32 {
 // InterfaceGone takes the lists from an interface that is deleted.
 func (a *Plugin) InterfaceGone(swIf uint32) {
 	delete(a.lists, swIf)
-	a.forget(swIf)
-}
-
-// forget ends the flows of an interface.
-func (a *Plugin) forget(swIf uint32) {
-	for f := range a.flows {
-		if f.swIf == swIf {
-			delete(a.flows, f)
-		}
-	}
-}
-
-// sameMembers compares lists without regard to their order.
-func sameMembers(a, b []uint32) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // Permits matches a packet against the ACLs of a list. The first rule that matches decides, and no
 // match is a denial; an empty list permits everything.
-func (a *Plugin) Permits(swIf uint32, list []uint32, p *packet.Packet) bool {
+func (a *Plugin) Permits(list []uint32, p *packet.Packet) bool {
 	if len(list) == 0 {
-		return true
-	}
-	flow := flowOf(swIf, p)
-	if a.flows[flow] {
 		return true
 	}
 	for _, index := range list {
 		l, _ := a.All.Get(index)
 		for _, r := range l.Rules {
 			if r.matches(p) {
-				if r.Action == Reflect {
-					a.flows[flow] = true
-				}
 				return r.Action != Deny
 			}
 		}
@@ -237,15 +204,6 @@ func portsOf(p *packet.Packet) (src, dst uint16) {
 	}
 }
 
-// flowOf returns the flow of the packet on an interface.
-func flowOf(swIf uint32, p *packet.Packet) flow {
-	low, high := p.Src, p.Dst
-	if high.Compare(low) < 0 {
-		low, high = high, low
-	}
-	return flow{swIf: swIf, low: low, high: high, proto: p.Proto}
-}
-
 // AddressAdded is of no interest to access lists.
 func (a *Plugin) AddressAdded(*vnet.Interface, netip.Prefix) {}
 
@@ -254,3 +212,20 @@ func (a *Plugin) AddressDeleted(*vnet.Interface, netip.Prefix) {}
 
 // TableBound is of no interest to access lists.
 func (a *Plugin) TableBound(_, _, _ uint32) {}
+
+// Describe lists the ACLs with their rules.
+func (a *Plugin) Describe(nameOf func(uint32) string) []string {
+	var lines []string
+	for index, l := range a.All.All {
+		lines = append(lines, fmt.Sprintf("%3d %q %d rules", index, l.Tag, len(l.Rules)))
+		for i, r := range l.Rules {
+			action := [...]string{"deny", "permit", "permit+reflect"}[min(int(r.Action), int(Reflect))]
+			lines = append(lines, fmt.Sprintf("%3d rule %5d %s %s > %s proto %d ports %d-%d > %d-%d", index, i, action, r.Src, r.Dst, r.Proto,
+				r.SrcPort[0], r.SrcPort[1], r.DstPort[0], r.DstPort[1]))
+		}
+	}
+	for swIf, l := range a.lists {
+		lines = append(lines, fmt.Sprintf("on %s input %v output %v", nameOf(swIf), l.In, l.Out))
+	}
+	return lines
+}

@@ -1,3 +1,6 @@
+// Package fib is a forwarding table of the simulated VPP: routes by prefix and source, and the
+// order of the sources. It is plain data without a lock; the model that holds the tables is locked
+// by its owner.
 package fib
 
 import (
@@ -68,7 +71,6 @@ type Table struct {
 	ID      uint32
 	Name    string
 	ip6     bool
-	ByAPI   bool // created explicitly: stays until deleted explicitly
 	sources *Sources
 	entries map[netip.Prefix]*Entry
 	lengths [129]int // number of entries per prefix length

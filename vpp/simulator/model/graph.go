@@ -56,14 +56,14 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 // run is the graph: input features, lookup, output features, transmission.
 func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	m.CNAT.Input(&t.Packet)
-	if !m.ACLs.Permits(t.InIndex, m.ACLs.Of(t.InIndex).In, &t.Packet) {
+	if !m.ACLs.Permits(m.ACLs.Of(t.InIndex).In, &t.Packet) {
 		t.Drop("denied by input ACL")
 		return
 	}
 	if !t.Input() {
 		return
 	}
-	h := m.Forward(t.Table(), t.Dst.Addr(), t.Src.Addr())
+	h := m.Forward(t.Table(), t.Dst.Addr())
 	switch h.Kind {
 	case fib.Local:
 		v.Action, v.Reason = packet.Local, h.Reason
@@ -79,7 +79,7 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	if !t.Output(h.SwIf) {
 		return
 	}
-	if !m.ACLs.Permits(h.SwIf, m.ACLs.Of(h.SwIf).Out, &t.Packet) {
+	if !m.ACLs.Permits(m.ACLs.Of(h.SwIf).Out, &t.Packet) {
 		t.Drop("denied by output ACL")
 		return
 	}
@@ -87,6 +87,6 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 		t.Drop("cnat is out of ports")
 		return
 	}
-	v.Action, v.OutIndex, v.NextHop = packet.Delivered, h.SwIf, h.NextHop
+	v.Action, v.OutIndex = packet.Delivered, h.SwIf
 	v.Out = m.Interface(h.SwIf).Name
 }

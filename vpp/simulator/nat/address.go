@@ -16,13 +16,6 @@ type Address struct {
 	net  netip.Prefix // its subnet; invalid if unknown
 }
 
-// FollowedInterface is an interface whose first address is in a pool.
-type FollowedInterface struct {
-	SwIf     uint32
-	Twice    bool
-	resolved bool
-}
-
 // addresses returns the pool of the given kind.
 func (n *Plugin) addresses(twice bool) *[]*Address {
 	if twice {
@@ -134,65 +127,15 @@ func (n *Plugin) bindPool(swIf uint32) {
 	}
 }
 
-// Follow puts the first address of an interface into a pool, now and whenever it changes.
-func (n *Plugin) Follow(swIf uint32, twice bool) int32 {
-	if !n.Enabled {
-		return vnet.RetUnsupported
-	}
-	if n.followedAt(swIf, twice) >= 0 {
-		return vnet.RetValueExist
-	}
-	f := &FollowedInterface{SwIf: swIf, Twice: twice}
-	n.Followed = append(n.Followed, f)
-	if addr, ok := n.net.FirstAddress(swIf); ok {
-		if retval := n.addAddress(addr, pool.None, twice); retval != vnet.RetOK {
-			n.Followed = n.Followed[:len(n.Followed)-1]
-			return retval
-		}
-		f.resolved = true
-	}
-	return vnet.RetOK
-}
-
-// Unfollow ends follow.
-func (n *Plugin) Unfollow(swIf uint32, twice bool) int32 {
-	if !n.Enabled {
-		return vnet.RetUnsupported
-	}
-	at := n.followedAt(swIf, twice)
-	if at < 0 {
-		return vnet.RetNoSuchEntry
-	}
-	n.Followed = swapDelete(n.Followed, at)
-	if addr, ok := n.net.FirstAddress(swIf); ok {
-		return n.delAddress(addr, twice)
-	}
-	return vnet.RetOK
-}
-
-// followedAt returns the position of a followed interface, -1 if there is none.
-func (n *Plugin) followedAt(swIf uint32, twice bool) int {
-	return slices.IndexFunc(n.Followed, func(f *FollowedInterface) bool { return f.SwIf == swIf && f.Twice == twice })
-}
-
 // AddressAdded follows a new interface address, as vnet.Watcher.
 func (n *Plugin) AddressAdded(i *vnet.Interface, p netip.Prefix) {
 	if !n.Enabled || !p.Addr().Is4() {
 		return
 	}
-	if f := n.follower(i.Index); f == nil {
-		for _, a := range n.Pool {
-			if a.FIB == i.FIB[0] && a.Addr == p.Addr() {
-				a.swIf, a.net = i.Index, p.Masked()
-				break
-			}
-		}
-	} else if !f.resolved {
-		f.resolved = n.addAddress(p.Addr(), pool.None, f.Twice) == vnet.RetOK
-	}
-	for _, b := range n.Unbound {
-		if b.SwIf == i.Index && !b.resolved {
-			b.resolved = n.addStatic(b.at(p.Addr())) == vnet.RetOK
+	for _, a := range n.Pool {
+		if a.FIB == i.FIB[0] && a.Addr == p.Addr() {
+			a.swIf, a.net = i.Index, p.Masked()
+			break
 		}
 	}
 }
@@ -202,32 +145,12 @@ func (n *Plugin) AddressDeleted(i *vnet.Interface, p netip.Prefix) {
 	if !n.Enabled || !p.Addr().Is4() {
 		return
 	}
-	if f := n.follower(i.Index); f == nil {
-		for _, a := range n.Pool {
-			if a.FIB == i.FIB[0] && a.Addr == p.Addr() {
-				a.net = netip.Prefix{}
-				break
-			}
-		}
-	} else if f.resolved {
-		f.resolved = n.delAddress(p.Addr(), f.Twice) != vnet.RetOK
-	}
-	for _, b := range n.Unbound {
-		if b.SwIf == i.Index && b.resolved {
-			b.resolved = n.DelStatic(b.at(p.Addr())) != vnet.RetOK
+	for _, a := range n.Pool {
+		if a.FIB == i.FIB[0] && a.Addr == p.Addr() {
+			a.net = netip.Prefix{}
+			break
 		}
 	}
-}
-
-// follower returns the record of a followed interface; the one for the SNAT pool comes first, and
-// hides the other.
-func (n *Plugin) follower(swIf uint32) *FollowedInterface {
-	for _, twice := range []bool{false, true} {
-		if at := n.followedAt(swIf, twice); at >= 0 {
-			return n.Followed[at]
-		}
-	}
-	return nil
 }
 
 // swapDelete removes an element the way VPP's vectors do: the last one takes its place.

@@ -59,11 +59,6 @@ func (n *Plugin) DescribeMappings() []string {
 	for _, mp := range n.Mappings.All {
 		lines = append(lines, mp.describe())
 	}
-	for _, b := range n.Unbound {
-		if !b.resolved {
-			lines = append(lines, fmt.Sprintf("%s/%d of interface %s unresolved", b.External, b.Proto, n.net.NameOf(b.SwIf)))
-		}
-	}
 	slices.Sort(lines)
 	return lines
 }

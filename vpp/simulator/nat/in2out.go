@@ -107,20 +107,11 @@ func (t *Transit) leaveAloneOutput() bool {
 	return i == nil || !i.Inside
 }
 
-// resolvable reports whether the destination is reached through an outside interface, or through a
-// VRF that the packet's VRF may be translated into.
+// resolvable reports whether the destination is reached through an outside interface.
 func (t *Transit) resolvable() bool {
 	n := t.nat
-	if vt := n.vrfTableOf(t.rxFIB); vt != nil {
-		for _, r := range vt.routes.All {
-			if t.Forward(r.fib, t.Dst.Addr(), t.Src.Addr()).SwIf != pool.None {
-				return true
-			}
-		}
-		return false
-	}
 	for _, o := range n.outside {
-		swIf := t.Forward(o.fib, t.Dst.Addr(), t.Src.Addr()).SwIf
+		swIf := t.Forward(o.fib, t.Dst.Addr()).SwIf
 		if i, _ := find(&n.InOut, swIf); i != nil && i.Outside {
 			return true
 		}
@@ -128,29 +119,11 @@ func (t *Transit) resolvable() bool {
 	return false
 }
 
-// vrfTableOf returns the VRF table of a FIB, nil if there is none.
-func (n *Plugin) vrfTableOf(fib uint32) *VRFTable {
-	for _, t := range n.VRFTables.All {
-		if t.fib == fib {
-			return t
-		}
-	}
-	return nil
-}
-
 // outsideOf returns the FIB that a translated packet to dst is looked up in.
 func (t *Transit) outsideOf(dst netip.Addr) uint32 {
 	n := t.nat
-	if vt := n.vrfTableOf(t.rxFIB); vt != nil {
-		for _, r := range vt.routes.All {
-			if t.Forward(r.fib, dst, t.Src.Addr()).SwIf != pool.None {
-				return r.fib
-			}
-		}
-		return t.rxFIB
-	}
 	for _, o := range n.outside {
-		if t.Forward(o.fib, dst, t.Src.Addr()).SwIf != pool.None {
+		if t.Forward(o.fib, dst).SwIf != pool.None {
 			return o.fib
 		}
 	}

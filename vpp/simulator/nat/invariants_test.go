@@ -90,10 +90,10 @@ func TestTablesStayConsistent(t *testing.T) {
 			},
 			"delete backend": func(*rapid.T) { n.DelLocal(vip(), proto(), someBackend()) },
 			"add simple": func(*rapid.T) {
-				n.addMapping(Request{External: vip(), Local: someBackend().At, Proto: proto(), Flags: flags(), SwIf: pool.None})
+				n.ChangeMapping(Request{External: vip(), Local: someBackend().At, Proto: proto(), Flags: flags(), SwIf: pool.None}, true)
 			},
 			"delete simple": func(*rapid.T) {
-				n.delMapping(Request{External: vip(), Proto: proto(), Flags: MapOut2inOnly, SwIf: pool.None})
+				n.ChangeMapping(Request{External: vip(), Proto: proto(), Flags: MapOut2inOnly, SwIf: pool.None}, false)
 			},
 			"packet": func(t *rapid.T) {
 				from := pod()

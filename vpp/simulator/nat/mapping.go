@@ -2,7 +2,6 @@ package nat
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
@@ -15,12 +14,10 @@ type Flags uint16
 const (
 	MapAddrOnly Flags = 1 << iota
 	MapIdentity
-	mapInterface // external address belongs to an interface
 	MapTwice
 	MapSelfTwice
 	MapOut2inOnly
 	MapLB
-	MapExact // twice-nat address is given
 )
 
 // Has reports whether one of the flags of g is set.
@@ -32,8 +29,7 @@ type Mapping struct {
 	Local    netip.AddrPort // 0.0.0.0:0 for load balancing
 	External netip.AddrPort
 	Proto    uint8
-	pool     netip.Addr // twice-nat address of MapExact
-	VRF, fib uint32     // 0 for load balancing and identity
+	VRF, fib uint32 // 0 for load balancing and identity
 	Tag      string
 	Affinity uint32              // seconds
 	Locals   pool.Pool[*Backend] // load balancing: backends; identity: one per VRF
@@ -54,21 +50,7 @@ type Request struct {
 	VRF             uint32
 	SwIf            uint32
 	Flags           Flags
-	Pool            netip.Addr
 	Tag             string
-}
-
-// BoundMapping is a mapping whose external address is the address of an interface.
-type BoundMapping struct {
-	Request
-	resolved bool
-}
-
-// at returns the mapping with the address that the interface has now.
-func (b *BoundMapping) at(addr netip.Addr) Request {
-	r := b.Request
-	r.External = netip.AddrPortFrom(addr, r.External.Port())
-	return r
 }
 
 // validate refuses combinations of flags that VPP does not support.
@@ -96,93 +78,26 @@ func (r Request) normal() Request {
 	return r
 }
 
-// ChangeMapping adds or deletes a simple or identity mapping.
+// ChangeMapping adds or deletes a simple or identity mapping. The model has none with the address
+// of an interface.
 func (n *Plugin) ChangeMapping(r Request, add bool) int32 {
-	if r.SwIf != pool.None {
-		r.Flags |= mapInterface
-		r.External = netip.AddrPortFrom(netip.IPv4Unspecified(), r.External.Port())
+	switch {
+	case r.SwIf != pool.None:
+		return vnet.RetUnimplemented
+	case !n.Enabled:
+		return vnet.RetUnsupported
+	}
+	if retval := r.validate(); retval != vnet.RetOK {
+		return retval
 	}
 	if r.Flags.Has(MapAddrOnly) {
 		r.Local = netip.AddrPortFrom(r.Local.Addr(), 0)
 		r.External = netip.AddrPortFrom(r.External.Addr(), 0)
 	}
 	if add {
-		return n.addMapping(r)
-	}
-	return n.delMapping(r)
-}
-
-// addMapping adds a simple or identity mapping. One that is bound to an interface without address
-// is kept until the address comes.
-func (n *Plugin) addMapping(r Request) int32 {
-	if !n.Enabled {
-		return vnet.RetUnsupported
-	}
-	if retval := r.validate(); retval != vnet.RetOK {
-		return retval
-	}
-	if !r.Flags.Has(mapInterface) {
 		return n.addStatic(r)
 	}
-	if n.boundAt(r) >= 0 {
-		return vnet.RetValueExist
-	}
-	b := &BoundMapping{Request: r}
-	n.Unbound = append(n.Unbound, b)
-	addr, ok := n.net.FirstAddress(r.SwIf)
-	if !ok {
-		return vnet.RetOK
-	}
-	b.resolved = true
-	retval := n.addStatic(b.at(addr))
-	if retval != vnet.RetOK {
-		n.Unbound = swapDelete(n.Unbound, n.boundAt(r))
-	}
-	return retval
-}
-
-// delMapping deletes a simple or identity mapping.
-func (n *Plugin) delMapping(r Request) int32 {
-	if !n.Enabled {
-		return vnet.RetUnsupported
-	}
-	if retval := r.validate(); retval != vnet.RetOK {
-		return retval
-	}
-	if !r.Flags.Has(mapInterface) {
-		return n.DelStatic(r)
-	}
-	at := n.boundAt(r)
-	if at < 0 {
-		return vnet.RetNoSuchEntry
-	}
-	b := n.Unbound[at]
-	n.Unbound = swapDelete(n.Unbound, at)
-	addr, ok := n.net.FirstAddress(r.SwIf)
-	if !ok {
-		return vnet.RetOK
-	}
-	bound := b.at(addr)
-	bound.Flags = r.Flags
-	return n.DelStatic(bound)
-}
-
-// boundAt finds the record of an interface-bound mapping, -1 if there is none.
-func (n *Plugin) boundAt(r Request) int {
-	return slices.IndexFunc(n.Unbound, func(b *BoundMapping) bool {
-		if b.SwIf != r.SwIf || b.VRF != r.VRF {
-			return false
-		}
-		anyPort := b.Flags.Has(MapAddrOnly) && r.Flags.Has(MapAddrOnly)
-		if b.Flags.Has(MapIdentity) && r.Flags.Has(MapIdentity) {
-			return anyPort || (b.External.Port() == r.External.Port() && b.Proto == r.Proto)
-		}
-		if b.Local.Addr() != r.Local.Addr() {
-			return false
-		}
-		return anyPort || (b.Local.Port() == r.Local.Port() &&
-			b.External.Port() == r.External.Port() && b.Proto == r.Proto)
-	})
+	return n.DelStatic(r)
 }
 
 // External returns the mapping of an external endpoint, and its index.
@@ -227,7 +142,7 @@ func (n *Plugin) addStatic(r Request) int32 {
 	}
 	mp := &Mapping{
 		Flags: r.Flags, Local: r.Local, External: r.External, Proto: r.Proto,
-		pool: r.Pool, Tag: r.Tag,
+		Tag: r.Tag,
 	}
 	if r.Flags.Has(MapIdentity) {
 		mp.Locals.Put(&Backend{VRF: r.VRF, fib: fib})

@@ -134,7 +134,7 @@ func (t *Transit) serviceSession(found match) *Session {
 	}
 	n.addO2I(s, false)
 	if t.wantsTwice(found) {
-		if !t.twiceNAT(s, found.mp) {
+		if !t.twiceNAT(s) {
 			n.dropSession(s)
 			t.Drop("out of ports")
 			return nil
@@ -165,13 +165,11 @@ func (t *Transit) wantsTwice(found match) bool {
 }
 
 // twiceNAT gives the client an address of the twice-nat pool.
-func (t *Transit) twiceNAT(s *Session, mp *Mapping) bool {
+func (t *Transit) twiceNAT(s *Session) bool {
 	n := t.nat
-	addr, ok := n.exactAddress(mp)
+	addr, ok := n.twiceAddress(s)
 	if !ok {
-		if addr, ok = n.twiceAddress(s); !ok {
-			return false
-		}
+		return false
 	}
 	port := minPort + n.random.port(portCount-1)
 	s.ExtNAT = netip.AddrPortFrom(addr, port)
@@ -190,18 +188,6 @@ const (
 	minPort   uint16 = 1024
 	portCount uint16 = 65535 - minPort + 1
 )
-
-// exactAddress returns the twice-nat address that a mapping names, if it is in the pool.
-func (n *Plugin) exactAddress(mp *Mapping) (netip.Addr, bool) {
-	if mp.Flags.Has(MapExact) {
-		for _, a := range n.Twice {
-			if a.Addr == mp.pool {
-				return a.Addr, true
-			}
-		}
-	}
-	return netip.Addr{}, false
-}
 
 // twiceAddress chooses an address of the twice-nat pool for a session: the backend decides where
 // the search begins; an address of the session's VRF is taken at once, one for all VRFs only if

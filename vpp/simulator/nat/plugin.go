@@ -1,3 +1,13 @@
+// Package nat is the NAT44-ED plugin of the simulated VPP: address pools, interface roles,
+// mappings, sessions, affinity, and the graph nodes that translate packets.
+//
+//	plugin.go, address.go, interface.go           configuration
+//	mapping.go, balance.go, affinity.go           static and load-balancing mappings
+//	session.go, summary.go                        the session table
+//	transit.go, classify.go, in2out.go, out2in.go a packet on its way through the nodes
+//
+// The model has VPP's destructive side effects and its defects; each is described at the function
+// that has it. Methods return VPP's return codes.
 package nat
 
 import (
@@ -19,9 +29,6 @@ type Plugin struct {
 	// Settings.
 	Enabled    bool
 	Forwarding bool
-	MSS        uint16
-	FrameQueue uint32
-	WasEnabled bool // ever, in this incarnation
 	Timeouts   Timeouts
 	Config     Config // of the current enable; zero while disabled
 
@@ -33,16 +40,13 @@ type Plugin struct {
 	PerThread  uint32   // session limit of the enable call
 
 	// Addresses and interfaces.
-	Pool      []*Address // addresses for dynamic translations
-	Twice     []*Address // addresses for twice-nat
-	Followed  []*FollowedInterface
-	Unbound   []*BoundMapping
-	InOut     pool.Pool[*Interface]
-	Output    pool.Pool[*Interface]
-	outside   []fibCount // FIBs of outside interfaces, with reference counts
-	fibs      []fibCount // FIBs of any NAT interface, counted as VPP does
-	receive   map[receiveKey]int
-	VRFTables pool.Pool[*VRFTable]
+	Pool    []*Address // addresses for dynamic translations
+	Twice   []*Address // addresses for twice-nat
+	InOut   pool.Pool[*Interface]
+	Output  pool.Pool[*Interface]
+	outside []fibCount // FIBs of outside interfaces, with reference counts
+	fibs    []fibCount // FIBs of any NAT interface, counted as VPP does
+	receive map[receiveKey]int
 
 	// Mappings and sessions.
 	Mappings pool.Pool[*Mapping]
@@ -79,9 +83,6 @@ var defaultTimeouts = Timeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 24
 // defaultSessions is the session limit per thread when an enable call has 0.
 const defaultSessions = 63 * 1024
 
-// defaultFrameQueue is the length of the worker handoff queues.
-const defaultFrameQueue = 64
-
 // fibCount is a FIB index with a reference count.
 type fibCount struct {
 	fib  uint32
@@ -89,8 +90,8 @@ type fibCount struct {
 }
 
 // NewPlugin returns the plugin as it is loaded: disabled, timeouts unset.
-func NewPlugin(net *vnet.Network, seed uint32) *Plugin {
-	n := &Plugin{net: net, random: random{seed: seed}}
+func NewPlugin(net *vnet.Network) *Plugin {
+	n := &Plugin{net: net}
 	n.receive = make(map[receiveKey]int)
 	n.dropTables()
 	return n
@@ -114,17 +115,14 @@ func (n *Plugin) Enable(c Config) int32 {
 	if c.Sessions == 0 {
 		c.Sessions = defaultSessions
 	}
-	n.Forwarding, n.MSS, n.Timeouts = false, 0, defaultTimeouts
+	n.Forwarding, n.Timeouts = false, defaultTimeouts
 	n.PerThread = c.Sessions
 	n.limits = append(n.limits, c.Sessions)
 	n.insideVRF = c.InsideVRF
 	n.insideFIB = n.net.FindOrCreateFIB(0, c.InsideVRF)
 	n.outsideFIB = n.net.FindOrCreateFIB(0, c.OutsideVRF)
 	n.dropTables()
-	if n.FrameQueue == 0 {
-		n.FrameQueue = defaultFrameQueue
-	}
-	n.Enabled, n.WasEnabled, n.Config = true, true, c
+	n.Enabled, n.Config = true, c
 	return vnet.RetOK
 }
 
@@ -140,7 +138,6 @@ func (n *Plugin) Disable() int32 {
 	}
 	n.deleteAddresses()
 	n.deleteInterfaces()
-	n.VRFTables = pool.Pool[*VRFTable]{}
 	n.limits = nil
 	n.dropTables()
 	n.Config = Config{}
@@ -165,7 +162,6 @@ func (n *Plugin) deleteMappings() int32 {
 		}
 	}
 	n.Mappings = pool.Pool[*Mapping]{}
-	n.Unbound = nil
 	return retval
 }
 
@@ -177,7 +173,7 @@ func (n *Plugin) deleteAddresses() {
 	for _, a := range slices.Clone(n.Twice) {
 		n.delAddress(a.Addr, true)
 	}
-	n.Pool, n.Twice, n.Followed = nil, nil, nil
+	n.Pool, n.Twice = nil, nil
 }
 
 // SetForwarding decides what happens to traffic without a translation. Turning it off ends the
@@ -214,30 +210,6 @@ func (n *Plugin) full(fib uint32) bool {
 		fib = 0
 	}
 	return len(n.limits) > 0 && uint64(n.Sessions.Len()) >= uint64(n.limits[fib])
-}
-
-// UsesFIB reports whether NAT holds a table that is otherwise unused.
-func (n *Plugin) UsesFIB(fib uint32) bool {
-	if n.Enabled && (fib == n.insideFIB || fib == n.outsideFIB) {
-		return true
-	}
-	for _, mp := range n.Mappings.All {
-		if mp.fib == fib {
-			return true
-		}
-		for _, l := range mp.Locals.All {
-			if l.fib == fib {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(n.Pool, func(a *Address) bool { return a.FIB == fib }) ||
-		slices.ContainsFunc(n.Twice, func(a *Address) bool { return a.FIB == fib })
-}
-
-// TableGone expires the sessions of a deleted table.
-func (n *Plugin) TableGone(fib uint32) {
-	n.expireVRF(fib)
 }
 
 // receiveKey is an external address that VPP receives itself because of an outside interface.
@@ -297,4 +269,27 @@ func (n *Plugin) receiveEverywhere(addr netip.Addr, add bool) {
 			}
 		}
 	}
+}
+
+// random is the generator of VPP's NAT: a linear congruential generator with 32 bits of state. Its
+// low bits have tiny periods (the lowest one alternates), and VPP reduces it with modulo, so small
+// power-of-two weight sums are not random at all when every session takes two numbers. That skew is
+// why the model carries the generator instead of a better one.
+type random struct {
+	seed uint32
+}
+
+// next advances the generator.
+func (r *random) next() uint32 {
+	r.seed = r.seed*1664525 + 1013904223
+	return r.seed
+}
+
+// port draws a port offset in 0..limit.
+func (r *random) port(limit uint16) uint16 {
+	wide := r.next()
+	if narrow := uint16(wide); narrow <= limit {
+		return narrow
+	}
+	return uint16(wide % (uint32(limit) + 1))
 }

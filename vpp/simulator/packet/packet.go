@@ -126,9 +126,6 @@ type Verdict struct {
 	Out      string
 	OutIndex uint32
 
-	// NextHop is the neighbour on that interface that it was sent to.
-	NextHop netip.Addr
-
 	// Src and Dst are the endpoints as the packet left.
 	Src, Dst netip.AddrPort
 
@@ -141,14 +138,6 @@ type Verdict struct {
 
 	// Packet is what was sent.
 	Packet Packet
-}
-
-// To returns the address that the packet reached, invalid unless delivered.
-func (v Verdict) To() netip.Addr {
-	if v.Action != Delivered {
-		return netip.Addr{}
-	}
-	return v.Dst.Addr()
 }
 
 // String describes the verdict in one line.

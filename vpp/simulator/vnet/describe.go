@@ -56,9 +56,6 @@ func (m *Network) DescribeRoutes() []string {
 	var lines []string
 	for _, tables := range m.Tables {
 		for _, t := range tables {
-			if t == nil {
-				continue
-			}
 			for _, e := range t.Sorted() {
 				if s := e.Best().Source; s == fib.SourceDefault || s == fib.SourceSpecial {
 					continue

@@ -10,7 +10,7 @@ import (
 // FIBIndex returns the index of the table with the given id.
 func (m *Network) FIBIndex(fam int, tableID uint32) (uint32, bool) {
 	for i, t := range m.Tables[fam] {
-		if t != nil && t.ID == tableID {
+		if t.ID == tableID {
 			return uint32(i), true
 		}
 	}
@@ -32,38 +32,30 @@ func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 		return i
 	}
 	t := fib.NewTable(tableID, fam == 1, m.Sources)
-	for i, old := range m.Tables[fam] {
-		if old == nil {
-			m.Tables[fam][i] = t
-			return uint32(i)
-		}
-	}
 	m.Tables[fam] = append(m.Tables[fam], t)
 	return uint32(len(m.Tables[fam]) - 1)
 }
 
 // Hop is where the FIB sends a packet.
 type Hop struct {
-	Kind    fib.Kind // fib.NextHop, Local, Drop, Unreach or Prohibit
-	SwIf    uint32
-	NextHop netip.Addr
-	Reason  string
+	Kind   fib.Kind // fib.NextHop, Local, Drop, Unreach or Prohibit
+	SwIf   uint32
+	Reason string
 }
 
 // maxRecursion bounds how often a next hop is looked up again.
 const maxRecursion = 8
 
-// Forward looks up dst in a table and follows recursive paths down to an interface. src takes part
-// in the choice among equal paths.
-func (m *Network) Forward(table uint32, dst, src netip.Addr) Hop {
+// Forward looks up dst in a table and follows recursive paths down to an interface.
+func (m *Network) Forward(table uint32, dst netip.Addr) Hop {
 	fam := Family(dst)
 	target := dst
 	for range maxRecursion {
-		if uint64(table) >= uint64(len(m.Tables[fam])) || m.Tables[fam][table] == nil {
+		if uint64(table) >= uint64(len(m.Tables[fam])) {
 			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no such table"}
 		}
 		e := m.Tables[fam][table].Lookup(netip.PrefixFrom(target, target.BitLen()))
-		p, ok := m.choose(e.Best().Paths, dst, src)
+		p, ok := m.choose(e.Best().Paths)
 		if !ok {
 			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no usable path for " + e.Prefix.String()}
 		}
@@ -72,10 +64,8 @@ func (m *Network) Forward(table uint32, dst, src netip.Addr) Hop {
 			table, target = p.FIB, p.NextHop
 		case fib.Lookup:
 			table = p.FIB
-		case fib.Attached:
-			return m.onto(p.SwIf, target)
-		case fib.NextHop:
-			return m.onto(p.SwIf, p.NextHop)
+		case fib.Attached, fib.NextHop:
+			return m.onto(p.SwIf)
 		default:
 			return Hop{Kind: p.Kind, SwIf: p.SwIf, Reason: "route " + e.Prefix.String()}
 		}
@@ -84,62 +74,25 @@ func (m *Network) Forward(table uint32, dst, src netip.Addr) Hop {
 }
 
 // onto is the hop over an interface, if it can send.
-func (m *Network) onto(swIf uint32, nextHop netip.Addr) Hop {
+func (m *Network) onto(swIf uint32) Hop {
 	if i := m.Interface(swIf); i == nil || !i.AdminUp {
 		return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "interface down"}
 	}
-	return Hop{Kind: fib.NextHop, SwIf: swIf, NextHop: nextHop}
+	return Hop{Kind: fib.NextHop, SwIf: swIf}
 }
 
-// flowHash decides among equal paths; the same flow takes the same one (FNV-1a).
-func flowHash(dst, src netip.Addr) uint64 {
-	h := uint64(14695981039346656037)
-	for _, addr := range [2]netip.Addr{dst, src} {
-		for _, b := range addr.As16() {
-			h = (h ^ uint64(b)) * 1099511628211
-		}
-	}
-	return h
-}
-
-// choose picks a path of the best preference among the paths whose interface is up, by weight and
-// flow.
-func (m *Network) choose(paths []fib.Path, dst, src netip.Addr) (fib.Path, bool) {
-	usable := make([]fib.Path, 0, len(paths))
+// choose picks the first path of the best preference among the paths whose interface is up. VPP
+// shares flows among equal paths, which no route of the agent has.
+func (m *Network) choose(paths []fib.Path) (best fib.Path, found bool) {
 	for _, p := range paths {
 		if p.Kind == fib.Attached || p.Kind == fib.NextHop {
 			if i := m.Interface(p.SwIf); i == nil || !i.AdminUp {
 				continue
 			}
 		}
-		if len(usable) > 0 && p.Preference < usable[0].Preference {
-			usable = usable[:0]
-		}
-		if len(usable) == 0 || p.Preference == usable[0].Preference {
-			usable = append(usable, p)
+		if !found || p.Preference < best.Preference {
+			best, found = p, true
 		}
 	}
-	if len(usable) < 2 {
-		return first(usable)
-	}
-	sum := uint64(0)
-	for _, p := range usable {
-		sum += uint64(p.Weight)
-	}
-	at := flowHash(dst, src) % max(sum, 1)
-	for _, p := range usable {
-		if at < uint64(p.Weight) {
-			return p, true
-		}
-		at -= uint64(p.Weight)
-	}
-	return first(usable)
-}
-
-// first returns the first path, if there is one.
-func first(paths []fib.Path) (fib.Path, bool) {
-	if len(paths) == 0 {
-		return fib.Path{}, false
-	}
-	return paths[0], true
+	return best, found
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
@@ -66,17 +65,12 @@ func (m *Network) announce(index uint32, c Change) {
 	}
 }
 
-// CreateLoopback makes a loopback interface. A specified instance that is taken is an error.
-func (m *Network) CreateLoopback(mac [6]byte, specified bool, instance uint32) (uint32, int32) {
-	if specified {
-		if _, taken := m.ByName[fmt.Sprintf("loop%d", instance)]; taken {
-			return pool.None, RetInvalidRegistration
-		}
-	} else {
-		for instance = 0; ; instance++ {
-			if _, taken := m.ByName[fmt.Sprintf("loop%d", instance)]; !taken {
-				break
-			}
+// CreateLoopback makes a loopback interface with the first free instance number.
+func (m *Network) CreateLoopback(mac [6]byte) uint32 {
+	instance := uint32(0)
+	for ; ; instance++ {
+		if _, taken := m.ByName[fmt.Sprintf("loop%d", instance)]; !taken {
+			break
 		}
 	}
 	if mac == [6]byte{} {
@@ -87,7 +81,7 @@ func (m *Network) CreateLoopback(mac [6]byte, specified bool, instance uint32) (
 		DevType:  DevLoopback,
 		MAC:      mac,
 		Instance: instance,
-	}), RetOK
+	})
 }
 
 // DeleteInterface removes an interface with everything that hangs on it: NAT roles, addresses,
@@ -223,24 +217,6 @@ func subnetEdges(p netip.Prefix) []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(first, 32), netip.PrefixFrom(netip.AddrFrom4(last), 32)}
 }
 
-// firstIP4 returns the first ip4 address of an interface.
-func (i *Interface) firstIP4() (netip.Addr, bool) {
-	for _, p := range i.Addrs {
-		if p.Addr().Is4() {
-			return p.Addr(), true
-		}
-	}
-	return netip.Addr{}, false
-}
-
-// FirstAddress returns the first ip4 address of an interface.
-func (m *Network) FirstAddress(swIf uint32) (netip.Addr, bool) {
-	if i := m.Interface(swIf); i != nil {
-		return i.firstIP4()
-	}
-	return netip.Addr{}, false
-}
-
 // HasAddress reports whether addr is configured on the interface, or on the one that lends it its
 // addresses.
 func (m *Network) HasAddress(i *Interface, addr netip.Addr) bool {
@@ -268,11 +244,6 @@ func (m *Network) BindTable(i *Interface, fam int, tableID uint32) int32 {
 	}
 	i.FIB[fam] = index
 	return RetOK
-}
-
-// MatchesFilter implements the name filter of interface dumps: any substring, regardless of case.
-func MatchesFilter(name, filter string) bool {
-	return strings.Contains(strings.ToLower(name), strings.ToLower(filter))
 }
 
 // NameVector lists the names of the interfaces by index; "" = free.

@@ -22,8 +22,8 @@ import (
 	_ "go.fd.io/govpp/binapi/vpe"
 )
 
-// CoreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
-var CoreAPIs = []string{
+// coreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
+var coreAPIs = []string{
 	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "arp", "l2", "feature",
 	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
 }
@@ -42,7 +42,6 @@ type Message struct {
 	table   string // name_crc, as in the message table
 	typ     reflect.Type
 	kind    api.MessageType
-	layout  layout
 	Request bool         // a client may send it
 	Reply   reflect.Type // type of the reply with a retval, nil if there is none
 	Context int          // offset of the context in the payload
@@ -64,7 +63,7 @@ func NewCatalog(without []string, handled func(name string) bool) *Catalog {
 		for table, msg := range group {
 			typ := reflect.TypeOf(msg).Elem()
 			pkg := path.Base(typ.PkgPath())
-			if slices.Contains(CoreAPIs, pkg) && !slices.Contains(without, pkg) {
+			if slices.Contains(coreAPIs, pkg) && !slices.Contains(without, pkg) {
 				cat.add(newMessage(table, msg, typ))
 			}
 		}
@@ -85,8 +84,7 @@ func (cat *Catalog) add(m *Message) {
 	cat.byType[m.typ] = m
 }
 
-// complete fills in the parts that depend on the other messages: the reply of a request, and the
-// layout of messages from clients.
+// complete fills in the parts that depend on the other messages, like the reply of a request.
 func (cat *Catalog) complete(m *Message, handled bool) {
 	if reply, ok := cat.byName[m.Name+"_reply"]; ok {
 		if f, ok := reply.typ.FieldByName("Retval"); ok && f.Type.Kind() == reflect.Int32 {
@@ -94,9 +92,6 @@ func (cat *Catalog) complete(m *Message, handled bool) {
 		}
 	}
 	m.Request = handled || m.kind == api.RequestMessage && !strings.HasSuffix(m.Name, "_reply")
-	if m.Request {
-		m.layout = compileLayout(m.typ)
-	}
 }
 
 // newMessage describes one generated message.
@@ -127,14 +122,8 @@ func (m *Message) Empty() api.Message {
 // Decode turns a frame payload into a message, or reports false for a payload that is shorter than
 // the message it claims to be.
 func (m *Message) Decode(payload []byte) (api.Message, bool) {
-	if len(payload) < m.Body || !m.layout.fits(payload[m.Body:]) {
-		return nil, false
-	}
 	msg := m.Empty()
-	if err := codec.DecodeMsg(payload, msg); err != nil {
-		return nil, false
-	}
-	return msg, true
+	return msg, codec.DecodeMsg(payload, msg) == nil
 }
 
 // AppendFrame appends msg as a frame with the given id and context.
@@ -158,4 +147,12 @@ func (m *Message) AppendFrame(out []byte, msg api.Message, id uint16, context ui
 		return out[:start], fmt.Errorf("encode %s: %w", m.Name, err)
 	}
 	return out, nil
+}
+
+// RetvalReply makes a reply of the given type that carries only a return code.
+func RetvalReply(typ reflect.Type, retval int32) api.Message {
+	v := reflect.New(typ)
+	v.Elem().FieldByName("Retval").SetInt(int64(retval))
+	msg, _ := v.Interface().(api.Message)
+	return msg
 }
