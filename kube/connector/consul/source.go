@@ -16,7 +16,7 @@ const (
 	connections = readers + 3
 )
 
-// Source follows a datacenter. It is a connector.Source.
+// Source follows a datacenter. It is a catalog.Source.
 type Source struct {
 	client *client
 	log    *slog.Logger
@@ -58,7 +58,7 @@ type (
 	}
 )
 
-// Run satisfies connector.Source. It never fails: a failed query makes a snapshot incomplete or a
+// Run satisfies catalog.Source. It never fails: a failed query makes a snapshot incomplete or a
 // service unknown.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -26,7 +26,7 @@ const (
 	mostTargets = 100              // of SRV records
 )
 
-// Source follows one name. It is a connector.Source.
+// Source follows one name. It is a catalog.Source.
 type Source struct {
 	options Options
 	log     *slog.Logger
@@ -38,7 +38,7 @@ func New(o Options, log *slog.Logger) *Source {
 	return &Source{options: o, log: log, dial: new(net.Dialer).DialContext}
 }
 
-// Run satisfies connector.Source. It never fails: a failed look-up makes a snapshot incomplete.
+// Run satisfies catalog.Source. It never fails: a failed look-up makes a snapshot incomplete.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	var last catalog.Snapshot
 	var due, published time.Time

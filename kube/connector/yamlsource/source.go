@@ -18,7 +18,7 @@ import (
 )
 
 // Source reads a file, or each *.yaml, *.yml and *.json file of a directory, without hidden files.
-// It is a connector.Source.
+// It is a catalog.Source.
 type Source struct {
 	path   string
 	limits catalog.Limits
@@ -38,7 +38,7 @@ func New(path string, limits catalog.Limits, log *slog.Logger) *Source {
 	return &Source{path: filepath.Clean(path), limits: limits, log: log, pace: watch.DefaultPace()}
 }
 
-// Run satisfies connector.Source. It never fails: an unreadable file is a problem of an incomplete
+// Run satisfies catalog.Source. It never fails: an unreadable file is a problem of an incomplete
 // snapshot.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	s.publish = publish

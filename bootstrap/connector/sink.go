@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
+	"github.com/troupe-vpp/troupe/kube/connector/store"
 	"github.com/troupe-vpp/troupe/kube/events"
 )
 
@@ -29,14 +29,14 @@ var (
 
 // sink owns the store and makes the writes.
 type sink struct {
-	deps    *Deps
-	store   connector.Store
+	deps    *deps
+	store   store.Store
 	term    context.Context // of leadership; nil = another connector leads
 	jobs    map[string]*job // by name of the Service
 	ready   []string        // jobs to begin, in their order
 	running int
 	written uint64
-	refused map[connector.WriteReason]uint64
+	refused map[store.WriteReason]uint64
 	trouble string // in the log
 }
 
@@ -63,16 +63,16 @@ type (
 )
 
 // newSink returns the actor.
-func newSink(d *Deps) runtime.Behaviour {
-	return &sink{deps: d, jobs: map[string]*job{}, refused: map[connector.WriteReason]uint64{}}
+func newSink(d *deps) runtime.Behaviour {
+	return &sink{deps: d, jobs: map[string]*job{}, refused: map[store.WriteReason]uint64{}}
 }
 
 // Start satisfies runtime.Behaviour.
 func (s *sink) Start(c *runtime.Context) {
-	store, post := s.deps.Store(), c.Post()
-	s.store = store
+	post := c.Post()
+	s.store = s.deps.store()
 	c.Go("store", func(ctx context.Context) {
-		err := store.Run(ctx, func() { post(&Changed{}) })
+		err := s.store.Run(ctx, func() { post(&changed{}) })
 		if err == nil {
 			err = errors.New("the store has ended")
 		}
@@ -80,18 +80,14 @@ func (s *sink) Start(c *runtime.Context) {
 			post(&closed{err})
 		}
 	})
-	lead := s.deps.Lead
-	if lead == nil {
-		lead = func(ctx context.Context, lead func(context.Context)) { lead(ctx) }
-	}
 	c.Go("leader", func(ctx context.Context) {
-		lead(ctx, func(term context.Context) {
+		s.deps.lead(ctx, func(term context.Context) {
 			post(&began{term})
 			<-term.Done()
 			post(&ceased{})
 		})
 	})
-	c.Send(c.PID(Aggregator), &Opened{store})
+	c.Send(c.PID(aggregatorPath), &opened{s.store})
 	s.publish(c)
 	c.Ready()
 }
@@ -99,7 +95,7 @@ func (s *sink) Start(c *runtime.Context) {
 // publish publishes the state every second, and logs when the store does not see its objects.
 func (s *sink) publish(c *runtime.Context) {
 	status := s.status()
-	s.deps.Board.sink.Store(status)
+	s.deps.board.sink.Store(status)
 	switch {
 	case status.Trouble == s.trouble:
 	case status.Trouble != "":
@@ -115,18 +111,18 @@ func (s *sink) publish(c *runtime.Context) {
 func (s *sink) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *again:
-		c.Send(c.PID(Aggregator), &Opened{s.store})
-	case *Changed:
-		c.Send(c.PID(Aggregator), m)
+		c.Send(c.PID(aggregatorPath), &opened{s.store})
+	case *changed:
+		c.Send(c.PID(aggregatorPath), m)
 	case *closed:
 		c.Fail(fmt.Errorf("store: %w", m.err))
 	case *began:
 		s.term = m.term
 		// the next pass sees what the last leader wrote
-		c.Send(c.PID(Aggregator), &Changed{})
+		c.Send(c.PID(aggregatorPath), &changed{})
 	case *ceased:
 		s.term = nil
-	case *Planned:
+	case *planned:
 		s.plan(c, m)
 	case *retry:
 		if j := s.jobs[m.service]; j != nil && j.waiting {
@@ -145,13 +141,13 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 func (*sink) Stop(*runtime.Context) {}
 
 // plan replaces the work. A service keeps the delay of its retry.
-func (s *sink) plan(c *runtime.Context, m *Planned) {
+func (s *sink) plan(c *runtime.Context, m *planned) {
 	if s.term == nil {
 		return // the term begins with a pass
 	}
 	wanted := map[string]bool{}
 	s.ready = nil
-	for _, work := range m.Changes.Work {
+	for _, work := range m.changes.Work {
 		wanted[work.Service] = true
 		j := s.jobs[work.Service]
 		if j == nil {
@@ -166,7 +162,7 @@ func (s *sink) plan(c *runtime.Context, m *Planned) {
 		}
 	}
 	maps.DeleteFunc(s.jobs, func(name string, j *job) bool { return !wanted[name] && !j.running })
-	for _, p := range m.Changes.Problems {
+	for _, p := range m.changes.Problems {
 		s.record(p)
 	}
 	s.begin(c)
@@ -182,12 +178,12 @@ func (s *sink) begin(c *runtime.Context) {
 		}
 		j.running = true
 		s.running++
-		store, term, work, post := s.store, s.term, j.work, c.Post()
+		to, term, work, post := s.store, s.term, j.work, c.Post()
 		c.Go("write", func(ctx context.Context) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			defer context.AfterFunc(term, cancel)()
-			made, err := connector.Do(ctx, store, work)
+			made, err := store.Do(ctx, to, work)
 			post(&wrote{work.Service, made, err})
 		})
 	}
@@ -199,7 +195,7 @@ func (s *sink) done(c *runtime.Context, m *wrote) {
 	s.written += uint64(m.made)
 	j := s.jobs[m.service]
 	j.running, j.err = false, m.err
-	var refused *connector.WriteError
+	var refused *store.WriteError
 	switch {
 	case m.err == nil:
 		delete(s.jobs, m.service)
@@ -208,7 +204,7 @@ func (s *sink) done(c *runtime.Context, m *wrote) {
 		backoff := failedBackoff
 		if errors.As(m.err, &refused) {
 			s.refused[refused.Reason]++
-			if refused.Reason == connector.WriteInvalid {
+			if refused.Reason == store.WriteInvalid {
 				backoff = invalidBackoff
 				s.event(m.service, "", events.ReasonFailedToRender, m.err.Error())
 			}
@@ -218,7 +214,7 @@ func (s *sink) done(c *runtime.Context, m *wrote) {
 		}
 		j.waiting = true
 		c.After(backoff.Delay(j.tries, c.Rand()), &retry{m.service})
-		c.Send(c.PID(Aggregator), &Changed{}) // the compared objects may have changed
+		c.Send(c.PID(aggregatorPath), &changed{}) // the compared objects may have changed
 	}
 	s.begin(c)
 }
@@ -231,23 +227,23 @@ func (s *sink) record(p catalog.Problem) {
 }
 
 func (s *sink) event(service, uid, reason, note string) {
-	if s.deps.Events != nil {
-		s.deps.Events.Record(events.Event{
-			Object: events.ServiceObject(s.deps.Options.Namespace+"/"+service, uid), Type: events.Warning, Reason: reason, Action: "Sync",
+	if s.deps.events != nil {
+		s.deps.events.Record(events.Event{
+			Object: events.ServiceObject(s.deps.options.Namespace+"/"+service, uid), Type: events.Warning, Reason: reason, Action: "Sync",
 			Note: note, Standing: true, Shared: true,
 		})
 	}
 }
 
-// SinkStatus is the state of the writes, for operators.
-type SinkStatus struct {
+// sinkStatus is the state of the writes, for operators.
+type sinkStatus struct {
 	// Leads says that this connector may write.
 	Leads bool
 	// Trouble is why the store does not see its objects; "" = it sees them.
 	Trouble string
 	// Written counts the writes of this incarnation, Refused the failed ones by reason.
 	Written uint64
-	Refused map[connector.WriteReason]uint64
+	Refused map[store.WriteReason]uint64
 	// Pending is how many services wait for their writes or for a retry.
 	Pending int
 	// Failing are the services whose last write failed, ordered, with the error.
@@ -255,8 +251,8 @@ type SinkStatus struct {
 }
 
 // status describes the writes.
-func (s *sink) status() *SinkStatus {
-	out := &SinkStatus{Leads: s.term != nil, Trouble: s.store.Trouble(), Written: s.written, Refused: maps.Clone(s.refused), Pending: len(s.jobs)}
+func (s *sink) status() *sinkStatus {
+	out := &sinkStatus{Leads: s.term != nil, Trouble: s.store.Trouble(), Written: s.written, Refused: maps.Clone(s.refused), Pending: len(s.jobs)}
 	for name, j := range s.jobs {
 		if j.err != nil {
 			out.Failing = append(out.Failing, name+": "+strings.TrimSpace(j.err.Error()))

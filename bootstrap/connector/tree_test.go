@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/store"
 )
 
 // play runs a test in virtual time.
@@ -29,10 +29,10 @@ func TestConnector(t *testing.T) {
 		o.sources["yaml"].say(true, "db", "web")
 		o.want("create EndpointSlice db", "create EndpointSlice web", "create Service db", "create Service web")
 		time.Sleep(10 * time.Second) // what was written is compared once more
-		passes := o.deps.Board.Sources().Passes
+		passes := o.deps.board.aggregator.Load().passes
 		o.sources["yaml"].say(true, "db", "web")
 		o.want()
-		if n := o.deps.Board.Sources().Passes - passes; n != 0 {
+		if n := o.deps.board.aggregator.Load().passes - passes; n != 0 {
 			t.Errorf("%d comparisons although nothing has changed", n)
 		}
 	})
@@ -49,15 +49,15 @@ func TestConnector(t *testing.T) {
 		o.want()
 		o.sources["yaml"].say(true, "a")
 		o.want()
-		if held := o.deps.Board.Sources().Sources[0].Gate.Held; !slices.Equal(held, []string{"b", "c"}) {
+		if held := o.deps.board.aggregator.Load().Sources[0].Held; !slices.Equal(held, []string{"b", "c"}) {
 			t.Errorf("held %q", held)
 		}
-		answer, err := o.system.Ask(context.Background(), Aggregator, &Confirm{"yaml"})
-		if err != nil || !slices.Equal(answer.(*Confirmed).Released, []string{"b", "c"}) {
+		answer, err := o.system.Ask(context.Background(), aggregatorPath, &confirm{"yaml"})
+		if err != nil || !slices.Equal(answer.(*confirmed).released, []string{"b", "c"}) {
 			t.Errorf("%v %v", answer, err)
 		}
 		o.want("delete EndpointSlice b", "delete EndpointSlice c", "delete Service b", "delete Service c")
-		if answer, err = o.system.Ask(context.Background(), Aggregator, &Confirm{"other"}); err != nil || answer.(*Confirmed).Known {
+		if answer, err = o.system.Ask(context.Background(), aggregatorPath, &confirm{"other"}); err != nil || answer.(*confirmed).known {
 			t.Errorf("%v %v", answer, err)
 		}
 	})
@@ -87,13 +87,13 @@ func TestConnector(t *testing.T) {
 			if attempts.Add(1) > 5 {
 				return nil
 			}
-			return &connector.WriteError{Reason: connector.WriteUnavailable, Err: errors.New("500")}
+			return &store.WriteError{Reason: store.WriteUnavailable, Err: errors.New("500")}
 		}
 		o := start(t, c, nil, "yaml")
 		defer o.stop()
 		o.sources["yaml"].say(true, "bad", "good")
 		o.want("create EndpointSlice good", "create Service good")
-		if failing := o.deps.Board.Sink().Failing; len(failing) != 1 || !strings.HasPrefix(failing[0], "bad: unavailable") {
+		if failing := o.deps.board.sink.Load().Failing; len(failing) != 1 || !strings.HasPrefix(failing[0], "bad: unavailable") {
 			t.Errorf("failing %q", failing)
 		}
 		time.Sleep(5 * time.Second)
@@ -139,7 +139,7 @@ func TestConnector(t *testing.T) {
 		defer o.stop()
 		o.sources["yaml"].say(true, "a")
 		o.want("create EndpointSlice a", "create Service a")
-		for i, path := range []string{Sink, Aggregator, Sources, Sources + "/yaml"} {
+		for i, path := range []string{sinkPath, aggregatorPath, sourcesPath, sourcesPath + "/yaml"} {
 			name := string(rune('b' + i))
 			if err := o.system.Kill(path); err != nil {
 				t.Fatal(err)
@@ -147,6 +147,62 @@ func TestConnector(t *testing.T) {
 			time.Sleep(time.Second)
 			o.sources["yaml"].say(true, append([]string{"a", "b", "c", "d", "e"}[:i+1], name)...)
 			o.want("create EndpointSlice "+name, "create Service "+name)
+		}
+	})
+}
+
+// TestA20Bursts: virtual time, so the moments of the passes are exact.
+func TestA20Bursts(t *testing.T) {
+	every := func(n int, interval time.Duration) func(*cluster) {
+		return func(c *cluster) {
+			for range n {
+				c.changed()
+				time.Sleep(interval)
+			}
+		}
+	}
+	passes := func(t *testing.T, triggers func(*cluster)) (out []time.Duration) {
+		c := newCluster()
+		o := start(t, c, nil)
+		defer o.stop()
+		time.Sleep(10 * time.Second)
+		c.mu.Lock()
+		begin := time.Now()
+		c.observed = nil
+		c.mu.Unlock()
+		triggers(c)
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, at := range c.observed {
+			out = append(out, at.Sub(begin))
+		}
+		return out
+	}
+	for name, row := range map[string]struct {
+		triggers func(*cluster)
+		want     []time.Duration
+	}{
+		"none":                         {func(*cluster) {}, nil},
+		"one":                          {every(1, 0), []time.Duration{time.Second}},
+		"1000 in 3 s: one pass":        {every(1000, 3*time.Millisecond), []time.Duration{2997*time.Millisecond + time.Second}},
+		"slower than the quiet period": {every(3, 1500*time.Millisecond), []time.Duration{time.Second, 2500 * time.Millisecond, 4 * time.Second}},
+	} {
+		play(t, name, func(t *testing.T) {
+			if got := passes(t, row.triggers); !slices.Equal(got, row.want) {
+				t.Errorf("passes at %v, want %v", got, row.want)
+			}
+		})
+	}
+	play(t, "endless churn: one pass every 5 s", func(t *testing.T) {
+		got := passes(t, every(4*60, 250*time.Millisecond))
+		if len(got) < 11 || len(got) > 13 {
+			t.Fatalf("%d passes in 60 s: %v", len(got), got)
+		}
+		for i := range got[:len(got)-2] { // the last one follows the last trigger
+			if d := got[i+1] - got[i]; d < longestWait || d > longestWait+250*time.Millisecond {
+				t.Errorf("%v between two passes", d)
+			}
 		}
 	})
 }

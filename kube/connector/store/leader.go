@@ -1,11 +1,4 @@
-// Package leader chooses the connector of a cluster that writes. It uses a Lease with the times of
-// kube-controller-manager.
-//
-// client-go's package for this adds the types of every API group (see kube/apiserver). As in
-// client-go, clocks of other processes do not matter: a Lease has expired when this process has not
-// seen it change for its duration. The context of a term ends RenewDeadline after the last renewal,
-// before another process may take the Lease.
-package leader
+package store
 
 import (
 	"context"
@@ -22,15 +15,23 @@ import (
 
 // The times of a Lease.
 const (
-	// Duration is the time for which a Lease without renewal keeps other processes waiting.
-	Duration = 15 * time.Second
-	// RenewDeadline is the time for which the holder continues without a renewal.
-	RenewDeadline = 10 * time.Second
-	// RetryPeriod is the time between two attempts.
-	RetryPeriod = 2 * time.Second
+	// leaseDuration is the time for which a Lease without renewal keeps other processes waiting.
+	leaseDuration = 15 * time.Second
+	// renewDeadline is the time for which the holder continues without a renewal.
+	renewDeadline = 10 * time.Second
+	// retryPeriod is the time between two attempts.
+	retryPeriod = 2 * time.Second
 )
 
-// Elector competes for one Lease. It belongs to the goroutine of Run.
+// Elector chooses the connector of a cluster that writes: it competes for one Lease, with the times
+// of kube-controller-manager.
+//
+// client-go's package for this adds the types of every API group (see kube/apiserver). As in
+// client-go, clocks of other processes do not matter: a Lease has expired when this process has not
+// seen it change for its duration. The context of a term ends renewDeadline after the last renewal,
+// before another process may take the Lease.
+//
+// An Elector belongs to the goroutine of Run.
 type Elector struct {
 	leases   apiserver.Objects[*coordinationv1.Lease]
 	name     string
@@ -42,8 +43,8 @@ type Elector struct {
 	trouble string
 }
 
-// New returns an elector for the Lease of this name. Each process needs another identity.
-func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, log *slog.Logger) *Elector {
+// NewElector returns an elector for the Lease of this name. Each process needs another identity.
+func NewElector(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, log *slog.Logger) *Elector {
 	return &Elector{leases: leases, name: name, identity: identity, log: log.With("lease", name)}
 }
 
@@ -52,7 +53,7 @@ func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string,
 func (e *Elector) Run(ctx context.Context, lead func(term context.Context)) {
 	for ctx.Err() == nil {
 		if !e.attempt(ctx) {
-			pause(ctx, RetryPeriod)
+			pause(ctx, retryPeriod)
 			continue
 		}
 		e.log.Info("leading", "identity", e.identity)
@@ -69,9 +70,9 @@ func (e *Elector) term(ctx context.Context, lead func(term context.Context)) {
 		defer close(done)
 		lead(term)
 	}()
-	for renewed := time.Now(); ctx.Err() == nil && time.Since(renewed) < RenewDeadline; {
-		pause(ctx, RetryPeriod)
-		attempt, cancel := context.WithDeadline(ctx, renewed.Add(RenewDeadline))
+	for renewed := time.Now(); ctx.Err() == nil && time.Since(renewed) < renewDeadline; {
+		pause(ctx, retryPeriod)
+		attempt, cancel := context.WithDeadline(ctx, renewed.Add(renewDeadline))
 		if e.attempt(attempt) {
 			renewed = time.Now()
 		} else if e.lost() {
@@ -138,7 +139,7 @@ func (e *Elector) see(lease *coordinationv1.Lease, err error) {
 // free reports whether this process may hold the Lease: it is the holder, there is no holder, or
 // the holder has not renewed in time.
 func (e *Elector) free(now time.Time) bool {
-	duration := Duration
+	duration := leaseDuration
 	if s := e.seen.Spec.LeaseDurationSeconds; s != nil {
 		duration = time.Duration(*s) * time.Second
 	}
@@ -147,7 +148,7 @@ func (e *Elector) free(now time.Time) bool {
 
 // release gives the Lease up, so that another process can take it at once.
 func (e *Elector) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, RetryPeriod)
+	ctx, cancel := context.WithTimeout(ctx, retryPeriod)
 	defer cancel()
 	if e.lost() {
 		return
@@ -165,7 +166,7 @@ func claim(lease *coordinationv1.Lease, identity string, now metav1.MicroTime) {
 		lease.Spec.AcquireTime = &now
 		lease.Spec.LeaseTransitions = new(transitions(lease) + 1)
 	}
-	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &identity, new(int32(Duration/time.Second)), &now
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &identity, new(int32(leaseDuration/time.Second)), &now
 }
 
 func transitions(lease *coordinationv1.Lease) int32 {

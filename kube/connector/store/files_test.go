@@ -1,4 +1,4 @@
-package filestore
+package store
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 )
@@ -29,14 +28,14 @@ var policy = catalog.Policy{ServiceRanges: pool, Pods: []netip.Prefix{netip.Must
 // stage is a store in a directory.
 type stage struct {
 	*testing.T
-	store   *Store
+	store   *Files
 	dir     string
 	changes chan struct{}
 }
 
 // open starts a store in a directory.
 func open(t *testing.T, dir string) *stage {
-	s := &stage{t, New(Config{Directory: dir, Namespace: "outside", Pool: pool, Policy: policy}, slog.New(slog.DiscardHandler)), dir, make(chan struct{}, 1)}
+	s := &stage{t, NewFiles(Config{Directory: dir, Namespace: "outside", Pool: pool, Policy: policy}, slog.New(slog.DiscardHandler)), dir, make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -76,7 +75,7 @@ func (s *stage) pass(names ...string) (writes []string) {
 			if !ok {
 				break
 			}
-			if _, err := connector.Do(s.Context(), s.store, work); err == nil {
+			if _, err := Do(s.Context(), s.store, work); err == nil {
 				writes = append(writes, work.Service)
 			}
 		}
@@ -167,9 +166,9 @@ func TestWriteRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var refused *connector.WriteError
-	for verb, want := range map[render.Verb]connector.WriteReason{
-		render.Create: connector.WriteExists, render.Update: connector.WriteConflict, render.Delete: connector.WriteConflict,
+	var refused *WriteError
+	for verb, want := range map[render.Verb]WriteReason{
+		render.Create: WriteExists, render.Update: WriteConflict, render.Delete: WriteConflict,
 	} {
 		if _, err := s.store.Write(t.Context(), render.Write{Verb: verb, Service: old}); !errors.As(err, &refused) || refused.Reason != want {
 			t.Errorf("%s: %v, want %s", verb, err, want)

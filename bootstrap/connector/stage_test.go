@@ -11,19 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
+	writes "github.com/troupe-vpp/troupe/kube/connector/store"
 	"github.com/troupe-vpp/troupe/kube/events"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cluster is a namespace that takes writes as the API server does; it outlives its stores.
 type cluster struct {
@@ -34,16 +31,17 @@ type cluster struct {
 	writes   []string
 	refuse   func(write string) error // nil = none
 	changed  func()
+	observed []time.Time // each look at the objects
 }
 
 func newCluster() *cluster {
 	return &cluster{services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}}
 }
 
-// store is one view of the cluster.
-type store struct{ *cluster }
+// view is one store of the cluster.
+type view struct{ *cluster }
 
-func (s store) Run(ctx context.Context, changed func()) error {
+func (s view) Run(ctx context.Context, changed func()) error {
 	s.mu.Lock()
 	s.changed = changed
 	s.mu.Unlock()
@@ -52,9 +50,10 @@ func (s store) Run(ctx context.Context, changed func()) error {
 	return nil
 }
 
-func (s store) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
+func (s view) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.observed = append(s.observed, time.Now())
 	for _, one := range s.services {
 		seen.Services = append(seen.Services, one)
 	}
@@ -64,9 +63,9 @@ func (s store) Observe() (seen render.Observed, policy catalog.Policy, ok bool) 
 	return seen, policy, true
 }
 
-func (store) Trouble() string { return "" }
+func (view) Trouble() string { return "" }
 
-func (s store) Write(ctx context.Context, w render.Write) (*corev1.Service, error) {
+func (s view) Write(ctx context.Context, w render.Write) (*corev1.Service, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -114,9 +113,9 @@ func (c *cluster) write(what string, verb render.Verb, exists bool, have func() 
 	}
 	switch {
 	case verb == render.Create && exists:
-		return &connector.WriteError{Reason: connector.WriteExists, Err: errors.New(what)}
+		return &writes.WriteError{Reason: writes.WriteExists, Err: errors.New(what)}
 	case verb != render.Create && (!exists || have() != compared):
-		return &connector.WriteError{Reason: connector.WriteConflict, Err: errors.New(what)}
+		return &writes.WriteError{Reason: writes.WriteConflict, Err: errors.New(what)}
 	}
 	c.version++
 	c.writes = append(c.writes, what)
@@ -201,7 +200,7 @@ type town struct {
 	*cluster
 	sources map[string]*script
 	system  *runtime.System
-	deps    *Deps
+	deps    *deps
 	events  recorder
 }
 
@@ -210,17 +209,20 @@ type town struct {
 func start(t *testing.T, c *cluster, lead func(context.Context, func(context.Context)), sources ...string) *town {
 	o := &town{T: t, cluster: c, sources: map[string]*script{}}
 	log := slog.New(slog.DiscardHandler)
-	o.deps = &Deps{
-		Options: render.Options{Namespace: "outside"}, Limits: catalog.DefaultLimits(), DeleteLimit: 30, Board: &Board{}, Log: log, Lead: lead,
-		Store: func() connector.Store { return store{c} }, Events: &o.events,
+	if lead == nil {
+		lead = func(ctx context.Context, lead func(context.Context)) { lead(ctx) }
+	}
+	o.deps = &deps{
+		options: render.Options{Namespace: "outside"}, limits: catalog.DefaultLimits(), deleteLimit: 30, board: &board{}, lead: lead,
+		store: func() writes.Store { return view{c} }, events: &o.events,
 	}
 	for _, name := range sources {
 		s := &script{hang: name == "broken"}
 		o.sources[name] = s
-		o.deps.Sources = append(o.deps.Sources, Source{name, func() (connector.Source, error) { return s, nil }})
+		o.deps.sources = append(o.deps.sources, namedSource{name, func() (catalog.Source, error) { return s, nil }})
 	}
 	o.system = runtime.NewSystem(runtime.Options{Logger: log})
-	if _, err := o.system.SpawnRoot(Root, Tree(o.deps)); err != nil {
+	if _, err := o.system.SpawnRoot(rootPath, tree(o.deps)); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -1,4 +1,4 @@
-package gate
+package catalog
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
 // numbered returns the names s0 to s<n-1>.
@@ -20,23 +18,23 @@ func numbered(n int) []string {
 }
 
 // complete is a complete snapshot of services with these names.
-func complete(names ...string) catalog.Snapshot {
-	out := catalog.Snapshot{Complete: true, Repeated: true}
+func complete(names ...string) Snapshot {
+	out := Snapshot{Complete: true, Repeated: true}
 	for _, name := range names {
-		out.Services = append(out.Services, catalog.Service{Name: name, Instances: []catalog.Instance{{Address: "192.0.2.1"}}})
+		out.Services = append(out.Services, Service{Name: name, Instances: []Instance{{Address: "192.0.2.1"}}})
 	}
 	return out
 }
 
 // incomplete is the same without completeness.
-func incomplete(names ...string) catalog.Snapshot {
+func incomplete(names ...string) Snapshot {
 	out := complete(names...)
 	out.Complete = false
 	return out
 }
 
 // wanted checks the names that a gate wants, and returns its services.
-func wanted(t *testing.T, g *Gate, owned, want []string) []catalog.Service {
+func wanted(t *testing.T, g *Gate, owned, want []string) []Service {
 	t.Helper()
 	services := g.Wanted(owned)
 	var got []string
@@ -52,7 +50,7 @@ func wanted(t *testing.T, g *Gate, owned, want []string) []catalog.Service {
 // TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot: after a restart all existing services stay,
 // as unknown, while the source is away or gives partial answers.
 func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(10)
+	g, owned := NewGate(30, 100_000), numbered(10)
 	for _, s := range wanted(t, g, owned, owned) {
 		if !s.Unknown {
 			t.Errorf("%s is known", s.Name)
@@ -68,7 +66,7 @@ func TestA5NothingIsDeletedBeforeTheFirstCompleteSnapshot(t *testing.T) {
 // TestA6IncompleteDeletesNothing: an incomplete snapshot deletes nothing, however often it is
 // repeated, and the last good definition stays.
 func TestA6IncompleteDeletesNothing(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(10)
+	g, owned := NewGate(30, 100_000), numbered(10)
 	g.Offer(complete(owned...), owned)
 	for range 5 {
 		g.Offer(incomplete(), owned)
@@ -83,13 +81,13 @@ func TestA6IncompleteDeletesNothing(t *testing.T) {
 // TestA7EmptyAnswer: an empty answer is held back until two further complete snapshots are empty
 // too. A partial snapshot in between does not count.
 func TestA7EmptyAnswer(t *testing.T) {
-	g, owned := New(100, 100_000), numbered(20)
+	g, owned := NewGate(100, 100_000), numbered(20)
 	g.Offer(complete(), owned) // the first of this process
 	wanted(t, g, owned, owned)
 	g.Offer(complete(), owned)
 	g.Offer(incomplete(), owned)
 	for range 3 { // another change at the source is no confirmation
-		g.Offer(catalog.Snapshot{Complete: true}, owned)
+		g.Offer(Snapshot{Complete: true}, owned)
 	}
 	wanted(t, g, owned, owned)
 	if s := g.Status(); len(s.Held) != 20 || s.Missing != 1 {
@@ -111,7 +109,7 @@ func TestA7EmptyAnswer(t *testing.T) {
 // TestA7Confirm: the confirmation of an operator releases the services held back now, and no
 // service that vanishes later.
 func TestA7Confirm(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(20)
+	g, owned := NewGate(30, 100_000), numbered(20)
 	g.Offer(complete(owned[10:]...), owned)
 	wanted(t, g, owned, owned)
 	if names := g.Confirm(); !slices.Equal(names, owned[:10]) {
@@ -144,7 +142,7 @@ func TestLimit(t *testing.T) {
 		{100, 10, 1, false},
 		{100, 10, 0, true},
 	} {
-		g, owned := New(c.percent, 100_000), numbered(c.owned)
+		g, owned := NewGate(c.percent, 100_000), numbered(c.owned)
 		g.Offer(complete(owned[:c.left]...), owned)
 		if held := len(g.Status().Held) > 0; held != c.held {
 			t.Errorf("%d %% of %d, %d left: held %v, want %v", c.percent, c.owned, c.left, held, c.held)
@@ -154,7 +152,7 @@ func TestLimit(t *testing.T) {
 
 // TestSlowLoss: services that vanish one by one count together; a pause without a loss starts anew.
 func TestSlowLoss(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(100)
+	g, owned := NewGate(30, 100_000), numbered(100)
 	for left := 99; left >= 60; left-- {
 		g.Offer(complete(owned[:left]...), owned)
 		owned = owned[:len(g.Wanted(owned))]
@@ -170,7 +168,7 @@ func TestSlowLoss(t *testing.T) {
 // TestHeldServiceComesBack: a service that is held back and comes back was never deleted, and
 // another loss starts a new count.
 func TestHeldServiceComesBack(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(10)
+	g, owned := NewGate(30, 100_000), numbered(10)
 	g.Offer(complete(owned[5:]...), owned)
 	g.Offer(complete(owned[5:]...), owned)
 	g.Offer(complete(owned...), owned)
@@ -188,7 +186,7 @@ func TestHeldServiceComesBack(t *testing.T) {
 // TestACatalogThatFillsAgain: growing snapshots confirm nothing, because a Consul that has lost its
 // data gets the services back one after the other.
 func TestACatalogThatFillsAgain(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(10)
+	g, owned := NewGate(30, 100_000), numbered(10)
 	for n := range 8 {
 		s := complete(owned[:n]...)
 		s.Repeated = false
@@ -201,10 +199,10 @@ func TestACatalogThatFillsAgain(t *testing.T) {
 // TestA8UnknownServiceKeepsItsDefinition: a service whose query failed keeps its last known
 // definition.
 func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(2)
+	g, owned := NewGate(30, 100_000), numbered(2)
 	g.Offer(complete(owned...), owned)
 	next := complete("s001")
-	next.Services = append(next.Services, catalog.Service{Name: "s000", Unknown: true})
+	next.Services = append(next.Services, Service{Name: "s000", Unknown: true})
 	g.Offer(next, owned)
 	if s := wanted(t, g, owned, owned)[0]; s.Unknown || len(s.Instances) != 1 {
 		t.Errorf("s000 is %+v", s)
@@ -214,9 +212,9 @@ func TestA8UnknownServiceKeepsItsDefinition(t *testing.T) {
 // TestA4EmptyServiceStays: a service without instances has not vanished, and its instances leave
 // one by one.
 func TestA4EmptyServiceStays(t *testing.T) {
-	g, owned := New(30, 100_000), numbered(1)
+	g, owned := NewGate(30, 100_000), numbered(1)
 	g.Offer(complete(owned...), owned)
-	g.Offer(catalog.Snapshot{Complete: true, Services: []catalog.Service{{Name: "s000"}}}, owned)
+	g.Offer(Snapshot{Complete: true, Services: []Service{{Name: "s000"}}}, owned)
 	if s := wanted(t, g, owned, owned)[0]; s.Unknown || len(s.Instances) != 0 {
 		t.Errorf("s000 is %+v", s)
 	}
@@ -228,7 +226,7 @@ func TestA4EmptyServiceStays(t *testing.T) {
 func TestA28GateProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const percent = 30
-		g := New(percent, 100_000)
+		g := NewGate(percent, 100_000)
 		owned := numbered(rapid.IntRange(0, 12).Draw(t, "owned"))
 		var completes []map[string]bool
 		going := map[string]bool{} // not wanted since an earlier step
@@ -311,9 +309,9 @@ func TestA28GateProperty(t *testing.T) {
 // back or not, complete or not; what waits comes as soon as there is a place.
 func TestOtherNamesEachTime(t *testing.T) {
 	const most = 50
-	for name, offer := range map[string]func(...string) catalog.Snapshot{"complete": complete, "incomplete": incomplete} {
+	for name, offer := range map[string]func(...string) Snapshot{"complete": complete, "incomplete": incomplete} {
 		t.Run(name, func(t *testing.T) {
-			g := New(30, most)
+			g := NewGate(30, most)
 			var owned []string
 			for round := range 20 {
 				var names []string

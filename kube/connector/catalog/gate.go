@@ -1,4 +1,14 @@
-// Package gate decides which services of a source are wanted, and above all which services may be
+package catalog
+
+import (
+	"maps"
+	"slices"
+)
+
+// confirmations is the number of repeated complete snapshots that release the services held back.
+const confirmations = 2
+
+// Gate decides which services of a source are wanted, and above all which services may be
 // deleted. A catalog that answers wrongly, or not at all, must not empty the cluster:
 //
 //   - nothing is deleted before the first complete snapshot of this process;
@@ -13,26 +23,13 @@
 // A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for
 // each snapshot, changed or not, and Wanted before each comparison with the cluster. It calls both
 // only after the objects of the cluster have been listed once.
-package gate
-
-import (
-	"maps"
-	"slices"
-
-	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-)
-
-// confirmations is the number of repeated complete snapshots that release the services held back.
-const confirmations = 2
-
-// Gate is the gate of one source.
 type Gate struct {
 	percent int // of the services in the cluster that may vanish at once
 	most    int // services, in the cluster and wanted there
 
 	complete bool // a complete snapshot was seen
 	// The last good definition of each service that is not released.
-	known map[string]catalog.Service
+	known map[string]Service
 	// Vanished services to be deleted, until they are gone from the cluster or back at the
 	// source.
 	released map[string]bool
@@ -43,15 +40,15 @@ type Gate struct {
 	spent    int             // number of these released without confirmation
 }
 
-// New returns a gate. At most this percentage, 0 to 100, of a source's services may vanish without
+// NewGate returns a gate. At most this percentage, 0 to 100, of a source's services may vanish without
 // confirmation, and at most so many services are wanted.
-func New(percent, most int) *Gate {
-	return &Gate{percent: percent, most: most, known: map[string]catalog.Service{}, released: map[string]bool{}}
+func NewGate(percent, most int) *Gate {
+	return &Gate{percent: percent, most: most, known: map[string]Service{}, released: map[string]bool{}}
 }
 
 // Offer takes a clean snapshot of the source. owned are the names, at the source, of its services
 // in the cluster.
-func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
+func (g *Gate) Offer(s Snapshot, owned []string) {
 	there := map[string]bool{}
 	for _, service := range s.Services {
 		there[service.Name] = true
@@ -75,7 +72,7 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 
 // adopt takes the definitions of a snapshot. A name that is new needs a place, or an answer with
 // other names each time would fill the cluster with services that are held back.
-func (g *Gate) adopt(services []catalog.Service, owned []string) {
+func (g *Gate) adopt(services []Service, owned []string) {
 	wanted := map[string]bool{}
 	for name := range g.known {
 		wanted[name] = true
@@ -161,22 +158,22 @@ func (g *Gate) Confirm() []string {
 // Wanted returns the services that should be in the cluster, ordered by name, with the last good
 // definition of each. A service in the cluster that may not be deleted, and has no definition in
 // this process, is Unknown.
-func (g *Gate) Wanted(owned []string) []catalog.Service {
+func (g *Gate) Wanted(owned []string) []Service {
 	out := maps.Clone(g.known)
 	for _, name := range owned {
 		if _, known := out[name]; !known && !g.released[name] {
-			out[name] = catalog.Service{Name: name, Unknown: true}
+			out[name] = Service{Name: name, Unknown: true}
 		}
 	}
-	services := make([]catalog.Service, 0, len(out))
+	services := make([]Service, 0, len(out))
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		services = append(services, out[name])
 	}
 	return services
 }
 
-// Status is the state of a gate for an operator.
-type Status struct {
+// GateStatus is the state of a gate for an operator.
+type GateStatus struct {
 	// Complete says that a complete snapshot was seen. Before that, nothing is deleted.
 	Complete bool
 	// Held are the vanished services that are held back, ordered.
@@ -189,8 +186,8 @@ type Status struct {
 }
 
 // Status returns the state of the gate.
-func (g *Gate) Status() Status {
-	out := Status{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held)), Waiting: g.waiting}
+func (g *Gate) Status() GateStatus {
+	out := GateStatus{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held)), Waiting: g.waiting}
 	if len(out.Held) > 0 {
 		out.Missing = confirmations - g.agreed
 	}

@@ -1,37 +1,30 @@
-package apistore
+package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
-	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 )
 
-// Config of a Store.
-type Config struct {
-	// Namespace of the objects. It is never created.
-	Namespace string
-	// Policy is the configured part of the policy, beside the ServiceCIDR and Node objects.
-	Policy catalog.Policy
-}
-
-// Store is a connector.Store on the API server.
-type Store struct {
+// API is the store on the API server. Its writes have the field manager of the connector. An older
+// API server has no ServiceCIDR objects; then the configuration must have the ranges.
+type API struct {
 	config                          Config
 	log                             *slog.Logger
 	api                             *apiserver.Namespace
@@ -41,11 +34,11 @@ type Store struct {
 	trouble                         troubles
 }
 
-var _ connector.Store = (*Store)(nil)
+var _ Store = (*API)(nil)
 
-// New returns a store that sends its requests through this client, within its rate limit.
-func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
-	s := &Store{
+// NewAPI returns a store that sends its requests through this client, within its rate limit.
+func NewAPI(client *apiserver.Client, config Config, log *slog.Logger) *API {
+	s := &API{
 		config: config, log: log, api: client.Namespace(config.Namespace), listed: make(chan struct{}), absent: make(chan struct{}),
 	}
 	absent := sync.OnceFunc(func() { close(s.absent) })
@@ -76,8 +69,8 @@ var errNoRanges = errors.New("the API server has no ServiceCIDR objects: --servi
 
 const rangesPlural = "servicecidrs"
 
-// Run satisfies connector.Store.
-func (s *Store) Run(ctx context.Context, changed func()) error {
+// Run satisfies Store.
+func (s *API) Run(ctx context.Context, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -92,8 +85,12 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 			return fmt.Errorf("set up informer: %w", err)
 		}
 		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { changed() },
-			UpdateFunc: func(old, now any) { s.updated(old, now, changed) },
+			AddFunc: func(any) { changed() },
+			UpdateFunc: func(old, now any) {
+				if !equality.Semantic.DeepEqual(old, now) { // a Node changes often, its networks hardly ever
+					changed()
+				}
+			},
 			DeleteFunc: func(any) { changed() },
 		})
 		if err != nil {
@@ -124,28 +121,18 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// updated passes only relevant changes on: a Node changes often, its networks hardly ever.
-func (s *Store) updated(old, now any, changed func()) {
-	before, node := old.(*corev1.Node)
-	if after, ok := now.(*corev1.Node); node && ok && slices.Equal(before.Status.Addresses, after.Status.Addresses) &&
-		slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) {
-		return
-	}
-	changed()
-}
-
-// networksOnly keeps only the parts of a Node that the policy needs.
+// networksOnly keeps only the parts of a Node that the policy needs, without its version.
 func networksOnly(object any) (any, error) {
 	if n, ok := object.(*corev1.Node); ok {
 		kept := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: n.Spec.PodCIDRs}, Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}
-		kept.Name, kept.ResourceVersion = n.Name, n.ResourceVersion
+		kept.Name = n.Name
 		return kept, nil
 	}
 	return object, nil
 }
 
-// Observe satisfies connector.Store.
-func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
+// Observe satisfies Store.
+func (s *API) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
 	select {
 	case <-s.listed:
 	default:
@@ -153,14 +140,10 @@ func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool)
 	}
 	policy = s.config.Policy.Clone()
 	for _, object := range s.ranges.GetIndexer().List() {
-		for _, cidr := range object.(*networkingv1.ServiceCIDR).Spec.CIDRs {
-			if prefix, err := netip.ParsePrefix(cidr); err == nil {
-				policy.ServiceRanges = append(policy.ServiceRanges, prefix)
-			}
-		}
+		policy.ServiceRanges = append(policy.ServiceRanges, prefixes(object.(*networkingv1.ServiceCIDR).Spec.CIDRs)...)
 	}
 	for _, object := range s.nodes.GetIndexer().List() {
-		connector.AddNode(&policy, object.(*corev1.Node))
+		addNode(&policy, object.(*corev1.Node))
 	}
 	for _, object := range s.services.GetIndexer().List() {
 		seen.Services = append(seen.Services, object.(*corev1.Service))
@@ -171,5 +154,59 @@ func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool)
 	return seen, policy, true
 }
 
-// Trouble satisfies connector.Store.
-func (s *Store) Trouble() string { return s.trouble.String() }
+// Trouble satisfies Store.
+func (s *API) Trouble() string { return s.trouble.String() }
+
+// writeTimeout is the time limit of one write, including its wait for the rate limit.
+const writeTimeout = 30 * time.Second
+
+// Write satisfies Store.
+func (s *API) Write(ctx context.Context, w render.Write) (*corev1.Service, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	kind, object := w.Object()
+	what := fmt.Sprintf("%s %s %s/%s", w.Verb, kind, object.GetNamespace(), object.GetName())
+	if w.Service != nil {
+		service, err := write(ctx, s.api.Services, w.Verb, w.Service)
+		return service, classify(what, err)
+	}
+	_, err := write(ctx, s.api.EndpointSlices, w.Verb, w.Slice)
+	return nil, classify(what, err)
+}
+
+// write sends one write. An update has the compared resource version; a deletion has it as a
+// precondition.
+func write[P metav1.Object](ctx context.Context, api apiserver.Objects[P], verb render.Verb, object P) (P, error) {
+	switch verb {
+	case render.Create:
+		return api.Create(ctx, object, metav1.CreateOptions{FieldManager: render.Manager})
+	case render.Update:
+		return api.Update(ctx, object, metav1.UpdateOptions{FieldManager: render.Manager})
+	}
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	err := api.Delete(ctx, object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	var none P
+	return none, err
+}
+
+// classify turns the error of a write into a WriteError.
+func classify(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	reason := WriteUnavailable
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		reason = WriteExists
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		reason = WriteConflict
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		reason = WriteInvalid
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		reason = WriteForbidden
+	}
+	return &WriteError{Reason: reason, Err: fmt.Errorf("%s: %w", what, err)}
+}

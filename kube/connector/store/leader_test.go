@@ -1,4 +1,4 @@
-package leader
+package store
 
 import (
 	"context"
@@ -11,14 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // leases hold one Lease. Like the API server they refuse a second creation, and an update of
 // another version.
@@ -153,7 +150,7 @@ func TestA21OneLeads(t *testing.T) {
 				defer stop()
 				var running sync.WaitGroup
 				run := func(ctx context.Context, name string) {
-					e := New(of{cluster, name}, "x", name, slog.New(slog.DiscardHandler))
+					e := NewElector(of{cluster, name}, "x", name, slog.New(slog.DiscardHandler))
 					running.Go(func() { e.Run(ctx, r.lead(name, begin)) })
 				}
 				run(first, "a")

@@ -6,15 +6,14 @@ import (
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
 // source runs one source, cleans its snapshots and passes them on.
 type source struct {
-	deps *Deps
-	of   Source
-	last *Published
+	deps *deps
+	of   namedSource
+	last *published
 }
 
 // snapshot is posted by the goroutine of the source.
@@ -29,41 +28,36 @@ type ended struct{ err error }
 // Start satisfies runtime.Behaviour.
 func (s *source) Start(c *runtime.Context) {
 	defer c.Ready()
-	from, err := s.of.New()
+	from, err := s.of.make()
 	if err != nil {
 		c.Fail(err)
 		return
 	}
 	post := c.Post()
 	c.Go("source", func(ctx context.Context) {
-		if err := run(ctx, from, post); ctx.Err() == nil { // otherwise the actor ends
+		err := from.Run(ctx, func(s catalog.Snapshot) { post(&snapshot{s}) })
+		if err == nil {
+			err = errors.New("the source has ended")
+		}
+		if ctx.Err() == nil { // otherwise the actor ends
 			post(&ended{err})
 		}
 	})
-}
-
-// run runs a source. A source that returns by itself is an error.
-func run(ctx context.Context, from connector.Source, post func(any)) error {
-	err := from.Run(ctx, func(s catalog.Snapshot) { post(&snapshot{s}) })
-	if err == nil {
-		err = errors.New("the source has ended")
-	}
-	return err
 }
 
 // Receive satisfies runtime.Behaviour.
 func (s *source) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *snapshot:
-		s.last = &Published{Source: s.of.Name, Snapshot: catalog.Clean(m.Snapshot, s.deps.Limits), At: c.Now()}
-		c.Send(c.PID(Aggregator), s.last)
+		s.last = &published{source: s.of.name, snapshot: catalog.Clean(m.Snapshot, s.deps.limits), at: c.Now()}
+		c.Send(c.PID(aggregatorPath), s.last)
 	case *ended:
-		err := fmt.Errorf("source %s: %w", s.of.Name, m.err)
-		c.Send(c.PID(Aggregator), &Failed{s.of.Name, m.err.Error()})
+		err := fmt.Errorf("source %s: %w", s.of.name, m.err)
+		c.Send(c.PID(aggregatorPath), &failed{s.of.name, m.err.Error()})
 		c.Fail(err)
 	case *again:
 		if s.last != nil {
-			c.Send(c.PID(Aggregator), s.last)
+			c.Send(c.PID(aggregatorPath), s.last)
 		}
 	}
 }
@@ -77,6 +71,6 @@ func (s *source) Inspect() any {
 		return map[string]any{"published": nil}
 	}
 	return map[string]any{
-		"published": s.last.At, "complete": s.last.Snapshot.Complete, "services": len(s.last.Snapshot.Services), "problems": s.last.Snapshot.Problems,
+		"published": s.last.at, "complete": s.last.snapshot.Complete, "services": len(s.last.snapshot.Services), "problems": s.last.snapshot.Problems,
 	}
 }
