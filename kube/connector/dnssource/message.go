@@ -11,7 +11,7 @@ import (
 // message is the content of a usable answer.
 type message struct {
 	exists   bool                  // the name at the end of the chain exists
-	answers  []dnsmessage.Resource // A, AAAA, SRV and CNAME records
+	answers  []dnsmessage.Resource
 	negative bool                  // there is an SOA record: missing records do not exist
 	ttl      uint32                // seconds for which the SOA record allows to remember this
 }
@@ -39,56 +39,20 @@ func decode(answer []byte, id uint16, q dnsmessage.Question) (m message, mine bo
 		return m, true, fmt.Errorf("the server answers %s", strings.TrimPrefix(h.RCode.String(), "RCode"))
 	}
 	m.exists = h.RCode == dnsmessage.RCodeSuccess
-	if err := m.read(&p); err != nil {
+	if m.answers, err = p.AllAnswers(); err != nil {
 		return m, true, fmt.Errorf("decode the answer: %w", err)
+	}
+	authorities, err := p.AllAuthorities()
+	if err != nil {
+		return m, true, fmt.Errorf("decode the answer: %w", err)
+	}
+	for _, r := range authorities {
+		if soa, is := r.Body.(*dnsmessage.SOAResource); is {
+			m.negative, m.ttl = true, min(r.Header.TTL, soa.MinTTL)
+		}
 	}
 	if len(m.answers) == 0 && !h.Authoritative && !h.RecursionAvailable {
 		return m, true, errors.New("the server does not know the name and asks no other server")
 	}
 	return m, true, nil
-}
-
-// read reads the records of the answer and authority sections.
-func (m *message) read(p *dnsmessage.Parser) error {
-	for {
-		h, err := p.AnswerHeader()
-		if errors.Is(err, dnsmessage.ErrSectionDone) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		switch h.Type {
-		case dnsmessage.TypeA, dnsmessage.TypeAAAA, dnsmessage.TypeSRV, dnsmessage.TypeCNAME:
-			r, err := p.Answer()
-			if err != nil {
-				return err
-			}
-			m.answers = append(m.answers, r)
-		default:
-			if err := p.SkipAnswer(); err != nil {
-				return err
-			}
-		}
-	}
-	for {
-		h, err := p.AuthorityHeader()
-		if errors.Is(err, dnsmessage.ErrSectionDone) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if h.Type != dnsmessage.TypeSOA {
-			if err := p.SkipAuthority(); err != nil {
-				return err
-			}
-			continue
-		}
-		soa, err := p.SOAResource()
-		if err != nil {
-			return err
-		}
-		m.negative, m.ttl = true, min(h.TTL, soa.MinTTL)
-	}
 }
