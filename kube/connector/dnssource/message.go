@@ -10,10 +10,10 @@ import (
 
 // message is the content of a usable answer.
 type message struct {
-	exists   bool                  // the name at the end of the chain exists
+	exists   bool // the name at the end of the chain exists
 	answers  []dnsmessage.Resource
-	negative bool                  // there is an SOA record: missing records do not exist
-	ttl      uint32                // seconds for which the SOA record allows to remember this
+	negative bool   // there is an SOA record: missing records do not exist
+	ttl      uint32 // seconds for which the SOA record allows to remember this
 }
 
 // decode reads an answer. mine says that it answers this question; otherwise the right answer may

@@ -139,10 +139,7 @@ func (e *Elector) see(lease *coordinationv1.Lease, err error) {
 // free reports whether this process may hold the Lease: it is the holder, there is no holder, or
 // the holder has not renewed in time.
 func (e *Elector) free(now time.Time) bool {
-	duration := leaseDuration
-	if s := e.seen.Spec.LeaseDurationSeconds; s != nil {
-		duration = time.Duration(*s) * time.Second
-	}
+	duration := time.Duration(or(e.seen.Spec.LeaseDurationSeconds, int32(leaseDuration/time.Second))) * time.Second
 	return holder(e.seen) == e.identity || holder(e.seen) == "" || now.Sub(e.changed) >= duration
 }
 
@@ -164,23 +161,19 @@ func (e *Elector) release(ctx context.Context) {
 func claim(lease *coordinationv1.Lease, identity string, now metav1.MicroTime) {
 	if holder(lease) != identity {
 		lease.Spec.AcquireTime = &now
-		lease.Spec.LeaseTransitions = new(transitions(lease) + 1)
+		lease.Spec.LeaseTransitions = new(or(lease.Spec.LeaseTransitions, -1) + 1) // the first holder is no transition
 	}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &identity, new(int32(leaseDuration/time.Second)), &now
 }
 
-func transitions(lease *coordinationv1.Lease) int32 {
-	if n := lease.Spec.LeaseTransitions; n != nil {
-		return *n
-	}
-	return -1 // the first holder is no transition
-}
+func holder(lease *coordinationv1.Lease) string { return or(lease.Spec.HolderIdentity, "") }
 
-func holder(lease *coordinationv1.Lease) string {
-	if h := lease.Spec.HolderIdentity; h != nil {
-		return *h
+// or returns the value of an optional field, or else another value.
+func or[T any](field *T, other T) T {
+	if field == nil {
+		return other
 	}
-	return ""
+	return *field
 }
 
 func wrap(verb, name string, err error) error {
