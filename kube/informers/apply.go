@@ -2,10 +2,15 @@ package informers
 
 import (
 	"net/netip"
+	"sync"
+	"unique"
 
 	"google.golang.org/protobuf/proto"
 	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
@@ -109,4 +114,86 @@ func sameVersion(a, b any) bool {
 	second, err := apimeta.Accessor(b)
 	return err == nil && first.GetResourceVersion() != "" &&
 		first.GetResourceVersion() == second.GetResourceVersion() && first.GetUID() == second.GetUID()
+}
+
+// item names one object of the cluster.
+type item struct {
+	kind string // of normalize.Kind*
+	key  string // "namespace/name", or the name of a node
+}
+
+// queue holds the names of changed objects. Handlers add to it and never wait; the worker takes
+// everything at once.
+type queue struct {
+	wake chan struct{} // holds one signal that something was added
+
+	mu sync.Mutex
+	// The value is the trigger time of the first waiting change, in Unix nanoseconds; 0 = unknown.
+	items map[item]int64
+}
+
+// newQueue returns an empty queue.
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), items: map[item]int64{}}
+}
+
+// add notes that an object changed. It keeps the trigger time of the first change, because latency
+// is measured for the change that waits longest.
+func (q *queue) add(i item, triggered int64) {
+	q.mu.Lock()
+	if first := q.items[i]; first == 0 {
+		q.items[i] = triggered
+	}
+	q.mu.Unlock()
+	q.signal()
+}
+
+// signal wakes the worker.
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // the worker has not taken the last signal yet
+	}
+}
+
+// take returns the items added since the last call.
+func (q *queue) take() map[item]int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := q.items
+	q.items = map[item]int64{}
+	return out
+}
+
+// held is the form in which the cache keeps an object: the normalised value, which the Store
+// shares, and the name and version of the object. The API object itself is garbage after that.
+type held struct {
+	namespace, name, version string
+	uid                      types.UID
+	value                    any // *messages.Service, EndpointSlice, Node or Pod; immutable
+	problems                 []*messages.ObjectError
+}
+
+var _ metav1.ObjectMetaAccessor = (*held)(nil)
+
+// GetObjectMeta satisfies metav1.ObjectMetaAccessor, through which client-go reads key and version.
+// The result is made for each call, so that the cache needs no memory for its fifteen fields.
+func (h *held) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: h.namespace, Name: h.name, UID: h.uid, ResourceVersion: h.version}
+}
+
+// normalised makes a cache transform from a function of package normalize. Other values (a
+// tombstone, an object that was transformed already) pass unchanged.
+func normalised[T metav1.Object, M any](normalize func(string, T) (M, []*messages.ObjectError)) cache.TransformFunc {
+	return func(in any) (any, error) {
+		object, ok := in.(T)
+		if !ok {
+			return in, nil
+		}
+		h := &held{
+			namespace: unique.Make(object.GetNamespace()).Value(), name: object.GetName(), version: object.GetResourceVersion(), uid: object.GetUID(),
+		}
+		h.value, h.problems = normalize(sourceName, object)
+		return h, nil
+	}
 }
