@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -128,6 +129,28 @@ func show(value string) string {
 
 // at returns the path of an element of a list.
 func at(list string, index int) string { return fmt.Sprintf("%s[%d]", list, index) }
+
+// indexed returns the paths of the elements of a list.
+func indexed(list string) func(int) string { return func(i int) string { return at(list, i) } }
+
+// each returns the results of parse for the usable texts of a list, each once.
+func each(list []string, path func(int) string, parse func(field, text string) (string, bool)) (out []string) {
+	for i, text := range list {
+		if canonical, ok := parse(path(i), text); ok && !slices.Contains(out, canonical) {
+			out = append(out, canonical)
+		}
+	}
+	return out
+}
+
+// choose returns the meaning of a word. An unknown word is a problem and has the zero value.
+func choose[K ~string, V any](r *report, field string, in K, known map[K]V, what string) (V, bool) {
+	out, ok := known[in]
+	if !ok {
+		r.add(field, "%s is not %s", show(string(in)), what)
+	}
+	return out, ok
+}
 
 // identify checks the names of an object. An object without a valid name is not delivered, because
 // its key could be the key of another object.
