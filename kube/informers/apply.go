@@ -18,80 +18,56 @@ import (
 
 // apply brings the Store up to date with the cache for every object in the queue.
 func (s *Source) apply() {
+	remove := map[string]func(key string){
+		normalize.KindService: s.store.DeleteService, normalize.KindEndpointSlice: s.store.DeleteSlice, normalize.KindNode: s.store.DeleteNode,
+		normalize.KindPod: s.store.DeletePod, normalize.KindServiceCIDR: s.store.DeleteServiceCIDR,
+	}
 	for i, triggered := range s.queue.take() {
 		// The cache has the latest object, perhaps newer than the event; the values in between are
 		// not needed. GetByKey never fails here. An object that is missing from the cache is
 		// deleted, and so is an object that is not meant for this node.
 		object, _, _ := s.indexes[i.kind].GetByKey(i.key)
-		h, present := object.(*held)
-		if !present {
-			h = &held{}
-		}
-		switch i.kind {
-		case normalize.KindService:
-			s.applyService(i.key, h)
-		case normalize.KindEndpointSlice:
-			s.applySlice(i.key, h, triggered)
-		case normalize.KindNode:
-			s.applyNode(i.key, h)
-		case normalize.KindPod:
-			s.applyPod(i.key, h)
-		case normalize.KindServiceCIDR:
-			s.applyServiceCIDR(i.key, h)
+		if h, present := object.(*held); !present || !s.set(i.key, h, triggered) {
+			remove[i.kind](i.key)
 		}
 	}
 }
 
-// applyService records a Service. A server that does not implement the selectors also sends
-// Services of other proxies, headless Services and ExternalNames.
-func (s *Source) applyService(key string, h *held) {
-	if out, _ := h.value.(*messages.Service); out != nil && normalize.SelectedService(out) {
-		s.store.SetService(out, h.problems)
-		return
+// set records an object, and reports whether it is meant for this node. A server that does not
+// implement the selectors also sends Services of other proxies, headless Services, ExternalNames
+// and Pods of other nodes. A value is nil if the object has no usable name or cannot be reached.
+func (s *Source) set(key string, h *held, triggered int64) bool {
+	switch value := h.value.(type) {
+	case *messages.Service:
+		if value == nil || !normalize.SelectedService(value) {
+			return false
+		}
+		s.store.SetService(value, h.problems)
+	case *messages.EndpointSlice:
+		if value == nil || !normalize.SelectedSlice(value) {
+			return false
+		}
+		// The trigger time is the time of the first change that was not delivered yet, because
+		// the changes that coalesced with it have waited shorter.
+		if triggered != 0 && triggered < value.Triggered && triggered > s.store.SliceTriggered(key) {
+			value = proto.CloneOf(value)
+			value.Triggered = triggered
+		}
+		s.store.SetSlice(value, h.problems)
+	case *messages.Node:
+		if value == nil {
+			return false
+		}
+		s.store.SetNode(value, h.problems)
+	case *messages.Pod:
+		if value == nil || !normalize.SelectedPod(value, s.config.NodeName) {
+			return false
+		}
+		s.store.SetPod(value, h.problems)
+	case []string: // of a ServiceCIDR, as long as it exists, like kube-proxy
+		s.store.SetServiceCIDR(key, value)
 	}
-	s.store.DeleteService(key)
-}
-
-// applySlice sets the trigger time to the time of the first change that was not delivered yet,
-// because the changes that coalesced with it have waited shorter.
-func (s *Source) applySlice(key string, h *held, triggered int64) {
-	out, _ := h.value.(*messages.EndpointSlice)
-	if out == nil || !normalize.SelectedSlice(out) {
-		s.store.DeleteSlice(key)
-		return
-	}
-	if triggered != 0 && triggered < out.Triggered && triggered > s.store.SliceTriggered(key) {
-		out = proto.CloneOf(out)
-		out.Triggered = triggered
-	}
-	s.store.SetSlice(out, h.problems)
-}
-
-// applyNode records a Node.
-func (s *Source) applyNode(key string, h *held) {
-	if out, _ := h.value.(*messages.Node); out != nil {
-		s.store.SetNode(out, h.problems)
-		return
-	}
-	s.store.DeleteNode(key)
-}
-
-// applyPod records a Pod. A Pod of another node, or one that cannot be reached, counts as deleted.
-func (s *Source) applyPod(key string, h *held) {
-	if out, _ := h.value.(*messages.Pod); out != nil && normalize.SelectedPod(out, s.config.NodeName) {
-		s.store.SetPod(out, h.problems)
-		return
-	}
-	s.store.DeletePod(key)
-}
-
-// applyServiceCIDR records the networks of a ServiceCIDR as long as it exists, like kube-proxy.
-func (s *Source) applyServiceCIDR(key string, h *held) {
-	if networks, present := h.value.([]string); present {
-		s.store.SetServiceCIDR(key, networks)
-		return
-	}
-	s.store.DeleteServiceCIDR(key)
+	return true
 }
 
 // networksOf returns the networks of a ServiceCIDR.
