@@ -85,7 +85,7 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 			st.take(r, time.Now())
 		case <-timer.C:
 			if st.tick(time.Now()) {
-				publish(catalog.Clean(st.snapshot(), s.client.options.Limits))
+				publish(st.snapshot())
 			}
 		}
 	}
