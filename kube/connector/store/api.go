@@ -92,7 +92,8 @@ func (s *API) Run(ctx context.Context, changed func()) error {
 		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { changed() },
 			UpdateFunc: func(old, now any) {
-				if !equality.Semantic.DeepEqual(old, now) { // a Node changes often, its networks hardly ever
+				before, node := old.(*corev1.Node) // it changes often, its networks hardly ever
+				if !node || !equality.Semantic.DeepEqual(before.Spec, now.(*corev1.Node).Spec) || !equality.Semantic.DeepEqual(before.Status, now.(*corev1.Node).Status) {
 					changed()
 				}
 			},
@@ -126,11 +127,11 @@ func (s *API) Run(ctx context.Context, changed func()) error {
 	return nil
 }
 
-// networksOnly keeps only the parts of a Node that the policy needs, without its version.
+// networksOnly keeps only the parts of a Node that the policy needs.
 func networksOnly(object any) (any, error) {
 	if n, ok := object.(*corev1.Node); ok {
 		kept := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: n.Spec.PodCIDRs}, Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}
-		kept.Name = n.Name
+		kept.Name, kept.ResourceVersion = n.Name, n.ResourceVersion
 		return kept, nil
 	}
 	return object, nil
