@@ -151,7 +151,7 @@ func (c *Connector) serveMetrics(ctx context.Context) {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	server := healthcheck.NewNodeServer(healthcheck.NodeServerConfig{Address: c.config.MetricsAddress, Handler: only, Log: c.log.With("part", "metrics")})
+	server := healthcheck.NewNodeServer(c.config.MetricsAddress, only, healthcheck.Config{Log: c.log.With("part", "metrics")})
 	c.running.Go(func() { _ = server.Run(ctx) })
 }
 

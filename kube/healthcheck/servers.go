@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Config of Servers. The zero value of a field means its default.
+// Config of Servers and of a NodeServer. The zero value of a field means its default.
 type Config struct {
 	// Listen opens a listener; network is "tcp4" or "tcp6", address is "ip:port". It should not
 	// block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 	// Healthy reports whether the node keeps up with the cluster (serviceProxyHealthy in the
-	// answers). It is called for every request, from any goroutine, and must not block.
+	// answers of Servers). It is called for every request, from any goroutine, and must not block.
 	// Default: always true.
 	Healthy func() bool
 	// OnProblem is called when an address of a service is not served, when the reason changes,
@@ -34,7 +34,7 @@ type Config struct {
 	// Default 1 s.
 	CloseTimeout time.Duration
 	// MostConnections is the largest number of connections of one address; above it a new
-	// connection replaces the longest idle one. Default 128.
+	// connection replaces the longest idle one. Default 128, of a NodeServer 512.
 	MostConnections int
 	// OnLimit is called for each connection that is closed because of MostConnections, from any
 	// goroutine; it must not block. Default: no call.
