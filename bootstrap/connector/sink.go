@@ -51,9 +51,8 @@ type job struct {
 
 // The messages that the goroutines and timers of the sink post.
 type (
-	closed struct{ err error } // the store has ended
-	began  struct{ term context.Context }
-	ceased struct{}
+	closed struct{ err error }            // the store has ended
+	led    struct{ term context.Context } // nil = the term has ended
 	retry  struct{ service string }
 	wrote  struct {
 		service string
@@ -82,9 +81,9 @@ func (s *sink) Start(c *runtime.Context) {
 	})
 	c.Go("leader", func(ctx context.Context) {
 		s.deps.lead(ctx, func(term context.Context) {
-			post(&began{term})
+			post(&led{term})
 			<-term.Done()
-			post(&ceased{})
+			post(&led{})
 		})
 	})
 	c.Send(c.PID(aggregatorPath), &opened{s.store})
@@ -116,12 +115,10 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 		c.Send(c.PID(aggregatorPath), m)
 	case *closed:
 		c.Fail(fmt.Errorf("store: %w", m.err))
-	case *began:
-		s.term = m.term
-		// the next pass sees what the last leader wrote
-		c.Send(c.PID(aggregatorPath), &changed{})
-	case *ceased:
-		s.term = nil
+	case *led:
+		if s.term = m.term; s.term != nil { // the next pass sees what the last leader wrote
+			c.Send(c.PID(aggregatorPath), &changed{})
+		}
 	case *planned:
 		s.plan(c, m)
 	case *retry:
