@@ -30,7 +30,7 @@
 // # Limits
 //
 // Every client that reaches the node can connect, so the connections of an address are limited
-// (connlimit). Above the limit a new connection replaces the longest idle one, so that idle clients
+// (Bound). Above the limit a new connection replaces the longest idle one, so that idle clients
 // cannot keep a load balancer out. The servers do not check the Host of a request: load balancers
 // send any Host, and a web page in a browser may read all answers.
 //

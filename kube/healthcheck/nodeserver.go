@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 )
 
 // NodeServer serves the health of the node (port 10256) or metrics (port 9993) at an address of
@@ -75,7 +73,7 @@ func (s *NodeServer) Run(ctx context.Context) error {
 // serve answers on a listener until it breaks or ctx ends.
 func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	server := newServer(s.handler, s.httpLog)
-	bounded := connlimit.Bound(server, listener, s.cfg.MostConnections, s.cfg.OnLimit)
+	bounded := Bound(server, listener, s.cfg.MostConnections, s.cfg.OnLimit)
 	s.listens(listener.Addr())
 	defer s.listens(nil)
 	broken := make(chan error, 1)

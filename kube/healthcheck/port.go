@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
@@ -76,7 +75,7 @@ func (s *Servers) open(ctx context.Context, p *port) {
 		return
 	}
 	server := newServer(p.handler(s.cfg.Healthy), s.httpLog)
-	bounded := connlimit.Bound(server, l, s.cfg.MostConnections, s.cfg.OnLimit)
+	bounded := Bound(server, l, s.cfg.MostConnections, s.cfg.OnLimit)
 	p.server, p.listener, p.err, p.retry, p.backoff = server, l, nil, time.Time{}, delays(s.cfg.RetryMin, s.cfg.RetryMax)
 	s.log.Info("health check listens", "svc", p.check.Load().Service, "address", p.addr)
 	s.running.Go(func() {

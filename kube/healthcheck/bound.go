@@ -1,13 +1,4 @@
-// Package connlimit limits the connections of an HTTP server, and no client can lock out the
-// others.
-//
-// If a server stops accepting at its limit, a few hundred idle connections block it: the probes of
-// a load balancer or the kubelet get no answer. Here a new connection replaces the connection that
-// has been idle for the longest time. A connection whose request is being answered is never closed.
-// If all connections are busy, the new one is closed.
-//
-// All methods of the listener are safe for concurrent use. The limit starts no goroutine.
-package connlimit
+package healthcheck
 
 import (
 	"container/list"
@@ -27,8 +18,15 @@ type limit struct {
 	idle list.List // of *conn without a request in a handler, the longest idle first
 }
 
-// Bound limits the connections of a server on a listener, and returns the listener that the server
-// must serve. It wraps the handler of the server, so it must be called after the handler is set and
+// Bound limits the connections of a server on a listener, so that no client can lock out the
+// others, and returns the listener that the server must serve.
+//
+// If a server stops accepting at its limit, a few hundred idle connections block it: the probes of
+// a load balancer or the kubelet get no answer. Here a new connection replaces the connection that
+// has been idle for the longest time. A connection whose request is being answered is never closed.
+// If all connections are busy, the new one is closed. The limit starts no goroutine.
+//
+// Bound wraps the handler of the server, so it must be called after the handler is set and
 // before Serve. closed is called for each connection that the limit closes, from the goroutine that
 // accepts; it must not block.
 func Bound(server *http.Server, inner net.Listener, most int, closed func()) net.Listener {
@@ -41,22 +39,18 @@ func Bound(server *http.Server, inner net.Listener, most int, closed func()) net
 		}
 		handler.ServeHTTP(w, r)
 	})
-	server.ConnContext = withConn(server.ConnContext)
-	return &listener{inner, l}
-}
-
-// connKey is the key of the connection in the context of a request.
-type connKey struct{}
-
-// withConn returns a ConnContext function that calls the earlier function and adds the connection.
-func withConn(earlier func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
-	return func(ctx context.Context, c net.Conn) context.Context {
+	earlier := server.ConnContext
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if earlier != nil {
 			ctx = earlier(ctx, c)
 		}
 		return context.WithValue(ctx, connKey{}, c)
 	}
+	return &listener{inner, l}
 }
+
+// connKey is the key of the connection in the context of a request.
+type connKey struct{}
 
 // listener counts the connections that it accepts.
 type listener struct {

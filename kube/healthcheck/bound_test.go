@@ -1,4 +1,4 @@
-package connlimit
+package healthcheck
 
 import (
 	"bufio"
@@ -9,14 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// serve runs a server with a limit until the test ends.
-func serve(t *testing.T, most int, handler http.HandlerFunc) (address string, closed *atomic.Int64) {
+// bounded runs a server with a limit until the test ends.
+func bounded(t *testing.T, most int, handler http.HandlerFunc) (address string, closed *atomic.Int64) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,14 +30,14 @@ func serve(t *testing.T, most int, handler http.HandlerFunc) (address string, cl
 	return inner.Addr().String(), closed
 }
 
-// client is a connection that stays open.
-type client struct {
+// guest is a connection that stays open.
+type guest struct {
 	*testing.T
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-func dial(t *testing.T, address string) *client {
+func dial(t *testing.T, address string) *guest {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -49,11 +45,11 @@ func dial(t *testing.T, address string) *client {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	return &client{t, conn, bufio.NewReader(conn)}
+	return &guest{t, conn, bufio.NewReader(conn)}
 }
 
 // ask sends a request and returns the answer; "" = the connection is closed.
-func (c *client) ask() string {
+func (c *guest) ask() string {
 	c.Helper()
 	if _, err := io.WriteString(c.conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return ""
@@ -68,7 +64,7 @@ func (c *client) ask() string {
 }
 
 // closed waits until the server closes the connection.
-func (c *client) closed() bool {
+func (c *guest) closed() bool {
 	_, err := c.in.ReadByte()
 	return err != nil && !strings.Contains(err.Error(), "timeout")
 }
@@ -76,9 +72,9 @@ func (c *client) closed() bool {
 // TestIdleConnectionsMakeRoom: however many connections are idle, a new client is answered, and the
 // longest idle ones are closed.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
-	address, closed := serve(t, 3, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	address, closed := bounded(t, 3, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	silent := dial(t, address) // without any request
-	var idle []*client
+	var idle []*guest
 	for range 8 {
 		one := dial(t, address)
 		if got := one.ask(); got != "ok" {
@@ -108,7 +104,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 // are busy, new connections are closed.
 func TestBusyConnectionsStay(t *testing.T) {
 	entered, block := make(chan struct{}), make(chan struct{})
-	address, closed := serve(t, 2, func(w http.ResponseWriter, _ *http.Request) {
+	address, closed := bounded(t, 2, func(w http.ResponseWriter, _ *http.Request) {
 		entered <- struct{}{}
 		<-block
 		_, _ = io.WriteString(w, "ok")
@@ -137,7 +133,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 
 // TestClosedConnectionsDoNotCount: connections that clients close leave room.
 func TestClosedConnectionsDoNotCount(t *testing.T) {
-	address, closed := serve(t, 2, func(w http.ResponseWriter, _ *http.Request) {
+	address, closed := bounded(t, 2, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 		_, _ = io.WriteString(w, "ok")
 	})
