@@ -133,7 +133,8 @@ func (a *aggregator) trigger(c *runtime.Context) {
 
 // soon notes that a pass is due. There is at most one timer.
 func (a *aggregator) soon(c *runtime.Context) {
-	if a.passes.last = c.Now(); a.passes.first.IsZero() {
+	a.passes.last = c.Now()
+	if a.passes.first.IsZero() {
 		a.passes.first = a.passes.last
 		c.After(quietPeriod, &pass{})
 	}
@@ -146,7 +147,8 @@ func (a *aggregator) pass(c *runtime.Context) {
 		return
 	}
 	seen, policy, ok := a.store.Observe()
-	if a.listed = ok; !ok {
+	a.listed = ok
+	if !ok {
 		return
 	}
 	options := a.deps.options

@@ -110,7 +110,7 @@ func (c *Config) sources(log *slog.Logger) ([]namedSource, error) {
 	for _, text := range c.Sources {
 		kind, where, ok := strings.Cut(text, "=")
 		name, rest, named := strings.Cut(kind, ":")
-		if kind = name; named {
+		if named {
 			kind = rest
 		}
 		makes, err := c.source(kind, where, log.With("source", name))

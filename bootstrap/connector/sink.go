@@ -116,7 +116,8 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 	case *closed:
 		c.Fail(fmt.Errorf("store: %w", m.err))
 	case *led:
-		if s.term = m.term; s.term != nil { // the next pass sees what the last leader wrote
+		s.term = m.term
+		if s.term != nil { // the next pass sees what the last leader wrote
 			c.Send(c.PID(aggregatorPath), &changed{})
 		}
 	case *planned:
@@ -154,7 +155,8 @@ func (s *sink) plan(c *runtime.Context, m *planned) {
 		if j.running {
 			continue // another pass follows its writes
 		}
-		if j.work = work; !j.waiting {
+		j.work = work
+		if !j.waiting {
 			s.ready = append(s.ready, work.Service)
 		}
 	}
@@ -206,7 +208,8 @@ func (s *sink) done(c *runtime.Context, m *wrote) {
 				s.event(m.service, "", events.ReasonFailedToRender, m.err.Error())
 			}
 		}
-		if j.tries++; j.tries == 1 {
+		j.tries++
+		if j.tries == 1 {
 			c.Logger().Warn("service not written, retrying", "service", m.service, "err", m.err)
 		}
 		j.waiting = true

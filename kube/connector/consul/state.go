@@ -192,7 +192,8 @@ func (st *state) house(r list[map[string]string], now time.Time) {
 	if st.errs.housing != nil || r.err != nil {
 		st.publish(now)
 	}
-	if st.errs.housing = r.err; r.err != nil {
+	st.errs.housing = r.err
+	if r.err != nil {
 		return
 	}
 	for node, address := range st.nodes {
