@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -63,28 +64,23 @@ type Sourced struct {
 func Assign(prefix string, sources []Sourced) ([]Named, []Problem) {
 	type candidate struct {
 		Named
-		rank  int
-		exact bool
+		rank    int
+		changed int // 1 = its label differs from its name
 	}
 	var all []candidate
 	for rank, source := range sources {
 		for _, s := range source.Services {
-			label := Label(prefix, s.Name)
-			all = append(all, candidate{Named{source.Source, label, s}, rank, label == prefix+s.Name})
+			c := candidate{Named: Named{source.Source, Label(prefix, s.Name), s}, rank: rank}
+			if c.Label != prefix+s.Name {
+				c.changed = 1
+			}
+			all = append(all, c)
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
-		switch {
-		case a.Label != b.Label:
-			return strings.Compare(a.Label, b.Label)
-		case a.rank != b.rank:
-			return a.rank - b.rank
-		case a.exact != b.exact && a.exact:
-			return -1
-		case a.exact != b.exact:
-			return 1
-		}
-		return strings.Compare(a.Service.Name, b.Service.Name)
+		return cmp.Or(
+			strings.Compare(a.Label, b.Label), cmp.Compare(a.rank, b.rank), cmp.Compare(a.changed, b.changed), strings.Compare(a.Service.Name, b.Service.Name),
+		)
 	})
 	var out []Named
 	var problems []Problem

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -226,10 +227,7 @@ func Clean(s Snapshot, limits Limits) Snapshot {
 
 // compareInstances orders serving instances first, so that a limit removes the others first.
 func compareInstances(a, b Instance) int {
-	if a.State != b.State {
-		return int(a.State) - int(b.State)
-	}
-	return strings.Compare(a.Address+" "+a.ID, b.Address+" "+b.ID)
+	return cmp.Or(cmp.Compare(a.State, b.State), strings.Compare(a.Address+" "+a.ID, b.Address+" "+b.ID))
 }
 
 // printable makes a text of the source fit for a log line.
