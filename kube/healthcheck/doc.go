@@ -14,9 +14,9 @@
 //
 // The actor that has the views of all services calls Servers.Set with all checks whenever a check
 // has changed. Checks returns the checks of a view. Set takes a lock for a moment and returns; any
-// goroutine may call it. The latest list wins, and a list in between may be skipped. Only the
-// goroutine of Servers.Run opens and closes listeners and calls Config.OnProblem. Another goroutine
-// runs NodeServer.Run.
+// goroutine may call it. The latest list wins, and a list in between may be skipped. A goroutine of
+// each address serves it (socket); only the goroutine of Servers.Run adds and removes addresses and
+// calls Config.OnProblem. Another goroutine runs NodeServer.Run.
 //
 // # Addresses
 //

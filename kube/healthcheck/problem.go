@@ -36,8 +36,10 @@ func (s *Servers) report() {
 	for addr, p := range s.ports {
 		check := p.check.Load()
 		c := claim{check.Service, addr.String()}
-		if served[c] = p.server != nil; !served[c] {
-			now[c] = problemOf(check, c.address, p.err)
+		at, err := p.state()
+		served[c] = at != nil
+		if err != nil {
+			now[c] = problemOf(check, c.address, err)
 		}
 	}
 	for _, c := range slices.SortedFunc(keysOf(s.reported, now), compareClaim) {
