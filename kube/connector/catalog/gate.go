@@ -8,8 +8,8 @@ import (
 // confirmations is the number of repeated complete snapshots that release the services held back.
 const confirmations = 2
 
-// Gate decides which services of a source are wanted, and above all which services may be
-// deleted. A catalog that answers wrongly, or not at all, must not empty the cluster:
+// Gate decides which services of a source are wanted, and above all which services may be deleted.
+// A catalog that answers wrongly, or not at all, must not empty the cluster:
 //
 //   - nothing is deleted before the first complete snapshot of this process;
 //   - an incomplete snapshot adds and changes services and deletes nothing;
@@ -40,8 +40,8 @@ type Gate struct {
 	spent    int             // number of these released without confirmation
 }
 
-// NewGate returns a gate. At most this percentage, 0 to 100, of a source's services may vanish without
-// confirmation, and at most so many services are wanted.
+// NewGate returns a gate. At most this percentage, 0 to 100, of a source's services may vanish
+// without confirmation, and at most so many services are wanted.
 func NewGate(percent, most int) *Gate {
 	return &Gate{percent: percent, most: most, known: map[string]Service{}, released: map[string]bool{}}
 }
