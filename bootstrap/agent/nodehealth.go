@@ -133,9 +133,9 @@ func (a *Agent) serveHealth() error {
 	if address == "" {
 		return nil
 	}
-	a.nodePort = healthcheck.NewNodeServer(healthcheck.NodeServerConfig{
-		Address: address, Handler: a.keepsUp, Log: a.log.With("part", "healthcheck"), OnLimit: a.refusals.tooManyConnections(listenerHealthz),
-		OnProblem: func(err error) { a.events.Record(events.NodeHealth(a.cfg.NodeName, address, err)) },
+	a.nodePort = healthcheck.NewNodeServer(address, a.keepsUp, healthcheck.Config{
+		Log: a.log.With("part", "healthcheck"), OnLimit: a.refusals.tooManyConnections(listenerHealthz),
+		OnProblem: func(p healthcheck.Problem) { a.events.Record(events.NodeHealth(a.cfg.NodeName, address, p.Err)) },
 	})
 	a.own("node health server", a.nodePort.Run)
 	return nil
@@ -150,8 +150,8 @@ func (a *Agent) serveMetrics() error {
 	}
 	only := http.NewServeMux()
 	only.Handle("GET /metrics", a.Metrics())
-	a.scraped = healthcheck.NewNodeServer(healthcheck.NodeServerConfig{
-		Address: address, Handler: only, Log: a.log.With("part", "metrics"), OnLimit: a.refusals.tooManyConnections(listenerMetrics),
+	a.scraped = healthcheck.NewNodeServer(address, only, healthcheck.Config{
+		Log: a.log.With("part", "metrics"), OnLimit: a.refusals.tooManyConnections(listenerMetrics),
 	})
 	a.own("metrics server", a.scraped.Run)
 	return nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 	"github.com/troupe-vpp/troupe/bootstrap/inspect"
@@ -28,7 +27,7 @@ func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
 	if verb != api.VerbRestart {
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
 	}
-	if path == actors.Root {
+	if path == rootPath {
 		return fmt.Errorf("%s %s: %w: the actor is exempt", verb, path, api.ErrForbidden)
 	}
 	if err := b.c.system.Kill(path); err != nil {
@@ -39,7 +38,7 @@ func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
 
 // Live satisfies api.Prober.
 func (b backend) Live() error {
-	if _, ok := b.c.system.Actor(actors.Root); !ok {
+	if _, ok := b.c.system.Actor(rootPath); !ok {
 		return errors.New("the root actor is gone")
 	}
 	return nil
@@ -100,7 +99,9 @@ type State struct {
 	Changes  []Change `json:"changes"`
 	Problems []string `json:"problems"`
 
-	settled bool // the last comparison was made with the last snapshot of each source
+	settled bool     // the last comparison was made with the last snapshot of each source
+	passes  uint64   // comparisons
+	planned *planned // result of the last comparison; nil = there was none
 }
 
 // Lacks names what is unknown so far; "" = nothing.
@@ -149,52 +150,25 @@ type Change struct {
 
 // State returns the state of the connector, at most a second old.
 func (c *Connector) State() *State {
-	out := &State{Failing: []string{}, Sources: []SourceState{}, Changes: []Change{}, Problems: []string{}}
-	if s := c.board.Sink(); s != nil {
-		out.Leading, out.Trouble, out.Written, out.Failing = s.Leads, s.Trouble, s.Written, append(out.Failing, s.Failing...)
+	out := &State{}
+	if s := c.board.aggregator.Load(); s != nil {
+		out = new(*s)
 	}
-	s := c.board.Sources()
-	if s == nil {
+	if s := c.board.sink.Load(); s != nil {
+		out.Leading, out.Trouble, out.Written, out.Failing = s.Leads, s.Trouble, s.Written, s.Failing
+	}
+	out.Failing, out.Sources, out.Changes, out.Problems = append([]string{}, out.Failing...), append([]SourceState{}, out.Sources...), []Change{}, []string{}
+	if out.planned == nil {
 		return out
 	}
-	out.Listed, out.settled = s.Listed, s.Settled
-	for i := range s.Sources {
-		out.Sources = append(out.Sources, sourceState(&s.Sources[i]))
-	}
-	if p := s.Planned; p != nil {
-		out.Services, out.Pending = p.Services, len(p.Changes.Work)
-		for _, work := range p.Changes.Work {
-			for _, w := range work.Writes {
-				change := Change{Verb: string(w.Verb), Kind: "Service"}
-				if w.Service != nil {
-					change.Name = w.Service.Name
-				} else {
-					change.Kind, change.Name = "EndpointSlice", w.Slice.Name
-				}
-				out.Changes = append(out.Changes, change)
-			}
-		}
-		for _, problem := range p.Problems {
-			out.Problems = append(out.Problems, problem.String())
+	for _, work := range out.planned.changes.Work {
+		for _, w := range work.Writes {
+			kind, object := w.Object()
+			out.Changes = append(out.Changes, Change{string(w.Verb), kind, object.GetName()})
 		}
 	}
-	return out
-}
-
-// sourceState describes one source.
-func sourceState(s *actors.SourceStatus) SourceState {
-	out := SourceState{
-		Name: s.Name, Published: s.Published, Services: s.Services, Known: s.Gate.Complete && s.Failed == "", Complete: s.Complete && s.Failed == "", Reason: s.Failed,
-		Held: append([]string{}, s.Gate.Held...), Missing: s.Gate.Missing, Waiting: s.Gate.Waiting,
-	}
-	switch {
-	case out.Reason != "":
-	case s.Published.IsZero():
-		out.Reason = "it has not answered"
-	case !s.Gate.Complete:
-		out.Reason = "no complete answer yet: nothing is deleted"
-	case !s.Complete:
-		out.Reason = "the last answer is not complete: nothing is deleted"
+	for _, problem := range out.planned.problems {
+		out.Problems = append(out.Problems, problem.String())
 	}
 	return out
 }
@@ -202,14 +176,14 @@ func sourceState(s *actors.SourceStatus) SourceState {
 // confirm deletes the services of a source that are held back, because an operator has confirmed
 // it.
 func (c *Connector) confirm(r *http.Request) (any, error) {
-	answer, err := c.system.Ask(r.Context(), actors.Aggregator, &actors.Confirm{Source: r.PathValue("source")})
+	answer, err := c.system.Ask(r.Context(), aggregatorPath, &confirm{r.PathValue("source")})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
 	}
-	confirmed := answer.(*actors.Confirmed)
-	if !confirmed.Known {
+	out := answer.(*confirmed)
+	if !out.known {
 		return nil, fmt.Errorf("source %s: %w", r.PathValue("source"), api.ErrNotFound)
 	}
-	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(confirmed.Released), "who", peer.Of(r.Context()))
-	return map[string]any{"released": append([]string{}, confirmed.Released...)}, nil
+	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(out.released), "who", peer.Of(r.Context()))
+	return map[string]any{"released": append([]string{}, out.released...)}, nil
 }

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	actors "github.com/troupe-vpp/troupe/actors/connector"
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/consul"
 	"github.com/troupe-vpp/troupe/kube/connector/dnssource"
@@ -105,14 +103,14 @@ func (c *Config) Check() error {
 }
 
 // sources returns the sources by their names.
-func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
-	var out []actors.Source
+func (c *Config) sources(log *slog.Logger) ([]namedSource, error) {
+	var out []namedSource
 	var errs []error
 	taken := map[string]bool{}
 	for _, text := range c.Sources {
 		kind, where, ok := strings.Cut(text, "=")
 		name, rest, named := strings.Cut(kind, ":")
-		if kind = name; named {
+		if named {
 			kind = rest
 		}
 		makes, err := c.source(kind, where, log.With("source", name))
@@ -130,23 +128,23 @@ func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
 			continue
 		}
 		taken[name] = true
-		out = append(out, actors.Source{Name: name, New: makes})
+		out = append(out, namedSource{name, makes})
 	}
 	return out, errors.Join(errs...)
 }
 
 // source returns the constructor of a source of a kind.
-func (c *Config) source(kind, where string, log *slog.Logger) (func() (connector.Source, error), error) {
+func (c *Config) source(kind, where string, log *slog.Logger) (func() (catalog.Source, error), error) {
 	switch kind {
 	case "yaml":
-		return func() (connector.Source, error) { return yamlsource.New(where, catalog.DefaultLimits(), log), nil }, nil
+		return func() (catalog.Source, error) { return yamlsource.New(where, catalog.DefaultLimits(), log), nil }, nil
 	case "consul":
 		options, err := consul.Parse(where)
 		options.TokenFile, options.CAFile, options.Limits = c.ConsulTokenFile, c.ConsulCA, catalog.DefaultLimits()
-		return func() (connector.Source, error) { return consul.New(options, log) }, err
+		return func() (catalog.Source, error) { return consul.New(options, log) }, err
 	case "dns":
 		options, err := dnssource.Parse(where)
-		return func() (connector.Source, error) { return dnssource.New(options, log), nil }, err
+		return func() (catalog.Source, error) { return dnssource.New(options, log), nil }, err
 	default:
 		return nil, fmt.Errorf("unknown kind of source %q: expected consul, yaml or dns", kind)
 	}

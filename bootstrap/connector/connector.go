@@ -13,15 +13,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
-	"github.com/troupe-vpp/troupe/kube/connector"
-	"github.com/troupe-vpp/troupe/kube/connector/apistore"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-	"github.com/troupe-vpp/troupe/kube/connector/filestore"
-	"github.com/troupe-vpp/troupe/kube/connector/leader"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
+	"github.com/troupe-vpp/troupe/kube/connector/store"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/informers"
@@ -30,8 +26,8 @@ import (
 // Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must
 // take less than a minute.
 const (
-	requests = 300
-	burst    = 600
+	requests      = 300
+	burstRequests = 600
 )
 
 // leaseName is the Lease of the connector that writes, in the sync namespace.
@@ -41,7 +37,7 @@ const leaseName = "troupe-connector"
 type Connector struct {
 	config  *Config
 	log     *slog.Logger
-	board   *actors.Board
+	board   *board
 	system  *runtime.System
 	server  *server.Server
 	fatal   chan error
@@ -60,22 +56,23 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Connector{config: cfg, log: log, board: &actors.Board{}, fatal: make(chan error, 1), started: time.Now()}
+	c := &Connector{config: cfg, log: log, board: &board{}, fatal: make(chan error, 1), started: time.Now()}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
-	deps := &actors.Deps{
-		Sources: sources, Limits: catalog.DefaultLimits(), DeleteLimit: cfg.DeleteLimit, Board: c.board, Log: log,
-		Options: render.Options{
+	d := &deps{
+		sources: sources, limits: catalog.DefaultLimits(), deleteLimit: cfg.DeleteLimit, board: c.board,
+		lead: func(ctx context.Context, lead func(context.Context)) { lead(ctx) }, // the only connector
+		options: render.Options{
 			Namespace: cfg.Namespace, ClusterID: cfg.ClusterID, Prefix: cfg.ServicePrefix, Headless: cfg.Headless, Flomesh: cfg.Flomesh,
 		},
 	}
-	if err := c.output(ctx, deps); err != nil {
+	if err := c.output(ctx, d); err != nil {
 		cancel()
 		return nil, err
 	}
 	if !write {
-		deps.Events = nil
-		deps.Lead = func(ctx context.Context, _ func(context.Context)) { <-ctx.Done() }
+		d.events = nil
+		d.lead = func(ctx context.Context, _ func(context.Context)) { <-ctx.Done() }
 	}
 	c.system = runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { c.fail(errors.New(reason)) }})
 	c.server = server.New(c.backend(), c.serverConfig(), log.With("part", "http"))
@@ -84,7 +81,7 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 		return nil, err
 	}
 	c.serveMetrics(ctx)
-	_, err = c.system.SpawnRoot(actors.Root, actors.Tree(deps))
+	_, err = c.system.SpawnRoot(rootPath, tree(d))
 	c.running.Go(func() {
 		if err := c.server.Serve(ctx); err != nil {
 			c.fail(err)
@@ -97,15 +94,17 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 }
 
 // output makes the store of the objects.
-func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
-	policy := catalog.Policy{ServiceRanges: c.config.ServiceCIDRs, Pods: c.config.PodCIDRs, AllowPods: c.config.AllowPods, Deny: c.config.Deny}
+func (c *Connector) output(ctx context.Context, d *deps) error {
+	config := store.Config{
+		Namespace: c.config.Namespace, Directory: c.config.Directory, Pool: c.config.ServiceCIDRs,
+		Policy: catalog.Policy{ServiceRanges: c.config.ServiceCIDRs, Pods: c.config.PodCIDRs, AllowPods: c.config.AllowPods, Deny: c.config.Deny},
+	}
 	if c.config.Output == OutputDirect {
-		files := filestore.Config{Directory: c.config.Directory, Namespace: c.config.Namespace, Pool: c.config.ServiceCIDRs, Policy: policy}
-		deps.Store = func() connector.Store { return filestore.New(files, c.log) }
+		d.store = func() store.Store { return store.NewFiles(config, c.log) }
 		return nil
 	}
 	client, err := informers.NewClient(informers.ClientConfig{
-		Kubeconfig: c.config.Kubeconfig, AllowClusterIP: true, UserAgent: "troupe-connector", QPS: requests, Burst: burst,
+		Kubeconfig: c.config.Kubeconfig, AllowClusterIP: true, UserAgent: "troupe-connector", QPS: requests, Burst: burstRequests,
 	})
 	if err != nil {
 		return err
@@ -114,14 +113,12 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	if err != nil {
 		return fmt.Errorf("get host name: %w", err)
 	}
-	c.missing = client.Namespace(c.config.Namespace).Missing
-	elector := leader.New(client.Namespace(c.config.Namespace).Leases, leaseName, identity+"_"+rand.Text()[:8], c.log)
-	deps.Lead = elector.Run
-	deps.Store = func() connector.Store {
-		return apistore.New(client, apistore.Config{Namespace: c.config.Namespace, Policy: policy}, c.log)
-	}
+	namespace := client.Namespace(c.config.Namespace)
+	c.missing = namespace.Missing
+	d.lead = store.NewElector(namespace.Leases, leaseName, identity+"_"+rand.Text()[:8], c.log).Run
+	d.store = func() store.Store { return store.NewAPI(client, config, c.log) }
 	recorder := events.New(client, events.Config{NodeName: "connector"}, c.log)
-	deps.Events = recorder
+	d.events = recorder
 	c.running.Go(func() { _ = recorder.Run(ctx) })
 	return nil
 }
@@ -154,7 +151,7 @@ func (c *Connector) serveMetrics(ctx context.Context) {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	server := healthcheck.NewNodeServer(healthcheck.NodeServerConfig{Address: c.config.MetricsAddress, Handler: only, Log: c.log.With("part", "metrics")})
+	server := healthcheck.NewNodeServer(c.config.MetricsAddress, only, healthcheck.Config{Log: c.log.With("part", "metrics")})
 	c.running.Go(func() { _ = server.Run(ctx) })
 }
 

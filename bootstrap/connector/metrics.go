@@ -3,12 +3,11 @@ package connector
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	actors "github.com/troupe-vpp/troupe/actors/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
 // metrics reads the board for each scrape. Labels are sources and reasons, never services.
-type metrics struct{ board *actors.Board }
+type metrics struct{ *board }
 
 var (
 	leading  = describe("leading", "1 if this connector writes.")
@@ -38,7 +37,7 @@ func (m metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	if s := m.board.Sink(); s != nil {
+	if s := m.sink.Load(); s != nil {
 		gauge(leading, number(s.Leads))
 		gauge(pending, float64(s.Pending))
 		gauge(failing, float64(len(s.Failing)))
@@ -47,22 +46,22 @@ func (m metrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), string(reason))
 		}
 	}
-	s := m.board.Sources()
+	s := m.aggregator.Load()
 	if s == nil {
 		return
 	}
 	for _, source := range s.Sources {
 		gauge(offered, float64(source.Services), source.Name)
-		gauge(complete, number(source.Complete && source.Failed == ""), source.Name)
-		gauge(held, float64(len(source.Gate.Held)), source.Name)
-		gauge(waiting, float64(source.Gate.Waiting), source.Name)
+		gauge(complete, number(source.Complete), source.Name)
+		gauge(held, float64(len(source.Held)), source.Name)
+		gauge(waiting, float64(source.Waiting), source.Name)
 		if !source.Published.IsZero() {
 			gauge(answered, float64(source.Published.Unix()), source.Name)
 		}
 	}
-	if s.Planned != nil {
-		gauge(wanted, float64(s.Planned.Services))
-		for reason, n := range catalog.Count(s.Planned.Problems) {
+	if s.planned != nil {
+		gauge(wanted, float64(s.Services))
+		for reason, n := range catalog.Count(s.planned.problems) {
 			gauge(problems, float64(n), string(reason))
 		}
 	}

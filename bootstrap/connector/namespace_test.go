@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	actors "github.com/troupe-vpp/troupe/actors/connector"
 )
 
 // TestAMissingNamespaceIsSaid: lists of a namespace that does not exist are empty, a write says it.
@@ -35,7 +33,7 @@ func TestAMissingNamespaceIsSaid(t *testing.T) {
 	}
 	for namespace, want := range map[string]string{"there": "", "gone": `--sync-namespace gone: the namespace does not exist: namespaces "gone" not found`} {
 		c := &Connector{config: &Config{Namespace: namespace, Kubeconfig: kubeconfig}, log: slog.New(slog.DiscardHandler)}
-		if err := c.output(t.Context(), &actors.Deps{}); err != nil {
+		if err := c.output(t.Context(), &deps{}); err != nil {
 			t.Fatal(err)
 		}
 		got := ""

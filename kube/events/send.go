@@ -2,11 +2,15 @@ package events
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // result is the result of writing a series.
@@ -115,4 +119,50 @@ func (w *Writer) patch(ctx context.Context, s *series, patch []byte) (*eventsv1.
 	name := objectName(&s.id, w.instance)
 	e, err := w.client.Events(namespaceOf(&s.id.object)).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return e, resultOf(err)
+}
+
+// verdict is the meaning of an error of the API server for an event.
+type verdict int
+
+const (
+	// accepted means that there was no error.
+	accepted verdict = iota
+	// exists means that there is an object of this name.
+	exists
+	// missing means that there is no such object, or no such namespace.
+	missing
+	// refused means that the server will never accept the event.
+	refused
+	// later means that the server cannot accept the event now, or did not answer. It may have
+	// carried out the request.
+	later
+)
+
+// judge classifies an error, and returns the pause that the server asks for; 0 = none.
+func judge(err error) (verdict, time.Duration) {
+	if err == nil {
+		return accepted, 0
+	}
+	var construction *rest.RequestConstructionError
+	if errors.As(err, &construction) {
+		return refused, 0
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return later, 0
+	}
+	var pause time.Duration
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = time.Duration(seconds) * time.Second
+	}
+	switch code := status.Status().Code; {
+	case apierrors.IsAlreadyExists(err):
+		return exists, 0
+	case code == http.StatusNotFound:
+		return missing, 0
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusTooManyRequests,
+		code >= http.StatusInternalServerError, code == 0:
+		return later, pause
+	}
+	return refused, 0
 }

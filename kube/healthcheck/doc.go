@@ -14,9 +14,9 @@
 //
 // The actor that has the views of all services calls Servers.Set with all checks whenever a check
 // has changed. Checks returns the checks of a view. Set takes a lock for a moment and returns; any
-// goroutine may call it. The latest list wins, and a list in between may be skipped. Only the
-// goroutine of Servers.Run opens and closes listeners and calls Config.OnProblem. Another goroutine
-// runs NodeServer.Run.
+// goroutine may call it. The latest list wins, and a list in between may be skipped. A goroutine of
+// each address serves it (socket); only the goroutine of Servers.Run adds and removes addresses and
+// calls Config.OnProblem. Another goroutine runs NodeServer.Run.
 //
 // # Addresses
 //
@@ -30,7 +30,7 @@
 // # Limits
 //
 // Every client that reaches the node can connect, so the connections of an address are limited
-// (connlimit). Above the limit a new connection replaces the longest idle one, so that idle clients
+// (Bound). Above the limit a new connection replaces the longest idle one, so that idle clients
 // cannot keep a load balancer out. The servers do not check the Host of a request: load balancers
 // send any Host, and a web page in a browser may read all answers.
 //

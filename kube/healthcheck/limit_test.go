@@ -56,7 +56,7 @@ func crowd(t *testing.T, address string, count int) (open int) {
 // and no such client keeps a load balancer out.
 func TestConnectionsOfTheNodeAreLimited(t *testing.T) {
 	var limited atomic.Int64
-	s, _ := runNode(t, NodeServerConfig{Address: "127.0.0.1:0", MostConnections: 5, OnLimit: func() { limited.Add(1) }})
+	s, _ := runNode(t, "127.0.0.1:0", Config{MostConnections: 5, OnLimit: func() { limited.Add(1) }})
 	address := listens(t, s)
 	if open := crowd(t, address, 30); open != 5 {
 		t.Errorf("%d idle connections are open, want 5", open)

@@ -18,13 +18,10 @@ import (
 
 // runNode runs a node server until the returned function is called or the test ends, and waits for
 // the end of the server.
-func runNode(t *testing.T, cfg NodeServerConfig) (*NodeServer, func()) {
+func runNode(t *testing.T, address string, cfg Config) (*NodeServer, func()) {
 	t.Helper()
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	if cfg.Handler == nil {
-		cfg.Handler = NewNodeHealth(NodeHealthConfig{State: func() NodeState { return NodeState{Known: true} }})
-	}
-	s := NewNodeServer(cfg)
+	s := NewNodeServer(address, NewNodeHealth(NodeHealthConfig{State: func() NodeState { return NodeState{Known: true} }}), cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -60,8 +57,8 @@ func TestNodeServerWaitsForItsAddress(t *testing.T) {
 	}
 	address := stranger.Addr().String()
 	problems := make(chan error, 10)
-	s, stop := runNode(t, NodeServerConfig{
-		Address: address, RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, OnProblem: func(err error) { problems <- err },
+	s, stop := runNode(t, address, Config{
+		RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond, OnProblem: func(p Problem) { problems <- p.Err },
 	})
 	if err := <-problems; !errors.Is(err, syscall.EADDRINUSE) || s.Address() != "" {
 		t.Errorf("problem %v, listens on %q", err, s.Address())
@@ -91,7 +88,7 @@ func TestNodeServerWaitsForItsAddress(t *testing.T) {
 // net.Addr is an object.
 func TestNodeServerLogsItsAddress(t *testing.T) {
 	var out bytes.Buffer
-	s, stop := runNode(t, NodeServerConfig{Address: "0.0.0.0:0", Log: slog.New(slog.NewJSONHandler(&out, nil))})
+	s, stop := runNode(t, "0.0.0.0:0", Config{Log: slog.New(slog.NewJSONHandler(&out, nil))})
 	address := listens(t, s)
 	stop() // the log is complete
 	var line struct {
@@ -114,8 +111,7 @@ func TestNodeServerTriesAgain(t *testing.T) {
 		var tries []time.Time
 		var told []error
 		listener := &silent{broken: make(chan struct{})}
-		s, stop := runNode(t, NodeServerConfig{
-			Address: here,
+		s, stop := runNode(t, here, Config{
 			Listen: func(_, address string) (net.Listener, error) {
 				if tries = append(tries, time.Now()); address != here {
 					t.Errorf("tried %s", address)
@@ -128,7 +124,7 @@ func TestNodeServerTriesAgain(t *testing.T) {
 				}
 				return nil, syscall.EADDRINUSE
 			},
-			OnProblem: func(err error) { told = append(told, err) },
+			OnProblem: func(p Problem) { told = append(told, p.Err) },
 		})
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()

@@ -3,15 +3,16 @@ package healthcheck
 import (
 	"context"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
@@ -40,17 +41,120 @@ func delays(shortest, longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: shortest, Factor: 2, Jitter: 0.2, Steps: 32, Cap: longest}
 }
 
-// port is one listen address. Its fields belong to the goroutine of Run, except for check, which
-// handlers read.
-type port struct {
-	addr  netip.AddrPort
-	check atomic.Pointer[Check]
+// socket serves a handler at one address: it tries again while it cannot listen, and replaces a
+// listener that breaks.
+type socket struct {
+	network, address string
+	handler          http.Handler
+	cfg              *Config
+	httpLog          *log.Logger
+	changed          func() // called after each try and after the end of a listener; it must not block
 
-	server   *http.Server // nil while it is not listening
-	listener net.Listener
-	err      error // why it is not listening
-	backoff  wait.Backoff
-	retry    time.Time
+	// mu guards the fields below; release, Status and the goroutine of run use them.
+	mu       sync.Mutex
+	listener net.Listener // nil while it does not listen
+	err      error        // why it does not listen
+	released bool
+}
+
+// newSocket returns a socket that does not listen yet.
+func newSocket(network, address string, handler http.Handler, cfg *Config, changed func()) *socket {
+	return &socket{
+		network: network, address: address, handler: handler, cfg: cfg, changed: changed, httpLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// state returns the address at which the socket listens, or why it does not listen.
+func (s *socket) state() (at net.Addr, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return nil, s.err
+	}
+	return s.listener.Addr(), nil
+}
+
+// listen tries to listen, once.
+func (s *socket) listen() {
+	s.mu.Lock()
+	if !s.released {
+		s.listener, s.err = s.cfg.Listen(s.network, s.address)
+		if s.err != nil {
+			s.listener = nil
+		}
+	}
+	s.mu.Unlock()
+	s.changed()
+}
+
+// release closes the listener at once and for ever, because another listener may need the address.
+func (s *socket) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released = true
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+}
+
+// run serves until ctx ends, then closes everything. listen was called before.
+func (s *socket) run(ctx context.Context) {
+	defer s.release()
+	backoff := delays(s.cfg.RetryMin, s.cfg.RetryMax)
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		listener := s.listener
+		s.mu.Unlock()
+		if listener != nil {
+			backoff = delays(s.cfg.RetryMin, s.cfg.RetryMax)
+			err := s.serve(ctx, listener)
+			s.mu.Lock()
+			s.listener, s.err = nil, err
+			s.mu.Unlock()
+			if ctx.Err() != nil {
+				return
+			}
+			s.changed()
+		}
+		// The delay is needed after a broken listener too, because another process may have taken
+		// its address.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(backoff.Step()):
+			s.listen()
+		}
+	}
+}
+
+// serve answers on a listener until it breaks or ctx ends. Requests under way get the time limit.
+func (s *socket) serve(ctx context.Context, listener net.Listener) error {
+	server := newServer(s.handler, s.httpLog)
+	bounded := Bound(server, listener, s.cfg.MostConnections, s.cfg.OnLimit)
+	broken := make(chan error, 1)
+	go func() { broken <- server.Serve(bounded) }()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+		broken <- err
+	}
+	_ = listener.Close() // the next listener needs the address now
+	deadline, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
+	defer cancel()
+	if server.Shutdown(deadline) != nil {
+		_ = server.Close()
+	}
+	<-broken
+	return err
+}
+
+// port is the address of a service. Its fields belong to the goroutine of Run, except for check,
+// which handlers read.
+type port struct {
+	*socket
+	check  atomic.Pointer[Check]
+	cancel context.CancelFunc
 }
 
 // handler answers any request for any path, as kube-proxy does.
@@ -68,54 +172,32 @@ func (p *port) handler(healthy func() bool) http.Handler {
 	})
 }
 
-// open begins to listen. If it fails, it notes the reason and the time of the next try.
-func (s *Servers) open(ctx context.Context, p *port) {
-	l, err := s.cfg.Listen(network(p.addr), p.addr.String())
-	if err != nil {
-		s.failed(p, err)
-		return
-	}
-	server := newServer(p.handler(s.cfg.Healthy), s.httpLog)
-	bounded := connlimit.Bound(server, l, s.cfg.MostConnections, s.cfg.OnLimit)
-	p.server, p.listener, p.err, p.retry, p.backoff = server, l, nil, time.Time{}, delays(s.cfg.RetryMin, s.cfg.RetryMax)
-	s.log.Info("health check listens", "svc", p.check.Load().Service, "address", p.addr)
-	s.running.Go(func() {
-		err := server.Serve(bounded)
-		select { // also after Run has closed the listener itself
-		case s.ended <- serverEnd{p, server, err}:
-		case <-ctx.Done():
+// open begins to listen.
+func (s *Servers) open(ctx context.Context, addr netip.AddrPort, check *Check) {
+	p := &port{}
+	p.check.Store(check)
+	p.socket = newSocket(network(addr), addr.String(), p.handler(s.cfg.Healthy), &s.cfg, func() {
+		select {
+		case s.moved <- struct{}{}:
+		default: // Run has not seen the last one yet
 		}
 	})
-}
-
-// failed notes that an address is not served.
-func (s *Servers) failed(p *port, err error) {
-	delay := p.backoff.Step()
-	p.err, p.retry = err, time.Now().Add(delay)
-	s.log.Debug("health check cannot listen, retrying", "svc", p.check.Load().Service, "address", p.addr, "err", err, "retry", delay)
+	s.ports[addr] = p
+	p.listen()
+	ctx, p.cancel = context.WithCancel(ctx)
+	s.running.Go(func() { p.run(ctx) })
+	if at, _ := p.state(); at != nil {
+		s.log.Info("health check listens", "svc", check.Service, "address", addr)
+	}
 }
 
 // close stops listening at once. Requests under way get the answer that the service has no
 // endpoints here.
 func (s *Servers) close(p *port) {
 	p.check.Store(p.check.Load().closed())
-	if p.server != nil {
-		s.log.Info("health check closed", "svc", p.check.Load().Service, "address", p.addr)
-		s.release(p)
+	if at, _ := p.state(); at != nil {
+		s.log.Info("health check closed", "svc", p.check.Load().Service, "address", p.address)
 	}
-}
-
-// release closes the listener at once, because another listener may need the port, and closes the
-// connections in the background, within the time limit.
-func (s *Servers) release(p *port) {
-	server := p.server
-	_ = p.listener.Close()
-	p.server, p.listener = nil, nil
-	s.running.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close()
-		}
-	})
+	p.release()
+	p.cancel()
 }

@@ -2,6 +2,7 @@ package healthcheck
 
 import (
 	"cmp"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -35,8 +36,10 @@ func (s *Servers) report() {
 	for addr, p := range s.ports {
 		check := p.check.Load()
 		c := claim{check.Service, addr.String()}
-		if served[c] = p.server != nil; !served[c] {
-			now[c] = problemOf(check, c.address, p.err)
+		at, err := p.state()
+		served[c] = at != nil
+		if err != nil {
+			now[c] = problemOf(check, c.address, err)
 		}
 	}
 	for _, c := range slices.SortedFunc(keysOf(s.reported, now), compareClaim) {
@@ -76,3 +79,11 @@ func keysOf(a, b map[claim]Problem) iter.Seq[claim] {
 func compareClaim(a, b claim) int {
 	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address))
 }
+
+var (
+	// ErrContested means that another service owns the address: an older one, or one of the same
+	// age with a smaller key. The text names it.
+	ErrContested = errors.New("the address belongs to another service")
+	// ErrAddress means that a listen address is not "ip:port".
+	ErrAddress = errors.New("not an address and a port")
+)

@@ -3,23 +3,22 @@ package healthcheck
 import (
 	"cmp"
 	"context"
-	"log"
 	"log/slog"
+	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
 )
 
-// Config of Servers. The zero value of a field means its default.
+// Config of Servers and of a NodeServer. The zero value of a field means its default.
 type Config struct {
 	// Listen opens a listener; network is "tcp4" or "tcp6", address is "ip:port". It should not
 	// block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 	// Healthy reports whether the node keeps up with the cluster (serviceProxyHealthy in the
-	// answers). It is called for every request, from any goroutine, and must not block.
+	// answers of Servers). It is called for every request, from any goroutine, and must not block.
 	// Default: always true.
 	Healthy func() bool
 	// OnProblem is called when an address of a service is not served, when the reason changes,
@@ -33,7 +32,7 @@ type Config struct {
 	// Default 1 s.
 	CloseTimeout time.Duration
 	// MostConnections is the largest number of connections of one address; above it a new
-	// connection replaces the longest idle one. Default 128.
+	// connection replaces the longest idle one. Default 128, of a NodeServer 512.
 	MostConnections int
 	// OnLimit is called for each connection that is closed because of MostConnections, from any
 	// goroutine; it must not block. Default: no call.
@@ -69,10 +68,10 @@ func (c Config) withDefaults() Config {
 // Servers are the HTTP servers of all health-check node ports of this node.
 type Servers struct {
 	// Any goroutine may read these fields; New sets them.
-	cfg     Config
-	log     *slog.Logger
-	httpLog *log.Logger
-	wake    chan struct{} // holds one signal that want is new
+	cfg   Config
+	log   *slog.Logger
+	wake  chan struct{} // holds one signal that want is new
+	moved chan struct{} // holds one signal that a socket has changed
 
 	// mu guards the fields of this group, for Set, Status and Run.
 	mu     sync.Mutex
@@ -82,26 +81,17 @@ type Servers struct {
 
 	// Only the goroutine of Run, and goroutines that it starts, use the fields below.
 	running  sync.WaitGroup
-	ended    chan serverEnd
 	applied  uint64 // value of sets for which the ports are open
 	ports    map[netip.AddrPort]*port
 	refused  map[claim]Problem // refused claims of the current plan
 	reported map[claim]Problem // problems that OnProblem knows
 }
 
-// serverEnd is the message that one server has ended.
-type serverEnd struct {
-	port   *port
-	server *http.Server
-	err    error
-}
-
 // New returns servers that listen nowhere.
 func New(cfg Config) *Servers {
 	cfg = cfg.withDefaults()
 	return &Servers{
-		cfg: cfg, log: cfg.Log, httpLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), wake: make(chan struct{}, 1),
-		ended: make(chan serverEnd), ports: map[netip.AddrPort]*port{}, refused: map[claim]Problem{}, reported: map[claim]Problem{},
+		cfg: cfg, log: cfg.Log, wake: make(chan struct{}, 1), moved: make(chan struct{}, 1), ports: map[netip.AddrPort]*port{}, refused: map[claim]Problem{}, reported: map[claim]Problem{},
 	}
 }
 
@@ -124,26 +114,15 @@ func (s *Servers) Set(want []Check) {
 func (s *Servers) Run(ctx context.Context) error {
 	defer s.running.Wait()
 	defer s.closeAll()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.wake:
 			s.apply(ctx)
-		case end := <-s.ended:
-			s.replace(end)
-		case <-timer.C:
-			s.retry(ctx, time.Now())
+		case <-s.moved:
 		}
 		s.report()
-		timer.Stop()
-		if next, some := s.nextRetry(); some {
-			timer.Reset(time.Until(next))
-		}
 	}
 }
 
@@ -165,46 +144,12 @@ func (s *Servers) apply(ctx context.Context) {
 	// A port that stays open gets its new check without closing, so that load balancers see no
 	// gap.
 	for addr, check := range planned.owners {
-		p := s.ports[addr]
-		if p != nil {
+		if p := s.ports[addr]; p != nil {
 			p.check.Store(check)
-			continue
-		}
-		p = &port{addr: addr, backoff: delays(s.cfg.RetryMin, s.cfg.RetryMax)}
-		p.check.Store(check)
-		s.ports[addr] = p
-		s.open(ctx, p)
-	}
-}
-
-// replace schedules a new listener for a server whose listener broke. A server that was closed on
-// purpose is not in ports any more.
-func (s *Servers) replace(end serverEnd) {
-	if end.port.server != end.server {
-		return
-	}
-	s.release(end.port)
-	s.failed(end.port, end.err)
-}
-
-// retry opens the ports whose delay is over.
-func (s *Servers) retry(ctx context.Context, now time.Time) {
-	for _, p := range s.ports {
-		// Each address has its own delay: one taken port does not slow the others.
-		if p.server == nil && !p.retry.After(now) {
-			s.open(ctx, p)
+		} else {
+			s.open(ctx, addr, check)
 		}
 	}
-}
-
-// nextRetry returns the earliest time at which a port is due; some is false if no port waits.
-func (s *Servers) nextRetry() (next time.Time, some bool) {
-	for _, p := range s.ports {
-		if p.server == nil && (!some || p.retry.Before(next)) {
-			next, some = p.retry, true
-		}
-	}
-	return next, some
 }
 
 // closeAll closes every address at the end of Run.
@@ -214,4 +159,55 @@ func (s *Servers) closeAll() {
 	}
 	s.ports = map[netip.AddrPort]*port{}
 	s.publish()
+}
+
+// Status is the state of the servers at one moment.
+type Status struct {
+	// Applied counts the calls of Set that have taken effect. A call that was overtaken counts when
+	// the later call takes effect.
+	Applied uint64
+	// Ports are the addresses that a service owns, ordered.
+	Ports []PortStatus
+	// Problems are the problems reported to OnProblem that are not over, ordered by service and
+	// address.
+	Problems []Problem
+}
+
+// PortStatus is one listen address.
+type PortStatus struct {
+	// Address is the listen address.
+	Address netip.AddrPort
+	// Service owns the address.
+	Service string
+	// LocalEndpoints is the number of local endpoints in the answers.
+	LocalEndpoints uint32
+	// Listening is false while the address cannot be opened.
+	Listening bool
+}
+
+// Status returns the current state. Any goroutine may ask.
+func (s *Servers) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// publish makes the current state visible to Status. The slices are not modified afterwards.
+func (s *Servers) publish() {
+	ports := make([]PortStatus, 0, len(s.ports))
+	for addr, p := range s.ports {
+		check := p.check.Load()
+		at, _ := p.state()
+		ports = append(ports, PortStatus{
+			Address: addr, Service: check.Service, LocalEndpoints: check.Health.GetLocalEndpoints(), Listening: at != nil,
+		})
+	}
+	slices.SortFunc(ports, func(a, b PortStatus) int { return a.Address.Compare(b.Address) })
+	var problems []Problem
+	for _, c := range slices.SortedFunc(maps.Keys(s.reported), compareClaim) {
+		problems = append(problems, s.reported[c])
+	}
+	s.mu.Lock()
+	s.status = Status{Applied: s.applied, Ports: ports, Problems: problems}
+	s.mu.Unlock()
 }

@@ -1,8 +1,10 @@
 package informers
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
+	"k8s.io/klog/v2"
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
@@ -179,3 +182,38 @@ func isClusterIP(host, port string, ranges []netip.Prefix) bool {
 	}
 	return false
 }
+
+// BridgeKlog sends the log of client-go to this logger. Records below a warning, such as the end of
+// each watch, get the level debug. client-go logs through the global logger of klog, so this is a
+// setting of the process: main calls it once, before it makes the first client.
+func BridgeKlog(log *slog.Logger) { klog.SetSlogLogger(slog.New(quieter{log.Handler()})) }
+
+// quieter is a handler that gives every record below a warning the level debug.
+type quieter struct{ slog.Handler }
+
+// lowered returns the level that a record gets in the log.
+func lowered(level slog.Level) slog.Level {
+	if level < slog.LevelWarn {
+		return min(level, slog.LevelDebug)
+	}
+	return level
+}
+
+// Enabled satisfies slog.Handler.
+func (q quieter) Enabled(ctx context.Context, level slog.Level) bool {
+	return q.Handler.Enabled(ctx, lowered(level))
+}
+
+// Handle satisfies slog.Handler.
+func (q quieter) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = lowered(r.Level)
+	return q.Handler.Handle(ctx, r)
+}
+
+// WithAttrs satisfies slog.Handler.
+func (q quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quieter{q.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup satisfies slog.Handler.
+func (q quieter) WithGroup(name string) slog.Handler { return quieter{q.Handler.WithGroup(name)} }

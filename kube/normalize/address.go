@@ -117,3 +117,12 @@ func (r *report) serviceAddr(field, text string, linkLocal bool) (netip.Addr, bo
 	}
 	return addr, true
 }
+
+// address returns the canonical form of any address, or reports the field.
+func (r *report) address(field, text string) (string, bool) {
+	addr, err := ParseAddr(text)
+	if err != nil {
+		r.add(field, "%v", err)
+	}
+	return addr.String(), err == nil
+}

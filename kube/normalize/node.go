@@ -41,13 +41,8 @@ func (r *report) nodeAddresses(out []string, in []corev1.NodeAddress, kind corev
 		if in[i].Type != kind {
 			continue
 		}
-		addr, err := ParseAddr(in[i].Address)
-		if err != nil {
-			r.add(at("status.addresses", i)+".address", "%v", err)
-			continue
-		}
-		if !slices.Contains(out, addr.String()) {
-			out = append(out, addr.String())
+		if addr, ok := r.address(at("status.addresses", i)+".address", in[i].Address); ok && !slices.Contains(out, addr) {
+			out = append(out, addr)
 		}
 	}
 	return out
@@ -56,20 +51,22 @@ func (r *report) nodeAddresses(out []string, in []corev1.NodeAddress, kind corev
 // podCIDRs returns the address ranges of the node's pods. Objects from the time before dual stack
 // have only podCIDR.
 func (r *report) podCIDRs(spec *corev1.NodeSpec) []string {
-	list, path := spec.PodCIDRs, func(i int) string { return at("spec.podCIDRs", i) }
+	list, path := spec.PodCIDRs, indexed("spec.podCIDRs")
 	if len(list) == 0 && spec.PodCIDR != "" {
 		list, path = []string{spec.PodCIDR}, func(int) string { return "spec.podCIDR" }
 	}
-	var out []string
-	for i, text := range list {
+	return r.networks(list, path)
+}
+
+// networks parses networks in CIDR notation and reports the other texts; path names the i-th one.
+func (r *report) networks(list []string, path func(i int) string) []string {
+	return each(list, path, func(field, text string) (string, bool) {
 		prefix, err := ParsePrefix(text)
 		if err != nil {
-			r.add(path(i), "%v", err)
-			continue
+			r.add(field, "%v", err)
 		}
-		out = append(out, prefix.String())
-	}
-	return out
+		return prefix.String(), err == nil
+	})
 }
 
 // leaving reports whether the node should get no new connections from load balancers.

@@ -52,20 +52,13 @@ func otherProtocols(pod *corev1.Pod) bool {
 // podAddresses returns the addresses of a pod. Objects from the time before dual stack have only
 // podIP.
 func (r *report) podAddresses(status *corev1.PodStatus) []string {
-	list, path := status.PodIPs, func(i int) string { return at("status.podIPs", i) + ".ip" }
+	var list []string
+	for _, ip := range status.PodIPs {
+		list = append(list, ip.IP)
+	}
+	path := func(i int) string { return at("status.podIPs", i) + ".ip" }
 	if len(list) == 0 && status.PodIP != "" {
-		list, path = []corev1.PodIP{{IP: status.PodIP}}, func(int) string { return "status.podIP" }
+		list, path = []string{status.PodIP}, func(int) string { return "status.podIP" }
 	}
-	var out []string
-	for i, ip := range list {
-		addr, err := ParseAddr(ip.IP)
-		if err != nil {
-			r.add(path(i), "%v", err)
-			continue
-		}
-		if !slices.Contains(out, addr.String()) {
-			out = append(out, addr.String())
-		}
-	}
-	return out
+	return each(list, path, r.address)
 }

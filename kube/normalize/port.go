@@ -7,19 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// protocol maps a protocol; "" is TCP, the default of the API. An unknown protocol is an error,
-// never a default.
+// protocols are the known protocols; "" is TCP, the default of the API. An unknown protocol is an
+// error, never a default.
+var protocols = map[corev1.Protocol]messages.Protocol{
+	"": messages.Protocol_TCP, corev1.ProtocolTCP: messages.Protocol_TCP, corev1.ProtocolUDP: messages.Protocol_UDP, corev1.ProtocolSCTP: messages.Protocol_SCTP,
+}
+
+// protocol maps a protocol.
 func (r *report) protocol(field string, in corev1.Protocol) (messages.Protocol, bool) {
-	switch in {
-	case "", corev1.ProtocolTCP:
-		return messages.Protocol_TCP, true
-	case corev1.ProtocolUDP:
-		return messages.Protocol_UDP, true
-	case corev1.ProtocolSCTP:
-		return messages.Protocol_SCTP, true
-	}
-	r.add(field, "%s is not a protocol (TCP, UDP, SCTP)", show(string(in)))
-	return 0, false
+	return choose(r, field, in, protocols, "a protocol (TCP, UDP, SCTP)")
 }
 
 // number checks a port number.
@@ -108,11 +104,7 @@ func (r *report) endpointPorts(in []discoveryv1.EndpointPort) []*messages.Endpoi
 		if in[i].Port == nil || *in[i].Port == 0 {
 			continue
 		}
-		var text corev1.Protocol
-		if in[i].Protocol != nil {
-			text = *in[i].Protocol
-		}
-		protocol, ok := r.protocol(path+".protocol", text)
+		protocol, ok := r.protocol(path+".protocol", deref(in[i].Protocol, ""))
 		if !ok {
 			continue
 		}

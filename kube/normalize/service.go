@@ -33,7 +33,6 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 		Namespace: in.Namespace,
 		Name:      in.Name,
 		Uid:       string(in.UID),
-		Type:      r.serviceType(in.Spec.Type),
 		Headless:  headless(&in.Spec),
 	}
 	if !in.CreationTimestamp.IsZero() {
@@ -42,13 +41,19 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 	// The Service is normalised like any other: Selected* decides later, so that every source
 	// treats it alike.
 	_, out.ForeignProxy = in.Labels[LabelProxyName]
+	out.Type, _ = choose(r, "spec.type", in.Spec.Type, serviceTypes, "a type of Service")
 	out.ClusterIps, out.IpFamilies = r.clusterIPs(&in.Spec)
 	out.Ports = r.servicePorts(in.Spec.Ports)
-	out.ExternalIps = r.externalIPs(in.Spec.ExternalIPs)
+	out.ExternalIps = each(in.Spec.ExternalIPs, indexed("spec.externalIPs"), func(field, text string) (string, bool) {
+		addr, ok := r.serviceAddr(field, text, false)
+		return addr.String(), ok
+	})
 	out.SourceRanges = r.sourceRanges(in.Spec.LoadBalancerSourceRanges)
 	out.LoadBalancer = r.loadBalancer(in.Status.LoadBalancer.Ingress)
-	out.InternalPolicy = r.internalPolicy(in.Spec.InternalTrafficPolicy)
-	out.ExternalPolicy = r.policy("spec.externalTrafficPolicy", string(in.Spec.ExternalTrafficPolicy))
+	// It is nil in objects from the time before 1.22 and for ExternalName.
+	internal := string(deref(in.Spec.InternalTrafficPolicy, ""))
+	out.InternalPolicy, _ = choose(r, "spec.internalTrafficPolicy", internal, policies, "a traffic policy")
+	out.ExternalPolicy, _ = choose(r, "spec.externalTrafficPolicy", string(in.Spec.ExternalTrafficPolicy), policies, "a traffic policy")
 	out.AffinitySeconds = r.affinity(&in.Spec)
 	out.Maglev = r.maglev(in.Annotations[AnnotationLoadBalancing])
 	out.HealthCheckNodePort = r.optionalPort("spec.healthCheckNodePort", in.Spec.HealthCheckNodePort)
@@ -63,21 +68,20 @@ func (r *report) maglev(text string) bool {
 	return text == maglev
 }
 
-// serviceType maps spec.type. An unknown type counts as ClusterIP: node ports and load balancer
-// addresses are served whatever the type.
-func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
-	switch in {
-	case "", corev1.ServiceTypeClusterIP:
-		return messages.ServiceType_CLUSTER_IP
-	case corev1.ServiceTypeNodePort:
-		return messages.ServiceType_NODE_PORT
-	case corev1.ServiceTypeLoadBalancer:
-		return messages.ServiceType_LOAD_BALANCER
-	case corev1.ServiceTypeExternalName:
-		return messages.ServiceType_EXTERNAL_NAME
-	}
-	r.add("spec.type", "%s is not a type of Service", show(string(in)))
-	return messages.ServiceType_CLUSTER_IP
+// serviceTypes are the values of spec.type. An unknown type counts as ClusterIP: node ports and load
+// balancer addresses are served whatever the type.
+var serviceTypes = map[corev1.ServiceType]messages.ServiceType{
+	"": messages.ServiceType_CLUSTER_IP, corev1.ServiceTypeClusterIP: messages.ServiceType_CLUSTER_IP, corev1.ServiceTypeNodePort: messages.ServiceType_NODE_PORT,
+	corev1.ServiceTypeLoadBalancer: messages.ServiceType_LOAD_BALANCER, corev1.ServiceTypeExternalName: messages.ServiceType_EXTERNAL_NAME,
+}
+
+// families are the values of spec.ipFamilies and the address types of slices.
+var families = map[string]messages.IPFamily{"IPv4": messages.IPFamily_IPV4, "IPv6": messages.IPFamily_IPV6}
+
+// policies are the values of traffic policies. Every value except Local counts as Cluster, as in
+// kube-proxy.
+var policies = map[string]messages.TrafficPolicy{
+	"": messages.TrafficPolicy_POLICY_CLUSTER, "Cluster": messages.TrafficPolicy_POLICY_CLUSTER, "Local": messages.TrafficPolicy_POLICY_LOCAL,
 }
 
 // headless reports whether the cluster IP is "None". Objects from the time before dual stack have
@@ -90,18 +94,10 @@ func headless(spec *corev1.ServiceSpec) bool {
 }
 
 // ipFamilies maps spec.ipFamilies; an unknown family is FAMILY_UNSPECIFIED.
-func (r *report) ipFamilies(in []corev1.IPFamily) []messages.IPFamily {
-	var out []messages.IPFamily
+func (r *report) ipFamilies(in []corev1.IPFamily) (out []messages.IPFamily) {
 	for i, f := range in {
-		switch f {
-		case corev1.IPv4Protocol:
-			out = append(out, messages.IPFamily_IPV4)
-		case corev1.IPv6Protocol:
-			out = append(out, messages.IPFamily_IPV6)
-		default:
-			out = append(out, messages.IPFamily_FAMILY_UNSPECIFIED)
-			r.add(at("spec.ipFamilies", i), "%s is not an IP family", show(string(f)))
-		}
+		family, _ := choose(r, at("spec.ipFamilies", i), string(f), families, "an IP family")
+		out = append(out, family)
 	}
 	return out
 }
@@ -111,7 +107,7 @@ func (r *report) ipFamilies(in []corev1.IPFamily) []messages.IPFamily {
 // was left out comes last, because its node ports are still served.
 func (r *report) clusterIPs(spec *corev1.ServiceSpec) ([]string, []messages.IPFamily) {
 	declared := r.ipFamilies(spec.IPFamilies)
-	list, path := spec.ClusterIPs, func(i int) string { return at("spec.clusterIPs", i) }
+	list, path := spec.ClusterIPs, indexed("spec.clusterIPs")
 	if len(list) == 0 && spec.ClusterIP != "" {
 		list, path = []string{spec.ClusterIP}, func(int) string { return "spec.clusterIP" }
 	}
@@ -143,39 +139,6 @@ func (r *report) clusterIPs(spec *corev1.ServiceSpec) ([]string, []messages.IPFa
 	return ips, families
 }
 
-// externalIPs returns the usable external IPs, each once.
-func (r *report) externalIPs(in []string) []string {
-	var out []string
-	for i, text := range in {
-		addr, ok := r.serviceAddr(at("spec.externalIPs", i), text, false)
-		if ok && !slices.Contains(out, addr.String()) {
-			out = append(out, addr.String())
-		}
-	}
-	return out
-}
-
-// internalPolicy maps spec.internalTrafficPolicy. It is nil in objects from the time before 1.22
-// and for ExternalName.
-func (r *report) internalPolicy(in *corev1.ServiceInternalTrafficPolicy) messages.TrafficPolicy {
-	if in == nil {
-		return messages.TrafficPolicy_POLICY_CLUSTER
-	}
-	return r.policy("spec.internalTrafficPolicy", string(*in))
-}
-
-// policy maps a traffic policy. Every value except Local counts as Cluster, as in kube-proxy.
-func (r *report) policy(field, in string) messages.TrafficPolicy {
-	switch in {
-	case "", "Cluster":
-		return messages.TrafficPolicy_POLICY_CLUSTER
-	case "Local":
-		return messages.TrafficPolicy_POLICY_LOCAL
-	}
-	r.add(field, "%s is not a traffic policy", show(in))
-	return messages.TrafficPolicy_POLICY_CLUSTER
-}
-
 // affinity returns the timeout of the ClientIP affinity in seconds; 0 = no affinity.
 func (r *report) affinity(spec *corev1.ServiceSpec) uint32 {
 	switch spec.SessionAffinity {
@@ -196,4 +159,54 @@ func (r *report) affinity(spec *corev1.ServiceSpec) uint32 {
 	}
 	r.add("spec.sessionAffinityConfig.clientIP.timeoutSeconds", "%d is not within 1 and %d", *config.ClientIP.TimeoutSeconds, longest)
 	return uint32(corev1.DefaultClientIPServiceAffinitySeconds)
+}
+
+// sourceRanges returns the ranges of spec.loadBalancerSourceRanges, each once. An "" stands for
+// ranges that cannot be read. Without it the list could become empty and admit every client.
+func (r *report) sourceRanges(in []string) []string {
+	var out []string
+	for i, text := range in {
+		canonical := ""
+		if prefix, err := ParsePrefix(text); err == nil {
+			canonical = prefix.String()
+		} else {
+			r.add(at("spec.loadBalancerSourceRanges", i), "%v; it admits no client, and load balancer addresses without another range admit no client", err)
+		}
+		if !slices.Contains(out, canonical) {
+			out = append(out, canonical)
+		}
+	}
+	return out
+}
+
+// loadBalancer returns the entries of status.loadBalancer.ingress that have an IP.
+func (r *report) loadBalancer(in []corev1.LoadBalancerIngress) []*messages.LoadBalancerIngress {
+	var out []*messages.LoadBalancerIngress
+	for i := range in {
+		// Clients reach a load balancer without an IP through DNS; no row can match it.
+		if in[i].IP == "" {
+			continue
+		}
+		path := at("status.loadBalancer.ingress", i)
+		addr, ok := r.serviceAddr(path+".ip", in[i].IP, true)
+		if !ok {
+			continue
+		}
+		// With the mode Proxy clients must reach the load balancer itself. An unknown mode gives no
+		// frontend, as in kube-proxy.
+		proxy, ok := choose(r, path+".ipMode", deref(in[i].IPMode, corev1.LoadBalancerIPModeVIP), map[corev1.LoadBalancerIPMode]bool{
+			corev1.LoadBalancerIPModeVIP: false, corev1.LoadBalancerIPModeProxy: true,
+		}, "an IP mode")
+		if !ok {
+			continue
+		}
+		same := func(o *messages.LoadBalancerIngress) bool { return o.Ip == addr.String() }
+		if k := slices.IndexFunc(out, same); k < 0 {
+			out = append(out, &messages.LoadBalancerIngress{Ip: addr.String(), Proxy: proxy})
+		} else {
+			// kube-proxy captures an address if any of its entries has the mode VIP.
+			out[k].Proxy = out[k].GetProxy() && proxy
+		}
+	}
+	return out
 }

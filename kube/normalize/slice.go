@@ -36,15 +36,11 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 		r.add("metadata.labels["+discoveryv1.LabelServiceName+"]", "%s is not a name of a Service", show(out.Service))
 		out.Service = ""
 	}
-	switch in.AddressType {
-	case discoveryv1.AddressTypeIPv4:
-		out.Family = messages.IPFamily_IPV4
-	case discoveryv1.AddressTypeIPv6:
-		out.Family = messages.IPFamily_IPV6
-	case discoveryv1.AddressTypeFQDN:
+	if in.AddressType == discoveryv1.AddressTypeFQDN {
 		return out, r.errors
-	default:
-		r.add("addressType", "%s is not an address type", show(string(in.AddressType)))
+	}
+	var ok bool
+	if out.Family, ok = choose(r, "addressType", string(in.AddressType), families, "an address type"); !ok {
 		return out, r.errors
 	}
 	out.Ports = r.endpointPorts(in.Ports)

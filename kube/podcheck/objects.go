@@ -21,7 +21,6 @@ const (
 	answers, asks = "answer", "ask"
 )
 
-// namespaceObject returns the namespace of one run; the API server completes its name.
 // Marks of the namespace of a run. The next run deletes one whose deadline has passed, because a
 // process that was killed has left it.
 const (
@@ -32,6 +31,7 @@ const (
 // longest is the longest time of a run: its pods end then, and its namespace may be deleted.
 const longest = 10 * time.Minute
 
+// namespaceObject returns the namespace of one run; the API server completes its name.
 func namespaceObject(now time.Time) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "troupe-check-", Labels: map[string]string{managedBy: manager}, Annotations: map[string]string{deadline: now.Add(longest).UTC().Format(time.RFC3339)},

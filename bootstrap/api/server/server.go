@@ -13,7 +13,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
-	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 )
 
 // Config configures the listeners of a Server and its further handlers.
@@ -184,7 +184,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 	}
 	served := l
 	if !control { // the file system decides who may connect to the control socket
-		served = connlimit.Bound(server, l, s.cfg.MostConnections, func() {
+		served = healthcheck.Bound(server, l, s.cfg.MostConnections, func() {
 			s.cfg.refused(Refusal{
 				Listener: ListenerHTTP, Why: RefusedConnections,
 				Text: fmt.Sprintf("more than %d connections at the same time: the longest idle one is closed", s.cfg.MostConnections),

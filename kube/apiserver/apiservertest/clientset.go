@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,80 +78,69 @@ func (c *Clientset) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Services returns the Services of a namespace; "" = of all.
 func (c *Clientset) Services(namespace string) *gentype.FakeClientWithList[*corev1.Service, *corev1.ServiceList] {
-	return typed(c, namespace, corev1.SchemeGroupVersion, "services", "Service", func() *corev1.ServiceList { return &corev1.ServiceList{} },
-		func(l *corev1.ServiceList) (*metav1.ListMeta, *[]corev1.Service) { return &l.ListMeta, &l.Items })
+	return typed[corev1.Service, corev1.ServiceList](c, namespace, corev1.SchemeGroupVersion, "services", "Service")
 }
 
 // EndpointSlices returns the EndpointSlices of a namespace; "" = of all.
 func (c *Clientset) EndpointSlices(namespace string) *gentype.FakeClientWithList[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList] {
-	return typed(c, namespace, discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlice", func() *discoveryv1.EndpointSliceList { return &discoveryv1.EndpointSliceList{} },
-		func(l *discoveryv1.EndpointSliceList) (*metav1.ListMeta, *[]discoveryv1.EndpointSlice) {
-			return &l.ListMeta, &l.Items
-		})
+	return typed[discoveryv1.EndpointSlice, discoveryv1.EndpointSliceList](c, namespace, discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlice")
 }
 
 // Nodes returns the Nodes.
 func (c *Clientset) Nodes() *gentype.FakeClientWithList[*corev1.Node, *corev1.NodeList] {
-	return typed(c, "", corev1.SchemeGroupVersion, "nodes", "Node", func() *corev1.NodeList { return &corev1.NodeList{} },
-		func(l *corev1.NodeList) (*metav1.ListMeta, *[]corev1.Node) { return &l.ListMeta, &l.Items })
+	return typed[corev1.Node, corev1.NodeList](c, "", corev1.SchemeGroupVersion, "nodes", "Node")
 }
 
 // Pods returns the Pods of a namespace; "" = of all.
 func (c *Clientset) Pods(namespace string) *gentype.FakeClientWithList[*corev1.Pod, *corev1.PodList] {
-	return typed(c, namespace, corev1.SchemeGroupVersion, "pods", "Pod", func() *corev1.PodList { return &corev1.PodList{} },
-		func(l *corev1.PodList) (*metav1.ListMeta, *[]corev1.Pod) { return &l.ListMeta, &l.Items })
+	return typed[corev1.Pod, corev1.PodList](c, namespace, corev1.SchemeGroupVersion, "pods", "Pod")
 }
 
 // ServiceCIDRs returns the ServiceCIDRs.
 func (c *Clientset) ServiceCIDRs() *gentype.FakeClientWithList[*networkingv1.ServiceCIDR, *networkingv1.ServiceCIDRList] {
-	return typed(c, "", networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR", func() *networkingv1.ServiceCIDRList { return &networkingv1.ServiceCIDRList{} },
-		func(l *networkingv1.ServiceCIDRList) (*metav1.ListMeta, *[]networkingv1.ServiceCIDR) {
-			return &l.ListMeta, &l.Items
-		})
+	return typed[networkingv1.ServiceCIDR, networkingv1.ServiceCIDRList](c, "", networkingv1.SchemeGroupVersion, "servicecidrs", "ServiceCIDR")
 }
 
 // Events returns the events of a namespace, of the group events.k8s.io; "" = of all.
 func (c *Clientset) Events(namespace string) *gentype.FakeClientWithList[*eventsv1.Event, *eventsv1.EventList] {
-	return typed(c, namespace, eventsv1.SchemeGroupVersion, "events", "Event", func() *eventsv1.EventList { return &eventsv1.EventList{} },
-		func(l *eventsv1.EventList) (*metav1.ListMeta, *[]eventsv1.Event) { return &l.ListMeta, &l.Items })
+	return typed[eventsv1.Event, eventsv1.EventList](c, namespace, eventsv1.SchemeGroupVersion, "events", "Event")
 }
 
 // Leases returns the Leases of a namespace; "" = of all.
 func (c *Clientset) Leases(namespace string) *gentype.FakeClientWithList[*coordinationv1.Lease, *coordinationv1.LeaseList] {
-	return typed(c, namespace, coordinationv1.SchemeGroupVersion, "leases", "Lease", func() *coordinationv1.LeaseList { return &coordinationv1.LeaseList{} },
-		func(l *coordinationv1.LeaseList) (*metav1.ListMeta, *[]coordinationv1.Lease) {
-			return &l.ListMeta, &l.Items
-		})
+	return typed[coordinationv1.Lease, coordinationv1.LeaseList](c, namespace, coordinationv1.SchemeGroupVersion, "leases", "Lease")
 }
 
-// typed returns the objects of a kind in a namespace. parts are the parts of a list.
-func typed[V any, T interface {
+// typed returns the objects of a kind in a namespace.
+func typed[V, VL any, T interface {
 	*V
 	runtime.Object
 	metav1.Object
-}, L runtime.Object](
-	c *Clientset, namespace string, group schema.GroupVersion, plural, kind string, list func() L, parts func(L) (*metav1.ListMeta, *[]V),
-) *gentype.FakeClientWithList[T, L] {
+}, L interface {
+	*VL
+	runtime.Object
+}](c *Clientset, namespace string, group schema.GroupVersion, plural, kind string) *gentype.FakeClientWithList[T, L] {
 	copyMeta := func(to, from L) {
-		target, _ := parts(to)
-		source, _ := parts(from)
-		*target = *source
+		target, _ := apimeta.ListAccessor(to) // a list of the API has it
+		source, _ := apimeta.ListAccessor(from)
+		target.SetResourceVersion(source.GetResourceVersion())
 	}
-	items := func(l L) (all []T) {
-		_, held := parts(l)
-		for i := range *held {
-			all = append(all, &(*held)[i])
-		}
+	items := func(list L) (all []T) {
+		_ = apimeta.EachListItem(list, func(object runtime.Object) error {
+			all = append(all, object.(T))
+			return nil
+		})
 		return all
 	}
-	set := func(l L, all []T) {
-		_, held := parts(l)
-		*held = nil
-		for _, object := range all {
-			*held = append(*held, *object)
+	set := func(list L, all []T) {
+		objects := make([]runtime.Object, len(all))
+		for i, object := range all {
+			objects[i] = object
 		}
+		_ = apimeta.SetList(list, objects)
 	}
-	return gentype.NewFakeClientWithList(&c.Fake, namespace, group.WithResource(plural), group.WithKind(kind), func() T { return new(V) }, list, copyMeta, items, set)
+	return gentype.NewFakeClientWithList(&c.Fake, namespace, group.WithResource(plural), group.WithKind(kind), func() T { return new(V) },
+		func() L { return new(VL) }, copyMeta, items, set)
 }
 
 // client lists and watches one kind.

@@ -1,24 +1,24 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-const (
-	maxLabel   = 63 // bytes of a DNS label
-	hashDigits = 5
-)
+const hashDigits = 5
 
 // Label returns the name of the Service for a name of a source: prefix and name unchanged if they
 // are a DNS-1035 label. Otherwise it is in lower case, shortened, and has "-" for other characters.
 // It ends with the hash of the name, so that "a_b" and "a.b" stay distinct. The same arguments
 // always give the same label. The prefix must be a valid beginning of a label, or empty.
 func Label(prefix, name string) string {
-	if exact := prefix + name; isLabel(exact) {
+	if exact := prefix + name; len(validation.IsDNS1035Label(exact)) == 0 {
 		return exact
 	}
 	base := []byte(strings.ToLower(prefix + name))
@@ -33,21 +33,8 @@ func Label(prefix, name string) string {
 	if label == "" || label[0] < 'a' {
 		label = "s-" + label
 	}
-	label = strings.TrimRight(label[:min(len(label), maxLabel-hashDigits-1)], "-")
+	label = strings.TrimRight(label[:min(len(label), validation.DNS1035LabelMaxLength-hashDigits-1)], "-")
 	return label + "-" + hash
-}
-
-// isLabel reports whether s is a DNS-1035 label.
-func isLabel(s string) bool {
-	if s == "" || len(s) > maxLabel || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' {
-		return false
-	}
-	for i := range len(s) {
-		if !isAlphanumeric(s[i]) && s[i] != '-' {
-			return false
-		}
-	}
-	return true
 }
 
 func isAlphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
@@ -77,28 +64,23 @@ type Sourced struct {
 func Assign(prefix string, sources []Sourced) ([]Named, []Problem) {
 	type candidate struct {
 		Named
-		rank  int
-		exact bool
+		rank    int
+		changed int // 1 = its label differs from its name
 	}
 	var all []candidate
 	for rank, source := range sources {
 		for _, s := range source.Services {
-			label := Label(prefix, s.Name)
-			all = append(all, candidate{Named{source.Source, label, s}, rank, label == prefix+s.Name})
+			c := candidate{Named: Named{source.Source, Label(prefix, s.Name), s}, rank: rank}
+			if c.Label != prefix+s.Name {
+				c.changed = 1
+			}
+			all = append(all, c)
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
-		switch {
-		case a.Label != b.Label:
-			return strings.Compare(a.Label, b.Label)
-		case a.rank != b.rank:
-			return a.rank - b.rank
-		case a.exact != b.exact && a.exact:
-			return -1
-		case a.exact != b.exact:
-			return 1
-		}
-		return strings.Compare(a.Service.Name, b.Service.Name)
+		return cmp.Or(
+			strings.Compare(a.Label, b.Label), cmp.Compare(a.rank, b.rank), cmp.Compare(a.changed, b.changed), strings.Compare(a.Service.Name, b.Service.Name),
+		)
 	})
 	var out []Named
 	var problems []Problem

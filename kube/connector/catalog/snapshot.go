@@ -1,12 +1,24 @@
 package catalog
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
+
+// Source is a catalog outside of Kubernetes.
+type Source interface {
+	// Run publishes snapshots of the source until ctx ends, and returns nil then. An error means
+	// that no retry can help. Run publishes after each change, and at least every minute, because a
+	// repeated snapshot confirms the one before. An unreadable part makes a snapshot incomplete and
+	// is a problem in it. One goroutine at a time calls publish, until Run returns; publish does
+	// not block long.
+	Run(ctx context.Context, publish func(Snapshot)) error
+}
 
 // Snapshot is the state of a source at one moment.
 type Snapshot struct {
@@ -215,10 +227,7 @@ func Clean(s Snapshot, limits Limits) Snapshot {
 
 // compareInstances orders serving instances first, so that a limit removes the others first.
 func compareInstances(a, b Instance) int {
-	if a.State != b.State {
-		return int(a.State) - int(b.State)
-	}
-	return strings.Compare(a.Address+" "+a.ID, b.Address+" "+b.ID)
+	return cmp.Or(cmp.Compare(a.State, b.State), strings.Compare(a.Address+" "+a.ID, b.Address+" "+b.ID))
 }
 
 // printable makes a text of the source fit for a log line.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
@@ -161,4 +165,111 @@ func nextIndex(last, next uint64) uint64 {
 		return 0
 	}
 	return max(next, 1)
+}
+
+// Options of a source.
+type Options struct {
+	// URL is http(s)://host:port of an agent or server.
+	URL *url.URL
+	// Datacenter to read; "" = the datacenter of the Consul agent.
+	Datacenter string
+	// Tag that an instance must have to be used; "" = no tag is required.
+	Tag string
+	// ExcludedTag excludes instances that have this tag; "" = no instance is excluded.
+	ExcludedTag string
+	// TokenFile holds the ACL token; "" = no token.
+	TokenFile string
+	// CAFile holds the certificates of the server's authority; "" = the roots of the system.
+	CAFile string
+	// Limits of the catalog.
+	Limits catalog.Limits
+}
+
+// FromKubernetes is the tag that Consul's catalog sync gives to services of a Kubernetes cluster.
+// Their instances would come back to the cluster that has them.
+const FromKubernetes = "k8s"
+
+// Parse returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The error
+// names the wrong part.
+func Parse(text string) (Options, error) {
+	out := Options{ExcludedTag: FromKubernetes}
+	u, err := url.Parse(text)
+	if err != nil {
+		return out, fmt.Errorf("parse the URL of Consul: %w", err)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return out, fmt.Errorf("parse the query of the URL of Consul: %w", err)
+	}
+	bad := func(part, value string) (Options, error) {
+		return out, fmt.Errorf("parse the URL of Consul: %s %q is not usable", part, value)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return bad("scheme", u.Scheme)
+	case u.User != nil:
+		return out, fmt.Errorf("parse the URL of Consul: it must not have a user or password")
+	case u.Hostname() == "" || u.Port() == "":
+		return bad("host:port", u.Host)
+	case u.Path != "" && u.Path != "/":
+		return bad("path", u.Path)
+	case u.Fragment != "":
+		return bad("fragment", u.Fragment)
+	}
+	parameters := map[string]*string{"dc": &out.Datacenter, "tag": &out.Tag, "exclude-tag": &out.ExcludedTag}
+	for key, values := range query {
+		to := parameters[key]
+		if to == nil || len(values) != 1 || values[0] == "" && key != "exclude-tag" {
+			return bad("parameter", key)
+		}
+		*to = values[0]
+	}
+	u.Path, u.RawQuery = "/", ""
+	out.URL = u
+	return out, nil
+}
+
+// ownError is an error in the words of this package.
+type ownError struct{ error }
+
+// Unwrap satisfies errors.Unwrap.
+func (e ownError) Unwrap() error { return e.error }
+
+// own returns an error that quotes nothing of what a server has sent.
+func own(format string, args ...any) error { return ownError{fmt.Errorf(format, args...)} }
+
+// harmless returns the error of a request without any words of the server. A reason phrase, a
+// header, a body or a certificate may repeat the token, and errors appear in the log and the API.
+func harmless(err error) error {
+	var (
+		mine      ownError
+		network   *net.OpError
+		wrongType *json.UnmarshalTypeError
+		syntax    *json.SyntaxError
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &mine):
+		return mine
+	case errors.As(err, &authority):
+		return own("certificate signed by unknown authority")
+	case errors.As(err, &name):
+		return own("the certificate is for other names")
+	case errors.As(err, &invalid):
+		return own("the certificate is not valid: reason %d of crypto/x509", invalid.Reason)
+	case errors.As(err, &network):
+		return ownError{network}
+	case errors.As(err, &wrongType):
+		return own("%s has the wrong type", wrongType.Field)
+	case errors.As(err, &syntax):
+		return own("no JSON at byte %d", syntax.Offset)
+	}
+	for _, known := range []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF, io.EOF, http.ErrSchemeMismatch} {
+		if errors.Is(err, known) {
+			return ownError{known}
+		}
+	}
+	return own("the answer is no HTTP that can be read")
 }

@@ -16,7 +16,7 @@ const (
 	connections = readers + 3
 )
 
-// Source follows a datacenter. It is a connector.Source.
+// Source follows a datacenter. It is a catalog.Source.
 type Source struct {
 	client *client
 	log    *slog.Logger
@@ -33,22 +33,12 @@ func New(o Options, log *slog.Logger) (*Source, error) {
 
 // The reports of the goroutines of Run.
 type (
-	// listing holds the names of the catalog. moved says that the catalog may have changed
-	// since the listing before. With an error the names are not complete.
-	listing struct {
-		names []string
+	// list holds the names of all services, all critical checks, or the addresses of all nodes.
+	// moved says that it may differ from the list before. With an error it is not complete.
+	list[T any] struct {
+		all   T
 		moved bool
 		err   error
-	}
-	// failing holds all critical checks.
-	failing struct {
-		checks map[check]string
-		err    error
-	}
-	// housing holds the addresses of all nodes.
-	housing struct {
-		addresses map[string]string
-		err       error
 	}
 	// reading holds the content of one service.
 	reading struct {
@@ -58,7 +48,7 @@ type (
 	}
 )
 
-// Run satisfies connector.Source. It never fails: a failed query makes a snapshot incomplete or a
+// Run satisfies catalog.Source. It never fails: a failed query makes a snapshot incomplete or a
 // service unknown.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -68,21 +58,12 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	defer cancel()
 	reports, wanted := make(chan any), make(chan string)
 	c, limits := s.client, &s.client.options.Limits
-	names := query(c, decodeNames, limits.Services, func(names []string, moved bool, err error) any {
-		return listing{names, moved, err}
-	}, "catalog", "services")
+	group.Go(func() { s.follow(ctx, reports, query(c, decodeNames, limits.Services, "catalog", "services")) })
 	// Consul answers when a check becomes critical or stops being critical, not at other
 	// changes.
-	checks := query(c, decodeChecks, limits.All, func(checks map[check]string, _ bool, err error) any {
-		return failing{checks, err}
-	}, "health", "state", "critical")
+	group.Go(func() { s.follow(ctx, reports, query(c, decodeChecks, limits.All, "health", "state", "critical")) })
 	// A new address of a node changes nothing in the catalog of services.
-	nodes := query(c, decodeNodes, limits.All, func(addresses map[string]string, _ bool, err error) any {
-		return housing{addresses, err}
-	}, "catalog", "nodes")
-	group.Go(func() { s.follow(ctx, reports, names) })
-	group.Go(func() { s.follow(ctx, reports, checks) })
-	group.Go(func() { s.follow(ctx, reports, nodes) })
+	group.Go(func() { s.follow(ctx, reports, query(c, decodeNodes, limits.All, "catalog", "nodes")) })
 	for range readers {
 		group.Go(func() { s.read(ctx, wanted, reports) })
 	}
@@ -104,7 +85,7 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 			st.take(r, time.Now())
 		case <-timer.C:
 			if st.tick(time.Now()) {
-				publish(catalog.Clean(st.snapshot(), s.client.options.Limits))
+				publish(st.snapshot())
 			}
 		}
 	}
@@ -137,18 +118,16 @@ func (s *Source) follow(ctx context.Context, reports chan<- any, ask func(ctx co
 	}
 }
 
-// query returns a query of a list of the whole datacenter, for follow. moved says that the answer
-// may differ from the one before.
-func query[T any](
-	c *client, decode func(a *answer, most int) (T, error), most int, report func(list T, moved bool, err error) any, segments ...string,
-) func(ctx context.Context, index uint64) (any, uint64, error) {
+// query returns a query of a list of the whole datacenter, for follow.
+func query[T any](c *client, decode func(a *answer, most int) (T, error), most int, segments ...string) func(ctx context.Context, index uint64) (any, uint64, error) {
 	return func(ctx context.Context, index uint64) (any, uint64, error) {
-		var list T
+		var out list[T]
 		next, err := c.get(ctx, index, c.options.Limits.List, func(a *answer) (err error) {
-			list, err = decode(a, most)
+			out.all, err = decode(a, most)
 			return err
 		}, segments...)
-		return report(list, index == 0 || next != index, err), next, err
+		out.moved, out.err = index == 0 || next != index, err
+		return out, next, err
 	}
 }
 

@@ -13,11 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-var _ connector.Source = (*Source)(nil)
+var _ catalog.Source = (*Source)(nil)
 
 // run starts a source against the handler. The handler gets the queries that do not block; blocking
 // queries end with the client.

@@ -100,11 +100,11 @@ func (st *state) tick(now time.Time) (publish bool) {
 // take adds a report to the state.
 func (st *state) take(report any, now time.Time) {
 	switch r := report.(type) {
-	case listing:
+	case list[[]string]:
 		st.list(r, now)
-	case failing:
+	case list[map[check]string]:
 		st.fail(r, now)
-	case housing:
+	case list[map[string]string]:
 		st.house(r, now)
 	case reading:
 		st.read(r, now)
@@ -113,16 +113,16 @@ func (st *state) take(report any, now time.Time) {
 
 // list takes the names. New services are read at once. If something else may have changed in the
 // catalog, all services are read to find it.
-func (st *state) list(r listing, now time.Time) {
+func (st *state) list(r list[[]string], now time.Time) {
 	st.publish(now) // an unchanged answer confirms the one before
 	st.listed, st.errs.listing = r.err == nil, r.err
 	st.repeated = r.err == nil && !r.moved
-	if r.err != nil && r.names == nil {
+	if r.err != nil && r.all == nil {
 		return
 	}
 	wanted := map[string]bool{}
 	found := 0
-	for _, name := range r.names {
+	for _, name := range r.all {
 		wanted[name] = true
 		if st.services[name] == nil {
 			found++
@@ -158,12 +158,12 @@ func (st *state) sweepAll(now time.Time) {
 
 // fail takes the critical checks. Services with a check that became critical or stopped being
 // critical are read at once.
-func (st *state) fail(r failing, now time.Time) {
+func (st *state) fail(r list[map[check]string], now time.Time) {
 	if st.errs.failing != nil || r.err != nil {
 		st.publish(now)
 	}
 	before := st.critical
-	st.errs.failing, st.critical = r.err, r.checks
+	st.errs.failing, st.critical = r.err, r.all
 	switch {
 	case r.err != nil:
 		return
@@ -173,7 +173,7 @@ func (st *state) fail(r failing, now time.Time) {
 		}
 		return
 	}
-	for _, checks := range [][2]map[check]string{{before, r.checks}, {r.checks, before}} {
+	for _, checks := range [][2]map[check]string{{before, r.all}, {r.all, before}} {
 		for c, name := range checks[0] {
 			if _, both := checks[1][c]; both {
 				continue
@@ -188,19 +188,20 @@ func (st *state) fail(r failing, now time.Time) {
 }
 
 // house takes the addresses of the nodes. Services on a node with a new address are read at once.
-func (st *state) house(r housing, now time.Time) {
+func (st *state) house(r list[map[string]string], now time.Time) {
 	if st.errs.housing != nil || r.err != nil {
 		st.publish(now)
 	}
-	if st.errs.housing = r.err; r.err != nil {
+	st.errs.housing = r.err
+	if r.err != nil {
 		return
 	}
 	for node, address := range st.nodes {
-		if another, still := r.addresses[node]; still && another != address {
+		if another, still := r.all[node]; still && another != address {
 			st.wantOn(node)
 		}
 	}
-	st.nodes = r.addresses
+	st.nodes = r.all
 }
 
 // read takes one service.

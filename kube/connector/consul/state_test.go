@@ -10,14 +10,20 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
+type (
+	listing = list[[]string]
+	failing = list[map[check]string]
+	housing = list[map[string]string]
+)
+
 // settled is a state that has read these services, each with an instance on the node of the same
 // name.
 func settled(t *testing.T, now time.Time, names ...string) *state {
 	t.Helper()
 	st := newState(3)
-	st.take(failing{checks: map[check]string{}}, now)
-	st.take(housing{addresses: map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}}, now)
-	st.take(listing{names: names, moved: true}, now)
+	st.take(failing{all: map[check]string{}}, now)
+	st.take(housing{all: map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}}, now)
+	st.take(listing{all: names, moved: true}, now)
 	if got := drain(st, now); !slices.Equal(got, names) {
 		t.Fatalf("read %v, want %v", got, names)
 	}
@@ -44,14 +50,14 @@ func TestStateReadsWhatChanged(t *testing.T) {
 		reports []any
 		want    []string
 	}{
-		{"critical", []any{failing{checks: ofB}}, []string{"b"}},
-		{"critical still", []any{failing{checks: ofB}, failing{checks: ofB}}, []string{"b"}},
-		{"critical no more", []any{failing{checks: ofB}, failing{checks: map[check]string{}}}, []string{"b"}},
-		{"node critical", []any{failing{checks: ofNode}}, []string{"a"}},
-		{"node moved", []any{housing{addresses: map[string]string{"a": "192.0.2.1", "b": "192.0.2.9"}}}, []string{"b"}},
-		{"node moved while it could not be read", []any{housing{err: errors.New("x")}, housing{addresses: map[string]string{"a": "192.0.2.9"}}}, []string{"a"}},
-		{"same names", []any{listing{names: []string{"a", "b"}}}, nil},
-		{"new name", []any{listing{names: []string{"a", "b", "new"}}}, []string{"new"}},
+		{"critical", []any{failing{all: ofB}}, []string{"b"}},
+		{"critical still", []any{failing{all: ofB}, failing{all: ofB}}, []string{"b"}},
+		{"critical no more", []any{failing{all: ofB}, failing{all: map[check]string{}}}, []string{"b"}},
+		{"node critical", []any{failing{all: ofNode}}, []string{"a"}},
+		{"node moved", []any{housing{all: map[string]string{"a": "192.0.2.1", "b": "192.0.2.9"}}}, []string{"b"}},
+		{"node moved while it could not be read", []any{housing{err: errors.New("x")}, housing{all: map[string]string{"a": "192.0.2.9"}}}, []string{"a"}},
+		{"same names", []any{listing{all: []string{"a", "b"}}}, nil},
+		{"new name", []any{listing{all: []string{"a", "b", "new"}}}, []string{"new"}},
 	} {
 		st := settled(t, now, "a", "b")
 		var got []string
@@ -73,14 +79,14 @@ func TestStateSweeps(t *testing.T) {
 	end := now.Add(1000 * time.Second)
 	var began []time.Duration
 	for at := now; at.Before(end); at = at.Add(spacing) {
-		st.take(listing{names: []string{"a", "b"}, moved: true}, at)
+		st.take(listing{all: []string{"a", "b"}, moved: true}, at)
 		st.tick(at)
 		if st.first() == "" {
 			continue
 		}
 		began = append(began, at.Sub(now))
 		at = at.Add(took)
-		st.take(listing{names: []string{"a", "b"}, moved: true}, at) // meanwhile
+		st.take(listing{all: []string{"a", "b"}, moved: true}, at) // meanwhile
 		if got := drain(st, at); !slices.Equal(got, []string{"a", "b"}) {
 			t.Fatalf("sweep %d: %v", len(began), got)
 		}
@@ -111,7 +117,7 @@ func TestStateOfAFailedService(t *testing.T) {
 	if got := drain(st, now); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("read %v, want a again", got)
 	}
-	st.take(listing{names: []string{"b"}, moved: true}, now)
+	st.take(listing{all: []string{"b"}, moved: true}, now)
 	if s := st.snapshot(); len(s.Services) != 1 || s.Services[0].Name != "b" || s.Services[0].Unknown || len(s.Problems) != 0 {
 		t.Errorf("snapshot %+v", s)
 	}
@@ -130,7 +136,7 @@ func TestA7EmptiedConsulTakesNoInstances(t *testing.T) {
 	if s := st.snapshot(); s.Complete || len(s.Services) != 2 || !s.Services[0].Unknown || s.Services[1].Unknown || len(s.Problems) != 1 {
 		t.Errorf("snapshot %+v", s)
 	}
-	st.take(listing{names: []string{"b"}, moved: true}, now)
+	st.take(listing{all: []string{"b"}, moved: true}, now)
 	if s := st.snapshot(); !s.Complete || len(s.Services) != 1 || s.Services[0].Name != "b" {
 		t.Errorf("snapshot %+v", s)
 	}
@@ -162,7 +168,7 @@ func TestStateOfAllInstances(t *testing.T) {
 	read("b", 0, nil)
 	read("a", 2, nil)
 	unknown(false, false, false)
-	st.take(listing{names: []string{"b", "c"}}, now)
+	st.take(listing{all: []string{"b", "c"}}, now)
 	read("b", 2, nil)
 	unknown(false, false)
 	if st.have != 3 {
@@ -175,7 +181,7 @@ func TestStateOfAllInstances(t *testing.T) {
 func TestStateOfTooManyNames(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")
-	st.take(listing{names: []string{"a", "b", "c"}, err: errors.New("x")}, now)
+	st.take(listing{all: []string{"a", "b", "c"}, err: errors.New("x")}, now)
 	if s := st.snapshot(); s.Complete || len(s.Services) != 3 || len(s.Problems) != 1 {
 		t.Errorf("snapshot %+v", s)
 	}

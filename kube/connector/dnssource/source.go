@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"reflect"
 	"slices"
 	"time"
 
@@ -22,11 +21,11 @@ const (
 	shortest    = 5 * time.Second // between two passes, whatever the TTL
 	longest     = 5 * time.Minute
 	lastDelay   = time.Minute      // after failures
-	confirm     = 45 * time.Second // without a change
+	confirm     = 45 * time.Second // between two snapshots, at most
 	mostTargets = 100              // of SRV records
 )
 
-// Source follows one name. It is a connector.Source.
+// Source follows one name. It is a catalog.Source.
 type Source struct {
 	options Options
 	log     *slog.Logger
@@ -38,13 +37,12 @@ func New(o Options, log *slog.Logger) *Source {
 	return &Source{options: o, log: log, dial: new(net.Dialer).DialContext}
 }
 
-// Run satisfies connector.Source. It never fails: a failed look-up makes a snapshot incomplete.
+// Run satisfies catalog.Source. It never fails: a failed look-up makes a snapshot incomplete.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	var last catalog.Snapshot
-	var due, published time.Time
+	var due time.Time
 	delay := shortest
 	for {
-		changed := false
 		if !time.Now().Before(due) {
 			service, problems, ttl, err := s.resolve(ctx)
 			if ctx.Err() != nil {
@@ -63,18 +61,14 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 				s.log.Info("look-up succeeded again", "name", s.options.Name)
 				delay = shortest
 			}
-			snapshot := catalog.Snapshot{Services: []catalog.Service{service}, Complete: err == nil, Problems: problems}
-			changed = !reflect.DeepEqual(snapshot, last)
-			last, due = snapshot, time.Now().Add(wait)
+			last = catalog.Snapshot{Services: []catalog.Service{service}, Complete: err == nil, Problems: problems}
+			due = time.Now().Add(wait)
 		}
-		if changed || time.Since(published) >= confirm {
-			publish(last)
-			published = time.Now()
-		}
+		publish(last)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(min(time.Until(due), time.Until(published.Add(confirm)))):
+		case <-time.After(min(time.Until(due), confirm)):
 		}
 	}
 }

@@ -17,11 +17,10 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-var _ connector.Source = (*Source)(nil)
+var _ catalog.Source = (*Source)(nil)
 
 // zone is a server in memory. Its records are "NAME TYPE TTL VALUE". A name without any record does
 // not exist.

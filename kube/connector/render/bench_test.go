@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-	"github.com/troupe-vpp/troupe/kube/connector/gate"
 )
 
 // BenchmarkPass measures a snapshot of 5,000 services with three instances each, which the cluster
@@ -26,7 +25,7 @@ func BenchmarkPass(b *testing.B) {
 	snapshot = catalog.Clean(snapshot, limits)
 	c.reconcile(options, snapshot.Services...)
 	c.reconcile(options, snapshot.Services...)
-	seen, g := c.observed(), gate.New(30, 100_000)
+	seen, g := c.observed(), catalog.NewGate(30, 100_000)
 	offer := func() (owned []string, same bool) {
 		next := snapshot
 		next.Services = slices.Clone(next.Services)

@@ -32,6 +32,14 @@ type Write struct {
 	Slice   *discoveryv1.EndpointSlice
 }
 
+// Object returns the kind of the object, and the object.
+func (w *Write) Object() (kind string, object metav1.Object) {
+	if w.Service != nil {
+		return "Service", w.Service
+	}
+	return "EndpointSlice", w.Slice
+}
+
 // Work holds the writes of one service.
 type Work struct {
 	// Service is the name of the Service, the key under which work is retried.

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-	"github.com/troupe-vpp/troupe/kube/connector/gate"
 )
 
 // TestA9Drift: a user's change of the connector's fields is reverted; the user's own fields stay.
@@ -175,7 +174,7 @@ func TestA28ReconcileProperty(t *testing.T) {
 		names := []string{"web", "Web", "a.b", "a_b", "db", "foreign"}
 		c := newCluster(t)
 		c.services["foreign"] = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Namespace: "outside", UID: "f"}}
-		g := gate.New(30, 100_000)
+		g := catalog.NewGate(30, 100_000)
 		var last catalog.Snapshot
 		steps := rapid.IntRange(1, 15).Draw(t, "steps")
 		for range steps {
@@ -185,7 +184,7 @@ func TestA28ReconcileProperty(t *testing.T) {
 			}
 			last = catalog.Clean(last, catalog.DefaultLimits())
 			if rapid.IntRange(0, 5).Draw(t, "restart") == 0 {
-				g = gate.New(30, 100_000)
+				g = catalog.NewGate(30, 100_000)
 			}
 			g.Offer(last, Owned(c.observed(), "yaml", options))
 			c.refuse = func(Write) bool { return rapid.IntRange(0, 3).Draw(t, "refused") == 0 }

@@ -1,7 +1,6 @@
 package yamlsource
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -18,7 +17,7 @@ import (
 )
 
 // Source reads a file, or each *.yaml, *.yml and *.json file of a directory, without hidden files.
-// It is a connector.Source.
+// It is a catalog.Source.
 type Source struct {
 	path   string
 	limits catalog.Limits
@@ -38,7 +37,7 @@ func New(path string, limits catalog.Limits, log *slog.Logger) *Source {
 	return &Source{path: filepath.Clean(path), limits: limits, log: log, pace: watch.DefaultPace()}
 }
 
-// Run satisfies connector.Source. It never fails: an unreadable file is a problem of an incomplete
+// Run satisfies catalog.Source. It never fails: an unreadable file is a problem of an incomplete
 // snapshot.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
 	s.publish = publish
@@ -53,14 +52,10 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 // look reads the files and publishes. Without a change it publishes only at a poll. Events follow
 // each other while a file is written, and must not confirm its unfinished content.
 func (s *Source) look(event bool) {
-	contents, problems := s.read()
-	hash := sha256.New()
+	contents, hash := s.read(), sha256.New()
 	for _, c := range contents {
-		fmt.Fprintf(hash, "%q %d\n", c.name, len(c.text)) // never fails
+		fmt.Fprintf(hash, "%q %d %v\n", c.name, len(c.text), c.err) // never fails
 		hash.Write(c.text)
-	}
-	for _, p := range problems {
-		fmt.Fprintf(hash, "%q\n", p.Message)
 	}
 	sum := [sha256.Size]byte(hash.Sum(nil))
 	if s.known && sum == s.sum {
@@ -71,12 +66,15 @@ func (s *Source) look(event bool) {
 		}
 		return
 	}
-	out := catalog.Snapshot{Problems: problems}
+	var out catalog.Snapshot
 	for _, c := range contents {
 		services, errs := Decode(c.text)
+		if c.err != nil {
+			errs = []error{c.err}
+		}
 		out.Services = append(out.Services, services...)
 		for _, err := range errs {
-			out.Problems = append(out.Problems, problemOf(c.name, err))
+			out.Problems = append(out.Problems, catalog.Problem{Reason: catalog.ReasonSource, Message: c.name + ": " + err.Error()})
 		}
 	}
 	out.Complete = len(out.Problems) == 0
@@ -87,29 +85,26 @@ func (s *Source) look(event bool) {
 	s.publish(s.last)
 }
 
-// content is the content of one file.
+// content is the content of one file, or the reason why it could not be read.
 type content struct {
 	name string
 	text []byte
+	err  error
 }
 
-// read returns the contents of the files, ordered by name, and a problem for each unreadable file.
-func (s *Source) read() (contents []content, problems []catalog.Problem) {
+// read returns the contents of the files, ordered by name.
+func (s *Source) read() (out []content) {
 	left := s.limits.Body
 	paths, err := s.paths()
 	if err != nil {
-		return nil, []catalog.Problem{problemOf(filepath.Base(s.path), err)}
+		return []content{{name: filepath.Base(s.path), err: err}}
 	}
 	for _, path := range paths {
 		text, err := readFile(path, left)
-		if err != nil {
-			problems = append(problems, problemOf(filepath.Base(path), err))
-			continue
-		}
 		left -= len(text)
-		contents = append(contents, content{filepath.Base(path), text})
+		out = append(out, content{filepath.Base(path), text, err})
 	}
-	return contents, problems
+	return out
 }
 
 // paths returns the paths of the files, ordered.
@@ -149,16 +144,12 @@ func readFile(path string, most int) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // reading only, nothing can be lost
-	var out bytes.Buffer
-	if _, err := io.Copy(&out, io.LimitReader(in, int64(most)+1)); err != nil {
+	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if out.Len() > most {
+	if len(text) > most {
 		return nil, errors.New("the catalog is too large")
 	}
-	return out.Bytes(), nil
-}
-
-func problemOf(file string, err error) catalog.Problem {
-	return catalog.Problem{Reason: catalog.ReasonSource, Message: file + ": " + err.Error()}
+	return text, nil
 }

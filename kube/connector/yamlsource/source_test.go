@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-	"github.com/troupe-vpp/troupe/kube/connector/gate"
 	"github.com/troupe-vpp/troupe/kube/files/watch"
 )
 
@@ -111,7 +110,7 @@ func TestA23File(t *testing.T) {
 		}
 	}
 	published := start(t, filepath.Join(dir, "catalog"), events)
-	g := gate.New(30, 100_000)
+	g := catalog.NewGate(30, 100_000)
 	owned := []string{"billing", "web"}
 	g.Offer(next(t, published, "the first version", has("billing", "web")), owned)
 	// Any event makes it look: the broken version is written into the directory that is linked,
