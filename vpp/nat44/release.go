@@ -52,17 +52,29 @@ func Release(have *State, batch []Op) {
 }
 
 // shared returns the withdrawals of FIB entries of NAT44 for addresses of rows that others may use
-// besides. walks says that NAT44 is about to enter the addresses of all mappings.
+// besides. walks says that NAT44 is about to enter the addresses of all mappings, those of idle rows
+// among them.
 func shared(have *State, want *Want, walks bool) []Op {
-	if want.Shared == nil || len(have.Received) == 0 && !walks {
+	if len(have.Received) == 0 && !walks {
 		return nil
 	}
-	shared, held, needed := want.Shared(), map[netip.Addr]bool{}, have.othersAt()
-	for key := range have.Rows {
-		if shared[key.Addr] && !needed[key.Addr] && (walks || have.Received[key.Addr]) {
+	shared, held, needed := map[netip.Addr]bool{}, map[netip.Addr]bool{}, have.othersAt()
+	if want.Shared != nil {
+		shared = want.Shared()
+	}
+	for key, row := range have.Rows {
+		switch received := have.Received[key.Addr]; {
+		case needed[key.Addr]:
+		case shared[key.Addr]:
+			held[key.Addr] = held[key.Addr] || walks || received
+		case !row.Idle():
+			needed[key.Addr] = true
+			delete(held, key.Addr)
+		case walks && !received: // else leftBehind finds it
 			held[key.Addr] = true
 		}
 	}
+	maps.DeleteFunc(held, func(_ netip.Addr, entered bool) bool { return !entered })
 	return withdrawals(held)
 }
 
