@@ -34,7 +34,7 @@ func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAc
 
 func TestServiceLine(t *testing.T) {
 	system := runtime.NewSystem(runtime.Options{Logger: slog.New(slog.DiscardHandler)})
-	b := New(Agent{System: func() *runtime.System { return system }, Renderers: (&actors.Deps{}).Renderers})
+	b := New(Agent{System: func() *runtime.System { return system }, Renderers: (&actors.Deps{}).Renderers, Unserved: func(string) string { return "" }})
 	for name, tt := range map[string]struct {
 		change func(s *messages.ServiceStatus, ack *messages.RenderAck)
 		lost   string
