@@ -1,10 +1,7 @@
 package informers
 
 import (
-	"net/netip"
-
 	"google.golang.org/protobuf/proto"
-	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -82,21 +79,11 @@ func (s *Source) applyPod(key string, h *held) {
 
 // applyServiceCIDR records the networks of a ServiceCIDR as long as it exists, like kube-proxy.
 func (s *Source) applyServiceCIDR(key string, h *held) {
-	if networks, present := h.value.([]string); present {
-		s.store.SetServiceCIDR(key, networks)
+	if cidrs, present := h.value.(*normalize.ServiceCIDRs); present {
+		s.store.SetServiceCIDR(key, cidrs.Networks)
 		return
 	}
 	s.store.DeleteServiceCIDR(key)
-}
-
-// networksOf returns the networks of a ServiceCIDR.
-func networksOf(_ string, in *networkingv1.ServiceCIDR) (networks []string, _ []*messages.ObjectError) {
-	for _, text := range in.Spec.CIDRs {
-		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no invalid text
-			networks = append(networks, p.Masked().String())
-		}
-	}
-	return networks, nil
 }
 
 // sameVersion reports whether two values are the same version of an object. It is false for servers

@@ -60,7 +60,11 @@ func (r *report) podCIDRs(spec *corev1.NodeSpec) []string {
 	if len(list) == 0 && spec.PodCIDR != "" {
 		list, path = []string{spec.PodCIDR}, func(int) string { return "spec.podCIDR" }
 	}
-	var out []string
+	return r.networks(list, path)
+}
+
+// networks parses networks in CIDR notation and reports the other texts; path names the i-th one.
+func (r *report) networks(list []string, path func(i int) string) (out []string) {
 	for i, text := range list {
 		prefix, err := ParsePrefix(text)
 		if err != nil {
