@@ -22,6 +22,8 @@ const settle = 200 * time.Millisecond
 type Kernel interface {
 	// Link returns the index of an interface; an interface that is down is an error.
 	Link(name string) (int, error)
+	// Has reports whether an interface of the host has an address.
+	Has(netip.Addr) (bool, error)
 	// Routes returns the unicast routes of the main table.
 	Routes() ([]Route, error)
 	// Add adds a route; an equal one, or one with the same destination and metric, is an error.
@@ -41,6 +43,8 @@ type Config struct {
 	// Gateway is the address of VPP at the other end. Networks of the other address family are
 	// not routed.
 	Gateway netip.Addr
+	// NodeSource gives the routes an address of the Node object as source.
+	NodeSource bool
 }
 
 // Status is the result of the last comparison.
@@ -62,7 +66,8 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	networks []netip.Prefix
-	known    bool // Route was called
+	known    bool         // Route was called
+	node     []netip.Addr // addresses of the Node object, of the family of the gateway
 	status   Status
 }
 
@@ -98,6 +103,43 @@ func (k *Keeper) wanted() (networks []netip.Prefix, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.networks, k.known
+}
+
+// Node sets the addresses of the Node object. It does not block.
+func (k *Keeper) Node(addresses []string) {
+	var own []netip.Addr
+	for _, text := range addresses {
+		if a, err := netip.ParseAddr(text); err == nil && a.Is4() == k.cfg.Gateway.Is4() {
+			own = append(own, a)
+		}
+	}
+	k.mu.Lock()
+	changed := !slices.Equal(k.node, own)
+	k.node = own
+	k.mu.Unlock()
+	if changed {
+		k.look()
+	}
+}
+
+// source returns the first address of the Node object that the host has. The zero value leaves the
+// source of packets to the kernel; why is the reason where that is not wanted.
+func (k *Keeper) source() (source netip.Addr, why string) {
+	if !k.cfg.NodeSource {
+		return source, ""
+	}
+	k.mu.Lock()
+	node := k.node
+	k.mu.Unlock()
+	for _, a := range node {
+		switch has, err := k.kernel.Has(a); {
+		case err != nil:
+			return source, err.Error()
+		case has:
+			return a, ""
+		}
+	}
+	return source, fmt.Sprintf("the routes have no source: the host has no address of the Node object %v", node)
 }
 
 // Run compares until ctx ends. It never returns an error: failures are in Status and are retried.
@@ -151,7 +193,7 @@ func (k *Keeper) Remove(context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range Plan(nil, k.cfg.Gateway, 0, have).Remove {
+	for _, r := range Plan(nil, Route{}, have).Remove {
 		err = errors.Join(err, k.kernel.Remove(r))
 	}
 	return err
@@ -187,8 +229,12 @@ func (k *Keeper) reconcile(networks []netip.Prefix) Status {
 	if err != nil {
 		return none(err)
 	}
-	changes := Plan(networks, k.cfg.Gateway, link, have)
+	source, why := k.source()
+	changes := Plan(networks, Route{Gateway: k.cfg.Gateway, Link: link, Source: source}, have)
 	var problems []string
+	if why != "" {
+		problems = append(problems, why)
+	}
 	for _, r := range changes.Remove {
 		if err := k.kernel.Remove(r); err != nil {
 			problems = append(problems, err.Error())

@@ -18,6 +18,7 @@ import (
 // table is a kernel's table that refuses the same requests as the kernel.
 type table struct {
 	mu      sync.Mutex
+	sourced bool // the routes have the node's address as source
 	down    bool // the interface is not there
 	full    error
 	routes  []Route
@@ -33,6 +34,8 @@ func (f *table) Link(name string) (int, error) {
 	}
 	return 7, nil
 }
+
+func (f *table) Has(a netip.Addr) (bool, error) { return a == nodeAddress, nil }
 
 func (f *table) Routes() ([]Route, error) {
 	f.mu.Lock()
@@ -109,7 +112,7 @@ func TestKeeperStarts(t *testing.T) {
 // keeping runs a keeper of two networks, one of them IPv6, until the test ends.
 func keeping(t *testing.T, kernel *table) (k *Keeper, log *bytes.Buffer) {
 	log = &bytes.Buffer{}
-	k = New(Config{Interface: "vpp0", Gateway: vppEnd}, kernel, slog.New(slog.NewTextHandler(log, nil)))
+	k = New(Config{Interface: "vpp0", Gateway: vppEnd, NodeSource: kernel.sourced}, kernel, slog.New(slog.NewTextHandler(log, nil)))
 	k.Route([]netip.Prefix{netip.MustParsePrefix("10.96.0.1/12"), netip.MustParsePrefix("fd00::/108")})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -194,6 +197,18 @@ func TestKeeper(t *testing.T) {
 			k.Route(nil)
 			settled()
 			check(t, k, Status{}, f)
+		},
+		"an address of the node as source": func(t *testing.T, f *table) {
+			f.sourced = true
+			k, _ := keeping(t, f)
+			k.Node([]string{"192.168.0.9", "fd00::2"})
+			settled()
+			check(t, k, Status{Kept: 1, Problem: "the routes have no source: the host has no address of the Node object [192.168.0.9]"}, f, own(services))
+			k.Node([]string{"192.168.0.9", nodeAddress.String()})
+			settled()
+			with := own(services)
+			with.Source = nodeAddress
+			check(t, k, Status{Kept: 1}, f, with)
 		},
 		"removed at the end": func(t *testing.T, f *table) {
 			k, _ := keeping(t, f)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -36,6 +37,18 @@ func (h host) Link(name string) (int, error) {
 		return 0, fmt.Errorf("interface %s of the host is down", name)
 	}
 	return link.Index, nil
+}
+
+// Has satisfies Kernel.
+func (host) Has(a netip.Addr) (bool, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false, fmt.Errorf("read the addresses of the host: %w", err)
+	}
+	return slices.ContainsFunc(all, func(one net.Addr) bool {
+		p, err := netip.ParsePrefix(one.String())
+		return err == nil && p.Addr() == a
+	}), nil
 }
 
 // Routes satisfies Kernel.
@@ -84,6 +97,8 @@ func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 			r.Gateway, _ = netip.AddrFromSlice(a.Value)
 		case syscall.RTA_OIF:
 			r.Link = int(binary.NativeEndian.Uint32(a.Value))
+		case syscall.RTA_PREFSRC:
+			r.Source, _ = netip.AddrFromSlice(a.Value)
 		case syscall.RTA_PRIORITY:
 			r.Metric = binary.NativeEndian.Uint32(a.Value)
 		}
@@ -144,6 +159,9 @@ func encode(family int, kind, flags uint16, r Route) []byte {
 	attribute(syscall.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(r.Link)))
 	if r.Gateway.IsValid() {
 		attribute(syscall.RTA_GATEWAY, r.Gateway.AsSlice())
+	}
+	if r.Source.IsValid() {
+		attribute(syscall.RTA_PREFSRC, r.Source.AsSlice())
 	}
 	if r.Metric != 0 {
 		attribute(syscall.RTA_PRIORITY, binary.NativeEndian.AppendUint32(nil, r.Metric))

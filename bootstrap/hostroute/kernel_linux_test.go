@@ -100,4 +100,37 @@ func hostStory(t *testing.T) {
 	if have := ip(t, "route show root 10.96.0.0/12"); have != "" {
 		t.Errorf("after the clean-up the kernel has %q", have)
 	}
+	sourceStory(t)
+}
+
+// sourceStory is the part about addresses of the node, in both families: the kernel takes them as
+// source, and the same routes again change nothing.
+func sourceStory(t *testing.T) {
+	ip(t, "addr add 192.168.0.2/32 dev lo")
+	ip(t, "addr add fd01::2/128 dev lo")
+	for _, family := range []struct{ gateway, network, want string }{
+		{"172.30.0.1", "10.96.0.0/12", "10.96.0.0/12 via 172.30.0.1 dev vpp0 proto 84 src 192.168.0.2"},
+		{"fe80::1", "fd00:96::/112", "fd00:96::/112 via fe80::1 dev vpp0 proto 84 src fd01::2 metric 1024 pref medium"},
+	} {
+		gateway := netip.MustParseAddr(family.gateway)
+		k := New(Config{Interface: "vpp0", Gateway: gateway, NodeSource: true}, Host(gateway), slog.New(slog.DiscardHandler))
+		k.Node([]string{"192.168.0.1", "192.168.0.2", "fd01::2"})
+		networks := []netip.Prefix{netip.MustParsePrefix(family.network)}
+		if s := k.reconcile(networks); s != (Status{Kept: 1}) {
+			t.Errorf("status %+v", s)
+		}
+		show := map[bool]string{true: "-4", false: "-6"}[gateway.Is4()] + " route show root " + family.network
+		if have := ip(t, show); have != family.want {
+			t.Errorf("the kernel has %q, want %q", have, family.want)
+		}
+		link, err := k.kernel.Link("vpp0")
+		have, err2 := k.kernel.Routes()
+		like := Route{Gateway: gateway, Link: link, Source: netip.MustParseAddr(strings.Fields(family.want)[8])}
+		if c := Plan(networks, like, have); err != nil || err2 != nil || len(c.Add)+len(c.Remove)+len(c.Foreign) > 0 {
+			t.Errorf("a second look changes %+v, %v, %v", c, err, err2)
+		}
+		if err := k.Remove(t.Context()); err != nil || ip(t, show) != "" {
+			t.Errorf("after the clean-up %v, %q", err, ip(t, show))
+		}
+	}
 }

@@ -18,6 +18,9 @@ type unsupported struct{}
 // Link satisfies Kernel.
 func (unsupported) Link(string) (int, error) { return 0, errUnsupported }
 
+// Has satisfies Kernel.
+func (unsupported) Has(netip.Addr) (bool, error) { return false, errUnsupported }
+
 // Routes satisfies Kernel.
 func (unsupported) Routes() ([]Route, error) { return nil, errUnsupported }
 
