@@ -198,7 +198,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
 	a.startChaos()
-	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
+	if err := a.keepHostRoutes(serving); err != nil {
 		return err
 	}
 	a.removeTaint(client)

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,20 +15,21 @@ import (
 type hostRoutes struct {
 	keepers []*hostroute.Keeper // one for each address family
 	fixed   bool                // the configuration has the networks
+	ports   service.NodePortAddresses
 }
 
 // keepHostRoutes starts the keepers of the host routes, if they are configured.
-func (a *Agent) keepHostRoutes(serviceCIDRs []netip.Prefix) error {
+func (a *Agent) keepHostRoutes(serving service.Config) error {
 	all, err := a.cfg.HostRoute.Keepers()
 	if err != nil {
 		return fmt.Errorf("hostRoute.gateway: %w", err)
 	}
-	a.hostRoutes.fixed = len(serviceCIDRs) > 0
+	a.hostRoutes.fixed, a.hostRoutes.ports = len(serving.ServiceCIDRs) > 0, serving.NodePortAddresses
 	for _, cfg := range all {
 		keeper := hostroute.New(cfg, hostroute.Host(cfg.Gateway), a.log.With("part", "host-route"))
 		a.hostRoutes.keepers = append(a.hostRoutes.keepers, keeper)
 		if a.hostRoutes.fixed {
-			keeper.Route(serviceCIDRs)
+			keeper.Route(serving.ServiceCIDRs)
 		}
 		if a.cfg.CleanupOnExit {
 			a.onClose("host routes", keeper.Remove)
@@ -42,8 +42,11 @@ func (a *Agent) keepHostRoutes(serviceCIDRs []netip.Prefix) error {
 // changed sets the addresses of the node, and the networks to the service CIDRs of the cluster,
 // unless they are configured. It does not block.
 func (h hostRoutes) changed(in *messages.NodeInput) {
+	addresses := in.GetSelf().GetAddresses()
+	node := &messages.NodeContext{Node: in.GetSelf(), Addresses: addresses}
+	ported := slices.Concat(h.ports.Select(node, messages.IPFamily_IPV4), h.ports.Select(node, messages.IPFamily_IPV6))
 	for _, keeper := range h.keepers {
-		keeper.Node(in.GetSelf().GetAddresses())
+		keeper.Node(addresses, ported)
 		if !h.fixed {
 			keeper.Route(service.Networks(in.GetServiceCidrs()))
 		}

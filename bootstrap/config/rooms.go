@@ -70,12 +70,16 @@ func (h HostRoute) Keepers() (all []hostroute.Config, err error) {
 	if h.Interface == "" {
 		return nil, nil
 	}
+	ports, err := hostroute.ParsePorts(h.NodePorts)
+	if err != nil {
+		return nil, err
+	}
 	for text := range strings.SplitSeq(h.Gateway, ",") {
 		gateway, err := netip.ParseAddr(strings.TrimSpace(text))
 		if err != nil || gateway.Zone() != "" {
 			return nil, fmt.Errorf("%q is not an IP address", text)
 		}
-		all = append(all, hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap(), NodeSource: h.Source == HostRouteSourceNode})
+		all = append(all, hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap(), NodeSource: h.Source == HostRouteSourceNode, NodePorts: ports})
 	}
 	if len(all) > 2 || len(all) == 2 && all[0].Gateway.Is4() == all[1].Gateway.Is4() {
 		return nil, fmt.Errorf("%q has more than one address of a family", h.Gateway)

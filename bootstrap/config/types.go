@@ -254,6 +254,10 @@ type HostRoute struct {
 	// the host through VPP. Then endpoints in the network of the same host answer, too. With
 	// "kernel" the kernel chooses.
 	Source string `json:"source" flag:"host-route-source" enum:"kernel,node"`
+	// Node ports, for example 30000-32767, at which processes of the host reach VPP also at the
+	// node's own addresses. The agent adds rules of policy routing, and the host accepts packets
+	// with its own addresses as source from the interface. Empty: no rules.
+	NodePorts string `json:"nodePorts" flag:"host-route-node-ports"`
 }
 
 // NodeStore configures where the nodes share node IDs and VPP addresses.

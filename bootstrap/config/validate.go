@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/kube/strictyaml"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
@@ -250,6 +251,8 @@ func (v *validator) together(a *Agent) {
 	v.snat(a)
 	if (a.HostRoute.Interface == "") != (a.HostRoute.Gateway == "") {
 		v.fail("hostRoute.gateway", "interface and gateway need each other")
+	} else if _, err := hostroute.ParsePorts(a.HostRoute.NodePorts); err != nil {
+		v.fail("hostRoute.nodePorts", "%v", err)
 	} else if _, err := a.HostRoute.Keepers(); err != nil {
 		v.fail("hostRoute.gateway", "%v", err)
 	}

@@ -24,12 +24,21 @@ type Kernel interface {
 	Link(name string) (int, error)
 	// Has reports whether an interface of the host has an address.
 	Has(netip.Addr) (bool, error)
-	// Routes returns the unicast routes of the main table.
+	// Routes returns the unicast routes of the main table and of Table.
 	Routes() ([]Route, error)
 	// Add adds a route; an equal one, or one with the same destination and metric, is an error.
 	Add(Route) error
 	// Remove removes a route; a missing route is no error.
 	Remove(Route) error
+	// Rules returns the rules of the agent.
+	Rules() ([]Rule, error)
+	// AddRule adds a rule before the lookup of the host's own addresses.
+	AddRule(Rule) error
+	// RemoveRule removes a rule; a missing rule is no error.
+	RemoveRule(Rule) error
+	// AcceptLocal sets whether the host accepts packets of an interface whose source is an
+	// address of the host.
+	AcceptLocal(link string, on bool) error
 	// Watch calls changed after each change of a route, with its old or new form. After other
 	// changes that may matter, for example of interfaces, it calls changed with the zero value.
 	// It returns when ctx ends, or with an error when it no longer sees changes.
@@ -45,6 +54,9 @@ type Config struct {
 	Gateway netip.Addr
 	// NodeSource gives the routes an address of the Node object as source.
 	NodeSource bool
+	// NodePorts are the ports of the node's own addresses at which the host's processes reach
+	// VPP.
+	NodePorts Ports
 }
 
 // Status is the result of the last comparison.
@@ -66,9 +78,10 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	networks []netip.Prefix
-	known    bool         // Route was called
-	node     []netip.Addr // addresses of the Node object, of the family of the gateway
-	status   Status
+	known    bool // Route was called
+	// Addresses of the family of the gateway: of the Node object, and with node ports.
+	node, ported []netip.Addr
+	status       Status
 }
 
 // New returns a keeper that leaves all routes as they are until it knows the networks.
@@ -105,21 +118,26 @@ func (k *Keeper) wanted() (networks []netip.Prefix, known bool) {
 	return k.networks, k.known
 }
 
-// Node sets the addresses of the Node object. It does not block.
-func (k *Keeper) Node(addresses []string) {
-	var own []netip.Addr
-	for _, text := range addresses {
-		if a, err := netip.ParseAddr(text); err == nil && a.Is4() == k.cfg.Gateway.Is4() {
-			own = append(own, a)
-		}
-	}
+// Node sets the addresses of the Node object, and the addresses with node ports. It does not block.
+func (k *Keeper) Node(addresses, nodePorts []string) {
+	node, ported := k.ofFamily(addresses), k.ofFamily(nodePorts)
 	k.mu.Lock()
-	changed := !slices.Equal(k.node, own)
-	k.node = own
+	changed := !slices.Equal(k.node, node) || !slices.Equal(k.ported, ported)
+	k.node, k.ported = node, ported
 	k.mu.Unlock()
 	if changed {
 		k.look()
 	}
+}
+
+// ofFamily parses the addresses of the family of the gateway.
+func (k *Keeper) ofFamily(texts []string) (own []netip.Addr) {
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil && a.Is4() == k.cfg.Gateway.Is4() {
+			own = append(own, a)
+		}
+	}
+	return own
 }
 
 // source returns the first address of the Node object that the host has. The zero value leaves the
@@ -140,6 +158,47 @@ func (k *Keeper) source() (source netip.Addr, why string) {
 		}
 	}
 	return source, fmt.Sprintf("the routes have no source: the host has no address of the Node object %v", node)
+}
+
+// nodePorts leads packets of the host's processes to node ports at its own addresses to VPP. The
+// answers of VPP have an address of the host as source.
+func (k *Keeper) nodePorts(link int, routes []Route) error {
+	k.mu.Lock()
+	ported := k.ported
+	k.mu.Unlock()
+	var own []netip.Addr
+	var networks []netip.Prefix
+	for _, a := range ported {
+		if has, err := k.kernel.Has(a); err != nil {
+			return err
+		} else if has && k.cfg.NodePorts != (Ports{}) {
+			own, networks = append(own, a), []netip.Prefix{netip.PrefixFrom(a, 0).Masked()}
+		}
+	}
+	have, err := k.kernel.Rules()
+	if err != nil {
+		return err
+	}
+	remove, add := planRules(rulesTo(own, k.cfg.NodePorts), have)
+	changes := Plan(networks, Route{Table: Table, Gateway: k.cfg.Gateway, Link: link}, routes)
+	for _, r := range remove {
+		err = errors.Join(err, k.kernel.RemoveRule(r))
+	}
+	for _, r := range changes.Remove {
+		err = errors.Join(err, k.kernel.Remove(r))
+	}
+	if len(own)+len(have) > 0 {
+		err = errors.Join(err, k.kernel.AcceptLocal(k.cfg.Interface, len(own) > 0))
+	}
+	for _, r := range changes.Add {
+		err = errors.Join(err, k.kernel.Add(r))
+	}
+	if err == nil { // a rule without a route would have no effect, and without the answers lose packets
+		for _, r := range add {
+			err = errors.Join(err, k.kernel.AddRule(r))
+		}
+	}
+	return err
 }
 
 // Run compares until ctx ends. It never returns an error: failures are in Status and are retried.
@@ -193,7 +252,14 @@ func (k *Keeper) Remove(context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range Plan(nil, Route{}, have).Remove {
+	rules, err := k.kernel.Rules()
+	for _, r := range rules {
+		err = errors.Join(err, k.kernel.RemoveRule(r))
+	}
+	if len(rules) > 0 {
+		err = errors.Join(err, k.kernel.AcceptLocal(k.cfg.Interface, false))
+	}
+	for _, r := range slices.Concat(Plan(nil, Route{}, have).Remove, Plan(nil, Route{Table: Table}, have).Remove) {
 		err = errors.Join(err, k.kernel.Remove(r))
 	}
 	return err
@@ -249,6 +315,9 @@ func (k *Keeper) reconcile(networks []netip.Prefix) Status {
 			status.Failed++
 			problems = append(problems, err.Error())
 		}
+	}
+	if err := k.nodePorts(link, have); err != nil {
+		problems = append(problems, err.Error())
 	}
 	status.Kept = len(networks) - status.Foreign - status.Failed
 	status.Problem = strings.Join(problems, "; ")

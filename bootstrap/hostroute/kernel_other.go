@@ -30,5 +30,17 @@ func (unsupported) Add(Route) error { return errUnsupported }
 // Remove satisfies Kernel.
 func (unsupported) Remove(Route) error { return errUnsupported }
 
+// Rules satisfies Kernel.
+func (unsupported) Rules() ([]Rule, error) { return nil, errUnsupported }
+
+// AddRule satisfies Kernel.
+func (unsupported) AddRule(Rule) error { return errUnsupported }
+
+// RemoveRule satisfies Kernel.
+func (unsupported) RemoveRule(Rule) error { return errUnsupported }
+
+// AcceptLocal satisfies Kernel.
+func (unsupported) AcceptLocal(string, bool) error { return errUnsupported }
+
 // Watch satisfies Kernel.
 func (unsupported) Watch(context.Context, func(Route)) error { return errUnsupported }

@@ -9,8 +9,10 @@ import (
 // /etc/iproute2/rt_protos has it.
 const Protocol = 84
 
-// Route is a unicast route of the kernel's main table.
+// Route is a unicast route of the kernel.
 type Route struct {
+	// Table is 0 for the main table, or Table.
+	Table uint8
 	// Prefix is the destination.
 	Prefix netip.Prefix
 	// Gateway is the next hop; the zero value is a route without one.
@@ -36,7 +38,7 @@ type Changes struct {
 // defaultMetric is the metric of an IPv6 route that was added without one.
 const defaultMetric = 1024
 
-// Plan compares the networks that should have a route like this one with the routes of the kernel.
+// Plan compares the networks that should have a route like this one with the routes of its table.
 // Without networks it removes all routes of the agent.
 func Plan(networks []netip.Prefix, like Route, have []Route) Changes {
 	like.Protocol = Protocol
@@ -49,6 +51,7 @@ func Plan(networks []netip.Prefix, like Route, have []Route) Changes {
 		return r
 	}
 	var c Changes
+	have = slices.DeleteFunc(slices.Clone(have), func(r Route) bool { return r.Table != like.Table })
 	for _, n := range networks {
 		if at := slices.IndexFunc(have, func(r Route) bool { return r.Prefix == n && r.Protocol != Protocol }); at >= 0 {
 			c.Foreign = append(c.Foreign, have[at])
