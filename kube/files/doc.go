@@ -19,8 +19,9 @@
 // ConfigMap volumes that swap a symlink. Where no events arrive, a slow poll finds changes. An
 // object that cannot be decoded any more keeps its last good value, and an error stays visible.
 // With a local mirror this survives a restart of the agent (Source.Remember). An object that is no
-// longer in a file is gone; a file that becomes shorter without being replaced must settle first,
-// because "kubectl get > FILE" empties it before it writes. If an object occurs in two files, the first file by name counts.
+// longer in a file is gone. A file that becomes shorter without being replaced must settle first,
+// because "kubectl get > FILE" empties it before it writes. If an object occurs in two files, the
+// first file by name counts.
 //
 // # Concurrency
 //
