@@ -46,7 +46,9 @@ func (h hostRoutes) changed(in *messages.NodeInput) {
 	node := &messages.NodeContext{Node: in.GetSelf(), Addresses: addresses}
 	ported := slices.Concat(h.ports.Select(node, messages.IPFamily_IPV4), h.ports.Select(node, messages.IPFamily_IPV6))
 	for _, keeper := range h.keepers {
-		keeper.Node(addresses, ported)
+		if in.GetSelf() != nil {
+			keeper.Node(addresses, ported)
+		}
 		if !h.fixed {
 			keeper.Route(service.Networks(in.GetServiceCidrs()))
 		}

@@ -78,7 +78,8 @@ type Keeper struct {
 
 	mu       sync.Mutex
 	networks []netip.Prefix
-	known    bool // Route was called
+	routed   bool // Route was called
+	placed   bool // Node was called
 	// Addresses of the family of the gateway: of the Node object, and with node ports.
 	node, ported []netip.Addr
 	status       Status
@@ -86,7 +87,7 @@ type Keeper struct {
 
 // New returns a keeper that leaves all routes as they are until it knows the networks.
 func New(cfg Config, kernel Kernel, log *slog.Logger) *Keeper {
-	return &Keeper{cfg: cfg, kernel: kernel, log: log, changed: make(chan struct{}, 1), status: Status{Problem: "the service CIDRs are not known yet"}}
+	return &Keeper{cfg: cfg, kernel: kernel, log: log, changed: make(chan struct{}, 1), status: Status{Problem: "the service CIDRs or the Node are not known yet"}}
 }
 
 // Route sets the networks, which are the service CIDRs. It does not block.
@@ -98,7 +99,7 @@ func (k *Keeper) Route(networks []netip.Prefix) {
 		}
 	}
 	k.mu.Lock()
-	k.networks, k.known = own, true
+	k.networks, k.routed = own, true
 	k.mu.Unlock()
 	k.look()
 }
@@ -115,15 +116,16 @@ func (k *Keeper) look() {
 func (k *Keeper) wanted() (networks []netip.Prefix, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.networks, k.known
+	needsNode := k.cfg.NodeSource || k.cfg.NodePorts != (Ports{})
+	return k.networks, k.routed && (k.placed || !needsNode)
 }
 
 // Node sets the addresses of the Node object, and the addresses with node ports. It does not block.
 func (k *Keeper) Node(addresses, nodePorts []string) {
 	node, ported := k.ofFamily(addresses), k.ofFamily(nodePorts)
 	k.mu.Lock()
-	changed := !slices.Equal(k.node, node) || !slices.Equal(k.ported, ported)
-	k.node, k.ported = node, ported
+	changed := !k.placed || !slices.Equal(k.node, node) || !slices.Equal(k.ported, ported)
+	k.node, k.ported, k.placed = node, ported, true
 	k.mu.Unlock()
 	if changed {
 		k.look()
@@ -160,6 +162,15 @@ func (k *Keeper) source() (source netip.Addr, why string) {
 	return source, fmt.Sprintf("the routes have no source: the host has no address of the Node object %v", node)
 }
 
+// rules are the agent's rules. A kernel without policy routing has none.
+func (k *Keeper) rules() ([]Rule, error) {
+	rules, err := k.kernel.Rules()
+	if err != nil && k.cfg.NodePorts == (Ports{}) {
+		return nil, nil
+	}
+	return rules, err
+}
+
 // nodePorts leads packets of the host's processes to node ports at its own addresses to VPP. The
 // answers of VPP have an address of the host as source.
 func (k *Keeper) nodePorts(link int, routes []Route) error {
@@ -175,7 +186,7 @@ func (k *Keeper) nodePorts(link int, routes []Route) error {
 			own, networks = append(own, a), []netip.Prefix{netip.PrefixFrom(a, 0).Masked()}
 		}
 	}
-	have, err := k.kernel.Rules()
+	have, err := k.rules()
 	if err != nil {
 		return err
 	}
@@ -193,7 +204,7 @@ func (k *Keeper) nodePorts(link int, routes []Route) error {
 	for _, r := range changes.Add {
 		err = errors.Join(err, k.kernel.Add(r))
 	}
-	if err == nil { // a rule without a route would have no effect, and without the answers lose packets
+	if err == nil { // without the rest, rules would lose packets
 		for _, r := range add {
 			err = errors.Join(err, k.kernel.AddRule(r))
 		}
@@ -252,7 +263,7 @@ func (k *Keeper) Remove(context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules, err := k.kernel.Rules()
+	rules, err := k.rules()
 	for _, r := range rules {
 		err = errors.Join(err, k.kernel.RemoveRule(r))
 	}

@@ -129,7 +129,7 @@ func TestKeeperStarts(t *testing.T) {
 			_ = k.Run(ctx)
 		}()
 		time.Sleep(2 * Interval)
-		if f.writes != 0 || k.Status().Problem != "the service CIDRs are not known yet" {
+		if f.writes != 0 || k.Status().Problem != "the service CIDRs or the Node are not known yet" {
 			t.Errorf("%d writes, status %+v", f.writes, k.Status())
 		}
 		k.Route([]netip.Prefix{services})
@@ -243,6 +243,18 @@ func TestKeeper(t *testing.T) {
 			with := own(services)
 			with.Source = nodeAddress
 			check(t, k, Status{Kept: 1}, f, with)
+		},
+		"routes of an earlier run wait for the Node": func(t *testing.T, f *table) {
+			with := own(services)
+			with.Source = nodeAddress
+			f.sourced, f.routes = true, []Route{with}
+			k, _ := keeping(t, f)
+			check(t, k, Status{Problem: "the service CIDRs or the Node are not known yet"}, f, with)
+			k.Node([]string{nodeAddress.String()}, nil)
+			settled()
+			if check(t, k, Status{Kept: 1}, f, with); f.writes > 0 {
+				t.Errorf("%d writes", f.writes)
+			}
 		},
 		"node ports at the node's own addresses": func(t *testing.T, f *table) {
 			f.ports, f.full = Ports{30000, 32767}, errors.New("operation not permitted")
