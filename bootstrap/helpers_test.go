@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
 // result is the outcome of a command.
@@ -23,21 +22,6 @@ func troupe(stdin string, args ...string) result {
 	var out, errs bytes.Buffer
 	code := execute(context.Background(), args, cli.Streams{In: strings.NewReader(stdin), Out: &out, Errs: &errs})
 	return result{code, out.String(), errs.String()}
-}
-
-// shared returns the path of a file that lies beside the repository, in a directory "shared" next
-// to it or further up; the test is skipped if the file does not exist.
-func shared(t *testing.T, name string) string {
-	t.Helper()
-	for dir := filepath.Dir(casefile.ModuleRoot(t)); ; dir = filepath.Dir(dir) {
-		path := filepath.Join(dir, "shared", name)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		if dir == filepath.Dir(dir) {
-			t.Skipf("no shared/%s beside the repository or above it", name)
-		}
-	}
 }
 
 // write puts a file into a directory of the test and returns its path.

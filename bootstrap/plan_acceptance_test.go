@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -80,17 +79,13 @@ type acceptanceCase struct {
 	} `json:"steps"`
 }
 
-// loadPlanCases reads the cases, or skips the test where the checkout stands alone.
+// loadPlanCases reads the cases.
 func loadPlanCases(t *testing.T) []*acceptanceCase {
 	t.Helper()
-	content, err := os.ReadFile(shared(t, "acceptance/service-cases.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct {
 		Cases []*acceptanceCase `json:"cases"`
 	}
-	if err := json.Unmarshal(content, &file); err != nil {
+	if err := json.Unmarshal(casefile.Read(t, "service-cases.json"), &file); err != nil {
 		t.Fatal(err)
 	}
 	if len(file.Cases) < 99 {

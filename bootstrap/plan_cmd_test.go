@@ -368,9 +368,9 @@ endpoints: [{addresses: [10.1.1.3], nodeName: a}]
 
 // TestPlanRealCluster: a dump as it is, at every node.
 func TestPlanRealCluster(t *testing.T) {
-	file := shared(t, "acceptance/real-cluster-shop.yaml")
+	dump := string(casefile.Read(t, "real-cluster-shop.yaml"))
 	for _, node := range []string{"edge-1", "edge-2", "edge-3"} {
-		r := troupe("", "plan", "-f", file, "--node-name", node, "--cluster-cidr", "10.1.0.0/16,fd00:1::/48", "-o", "json")
+		r := troupe(dump, "plan", "-f", "-", "--node-name", node, "--cluster-cidr", "10.1.0.0/16,fd00:1::/48", "-o", "json")
 		if r.code != exitOK || r.errs != "" {
 			t.Errorf("%s: exit code %d: %s", node, r.code, r.errs)
 			continue

@@ -101,4 +101,7 @@ func TestSeededFaults(t *testing.T) {
 			await(t, strings.Replace(fault.command, "NAMESPACE/NAME", "shop/web", 1)+fault.address, fault.want)
 		})
 	}
+	if status, err := a.Backend().Status(t.Context()); err != nil || status.Draining != 1 {
+		t.Errorf("the node in one line: %+v, %v, want 1 draining endpoint", status, err)
+	}
 }

@@ -177,6 +177,9 @@ func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectE
 	for _, pod := range objects.Pods {
 		s.pods[normalize.PodKey(pod)] = pod
 	}
+	for _, c := range objects.ServiceCIDRs {
+		s.cidrs[c.Name] = c.Networks
+	}
 	for _, p := range problems {
 		r := ref{p.GetKind(), p.GetObject()}
 		s.problems[r] = append(s.problems[r], p)
@@ -192,6 +195,7 @@ func (s *Store) clear() {
 	clear(s.owners)
 	clear(s.nodes)
 	clear(s.pods)
+	clear(s.cidrs)
 	clear(s.problems)
 	s.changed.nodes, s.changed.surroundings = true, true
 }

@@ -43,8 +43,7 @@ type linkActor struct {
 	state  *messages.LinkState
 	// boot is the VPP of the last connection that ended, lost why it ended.
 	boot, lost string
-	// trusted is when the loss of the last session is no warning any more; zero = why there is
-	// no document.
+	// trusted is when the loss of the last session is no warning any more; zero = it is none.
 	trusted time.Time
 }
 

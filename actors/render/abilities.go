@@ -63,8 +63,7 @@ type Shower interface {
 
 // Speaker is an adapter that describes the renderer as a whole.
 type Speaker interface {
-	// Warning tells operators about a problem of a renderer that is in sync; "" = why there is
-	// no document.
+	// Warning tells operators about a problem of a renderer that is in sync; "" = none.
 	Warning() string
 	// Summary describes for the journal what VPP holds.
 	Summary() string

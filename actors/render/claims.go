@@ -45,9 +45,9 @@ type Rules[K comparable, V, D any] struct {
 	Resolve func(k K, claims []Claim[V]) (D, bool)
 	// Same compares two results of Resolve.
 	Same func(a, b D) bool
-	// Taken describes the object that another client of VPP has under the key; "" = why there
-	// is no document. While there is one, VPP should hold no object of the agent. nil = other
-	// clients have no such objects.
+	// Taken describes the object that another client of VPP has under the key; "" = none. While
+	// there is one, VPP should hold no object of the agent. nil = other clients have no such
+	// objects.
 	Taken func(k K) string
 	// Shared says that services share an object, so that it has no owner.
 	Shared bool

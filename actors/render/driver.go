@@ -280,7 +280,7 @@ func (d *Driver[K]) Inspect() any {
 	if d.known {
 		state["holds"] = d.adapter.Summary()
 	}
-	if a, drains := any(d.adapter).(interface{ Draining() int }); drains {
+	if a, drains := any(d.adapter.Adapter).(interface{ Draining() int }); drains {
 		state["draining"] = a.Draining()
 	}
 	return state

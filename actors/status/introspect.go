@@ -49,6 +49,8 @@ type ServicesPage struct {
 	Services []*messages.ServiceStatus
 	// Unplaced are the addresses of this node to which no interface of VPP leads, ordered.
 	Unplaced []string
+	// ServiceCIDRs are the networks of the ServiceCIDR objects.
+	ServiceCIDRs []string
 	// Faulty are the interfaces with a fault, behind which endpoints cannot be served.
 	Faulty []*messages.Interface
 }
@@ -194,7 +196,7 @@ func (i *introspect) countProblems() {
 }
 
 func (i *introspect) page(q *ServicesQuery) *ServicesPage {
-	page := &ServicesPage{Unplaced: i.world.Interfaces.GetUnplaced()}
+	page := &ServicesPage{Unplaced: i.world.Interfaces.GetUnplaced(), ServiceCIDRs: i.world.Node.GetServiceCidrs()}
 	for _, one := range i.world.Interfaces.GetInterfaces() {
 		if one.GetFault() != "" {
 			page.Faulty = append(page.Faulty, one)

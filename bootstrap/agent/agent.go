@@ -198,7 +198,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
 	a.startChaos()
-	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
+	if err := a.keepHostRoutes(serving); err != nil {
 		return err
 	}
 	a.removeTaint(client)
@@ -254,7 +254,10 @@ func (a *Agent) newBackend() backend.Backend {
 		Config: a.cfg, Log: a.log, System: func() *runtime.System { return a.system }, Readiness: a.readiness, Metrics: a.metrics, Renderers: a.renderers, Choice: a.choiceText,
 		VPP:      func() link.Caller { return a.vpp },
 		Eligible: func() bool { return a.node.Load().eligible() },
-		Parts:    func() []api.Part { return slices.Concat(a.hostRoutes.parts(), a.podNetworks.parts(), a.choiceParts()) },
+		Parts: func() []api.Part {
+			return slices.Concat(a.hostRoutes.parts(), a.podNetworks.parts(), a.healthCheckParts(), a.choiceParts())
+		},
+		Unserved: a.unserved,
 		External: func() bool { return a.outside != nil && a.rendering().Renderer != config.RendererCNAT },
 		Chaos:    func() *live.Live { return a.stage.live() },
 		Changes:  func() { a.stage.countChanges(1) },

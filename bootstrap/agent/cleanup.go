@@ -45,11 +45,14 @@ func CleanUp(ctx context.Context, cfg *config.Agent, dryRun bool, log *slog.Logg
 	}
 	r := &render.Removal{DryRun: dryRun}
 	err = errors.Join(a.clean(ctx, vpp, r), l.Close())
-	keeper, ok, invalid := cfg.HostRoute.Keeper()
-	if err = errors.Join(err, invalid); !ok || dryRun {
+	keepers, invalid := cfg.HostRoute.Keepers()
+	if err = errors.Join(err, invalid); dryRun {
 		return r.Said, r.Kept, err
 	}
-	return r.Said, r.Kept, errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
+	for _, keeper := range keepers {
+		err = errors.Join(err, hostroute.New(keeper, hostroute.Host(keeper.Gateway), log).Remove(ctx))
+	}
+	return r.Said, r.Kept, err
 }
 
 // lockForCleanUp takes the locks of an agent: a running agent has them, wherever it listens, and

@@ -1,13 +1,18 @@
 package agent
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/kube/events"
@@ -139,6 +144,35 @@ func (a *Agent) serveHealth() error {
 	})
 	a.own("node health server", a.nodePort.Run)
 	return nil
+}
+
+// unserved returns why a health-check node port of a service is not served, for example because
+// another process has it; "" = it is served. The addresses of a simulated node are not of this
+// machine, so that they are no problem.
+func (a *Agent) unserved(service string) string {
+	for _, p := range a.unservedPorts() {
+		if p.Service == service {
+			return fmt.Sprintf("healthCheckNodePort %s: %v", p.Address, p.Err)
+		}
+	}
+	return ""
+}
+
+func (a *Agent) unservedPorts() []healthcheck.Problem {
+	return slices.DeleteFunc(slices.Clone(a.health.Status().Problems), func(p healthcheck.Problem) bool {
+		return a.cni != nil && errors.Is(p.Err, syscall.EADDRNOTAVAIL)
+	})
+}
+
+// healthCheckParts returns the line of /readyz?verbose about health-check node ports. A port that
+// is not served does not make the node unready: load balancers send it no packets of the service.
+func (a *Agent) healthCheckParts() []api.Part {
+	problems := a.unservedPorts()
+	if len(problems) == 0 {
+		return nil
+	}
+	first := problems[0]
+	return []api.Part{{Name: "health-checks", OK: true, Reason: fmt.Sprintf("%d not served, for example of %s: %v", len(problems), first.Service, first.Err)}}
 }
 
 // serveMetrics starts the server of metrics for the network. While its address is in use, the

@@ -327,3 +327,37 @@ func TestHealthPortIsTaken(t *testing.T) {
 	}
 	eventually(t, "an event that it is over", func() bool { return log.count("reason=Recovered") == 1 })
 }
+
+// TestHealthCheckPortIsTaken: a health-check node port that another one has is told by readiness and
+// by its service, and no longer when it is served.
+func TestHealthCheckPortIsTaken(t *testing.T) {
+	cfg := everything(t)
+	file := filepath.Join(strings.TrimPrefix(cfg.Kubernetes.Source, config.SourceFilesPrefix), "late.json")
+	text := `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "late", "namespace": "shop", "uid": "late", "creationTimestamp": "2099-01-02T03:04:05Z"},
+		"spec": {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 31080, "clusterIP": "10.96.77.77", "clusterIPs": ["10.96.77.77"],
+		"ipFamilies": ["IPv4"], "ports": [{"port": 80, "protocol": "TCP"}]}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := run(t, cfg)
+	ready(t, a)
+	told := func() (part, service string) {
+		for _, p := range a.Backend().Readiness().Parts {
+			if p.Name == "health-checks" && p.OK {
+				part = p.Reason
+			}
+		}
+		if detail, err := a.Backend().Service(t.Context(), "shop/late"); err == nil {
+			service = detail.Error
+		}
+		return part, service
+	}
+	eventually(t, "what is not served", func() bool {
+		part, service := told()
+		return strings.Contains(part, "1 not served, for example of shop/late: ") && strings.HasPrefix(service, "healthCheckNodePort ")
+	})
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "31080", "31081")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing any more", func() bool { part, service := told(); return part+service == "" })
+}

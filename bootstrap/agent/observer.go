@@ -18,7 +18,7 @@ var _ relay.Observer = sourceObserver{}
 // NodeChanged satisfies relay.Observer.
 func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
 	a.noteNode(in.GetSelf())
-	a.hostRoutes.changed(in.GetServiceCidrs())
+	a.hostRoutes.changed(in)
 	a.podNetworks.changed(in)
 	if a.cni != nil {
 		a.cni.changed(in)

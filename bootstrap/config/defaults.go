@@ -8,6 +8,7 @@ func Defaults() *Agent {
 		APIVersion: APIVersion,
 		Kind:       Kind,
 		Renderer:   RendererAuto,
+		HostRoute:  HostRoute{Source: HostRouteSourceKernel},
 		Kubernetes: Kubernetes{Source: SourceKubernetes, APIServer: OneOrMore{}, StalenessLimit: seconds(60), QPS: 5, Burst: 10},
 		Services: Services{
 			ClusterCIDRs:      []string{},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
@@ -63,17 +64,27 @@ func (s Services) FollowExternalIPs() bool {
 	return slices.Equal(s.AllowExternalIPs, []string{ExternalIPsAuto})
 }
 
-// Keeper returns the settings of the host routes; ok is false when there are none. It fails only
-// where Validate does.
-func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {
+// Keepers returns the settings of the host routes, one for each address family. It fails only where
+// Validate does.
+func (h HostRoute) Keepers() (all []hostroute.Config, err error) {
 	if h.Interface == "" {
-		return hostroute.Config{}, false, nil
+		return nil, nil
 	}
-	gateway, err := netip.ParseAddr(h.Gateway)
+	ports, err := hostroute.ParsePorts(h.NodePorts)
 	if err != nil {
-		return hostroute.Config{}, false, fmt.Errorf("hostRoute.gateway: %w", err)
+		return nil, err
 	}
-	return hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap()}, true, nil
+	for text := range strings.SplitSeq(h.Gateway, ",") {
+		gateway, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil || gateway.Zone() != "" {
+			return nil, fmt.Errorf("%q is not an IP address", text)
+		}
+		all = append(all, hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap(), NodeSource: h.Source == HostRouteSourceNode, NodePorts: ports})
+	}
+	if len(all) > 2 || len(all) == 2 && all[0].Gateway.Is4() == all[1].Gateway.Is4() {
+		return nil, fmt.Errorf("%q has more than one address of a family", h.Gateway)
+	}
+	return all, nil
 }
 
 // Reserved returns the ports of nodes that no service may claim: the configured ports and the ports

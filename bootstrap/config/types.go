@@ -247,8 +247,17 @@ type HostRoute struct {
 	// Name of the host's interface whose other end is in VPP, for example of a tap. Empty: no
 	// routes.
 	Interface string `json:"interface" flag:"host-route-interface"`
-	// Address of VPP at the other end. Service CIDRs of the other address family get no route.
-	Gateway string `json:"gateway" flag:"host-route-gateway" check:"ip"`
+	// Address of VPP at the other end, or one of each family, separated by a comma. Service
+	// CIDRs of another address family get no route.
+	Gateway string `json:"gateway" flag:"host-route-gateway"`
+	// Source of the packets: "node" is the address of the Node object, whose packets must reach
+	// the host through VPP. Then endpoints in the network of the same host answer, too. With
+	// "kernel" the kernel chooses.
+	Source string `json:"source" flag:"host-route-source" enum:"kernel,node"`
+	// Node ports, for example 30000-32767, at which processes of the host reach VPP also at the
+	// node's own addresses. The agent adds rules of policy routing, and the host accepts packets
+	// with its own addresses as source from the interface. Empty: no rules.
+	NodePorts string `json:"nodePorts" flag:"host-route-node-ports"`
 }
 
 // NodeStore configures where the nodes share node IDs and VPP addresses.

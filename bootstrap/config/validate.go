@@ -14,27 +14,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/kube/strictyaml"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Values of fields with a list of allowed values.
 const (
-	RendererAuto      = "auto"
-	RendererNAT44     = "nat44"
-	RendererCNAT      = "cnat"
-	RendererDual      = "dual"
-	SourceKubernetes  = "kubernetes"
-	SourceFilesPrefix = "files:"
-	VPPSocket         = "socket"
-	VPPSimulated      = "simulated"
-	EtcdExternal      = "external"
-	EtcdEmbedded      = "embedded"
-	EtcdNone          = "none"
-	StoreAuto         = "auto"
-	StoreEtcd         = "etcd"
-	StoreKubernetes   = "kubernetes"
-	StoreNone         = "none"
+	RendererAuto          = "auto"
+	RendererNAT44         = "nat44"
+	RendererCNAT          = "cnat"
+	RendererDual          = "dual"
+	SourceKubernetes      = "kubernetes"
+	SourceFilesPrefix     = "files:"
+	VPPSocket             = "socket"
+	VPPSimulated          = "simulated"
+	EtcdExternal          = "external"
+	EtcdEmbedded          = "embedded"
+	EtcdNone              = "none"
+	HostRouteSourceKernel = "kernel"
+	HostRouteSourceNode   = "node"
+	StoreAuto             = "auto"
+	StoreEtcd             = "etcd"
+	StoreKubernetes       = "kubernetes"
+	StoreNone             = "none"
 )
 
 // FilesDir returns the directory of a "files:DIR" source.
@@ -248,6 +251,10 @@ func (v *validator) together(a *Agent) {
 	v.snat(a)
 	if (a.HostRoute.Interface == "") != (a.HostRoute.Gateway == "") {
 		v.fail("hostRoute.gateway", "interface and gateway need each other")
+	} else if _, err := hostroute.ParsePorts(a.HostRoute.NodePorts); err != nil {
+		v.fail("hostRoute.nodePorts", "%v", err)
+	} else if _, err := a.HostRoute.Keepers(); err != nil {
+		v.fail("hostRoute.gateway", "%v", err)
 	}
 	if files && a.HostRoute.Interface != "" && len(a.Services.ServiceCIDRs) == 0 {
 		v.fail("hostRoute.interface", "needs services.serviceCIDRs with source %q", a.Kubernetes.Source)

@@ -45,6 +45,8 @@ func TestValidate(t *testing.T) {
 		{"API server and files", head + "kubernetes: {source: 'files:/x', apiServer: 'https://a:1'}\n", `f.yaml:3: kubernetes.apiServer: has no meaning with source "files:/x"`},
 		{"host route without a gateway", head + "services: {serviceCIDRs: [10.96.0.0/12]}\nhostRoute: {interface: vpp0}\n", "f.yaml: hostRoute.gateway: interface and gateway need each other"},
 		{"host route without networks", head + "kubernetes: {source: 'files:/c'}\nhostRoute: {interface: vpp0, gateway: 172.30.0.1}\n", `f.yaml:4: hostRoute.interface: needs services.serviceCIDRs with source "files:/c"`},
+		{"two host routes of a family", head + "services: {serviceCIDRs: [10.96.0.0/12]}\nhostRoute: {interface: vpp0, gateway: '172.30.0.1,172.30.0.2'}\n", `f.yaml:4: hostRoute.gateway: "172.30.0.1,172.30.0.2" has more than one address of a family`},
+		{"node ports of the host", head + "services: {serviceCIDRs: [10.96.0.0/12]}\nhostRoute: {interface: vpp0, gateway: 172.30.0.1, nodePorts: '9-8'}\n", `f.yaml:4: hostRoute.nodePorts: "9-8" is not a range of ports, for example 30000-32767`},
 		{"host route to no address", head + "services: {serviceCIDRs: [10.96.0.0/12]}\nhostRoute: {interface: vpp0, gateway: vpp}\n", `f.yaml:4: hostRoute.gateway: "vpp" is not an IP address`},
 		{"certificate without a key", head + "etcd: {cert: /c}\n", "f.yaml:3: etcd.cert: cert and key need each other"},
 		{"embedded with endpoints", head + "etcd: {mode: embedded, endpoints: ['http://a:1']}\n", `f.yaml:3: etcd.endpoints: has no meaning with mode "embedded"`},

@@ -18,8 +18,12 @@ import (
 // table is a kernel's table that refuses the same requests as the kernel.
 type table struct {
 	mu      sync.Mutex
+	sourced bool // the routes have the node's address as source
 	down    bool // the interface is not there
 	full    error
+	ports   Ports
+	rules   []Rule
+	accepts bool
 	routes  []Route
 	writes  int
 	changed func(Route)
@@ -33,6 +37,39 @@ func (f *table) Link(name string) (int, error) {
 	}
 	return 7, nil
 }
+
+func (f *table) Rules() ([]Rule, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.rules), nil
+}
+
+// AddRule satisfies Kernel.
+func (f *table) AddRule(r Rule) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = append(f.rules, r)
+	return nil
+}
+
+// RemoveRule satisfies Kernel.
+func (f *table) RemoveRule(r Rule) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rules = slices.DeleteFunc(f.rules, func(o Rule) bool { return o == r })
+	return nil
+}
+
+// AcceptLocal satisfies Kernel.
+func (f *table) AcceptLocal(_ string, on bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.accepts = on
+	return nil
+}
+
+// Has satisfies Kernel.
+func (f *table) Has(a netip.Addr) (bool, error) { return a == nodeAddress, nil }
 
 func (f *table) Routes() ([]Route, error) {
 	f.mu.Lock()
@@ -92,7 +129,7 @@ func TestKeeperStarts(t *testing.T) {
 			_ = k.Run(ctx)
 		}()
 		time.Sleep(2 * Interval)
-		if f.writes != 0 || k.Status().Problem != "the service CIDRs are not known yet" {
+		if f.writes != 0 || k.Status().Problem != "the service CIDRs or the Node are not known yet" {
 			t.Errorf("%d writes, status %+v", f.writes, k.Status())
 		}
 		k.Route([]netip.Prefix{services})
@@ -109,7 +146,7 @@ func TestKeeperStarts(t *testing.T) {
 // keeping runs a keeper of two networks, one of them IPv6, until the test ends.
 func keeping(t *testing.T, kernel *table) (k *Keeper, log *bytes.Buffer) {
 	log = &bytes.Buffer{}
-	k = New(Config{Interface: "vpp0", Gateway: vppEnd}, kernel, slog.New(slog.NewTextHandler(log, nil)))
+	k = New(Config{Interface: "vpp0", Gateway: vppEnd, NodeSource: kernel.sourced, NodePorts: kernel.ports}, kernel, slog.New(slog.NewTextHandler(log, nil)))
 	k.Route([]netip.Prefix{netip.MustParsePrefix("10.96.0.1/12"), netip.MustParsePrefix("fd00::/108")})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -194,6 +231,55 @@ func TestKeeper(t *testing.T) {
 			k.Route(nil)
 			settled()
 			check(t, k, Status{}, f)
+		},
+		"an address of the node as source": func(t *testing.T, f *table) {
+			f.sourced = true
+			k, _ := keeping(t, f)
+			k.Node([]string{"192.168.0.9", "fd00::2"}, nil)
+			settled()
+			check(t, k, Status{Kept: 1, Problem: "the routes have no source: the host has no address of the Node object [192.168.0.9]"}, f, own(services))
+			k.Node([]string{"192.168.0.9", nodeAddress.String()}, nil)
+			settled()
+			with := own(services)
+			with.Source = nodeAddress
+			check(t, k, Status{Kept: 1}, f, with)
+		},
+		"routes of an earlier run wait for the Node": func(t *testing.T, f *table) {
+			with := own(services)
+			with.Source = nodeAddress
+			f.sourced, f.routes = true, []Route{with}
+			k, _ := keeping(t, f)
+			check(t, k, Status{Problem: "the service CIDRs or the Node are not known yet"}, f, with)
+			k.Node([]string{nodeAddress.String()}, nil)
+			settled()
+			if check(t, k, Status{Kept: 1}, f, with); f.writes > 0 {
+				t.Errorf("%d writes", f.writes)
+			}
+		},
+		"node ports at the node's own addresses": func(t *testing.T, f *table) {
+			f.ports, f.full = Ports{30000, 32767}, errors.New("operation not permitted")
+			k, _ := keeping(t, f)
+			k.Node(nil, []string{"192.168.0.9", nodeAddress.String()})
+			settled()
+			if len(f.rules) > 0 {
+				t.Errorf("rules without a route: %v", f.rules)
+			}
+			f.set(Route{}, func() { f.full = nil })
+			settled()
+			out := Route{Table: Table, Prefix: netip.MustParsePrefix("0.0.0.0/0"), Gateway: vppEnd, Link: 7, Protocol: Protocol}
+			check(t, k, Status{Kept: 1}, f, own(services), out)
+			rules := rulesTo([]netip.Addr{nodeAddress}, f.ports)
+			if !slices.Equal(f.rules, rules) || !f.accepts {
+				t.Errorf("rules %v, accepts %v", f.rules, f.accepts)
+			}
+			f.set(Route{}, func() { f.rules[0].Late = true })
+			settled()
+			if len(f.rules) != 2 || slices.ContainsFunc(f.rules, func(r Rule) bool { return r.Late }) {
+				t.Errorf("a rule that has no effect: %v", f.rules)
+			}
+			if err := k.Remove(t.Context()); err != nil || len(f.rules)+len(f.routes) > 0 || f.accepts {
+				t.Errorf("%v: rules %v, routes %v, accepts %v", err, f.rules, f.routes, f.accepts)
+			}
 		},
 		"removed at the end": func(t *testing.T, f *table) {
 			k, _ := keeping(t, f)

@@ -1,6 +1,7 @@
 package hostroute
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -38,6 +40,18 @@ func (h host) Link(name string) (int, error) {
 	return link.Index, nil
 }
 
+// Has satisfies Kernel.
+func (host) Has(a netip.Addr) (bool, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false, fmt.Errorf("read the addresses of the host: %w", err)
+	}
+	return slices.ContainsFunc(all, func(one net.Addr) bool {
+		p, err := netip.ParsePrefix(one.String())
+		return err == nil && p.Addr() == a
+	}), nil
+}
+
 // Routes satisfies Kernel.
 func (h host) Routes() ([]Route, error) {
 	answer, err := syscall.NetlinkRIB(syscall.RTM_GETROUTE, h.family)
@@ -64,7 +78,7 @@ func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 		return Route{}, false
 	}
 	head := syscall.RtMsg{Family: m.Data[0], Dst_len: m.Data[1], Table: m.Data[4], Protocol: m.Data[5], Type: m.Data[7]}
-	if head.Table != syscall.RT_TABLE_MAIN || head.Type != syscall.RTN_UNICAST {
+	if head.Table != syscall.RT_TABLE_MAIN && head.Table != Table || head.Type != syscall.RTN_UNICAST {
 		return r, false
 	}
 	attributes, err := syscall.ParseNetlinkRouteAttr(m)
@@ -76,6 +90,9 @@ func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 		dst = netip.IPv6Unspecified()
 	}
 	r.Protocol = head.Protocol
+	if head.Table == Table {
+		r.Table = Table
+	}
 	for _, a := range attributes {
 		switch a.Attr.Type {
 		case syscall.RTA_DST:
@@ -84,6 +101,8 @@ func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 			r.Gateway, _ = netip.AddrFromSlice(a.Value)
 		case syscall.RTA_OIF:
 			r.Link = int(binary.NativeEndian.Uint32(a.Value))
+		case syscall.RTA_PREFSRC:
+			r.Source, _ = netip.AddrFromSlice(a.Value)
 		case syscall.RTA_PRIORITY:
 			r.Metric = binary.NativeEndian.Uint32(a.Value)
 		}
@@ -94,7 +113,7 @@ func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 
 // Add satisfies Kernel.
 func (h host) Add(r Route) error {
-	if err := h.change(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE|syscall.NLM_F_EXCL, r); err != nil {
+	if err := h.send(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE|syscall.NLM_F_EXCL, encode(h.family, r)); err != nil {
 		return fmt.Errorf("add the host route %s via %s: %w", r.Prefix, r.Gateway, err)
 	}
 	return nil
@@ -102,21 +121,21 @@ func (h host) Add(r Route) error {
 
 // Remove satisfies Kernel.
 func (h host) Remove(r Route) error {
-	if err := h.change(syscall.RTM_DELROUTE, 0, r); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := h.send(syscall.RTM_DELROUTE, 0, encode(h.family, r)); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("remove the host route %s: %w", r.Prefix, err)
 	}
 	return nil
 }
 
-// change sends one request and waits for its acknowledgement.
-func (h host) change(kind, flags uint16, r Route) error {
+// send sends one request and waits for its acknowledgement.
+func (h host) send(kind, flags uint16, body []byte) error {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
 	defer func() { _ = syscall.Close(fd) }()
 	kernel := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
-	if err := syscall.Sendto(fd, encode(h.family, kind, flags, r), 0, kernel); err != nil {
+	if err := syscall.Sendto(fd, request(kind, flags, body), 0, kernel); err != nil {
 		return os.NewSyscallError("sendto", err)
 	}
 	buffer := make([]byte, 4096)
@@ -133,21 +152,26 @@ func (h host) change(kind, flags uint16, r Route) error {
 	return nil
 }
 
-// encode makes a request about a route of the main table.
-func encode(family int, kind, flags uint16, r Route) []byte {
-	body := []byte{byte(family), byte(r.Prefix.Bits()), 0, 0, syscall.RT_TABLE_MAIN, r.Protocol, syscall.RT_SCOPE_UNIVERSE, syscall.RTN_UNICAST, 0, 0, 0, 0}
-	attribute := func(kind uint16, value []byte) { // every value is a multiple of four octets long
-		body = binary.NativeEndian.AppendUint16(body, uint16(4+len(value)))
-		body = append(binary.NativeEndian.AppendUint16(body, kind), value...)
-	}
-	attribute(syscall.RTA_DST, r.Prefix.Addr().AsSlice())
-	attribute(syscall.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(r.Link)))
+// encode makes the body of a request about a route.
+func encode(family int, r Route) []byte {
+	table := cmp.Or(r.Table, syscall.RT_TABLE_MAIN)
+	body := []byte{byte(family), byte(r.Prefix.Bits()), 0, 0, table, r.Protocol, syscall.RT_SCOPE_UNIVERSE, syscall.RTN_UNICAST, 0, 0, 0, 0}
+	body = attribute(body, syscall.RTA_DST, r.Prefix.Addr().AsSlice())
+	body = attribute(body, syscall.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(r.Link)))
 	if r.Gateway.IsValid() {
-		attribute(syscall.RTA_GATEWAY, r.Gateway.AsSlice())
+		body = attribute(body, syscall.RTA_GATEWAY, r.Gateway.AsSlice())
+	}
+	if r.Source.IsValid() {
+		body = attribute(body, syscall.RTA_PREFSRC, r.Source.AsSlice())
 	}
 	if r.Metric != 0 {
-		attribute(syscall.RTA_PRIORITY, binary.NativeEndian.AppendUint32(nil, r.Metric))
+		body = attribute(body, syscall.RTA_PRIORITY, binary.NativeEndian.AppendUint32(nil, r.Metric))
 	}
+	return body
+}
+
+// request puts the header of netlink in front of a request.
+func request(kind, flags uint16, body []byte) []byte {
 	head := binary.NativeEndian.AppendUint32(nil, uint32(syscall.SizeofNlMsghdr+len(body)))
 	head = binary.NativeEndian.AppendUint16(head, kind)
 	head = binary.NativeEndian.AppendUint16(head, flags|syscall.NLM_F_REQUEST|syscall.NLM_F_ACK)

@@ -9,14 +9,19 @@ import (
 // /etc/iproute2/rt_protos has it.
 const Protocol = 84
 
-// Route is a unicast route of the kernel's main table.
+// Route is a unicast route of the kernel.
 type Route struct {
+	// Table is 0 for the main table, or Table.
+	Table uint8
 	// Prefix is the destination.
 	Prefix netip.Prefix
 	// Gateway is the next hop; the zero value is a route without one.
 	Gateway netip.Addr
 	// Link is the index of the interface.
 	Link int
+	// Source is the address that packets get whose process has chosen none; the zero value leaves
+	// the choice to the kernel.
+	Source netip.Addr
 	// Protocol identifies the owner of the route.
 	Protocol uint8
 	// Metric distinguishes routes to the same destination; the kernel uses the lowest one.
@@ -30,22 +35,35 @@ type Changes struct {
 	Foreign []Route
 }
 
-// Plan compares the networks that should be routed to a gateway over an interface with the routes
-// of the kernel. Without networks it removes all routes of the agent.
-func Plan(networks []netip.Prefix, gateway netip.Addr, link int, have []Route) Changes {
+// defaultMetric is the metric of an IPv6 route that was added without one.
+const defaultMetric = 1024
+
+// Plan compares the networks that should have a route like this one with the routes of its table.
+// Without networks it removes all routes of the agent.
+func Plan(networks []netip.Prefix, like Route, have []Route) Changes {
+	like.Protocol = Protocol
+	if like.Gateway.Is6() {
+		like.Metric = defaultMetric
+	}
+	to := func(n netip.Prefix) Route {
+		r := like
+		r.Prefix = n
+		return r
+	}
 	var c Changes
+	have = slices.DeleteFunc(slices.Clone(have), func(r Route) bool { return r.Table != like.Table })
 	for _, n := range networks {
 		if at := slices.IndexFunc(have, func(r Route) bool { return r.Prefix == n && r.Protocol != Protocol }); at >= 0 {
 			c.Foreign = append(c.Foreign, have[at])
 			continue
 		}
-		want := Route{Prefix: n, Gateway: gateway, Link: link, Protocol: Protocol}
+		want := to(n)
 		if !slices.Contains(have, want) && !slices.Contains(c.Add, want) {
 			c.Add = append(c.Add, want)
 		}
 	}
 	for _, r := range have {
-		wanted := r.Gateway == gateway && r.Link == link && r.Metric == 0 && slices.Contains(networks, r.Prefix) &&
+		wanted := r == to(r.Prefix) && slices.Contains(networks, r.Prefix) &&
 			!slices.ContainsFunc(c.Foreign, func(f Route) bool { return f.Prefix == r.Prefix })
 		if r.Protocol == Protocol && !wanted {
 			c.Remove = append(c.Remove, r)

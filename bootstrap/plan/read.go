@@ -88,6 +88,7 @@ func (m *merger) file(path string, stdin io.Reader) error {
 	o.Slices = join(m, name, normalize.KindEndpointSlice, o.Slices, objects.Slices, normalize.SliceKey)
 	o.Nodes = join(m, name, normalize.KindNode, o.Nodes, objects.Nodes, (*messages.Node).GetName)
 	o.Pods = join(m, name, normalize.KindPod, o.Pods, objects.Pods, normalize.PodKey)
+	o.ServiceCIDRs = join(m, name, normalize.KindServiceCIDR, o.ServiceCIDRs, objects.ServiceCIDRs, func(c *normalize.ServiceCIDRs) string { return c.Name })
 	o.Ignored += objects.Ignored
 	return nil
 }

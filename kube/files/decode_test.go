@@ -27,6 +27,9 @@ func contents(o *normalize.Objects) []string {
 	for _, p := range o.Pods {
 		out = append(out, "Pod "+normalize.PodKey(p))
 	}
+	for _, c := range o.ServiceCIDRs {
+		out = append(out, fmt.Sprint("ServiceCIDR ", c.Name, " ", c.Networks))
+	}
 	return out
 }
 
@@ -76,6 +79,17 @@ func TestDecode(t *testing.T) {
 			in: "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: web}\n---\napiVersion: v1\nkind: Secret\n---\n" +
 				"apiVersion: apps/v1\nkind: DeploymentList\nitems: [1, 2]\n",
 			ignored: 3,
+		},
+		{
+			name: "networks of cluster IPs",
+			in: "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: a}\nspec: {cidrs: [10.96.0.1/12, x]}\n---\n" +
+				"apiVersion: networking.k8s.io/v1\nkind: ServiceCIDRList\nitems: [{metadata: {name: b}, spec: {cidrs: ['fd00::/112']}}]\n---\n" +
+				"apiVersion: networking.k8s.io/v1beta1\nkind: ServiceCIDR\nmetadata: {name: c}\n",
+			want: []string{"ServiceCIDR a [10.96.0.0/12]", "ServiceCIDR b [fd00::/112]"},
+			errors: []string{
+				`f ServiceCIDR a spec.cidrs[1]: "x" is not an address range (ip/length) (line 1)`,
+				`f ServiceCIDR document 3, line 10 apiVersion: "networking.k8s.io/v1beta1" is not supported, want networking.k8s.io/v1`,
+			},
 		},
 		{name: "pods that cannot be reached", in: "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nstatus: {phase: Pending}\n", ignored: 1},
 		{

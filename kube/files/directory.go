@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
@@ -28,6 +29,7 @@ type directory struct {
 	earlier *normalize.Objects // objects of an earlier run; nil after the first scan
 	last    *content           // of the last scan; nil before the first
 	stale   bool               // a file was read or removed since then
+	settle  time.Duration      // how long a file that became shorter waits before it counts
 }
 
 // content is the joined content of all files of a directory.
@@ -36,6 +38,8 @@ type content struct {
 	problems []*messages.ObjectError
 	// unreadable is the reason why a file could not be read; "" if all files could be read.
 	unreadable string
+	// again is when a file that lost objects has settled; 0 = there is none.
+	again time.Duration
 	// unchanged is true if no file has changed since the previous scan.
 	unchanged bool
 }
@@ -47,7 +51,20 @@ type file struct {
 	objects  *normalize.Objects // last good
 	problems []*messages.ObjectError
 	broken   bool // the last attempt to read it failed
+
+	// A file that became shorter and lost objects may be half-written. waits is how long it still
+	// waits; 0 = it does not. shorter is its new content, first seen at since.
+	waits   time.Duration
+	shorter [sha256.Size]byte
+	since   time.Time
 }
+
+// settle is the default of directory.settle. A file without any object waits emptied times longer:
+// "kubectl get > FILE" empties the file, and writes it when the API server has answered.
+const (
+	settle  = 3 * time.Second
+	emptied = 10
+)
 
 // scan reads the directory. Files that look unchanged are not read again unless force is set. force
 // is needed after an event, because two changes may have the same file time. After an error the
@@ -84,7 +101,7 @@ func (d *directory) scan(force bool) (content, error) {
 			d.stale = true
 			slots <- struct{}{}
 			reads.Go(func() {
-				f.read(filepath.Join(d.path, name), info, err)
+				f.read(filepath.Join(d.path, name), info, err, d)
 				<-slots
 			})
 		}
@@ -146,24 +163,52 @@ func (f *file) unchanged(info fs.FileInfo) bool {
 }
 
 // read brings a file up to date. info and err are the result of os.Stat.
-func (f *file) read(path string, info fs.FileInfo, err error) {
+func (f *file) read(path string, info fs.FileInfo, err error, d *directory) {
 	name := filepath.Base(path)
 	var text []byte
 	if err == nil {
 		text, err = readFile(path, info)
 	}
 	if err != nil {
-		f.broken = true
+		f.broken, f.waits = true, 0
 		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; its last content stays", err)}}
 		return
 	}
 	// An unchanged text is not decoded again: an event often touches one of many files.
 	sum := sha256.Sum256(text)
-	if f.info == nil || f.broken || sum != f.sum {
+	if f.info == nil || f.broken || f.waits > 0 || sum != f.sum {
 		objects, problems := Decode(bytes.NewReader(text), name)
-		f.objects, f.problems = lastGood(f.objects, objects, problems), problems
+		now := lastGood(f.objects, objects, problems)
+		if f.waits = f.wait(now, info, sum, d); f.waits > 0 {
+			f.problems = []*messages.ObjectError{{Source: name, Message: "lost objects and may be half-written; its last content stays for a while"}}
+			return
+		}
+		f.objects, f.problems = now, problems
 	}
-	f.info, f.sum, f.broken = info, sum, false
+	f.info, f.sum, f.broken, f.waits = info, sum, false, 0
+}
+
+// wait returns how long a file waits before its new content counts. A file that was replaced by
+// another one is complete.
+func (f *file) wait(now *normalize.Objects, info fs.FileInfo, sum [sha256.Size]byte, d *directory) time.Duration {
+	atStart := f.info == nil && info.Size() == 0 && d.earlier != nil && count(d.earlier) > 0
+	inPlace := f.info != nil && os.SameFile(info, f.info) && info.Size() < f.info.Size() && count(now) < count(f.objects)
+	if !atStart && !inPlace && (f.waits == 0 || sum != f.shorter) {
+		return 0
+	}
+	if f.waits == 0 || sum != f.shorter {
+		f.shorter, f.since = sum, time.Now()
+	}
+	least := d.settle
+	if count(now) == 0 {
+		least *= emptied
+	}
+	return least - time.Since(f.since)
+}
+
+// count returns the number of objects.
+func count(o *normalize.Objects) int {
+	return len(o.Services) + len(o.Slices) + len(o.Nodes) + len(o.Pods) + len(o.ServiceCIDRs)
 }
 
 // readFile reads a regular file within the limit of a stream. Opening a pipe would block.
@@ -192,6 +237,9 @@ func (d *directory) join() content {
 	for _, name := range sortedNames(d.files) {
 		f := d.files[name]
 		out.problems = append(out.problems, f.problems...)
+		if f.waits > 0 && (out.again == 0 || f.waits < out.again) {
+			out.again = f.waits
+		}
 		if f.broken {
 			reasons = append(reasons, name+": "+f.problems[0].GetMessage())
 		}

@@ -122,6 +122,48 @@ func TestLastGood(t *testing.T) {
 	wantContent(t, d, nil, nil)
 }
 
+// TestHalfWrittenFiles: "kubectl get > FILE" empties a file before it writes it, so a file that
+// became shorter counts when it has settled.
+func TestHalfWrittenFiles(t *testing.T) {
+	dir := t.TempDir()
+	d := &directory{path: dir, files: map[string]*file{}, settle: time.Hour}
+	all := []string{"Service shop/web", "Node a", "Node b"}
+	waits := []string{"f.yaml: lost objects and may be half-written; its last content stays for a while"}
+	good := strings.TrimSpace(web) + "\n---\n" + nodes("a", "b")
+	write(t, dir, "f.yaml", good)
+	wantContent(t, d, all, nil)
+	for _, half := range []string{"", good[:len(good)/2], strings.TrimSpace(web)} {
+		write(t, dir, "f.yaml", half)
+		if got := wantContent(t, d, all, waits); got.again <= 0 || got.again > emptied*time.Hour || half != "" && got.again > time.Hour {
+			t.Errorf("%q settles in %s", half, got.again)
+		}
+		write(t, dir, "f.yaml", good)
+		wantContent(t, d, all, nil)
+	}
+	write(t, dir, "f.yaml", good+nodes("c"))
+	wantContent(t, d, append(all, "Node c"), nil)
+	write(t, dir, "f.yaml", nodes("a"))
+	wantContent(t, d, append(all, "Node c"), waits)
+	d.settle = 0
+	wantContent(t, d, []string{"Node a"}, nil)
+	d.settle = time.Hour
+	write(t, dir, ".next", "")
+	if err := os.Rename(filepath.Join(dir, ".next"), filepath.Join(dir, "f.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	wantContent(t, d, nil, nil) // a file that was replaced is complete
+	write(t, dir, "g.yaml", "")
+	wantContent(t, d, nil, nil)
+
+	write(t, dir, "f.yaml", "")
+	earlier, _ := Decode(strings.NewReader(good), "f.yaml")
+	d = &directory{path: dir, files: map[string]*file{}, settle: time.Hour, earlier: earlier}
+	remove(t, dir, "g.yaml")
+	wantContent(t, d, all, waits) // empty at the start, when an earlier run had objects
+	d.settle = 0
+	wantContent(t, d, nil, nil)
+}
+
 func TestUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	d := &directory{path: dir, files: map[string]*file{}}

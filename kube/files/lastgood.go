@@ -43,7 +43,7 @@ func brokenIn(problems []*messages.ObjectError) (broken map[object]bool, unknown
 // names reports whether id is a valid name of an object. Otherwise it is a place in a file.
 func names(id object) bool {
 	name := id.name
-	if id.kind != normalize.KindNode {
+	if normalize.Namespaced(id.kind) {
 		namespace, rest, found := strings.Cut(name, "/")
 		if !found || len(validation.IsDNS1123Label(namespace)) > 0 {
 			return false
@@ -59,7 +59,10 @@ func merge(into, from *normalize.Objects, skip func(object) bool) {
 	into.Slices = appendUnless(into.Slices, from.Slices, normalize.KindEndpointSlice, normalize.SliceKey, skip)
 	into.Nodes = appendUnless(into.Nodes, from.Nodes, normalize.KindNode, (*messages.Node).GetName, skip)
 	into.Pods = appendUnless(into.Pods, from.Pods, normalize.KindPod, normalize.PodKey, skip)
+	into.ServiceCIDRs = appendUnless(into.ServiceCIDRs, from.ServiceCIDRs, normalize.KindServiceCIDR, cidrKey, skip)
 }
+
+func cidrKey(c *normalize.ServiceCIDRs) string { return c.Name }
 
 // appendUnless is merge for one kind.
 func appendUnless[M any](into, from []M, kind string, key func(M) string, skip func(object) bool) []M {

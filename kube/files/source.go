@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files/watch"
@@ -21,7 +23,8 @@ type Source struct {
 	pace  watch.Pace
 	store *kube.Store
 
-	refresh chan struct{} // holds one request
+	asked   atomic.Bool   // for a snapshot
+	refresh chan struct{} // holds one request, for a snapshot or a look
 
 	// Below: only the goroutine of Run.
 	sink     kube.Sink
@@ -49,7 +52,7 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 		pace:    watch.DefaultPace(),
 		store:   kube.NewStore(nodeName),
 		refresh: make(chan struct{}, 1),
-		read:    &directory{path: dir, files: map[string]*file{}},
+		read:    &directory{path: dir, files: map[string]*file{}, settle: settle},
 	}
 }
 
@@ -61,6 +64,12 @@ func (s *Source) Remember(objects *normalize.Objects) { s.read.earlier = objects
 
 // Refresh satisfies kube.Source.
 func (s *Source) Refresh() {
+	s.asked.Store(true)
+	s.request()
+}
+
+// request makes the goroutine of Run call answer.
+func (s *Source) request() {
 	select {
 	case s.refresh <- struct{}{}:
 	default: // one is pending already
@@ -70,7 +79,7 @@ func (s *Source) Refresh() {
 // Run satisfies kube.Source. It never fails: a directory that cannot be read is bad health.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	s.sink = sink
-	watch.Run(ctx, s.dir, s.pace, s.log, s.look, s.refresh, s.snapshot)
+	watch.Run(ctx, s.dir, s.pace, s.log, s.look, s.refresh, s.answer)
 	return nil
 }
 
@@ -95,6 +104,9 @@ func (s *Source) look(force bool) {
 		s.listed = true
 		s.snapshot()
 	}
+	if now.again > 0 {
+		time.AfterFunc(now.again, s.request)
+	}
 	// A file that cannot be read may hide changes, so the health is bad. A file that cannot be
 	// decoded is a warning.
 	switch {
@@ -105,6 +117,15 @@ func (s *Source) look(force bool) {
 	default:
 		s.health(true, "")
 	}
+}
+
+// answer delivers a snapshot that was asked for, or looks at files that have settled.
+func (s *Source) answer() {
+	if s.asked.Swap(false) {
+		s.snapshot()
+		return
+	}
+	s.look(true)
 }
 
 // snapshot delivers everything, once there is anything to deliver.

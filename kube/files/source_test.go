@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ func start(t *testing.T, dir string, pace watch.Pace) (*Source, *kubetest.Mirror
 	t.Helper()
 	log, mirror := &buffer{}, kubetest.NewMirror()
 	s := New(dir, "n1", slog.New(slog.NewTextHandler(log, nil)))
-	s.pace = pace
+	s.pace, s.read.settle = pace, time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx, mirror) }()
@@ -110,10 +111,12 @@ func TestSourceSelects(t *testing.T) {
 	write(t, dir, "a.yaml", nodes("n1")+
 		"apiVersion: v1\nkind: Service\nmetadata: {name: headless}\nspec: {clusterIP: None}\n---\n"+
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: here}\nspec: {nodeName: n1}\nstatus: {podIP: 10.1.0.2}\n---\n"+
+		"apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: kubernetes}\nspec: {cidrs: [10.96.0.0/12]}\n---\n"+
 		"apiVersion: v1\nkind: Pod\nmetadata: {name: there}\nspec: {nodeName: n2}\nstatus: {podIP: 10.1.0.3}\n")
 	_, mirror, _ := start(t, dir, events)
 	view := mirror.Wait(t, "the first snapshot", has("n1"))
-	if len(view.Services) != 0 || len(view.Node.GetPods()) != 1 || view.Node.GetPods()[0].GetName() != "here" {
+	if len(view.Services) != 0 || len(view.Node.GetPods()) != 1 || view.Node.GetPods()[0].GetName() != "here" ||
+		!slices.Equal(view.Node.GetServiceCidrs(), []string{"10.96.0.0/12"}) {
 		t.Errorf("delivered: %+v", view)
 	}
 }

@@ -3,6 +3,7 @@ package files
 import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -24,6 +25,8 @@ func (d *decoder) take(raw []byte, where place, kind string) error {
 		return add(d, raw, where, kind, &corev1.Node{}, normalize.Node, &o.Nodes)
 	case normalize.KindPod:
 		return add(d, raw, where, kind, &corev1.Pod{}, normalize.Pod, &o.Pods)
+	case normalize.KindServiceCIDR:
+		return add(d, raw, where, kind, &networkingv1.ServiceCIDR{}, normalize.ServiceCIDR, &o.ServiceCIDRs)
 	}
 	o.Ignored++
 	return nil
@@ -38,7 +41,7 @@ func add[API metav1.Object, M comparable](
 	}
 	// kubectl would apply an object without a namespace to the namespace of its context, which is
 	// "default" unless configured.
-	if kind != normalize.KindNode && in.GetNamespace() == "" {
+	if normalize.Namespaced(kind) && in.GetNamespace() == "" {
 		in.SetNamespace(metav1.NamespaceDefault)
 	}
 	id := object{kind, keyOf(kind, in.GetNamespace(), in.GetName())}
@@ -67,7 +70,7 @@ func add[API metav1.Object, M comparable](
 
 // keyOf returns the name of an object in ObjectError and in the Store.
 func keyOf(kind, namespace, name string) string {
-	if kind == normalize.KindNode {
+	if !normalize.Namespaced(kind) {
 		return name
 	}
 	return normalize.Key(namespace, name)

@@ -1,12 +1,10 @@
 package informers
 
 import (
-	"net/netip"
 	"sync"
 	"unique"
 
 	"google.golang.org/protobuf/proto"
-	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -64,20 +62,13 @@ func (s *Source) set(key string, h *held, triggered int64) bool {
 			return false
 		}
 		s.store.SetPod(value, h.problems)
-	case []string: // of a ServiceCIDR, as long as it exists, like kube-proxy
-		s.store.SetServiceCIDR(key, value)
+	case *normalize.ServiceCIDRs: // as long as it exists, like kube-proxy
+		if value == nil {
+			return false
+		}
+		s.store.SetServiceCIDR(key, value.Networks)
 	}
 	return true
-}
-
-// networksOf returns the networks of a ServiceCIDR.
-func networksOf(_ string, in *networkingv1.ServiceCIDR) (networks []string, _ []*messages.ObjectError) {
-	for _, text := range in.Spec.CIDRs {
-		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no invalid text
-			networks = append(networks, p.Masked().String())
-		}
-	}
-	return networks, nil
 }
 
 // sameVersion reports whether two values are the same version of an object. It is false for servers

@@ -39,7 +39,7 @@ type resource struct {
 // serviceCIDRs returns the resource of ServiceCIDRs, which not every cluster has.
 func serviceCIDRs(client *apiserver.Client, log *slog.Logger) resource {
 	return resource{
-		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(networksOf),
+		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(normalize.ServiceCIDR),
 		api: client.ServiceCIDRs, optional: newOptional(log.With("resource", "servicecidrs.networking.k8s.io")),
 	}
 }

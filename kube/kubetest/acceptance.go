@@ -53,8 +53,7 @@ func objectsOf(o casefile.Objects, node *casefile.Node) (out Objects) {
 	return out
 }
 
-// Cases returns the clusters of the acceptance cases. It skips the test if the acceptance material
-// is missing.
+// Cases returns the clusters of the acceptance cases.
 func Cases(t testing.TB) (out []Case) {
 	t.Helper()
 	for _, c := range casefile.Load(t).Cases {
@@ -69,8 +68,7 @@ func Cases(t testing.TB) (out []Case) {
 	return out
 }
 
-// Dump returns the dump of a real cluster in the acceptance material. It skips the test if the
-// material is missing.
+// Dump returns the dump of a real cluster.
 func Dump(t testing.TB) []byte {
 	t.Helper()
 	return casefile.Read(t, "real-cluster-shop.yaml")

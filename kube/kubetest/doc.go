@@ -1,4 +1,4 @@
 // Package kubetest helps to test sources and their listeners. Mirror is a Sink that keeps the
-// delivered state and checks the rules of kube.Sink. Cases and Dump return the objects of the
-// acceptance material. Only tests import it.
+// delivered state and checks the rules of kube.Sink. Cases and Dump return the objects of
+// casefile. Only tests import it.
 package kubetest

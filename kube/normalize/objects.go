@@ -30,13 +30,18 @@ type Objects struct {
 	Nodes []*messages.Node
 	// Pods holds all Pods, of every node, that have an address and have not finished.
 	Pods []*messages.Pod
+	// ServiceCIDRs holds all ServiceCIDRs.
+	ServiceCIDRs []*ServiceCIDRs
 	// Ignored counts objects of other kinds, and Pods without an address or finished.
 	Ignored int
 }
 
 // Key returns "namespace/name", the key of a Service, a slice or a Pod in the whole project. The
-// key of a Node is its name.
+// key of a Node or a ServiceCIDR is its name.
 func Key(namespace, name string) string { return namespace + "/" + name }
+
+// Namespaced reports whether objects of a kind have a namespace.
+func Namespaced(kind string) bool { return kind != KindNode && kind != KindServiceCIDR }
 
 // ServiceKey returns the key of the Service.
 func ServiceKey(s *messages.Service) string { return Key(s.GetNamespace(), s.GetName()) }
@@ -59,7 +64,7 @@ func SliceOwner(s *messages.EndpointSlice) string {
 // the selectors of the Kubernetes source. Every reader of a dump of a whole cluster must call
 // Select, so that the dump and its cluster lead to the same snapshot.
 func (o *Objects) Select(node string) *Objects {
-	out := &Objects{Nodes: o.Nodes, Ignored: o.Ignored}
+	out := &Objects{Nodes: o.Nodes, ServiceCIDRs: o.ServiceCIDRs, Ignored: o.Ignored}
 	for _, s := range o.Services {
 		if SelectedService(s) {
 			out.Services = append(out.Services, s)

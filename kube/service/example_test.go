@@ -30,7 +30,7 @@ func ExampleResolve() {
 			},
 		}},
 	}
-	node := &messages.NodeContext{Node: &messages.Node{Name: "n1"}, Addresses: []string{"192.168.0.2"}}
+	node := &messages.NodeContext{Node: &messages.Node{Name: "n1", Addresses: []string{"192.168.0.2"}}, Addresses: []string{"192.168.0.2"}}
 
 	view := service.Resolve(in, node, service.Config{})
 	for _, row := range view.GetFrontends() {
@@ -75,14 +75,15 @@ func ExampleTable_Verdict() {
 
 // The node ports of a node with several addresses.
 func ExampleParseNodePortAddresses() {
-	node := &messages.NodeContext{Addresses: []string{"192.168.0.2", "172.16.0.2", "127.0.0.1"}}
+	addresses := []string{"192.168.0.2", "172.16.0.2", "127.0.0.1"}
+	node := &messages.NodeContext{Node: &messages.Node{Addresses: addresses}, Addresses: addresses}
 	for _, words := range [][]string{{"primary"}, {"172.16.0.0/12"}, nil} {
-		addresses, err := service.ParseNodePortAddresses(words)
+		chosen, err := service.ParseNodePortAddresses(words)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(addresses, addresses.Select(node, messages.IPFamily_IPV4))
+		fmt.Println(chosen, chosen.Select(node, messages.IPFamily_IPV4))
 	}
 	// Output:
 	// primary [192.168.0.2]

@@ -122,7 +122,7 @@ func nodeN1(addresses ...string) *messages.NodeContext {
 	if len(addresses) == 0 {
 		addresses = []string{"192.168.0.2"}
 	}
-	return &messages.NodeContext{Node: &messages.Node{Name: "n1", Zone: "a"}, Addresses: addresses}
+	return &messages.NodeContext{Node: &messages.Node{Name: "n1", Zone: "a", Addresses: addresses}, Addresses: addresses}
 }
 
 // detect is a configuration that recognises pods of both families.

@@ -27,7 +27,7 @@ type NodePortAddresses struct {
 
 // ParseNodePortAddresses reads the configured words. An empty list, or "all" alone, means every
 // address of the node except loopback. Otherwise the list is the union of its words: "primary" is
-// the first address of each family, and a CIDR stands for the addresses in it. Without "primary", a
+// the Node's first address of each family, and a CIDR stands for the addresses in it. Without "primary", a
 // family that has no CIDR in the list is served on all of its addresses. The error is an
 // ErrNodePortAddresses that names the word.
 func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
@@ -86,16 +86,14 @@ func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IP
 // choose is Select with the parsed addresses.
 func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IPFamily) []address {
 	every := n.mode == nodePortsAll || n.mode == nodePortsCIDRs && !hasFamily(n.cidrs, family)
-	// primary is true while the next address of the family is the primary one and is selected.
-	primary := n.mode == nodePortsPrimary
+	primary, _ := primaryAddress(node, family)
 	var chosen []address
 	for _, text := range node.GetAddresses() {
 		a, ok := parseAddress(text)
 		if !ok || a.family() != family {
 			continue
 		}
-		meant := every || primary || anyContains(n.cidrs, a.ip)
-		primary = false
+		meant := every || n.mode == nodePortsPrimary && a.ip == primary.ip || anyContains(n.cidrs, a.ip)
 		if meant && !a.ip.IsLoopback() && !containsAddress(chosen, a.ip) {
 			chosen = append(chosen, a)
 		}
@@ -103,10 +101,10 @@ func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IP
 	return chosen
 }
 
-// primaryAddress returns the node's first address of the family: InternalIP before ExternalIP, in
-// the order of the Node object.
+// primaryAddress returns the first address of the family in the Node object: InternalIP before
+// ExternalIP. Addresses that only VPP has are not primary.
 func primaryAddress(node *messages.NodeContext, family messages.IPFamily) (address, bool) {
-	for _, text := range node.GetAddresses() {
+	for _, text := range node.GetNode().GetAddresses() {
 		if a, ok := parseAddress(text); ok && a.family() == family {
 			return a, true
 		}

@@ -2,6 +2,8 @@ package service_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,7 +63,7 @@ func TestNodePortAddresses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := mustNodePorts(t, test.words...)
-			context := &messages.NodeContext{Addresses: test.node}
+			context := &messages.NodeContext{Node: &messages.Node{Addresses: test.node}, Addresses: test.node}
 			if diff := cmp.Diff(test.v4, n.Select(context, v4)); diff != "" {
 				t.Errorf("IPv4 (-want +got):\n%s", diff)
 			}
@@ -69,6 +71,12 @@ func TestNodePortAddresses(t *testing.T) {
 				t.Errorf("IPv6 (-want +got):\n%s", diff)
 			}
 		})
+	}
+	uplink := &messages.NodeContext{Node: &messages.Node{Addresses: []string{"192.168.0.2"}}, Addresses: []string{"192.168.0.2", "192.168.1.2", "2001:db8::2"}}
+	for words, want := range map[string]string{"primary": "[192.168.0.2] []", "primary,2001:db8::/32": "[192.168.0.2] [2001:db8::2]", "all": "[192.168.0.2 192.168.1.2] [2001:db8::2]"} {
+		if n := mustNodePorts(t, strings.Split(words, ",")...); fmt.Sprint(n.Select(uplink, v4), n.Select(uplink, v6)) != want {
+			t.Errorf("%s with addresses that only VPP has: %s %s, want %s", words, n.Select(uplink, v4), n.Select(uplink, v6), want)
+		}
 	}
 	if got := (service.NodePortAddresses{}).String(); got != "primary" {
 		t.Errorf("the zero value is %q", got)

@@ -18,9 +18,10 @@ const (
 	whyAffinity = "CNAT has no affinity: the hash of the source address decides, and all clients behind one address get one endpoint"
 	whySource   = "CNAT decides about the source by interface and destination: it is replaced on the way from an interface that is not that of a pod or the " +
 		"host to an endpoint on another node, and where an endpoint calls itself"
-	whoseSource = "replaced for clients outside before endpoints on other nodes"
-	whyNoSNAT   = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
-	whyOthers   = "another client of VPP has set up source NAT: an endpoint that calls itself gets no answer, and neither do clients outside of endpoints on other nodes"
+	whoseSource  = "replaced for clients outside before endpoints on other nodes"
+	whyFragments = "VPP runs CNAT before it reassembles, and fragments have no ports"
+	whyNoSNAT    = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
+	whyOthers    = "another client of VPP has set up source NAT: an endpoint that calls itself gets no answer, and neither do clients outside of endpoints on other nodes"
 )
 
 // whySubset is the reason for a subset of the endpoints.
@@ -95,6 +96,9 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 		p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", f.GetAffinitySeconds()),
 			"a client stays with its endpoint per frontend, as long as that is there", whyAffinity)
 		p.Particular()
+	}
+	if key.Proto == rule.UDP {
+		p.Approximate("all fragments of a datagram reach one endpoint", "datagrams in fragments are lost", whyFragments)
 	}
 	switch {
 	case p.cfg.OthersNAT:

@@ -115,6 +115,7 @@ func TestPlan(t *testing.T) {
 		}, `
 10.96.0.1:80/TCP 10.1.1.1:8080
 [fd00:96::1]:53/UDP [fd00:1::1]:53
+~ [fd00:96::1]:53/UDP: all fragments of a datagram reach one endpoint -> datagrams in fragments are lost
 ~ [fd00:96::1]:53/UDP: the source replaced where answers would go astray -> the source of no client replaced
 `},
 		"affinity": {onNode, []*messages.Frontend{with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80"), sticky)}, `

@@ -14,9 +14,7 @@ func (r Row) State(inSync bool) *messages.RowState {
 		Locals: make([]*messages.RowLocal, 0, len(r.Locals)),
 	}
 	for _, local := range r.Locals {
-		if !r.LeadsBack(local) {
-			state.Locals = append(state.Locals, &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight), Table: local.Table})
-		}
+		state.Locals = append(state.Locals, &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight), Table: local.Table})
 	}
 	return state
 }

@@ -84,8 +84,7 @@ func (a *adapter) addresses() []netip.Addr {
 	return slices.SortedFunc(maps.Keys(found), netip.Addr.Compare)
 }
 
-// taken describes the translation of another client that VPP holds under a key; "" = why there is
-// no document.
+// taken describes the translation of another client that VPP holds under a key; "" = none.
 func (a *adapter) taken(k rule.Key) string {
 	if a.have == nil {
 		return ""

@@ -288,6 +288,9 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 		}
 		if owner := a.claims.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
 			state := is.State(true)
+			if len(r.Locals) == 0 && is.Idle() {
+				state.Locals = nil // the row leads new connections back to its frontend
+			}
 			state.Draining = a.drainingOf(rowOf(r.Key), is)
 			held = append(held, state)
 		}

@@ -2,6 +2,7 @@ package nat44_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,42 @@ func TestNoApproximationsBeforeTheNodeIsKnown(t *testing.T) {
 		s.Run(time.Second)
 		if got := s.Ack("a/a").GetApproximations(); len(got) != 1 {
 			t.Errorf("afterwards: %v", got)
+		}
+	})
+}
+
+// TestAnEndpointAtItsFrontend: an endpoint in the host's network can have the address and port of a
+// node port or external IP of its service. The row shows it, and nothing where it has left and the
+// row leads back.
+func TestAnEndpointAtItsFrontend(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, "a/a")
+		serve := func(generation uint64, endpoints ...string) (wanted, held []string) {
+			v := served("a/a", "192.168.0.2", tcp, endpoints...)
+			v.Frontends[0].Port = 8080
+			s.Render(generation, v)
+			s.settled(strings.Join(endpoints, " "), "a/a")
+			text := func(rows []*messages.RowState) (all []string) {
+				for _, r := range rows {
+					for _, l := range r.GetLocals() {
+						all = append(all, l.GetAddress())
+					}
+				}
+				return all
+			}
+			page := s.Ask(&render.RowsQuery{Service: "a/a"}).(*render.RowsPage)
+			return text(page.Wanted), text(page.Held)
+		}
+		for i, c := range []struct{ endpoints, want []string }{
+			{[]string{"10.1.1.3", "192.168.0.2"}, []string{"10.1.1.3:8080", "192.168.0.2:8080"}},
+			{[]string{"192.168.0.2", "10.1.1.3-"}, []string{"192.168.0.2:8080"}},
+			{[]string{"10.1.1.3-"}, nil},
+			{[]string{"192.168.0.2"}, []string{"192.168.0.2:8080"}},
+		} {
+			if wanted, held := serve(uint64(i+1), c.endpoints...); !slices.Equal(wanted, c.want) || !slices.Equal(held, c.want) {
+				t.Errorf("%v: %v is wanted and %v held, want %v", c.endpoints, wanted, held, c.want)
+			}
 		}
 	})
 }

@@ -45,6 +45,8 @@ type Agent struct {
 	Eligible func() bool
 	// Parts returns the parts of readiness that no actor reports.
 	Parts func() []api.Part
+	// Unserved returns why a health-check node port of a service is not served; "" = it is.
+	Unserved func(service string) string
 	// External reports whether the agent takes external configuration.
 	External func() bool
 	// Chaos returns live chaos; nil = it is off.

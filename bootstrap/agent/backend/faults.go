@@ -2,10 +2,12 @@ package backend
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -24,7 +26,29 @@ func (b Backend) faults(page *status.ServicesPage) faults {
 	for _, address := range page.Unplaced {
 		out[address] = "VPP has no interface or route for it: connections to it are lost"
 	}
+	networks := service.Networks(b.agent.Config.Services.ServiceCIDRs)
+	if len(networks) == 0 {
+		networks = service.Networks(page.ServiceCIDRs)
+	}
+	for _, s := range page.Services {
+		for _, address := range within(networks, s.GetView()) {
+			out[address] = "it is in the service CIDRs, and VPP translates a packet once: connections to it are refused"
+		}
+	}
 	return out
+}
+
+// within returns the endpoints of a view in these networks.
+func within(networks []netip.Prefix, view *messages.ServiceView) (addresses []string) {
+	for _, f := range view.GetFrontends() {
+		for _, b := range f.GetBackends() {
+			a, err := netip.ParseAddr(b.GetAddress())
+			if err == nil && slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) }) {
+				addresses = append(addresses, b.GetAddress())
+			}
+		}
+	}
+	return addresses
 }
 
 // of describes the faults of the endpoints of a service in one line; "" = there is none.

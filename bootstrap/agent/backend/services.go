@@ -184,6 +184,9 @@ func (b Backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 	if out.Error == "" {
 		out.Error = faults.of(s.GetView())
 	}
+	if out.Error == "" {
+		out.Error = b.agent.Unserved(s.GetKey())
+	}
 	if lost != "" && out.State != api.ServiceNotServed {
 		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
 	}

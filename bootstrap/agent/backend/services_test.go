@@ -2,12 +2,14 @@ package backend
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -34,7 +36,7 @@ func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAc
 
 func TestServiceLine(t *testing.T) {
 	system := runtime.NewSystem(runtime.Options{Logger: slog.New(slog.DiscardHandler)})
-	b := New(Agent{System: func() *runtime.System { return system }, Renderers: (&actors.Deps{}).Renderers})
+	b := New(Agent{System: func() *runtime.System { return system }, Renderers: (&actors.Deps{}).Renderers, Unserved: func(string) string { return "" }})
 	for name, tt := range map[string]struct {
 		change func(s *messages.ServiceStatus, ack *messages.RenderAck)
 		lost   string
@@ -110,7 +112,8 @@ func TestWords(t *testing.T) {
 // TestFaultsOfEndpoints: a service in sync whose endpoint has no interface says so, also at the
 // endpoint.
 func TestFaultsOfEndpoints(t *testing.T) {
-	lost := New(Agent{Metrics: metrics.New()}).faults(&status.ServicesPage{Unplaced: []string{"10.1.1.4", "10.1.9.9"}})
+	b := New(Agent{Metrics: metrics.New(), Config: &config.Agent{}})
+	lost := b.faults(&status.ServicesPage{Unplaced: []string{"10.1.1.4", "10.1.9.9"}})
 	view := &messages.ServiceView{Frontends: []*messages.Frontend{frontend("10.96.0.10", 80, nil), frontend("10.96.0.10", 81, nil)}}
 	const want = "1 of 2 endpoints: 10.1.1.4: VPP has no interface or route for it: connections to it are lost"
 	if got := lost.of(view); got != want {
@@ -118,6 +121,12 @@ func TestFaultsOfEndpoints(t *testing.T) {
 	}
 	if got := lost.of(&messages.ServiceView{}) + faults(nil).of(view); got != "" {
 		t.Errorf("without a fault: %q", got)
+	}
+	chained := frontend("10.96.0.10", 80, nil)
+	chained.Backends[0].Address = "10.96.0.20"
+	page := &status.ServicesPage{ServiceCIDRs: []string{"10.96.0.0/16"}, Services: []*messages.ServiceStatus{{View: &messages.ServiceView{Frontends: []*messages.Frontend{chained}}}}}
+	if got := b.faults(page).of(page.Services[0].View); !strings.HasPrefix(got, "1 of 2 endpoints: 10.96.0.20: it is in the service CIDRs") {
+		t.Errorf("an endpoint that is a cluster IP: %q", got)
 	}
 	w := packetNode()
 	w.faults = lost

@@ -69,7 +69,7 @@ func (c *checks) sendPackets(ctx context.Context, f *fleet, only []string) ([]po
 		}
 	}
 	options.NodePortsAt = func(addresses []string) (at []string) {
-		node := &messages.NodeContext{Addresses: addresses}
+		node := &messages.NodeContext{Node: &messages.Node{Addresses: addresses}, Addresses: addresses}
 		for _, family := range []messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6} {
 			at = append(at, serving.NodePortAddresses.Select(node, family)...)
 		}

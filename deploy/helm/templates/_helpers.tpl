@@ -10,7 +10,7 @@
 {{/* The configuration of the agents. An empty address of the API server means the address in kube-public/cluster-info. */}}
 {{- define "troupe.config" -}}
 {{- $config := mergeOverwrite (.Files.Get "base/agent.yaml" | fromYaml) .Values.config }}
-{{- if .Values.hostRoute.interface }}{{ $_ := set $config "hostRoute" (pick .Values.hostRoute "interface" "gateway") }}{{ end }}
+{{- if .Values.hostRoute.interface }}{{ $_ := set $config "hostRoute" (pick .Values.hostRoute "interface" "gateway" "source" "nodePorts") }}{{ end }}
 {{- $kubernetes := $config.kubernetes }}
 {{- if not (or $kubernetes.apiServer $kubernetes.kubeconfig (hasPrefix "files:" ($kubernetes.source | default ""))) }}
 {{- with lookup "v1" "ConfigMap" "kube-public" "cluster-info" | dig "data" "kubeconfig" "" }}

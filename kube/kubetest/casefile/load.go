@@ -2,16 +2,19 @@ package casefile
 
 import (
 	"bytes"
+	"embed"
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// Load returns the file. It skips the test if the file is not beside the checkout.
+//go:embed testdata
+var material embed.FS
+
+// Load returns the cases.
 func Load(t testing.TB) *File {
 	t.Helper()
 	const name = "service-cases.json"
@@ -25,14 +28,10 @@ func Load(t testing.TB) *File {
 	return file
 }
 
-// Read returns a file of the acceptance material, which lies beside the checkout. It skips the test
-// if the file is missing.
+// Read returns a file of testdata.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(ModuleRoot(t), "..", "shared", "acceptance", name))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no acceptance material beside the checkout (../shared/acceptance/%s)", name)
-	}
+	text, err := material.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
