@@ -1,0 +1,209 @@
+package podforward_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/spdystream/spdy"
+
+	"github.com/troupe-vpp/troupe/kube/outbound"
+	"github.com/troupe-vpp/troupe/kube/podforward"
+	"github.com/troupe-vpp/troupe/kube/podforward/forwardtest"
+)
+
+// serve starts an API server with the pod of an agent on the node n1, whose ports are forwarded by
+// the handler, and returns the way to it. It refuses everything without the token of the user.
+func serve(t *testing.T, list, forward http.HandlerFunc) podforward.Config {
+	t.Helper()
+	const pods = "/api/v1/namespaces/troupe-system/pods"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+pods, list)
+	mux.HandleFunc("POST "+pods+"/p1/portforward", forward)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s without the token", r.URL)
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(`{"current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"clusters":[{"name":"c","cluster":{"insecure-skip-tls-verify":true,"server":"`+server.URL+`"}}],"users":[{"name":"u","user":{"token":"secret"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return podforward.Config{Kubeconfig: file, Namespace: podforward.Namespace, Node: "n1", Port: "9990"}
+}
+
+// onePod answers with the pod of an agent.
+func onePod(w http.ResponseWriter, _ *http.Request) {
+	_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"p1"},"spec":{"nodeName":"n1"},"status":{"phase":"Running"}}]}`)
+}
+
+// agent finds the agent.
+func agent(t *testing.T, config podforward.Config) (*podforward.Agent, *http.Client) {
+	t.Helper()
+	a, err := podforward.Find(t.Context(), config)
+	if err != nil || a.Node != "n1" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	client := outbound.Client(a.URL, a.Transport, 0)
+	t.Cleanup(client.CloseIdleConnections)
+	return a, client
+}
+
+// TestTokenStaysHere: an agent, and the API server itself, redirect => no request goes to the
+// target of the redirect. Kubeconfig's token goes to the API server only.
+func TestTokenStaysHere(t *testing.T) {
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the thief got %s with %q", r.URL, r.Header.Get("Authorization"))
+	}))
+	defer thief.Close()
+	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("the agent got the token: %q", r.Header)
+		}
+		http.Redirect(w, r, thief.URL, http.StatusFound)
+	}))
+	defer hostile.Close()
+	redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief.URL, http.StatusFound) }
+	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, _ *http.Request) { forwardtest.Forward(w, hostile.Listener.Addr().String()) }))
+	answer, err := client.Get(a.URL.JoinPath("api/v1/status").String())
+	if err != nil || answer.StatusCode != http.StatusFound {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	a, client = agent(t, serve(t, onePod, redirect))
+	if _, err := client.Get(a.URL.String()); err == nil || !strings.Contains(err.Error(), "302 Found") {
+		t.Error(err)
+	}
+	if agents, err := podforward.All(t.Context(), serve(t, redirect, redirect)); err == nil || !strings.Contains(err.Error(), "302 Found") {
+		t.Errorf("%+v, %v", agents, err)
+	}
+}
+
+// TestConversation: requests follow each other on one connection, and large bodies pass both ways.
+func TestConversation(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "127.0.0.1:9990" {
+			t.Errorf("host %s", r.Host)
+		}
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer backend.Close()
+	dials := 0
+	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, _ *http.Request) {
+		dials++
+		forwardtest.Forward(w, backend.Listener.Addr().String())
+	}))
+	for _, body := range []string{"", "a", strings.Repeat("0123456789abcdef", 1<<16)} {
+		answer, err := client.Post(a.URL.String(), "text/plain", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(answer.Body)
+		if err != nil || string(content) != body {
+			t.Errorf("%d bytes => %d bytes, %v", len(body), len(content), err)
+		}
+		_ = answer.Body.Close()
+	}
+	if dials != 1 {
+		t.Errorf("%d connections", dials)
+	}
+}
+
+// frame is a data frame of the stream.
+func frame(stream uint32, flags byte, data string) string {
+	head := binary.BigEndian.AppendUint32(nil, stream)
+	return string(binary.BigEndian.AppendUint32(head, uint32(flags)<<24|uint32(len(data)))) + data
+}
+
+// TestHostileKubelet: answer of the way to the agent => error. The root of a node decides what its
+// kubelet sends.
+func TestHostileKubelet(t *testing.T) {
+	sends := func(bytes string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if conn, err := forwardtest.Upgrade(w); err == nil {
+				_, _ = io.WriteString(conn, bytes)
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			}
+		}
+	}
+	framed := func(f spdy.Frame) string {
+		var out strings.Builder
+		framer, err := spdy.NewFramer(&out, nil)
+		if err == nil {
+			err = framer.WriteFrame(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for name, c := range map[string]struct {
+		forward http.HandlerFunc
+		want    string
+	}{
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","message":"User \"u\" cannot create resource \"pods/portforward\""}`)
+		}, `User "u" cannot create resource "pods/portforward"`},
+		"no upgrade":        {func(http.ResponseWriter, *http.Request) {}, "200 OK"},
+		"no listener":       {func(w http.ResponseWriter, _ *http.Request) { forwardtest.Forward(w, "127.0.0.1:1") }, "nothing listens on port 9990 of the node's loopback"},
+		"reason":            {sends(frame(1, 0, "the pod is gone")), "the pod is gone"},
+		"long reason":       {sends(frame(1, 0, strings.Repeat("x", 1<<20))), strings.Repeat("x", 1000)},
+		"stream":            {sends(framed(&spdy.SynStreamFrame{StreamId: 2})), "a frame that does not belong to port forwarding"},
+		"headers":           {sends(framed(&spdy.HeadersFrame{StreamId: 3})), "a frame that does not belong to port forwarding"},
+		"many headers":      {sends(framed(&spdy.SynReplyFrame{StreamId: 3, Headers: manyHeaders()})), "invalid"},
+		"large header":      {sends(framed(&spdy.SynReplyFrame{StreamId: 3, Headers: http.Header{"a": {strings.Repeat("a", 1<<20)}}})), "invalid"},
+		"other streams":     {sends(frame(5, 0, "x") + frame(3, 1, "")), "EOF"},
+		"end":               {sends(frame(3, 1, "")), "EOF"},
+		"reset":             {sends(framed(&spdy.RstStreamFrame{StreamId: 3, Status: spdy.Cancel})), "EOF"},
+		"garbage":           {sends("\x80\x03\xff\xff\x00\x00\x00\x00"), "invalid"},
+		"answer of garbage": {sends(frame(3, 0, "\x1b[31m\r\n\r\n")), "malformed HTTP"},
+	} {
+		a, client := agent(t, serve(t, onePod, c.forward))
+		answer, err := client.Get(a.URL.String())
+		if err == nil {
+			_ = answer.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
+			t.Errorf("%s: %.2000v, want %.100s", name, err, c.want)
+		}
+	}
+}
+
+// manyHeaders are more headers than a kubelet sends.
+func manyHeaders() http.Header {
+	h := http.Header{}
+	for i := range 1000 {
+		h.Set(fmt.Sprintf("h%d", i), "x")
+	}
+	return h
+}
+
+// TestSilentWay: the API server does not reach the kubelet => the request ends with its context.
+func TestSilentWay(t *testing.T) {
+	release := make(chan struct{})
+	a, client := agent(t, serve(t, onePod, func(http.ResponseWriter, *http.Request) { <-release }))
+	defer close(release)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL.String(), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := client.Do(request); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, %v", answer, err)
+	}
+}
