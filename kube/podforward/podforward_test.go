@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/moby/spdystream/spdy"
-
 	"github.com/troupe-vpp/troupe/kube/outbound"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 	"github.com/troupe-vpp/troupe/kube/podforward/forwardtest"
@@ -76,7 +74,9 @@ func TestTokenStaysHere(t *testing.T) {
 	}))
 	defer hostile.Close()
 	redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief.URL, http.StatusFound) }
-	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, _ *http.Request) { forwardtest.Forward(w, hostile.Listener.Addr().String()) }))
+	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, r *http.Request) {
+		forwardtest.Forward(w, r, hostile.Listener.Addr().String())
+	}))
 	answer, err := client.Get(a.URL.JoinPath("api/v1/status").String())
 	if err != nil || answer.StatusCode != http.StatusFound {
 		t.Fatalf("%v, %v", answer, err)
@@ -101,9 +101,9 @@ func TestConversation(t *testing.T) {
 	}))
 	defer backend.Close()
 	dials := 0
-	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, _ *http.Request) {
+	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, r *http.Request) {
 		dials++
-		forwardtest.Forward(w, backend.Listener.Addr().String())
+		forwardtest.Forward(w, r, backend.Listener.Addr().String())
 	}))
 	for _, body := range []string{"", "a", strings.Repeat("0123456789abcdef", 1<<16)} {
 		answer, err := client.Post(a.URL.String(), "text/plain", strings.NewReader(body))
@@ -121,35 +121,29 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// frame is a data frame of the stream.
-func frame(stream uint32, flags byte, data string) string {
-	head := binary.BigEndian.AppendUint32(nil, stream)
-	return string(binary.BigEndian.AppendUint32(head, uint32(flags)<<24|uint32(len(data)))) + data
+// frame is a frame of SPDY.
+func frame(kind uint32, flags byte, payload string) string {
+	head := binary.BigEndian.AppendUint32(nil, kind)
+	return string(binary.BigEndian.AppendUint32(head, uint32(flags)<<24|uint32(len(payload)))) + payload
 }
 
 // TestHostileKubelet: answer of the way to the agent => error. The root of a node decides what its
 // kubelet sends.
 func TestHostileKubelet(t *testing.T) {
-	sends := func(bytes string) http.HandlerFunc {
+	sends := func(frames ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			if conn, err := forwardtest.Upgrade(w); err == nil {
-				_, _ = io.WriteString(conn, bytes)
+			for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "portforward.k8s.io"} {
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_, _ = io.WriteString(conn, strings.Join(frames, ""))
 				_, _ = io.Copy(io.Discard, conn)
 				_ = conn.Close()
 			}
 		}
 	}
-	framed := func(f spdy.Frame) string {
-		var out strings.Builder
-		framer, err := spdy.NewFramer(&out, nil)
-		if err == nil {
-			err = framer.WriteFrame(f)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	for name, c := range map[string]struct {
 		forward http.HandlerFunc
 		want    string
@@ -159,37 +153,30 @@ func TestHostileKubelet(t *testing.T) {
 			fmt.Fprint(w, `{"kind":"Status","message":"User \"u\" cannot create resource \"pods/portforward\""}`)
 		}, `User "u" cannot create resource "pods/portforward"`},
 		"no upgrade":        {func(http.ResponseWriter, *http.Request) {}, "200 OK"},
-		"no listener":       {func(w http.ResponseWriter, _ *http.Request) { forwardtest.Forward(w, "127.0.0.1:1") }, "nothing listens on port 9990 of the node's loopback"},
+		"no listener":       {func(w http.ResponseWriter, r *http.Request) { forwardtest.Forward(w, r, "127.0.0.1:1") }, "nothing listens on port 9990 of the node's loopback"},
 		"reason":            {sends(frame(1, 0, "the pod is gone")), "the pod is gone"},
 		"long reason":       {sends(frame(1, 0, strings.Repeat("x", 1<<20))), strings.Repeat("x", 1000)},
-		"stream":            {sends(framed(&spdy.SynStreamFrame{StreamId: 2})), "a frame that does not belong to port forwarding"},
-		"headers":           {sends(framed(&spdy.HeadersFrame{StreamId: 3})), "a frame that does not belong to port forwarding"},
-		"many headers":      {sends(framed(&spdy.SynReplyFrame{StreamId: 3, Headers: manyHeaders()})), "invalid"},
-		"large header":      {sends(framed(&spdy.SynReplyFrame{StreamId: 3, Headers: http.Header{"a": {strings.Repeat("a", 1<<20)}}})), "invalid"},
-		"other streams":     {sends(frame(5, 0, "x") + frame(3, 1, "")), "EOF"},
+		"stream":            {sends(frame(0x80030001, 0, "0123456789")), "a frame that does not belong to port forwarding: 0x80030001"},
+		"headers":           {sends(frame(0x80030008, 0, "0123")), "a frame that does not belong to port forwarding"},
+		"other stream":      {sends(frame(5, 0, ok)), "a frame that does not belong to port forwarding: 0x5"},
+		"large ping":        {sends(frame(0x80030006, 0, strings.Repeat("x", 1<<20))), "a frame that does not belong to port forwarding"},
 		"end":               {sends(frame(3, 1, "")), "EOF"},
-		"reset":             {sends(framed(&spdy.RstStreamFrame{StreamId: 3, Status: spdy.Cancel})), "EOF"},
-		"garbage":           {sends("\x80\x03\xff\xff\x00\x00\x00\x00"), "invalid"},
+		"reset":             {sends(frame(0x80030003, 0, "00030005")), "EOF"},
+		"end in an answer":  {sends(frame(3, 1, ok[:17])), "EOF"},
+		"garbage":           {sends(strings.Repeat("\xff", 64)), "a frame that does not belong to port forwarding: 0xffffffff"},
 		"answer of garbage": {sends(frame(3, 0, "\x1b[31m\r\n\r\n")), "malformed HTTP"},
+		"all that a kubelet may send": {sends(frame(0x80030002, 0, strings.Repeat("z", 1<<20)), frame(0x80030006, 0, "0001"), frame(0x80030004, 0, "0000"),
+			frame(1, 1, ""), frame(3, 0, ""), frame(3, 0, ok[:20]), frame(0x80030009, 0, "00000000"), frame(3, 1, ok[20:])), ""},
 	} {
 		a, client := agent(t, serve(t, onePod, c.forward))
 		answer, err := client.Get(a.URL.String())
 		if err == nil {
 			_ = answer.Body.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000 {
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || len(err.Error()) > 2000) {
 			t.Errorf("%s: %.2000v, want %.100s", name, err, c.want)
 		}
 	}
-}
-
-// manyHeaders are more headers than a kubelet sends.
-func manyHeaders() http.Header {
-	h := http.Header{}
-	for i := range 1000 {
-		h.Set(fmt.Sprintf("h%d", i), "x")
-	}
-	return h
 }
 
 // TestSilentWay: the API server does not reach the kubelet => the request ends with its context.

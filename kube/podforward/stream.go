@@ -2,7 +2,10 @@ package podforward
 
 import (
 	"bufio"
+	"bytes"
+	"compress/zlib"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,20 +13,35 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/moby/spdystream/spdy"
 )
 
 // Names of the protocol between client and kubelet, which the API server passes through: a
 // connection of SPDY in which the client opens a stream for errors and a stream for data.
 const (
-	upgrade         = "SPDY/3.1"
-	protocol        = "portforward.k8s.io"
-	protocolHeader  = "X-Stream-Protocol-Version"
-	errorID, dataID = spdy.StreamId(1), spdy.StreamId(3)
+	upgrade        = "SPDY/3.1"
+	protocol       = "portforward.k8s.io"
+	protocolHeader = "X-Stream-Protocol-Version"
+)
+
+// Kinds of frames. A frame is its kind, eight flags, a length of 24 bits, and a payload. The kind
+// of a frame of data is its stream.
+const (
+	errorStream, dataStream = 1, 3
+
+	synStream    = 0x80030001
+	synReply     = 0x80030002
+	rstStream    = 0x80030003
+	settings     = 0x80030004
+	ping         = 0x80030006
+	goAway       = 0x80030007
+	windowUpdate = 0x80030009
+
+	fin        = 1 << 24 // the flag of the last frame of a stream
+	lengthMask = 1<<24 - 1
 )
 
 const (
@@ -84,63 +102,73 @@ func dial(ctx context.Context, client *http.Client, pod *url.URL, port string) (
 		return nil, refusal(response)
 	}
 	asked, ask := context.WithCancel(context.Background())
-	s := &stream{conn: conn, port: port, writer: bufio.NewWriter(conn), asked: asked.Done(), ask: ask}
-	s.framer, err = spdy.NewFramerWithOptions(s.writer, conn,
-		spdy.WithMaxControlFramePayloadSize(4<<10), spdy.WithMaxHeaderFieldSize(1<<10), spdy.WithMaxHeaderCount(16))
-	if err == nil {
-		err = s.open()
-	}
-	if err != nil {
+	s := &stream{conn: conn, port: port, in: bufio.NewReader(conn), asked: asked.Done(), ask: ask}
+	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a stream to port %s of the pod: %w", port, err), conn.Close())
 	}
 	return s, nil
 }
 
-// stream is a connection to a port of a pod. It reads a frame only while its user reads, and has at
-// most one of them (16 MiB): the kubelet of a node that was taken over may send anything. One
-// goroutine may read and another one write at the same time.
+// stream is a connection to a port of a pod. The kubelet of a node that was taken over may send
+// anything: the stream reads only while its user reads, keeps no frame, and decompresses nothing.
+// One goroutine may read and another one write at the same time.
 type stream struct {
-	conn   io.ReadWriteCloser
-	port   string
-	framer *spdy.Framer
-
+	conn    io.ReadWriteCloser
+	port    string
+	in      *bufio.Reader
 	writing sync.Mutex
-	writer  *bufio.Writer
 
 	// asked is closed by ask with the first byte that is sent: nothing is read before, as the HTTP
 	// client logs bytes that it has not asked for.
 	asked <-chan struct{}
 	ask   func()
 
-	unread []byte // of the last frame
-	end    error  // is returned after unread; nil = the stream goes on
+	left int   // bytes of the frame of data that is being read
+	end  error // is returned after them; nil = the stream goes on
 }
 
 // open opens both streams. The one for errors is only read.
 func (s *stream) open() error {
-	headers := func(kind string) http.Header {
-		return http.Header{"streamtype": {kind}, "port": {s.port}, "requestid": {"0"}}
+	var payload bytes.Buffer
+	names := zlib.NewWriter(&payload) // one for the connection
+	for _, one := range []struct {
+		id, flags uint32
+		kind      string
+	}{{errorStream, fin, "error"}, {dataStream, 0, "data"}} {
+		payload.Reset()
+		// the stream, no other one that it belongs to, no priority
+		payload.Write(append(binary.BigEndian.AppendUint32(nil, one.id), 0, 0, 0, 0, 0, 0))
+		headers := []string{"streamtype", one.kind, "port", s.port, "requestid", "0"}
+		block := binary.BigEndian.AppendUint32(nil, uint32(len(headers)/2))
+		for _, text := range headers {
+			block = append(binary.BigEndian.AppendUint32(block, uint32(len(text))), text...)
+		}
+		if _, err := names.Write(block); err != nil {
+			return err
+		}
+		if err := errors.Join(names.Flush(), s.write(synStream, one.flags, payload.Bytes())); err != nil {
+			return err
+		}
 	}
-	return errors.Join(
-		s.write(&spdy.SynStreamFrame{StreamId: errorID, Headers: headers("error"), CFHeader: spdy.ControlFrameHeader{Flags: spdy.ControlFlagFin}}),
-		s.write(&spdy.SynStreamFrame{StreamId: dataID, Headers: headers("data")}))
+	return nil
 }
 
 // write sends a frame.
-func (s *stream) write(f spdy.Frame) error {
+func (s *stream) write(kind, flags uint32, payload []byte) error {
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, kind), flags|uint32(len(payload)))
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if err := s.framer.WriteFrame(f); err != nil {
-		return err
-	}
-	return s.writer.Flush()
+	_, err := s.conn.Write(append(head, payload...))
+	return err
 }
 
 // Write satisfies net.Conn.
 func (s *stream) Write(p []byte) (int, error) {
 	s.ask()
-	if err := s.write(&spdy.DataFrame{StreamId: dataID, Data: p}); err != nil {
-		return 0, err
+	for part := range slices.Chunk(p, 1<<16) {
+		if err := s.write(dataStream, 0, part); err != nil {
+			return 0, err
+		}
 	}
 	return len(p), nil
 }
@@ -148,7 +176,7 @@ func (s *stream) Write(p []byte) (int, error) {
 // Read satisfies net.Conn.
 func (s *stream) Read(p []byte) (int, error) {
 	<-s.asked
-	for len(s.unread) == 0 {
+	for s.left == 0 {
 		if s.end != nil {
 			return 0, s.end
 		}
@@ -156,37 +184,43 @@ func (s *stream) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n := copy(p, s.unread)
-	s.unread = s.unread[n:]
-	return n, nil
+	n, err := s.in.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	return n, err
 }
 
-// next reads one frame. A kubelet opens no stream and sends no headers.
+// next reads the head of a frame of data, or a whole frame of another kind. A kubelet opens no
+// stream and sends no headers.
 func (s *stream) next() error {
-	frame, err := s.framer.ReadFrame()
-	if err != nil {
+	var head [8]byte
+	if _, err := io.ReadFull(s.in, head[:]); err != nil {
 		return err
 	}
-	switch f := frame.(type) {
-	case *spdy.DataFrame:
-		switch {
-		case f.StreamId == dataID:
-			s.unread = f.Data
-			if f.Flags&spdy.DataFlagFin != 0 {
-				s.end = io.EOF
-			}
-		case f.StreamId == errorID && len(f.Data) > 0:
-			return s.reason(string(f.Data[:min(len(f.Data), mostReason)]))
+	kind, flags := binary.BigEndian.Uint32(head[:4]), binary.BigEndian.Uint32(head[4:])
+	length := int(flags & lengthMask)
+	switch {
+	case kind == dataStream:
+		s.left = length
+		if flags&fin != 0 {
+			s.end = io.EOF
 		}
-	case *spdy.SynReplyFrame:
-	case *spdy.PingFrame:
-		return s.write(f)
-	case *spdy.RstStreamFrame, *spdy.GoAwayFrame:
+		return nil
+	case kind == errorStream && length > 0:
+		text, _ := io.ReadAll(io.LimitReader(s.in, int64(min(length, mostReason)))) // a part is better than none
+		return s.reason(string(text))
+	case kind == ping && length == 4:
+		id := make([]byte, length)
+		if _, err := io.ReadFull(s.in, id); err != nil {
+			return err
+		}
+		return s.write(ping, 0, id)
+	case kind == rstStream, kind == goAway:
 		return io.EOF
-	default:
-		return fmt.Errorf("the kubelet sends a frame that does not belong to port forwarding: %T", f)
+	case kind == synReply, kind == errorStream, kind == settings, kind == windowUpdate:
+		_, err := s.in.Discard(length)
+		return err
 	}
-	return nil
+	return fmt.Errorf("the kubelet sends a frame that does not belong to port forwarding: %#x", kind)
 }
 
 // reason is the error of a kubelet with this text.

@@ -7,50 +7,31 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/moby/spdystream"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 )
 
-// Upgrade makes a connection of SPDY of a request for pods/portforward, as a kubelet does.
-func Upgrade(w http.ResponseWriter) (net.Conn, error) {
-	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "portforward.k8s.io"} {
-		w.Header().Set(name, value)
+// Forward answers a request for pods/portforward as a kubelet does: it joins the client with an
+// address. It returns when one of both has ended.
+func Forward(w http.ResponseWriter, r *http.Request, address string) {
+	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
+		return // it has answered
 	}
-	w.WriteHeader(http.StatusSwitchingProtocols)
-	conn, read, err := http.NewResponseController(w).Hijack()
-	return &upgraded{conn, read}, err
-}
-
-// upgraded is a connection from which the HTTP server may have read already.
-type upgraded struct {
-	net.Conn
-	read io.Reader
-}
-
-func (u *upgraded) Read(p []byte) (int, error) { return u.read.Read(p) }
-
-// Forward answers a request for pods/portforward: it joins the client with an address. It returns
-// when one of both has ended.
-func Forward(w http.ResponseWriter, address string) {
-	conn, err := Upgrade(w)
-	if err != nil {
-		return
+	streams := make(chan httpstream.Stream, 2)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+		streams <- s
+		return nil
+	})
+	if conn == nil {
+		return // it has answered
 	}
 	defer conn.Close()
-	kubelet, err := spdystream.NewConnection(conn, true)
-	if err != nil {
-		return
-	}
-	streams := make(chan *spdystream.Stream, 2)
-	go kubelet.Serve(func(s *spdystream.Stream) {
-		_ = s.SendReply(http.Header{}, false)
-		streams <- s
-	})
-	kinds := map[string]*spdystream.Stream{}
+	kinds := map[string]httpstream.Stream{}
 	for len(kinds) < 2 {
 		select {
 		case s := <-streams:
 			kinds[s.Headers().Get("streamType")] = s
-		case <-kubelet.CloseChan():
+		case <-conn.CloseChan():
 			return
 		}
 	}
@@ -59,7 +40,8 @@ func Forward(w http.ResponseWriter, address string) {
 	if err != nil {
 		fmt.Fprintf(kinds["error"], "error forwarding port %s to pod 1, uid : %v", data.Headers().Get("port"), err)
 		_ = data.Reset()
-		<-kubelet.CloseChan()
+		_ = kinds["error"].Reset()
+		<-conn.CloseChan()
 		return
 	}
 	go func() {
