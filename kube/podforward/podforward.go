@@ -171,8 +171,12 @@ func podsOf(ctx context.Context, client *http.Client, pods *url.URL, node string
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response)
 	}
+	content, err := io.ReadAll(io.LimitReader(response.Body, mostPods)) // all: its end is no abort for the API server
+	if err != nil {
+		return nil, err
+	}
 	var found corev1.PodList
-	if err := json.NewDecoder(io.LimitReader(response.Body, mostPods)).Decode(&found); err != nil {
+	if err := json.Unmarshal(content, &found); err != nil {
 		return nil, fmt.Errorf("decode the answer of the API server: %w", err)
 	}
 	return found.Items, nil

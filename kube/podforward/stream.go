@@ -102,7 +102,7 @@ func dial(ctx context.Context, client *http.Client, pod *url.URL, port string) (
 		return nil, refusal(response)
 	}
 	asked, ask := context.WithCancel(context.Background())
-	s := &stream{conn: conn, port: port, in: bufio.NewReader(conn), asked: asked.Done(), ask: ask}
+	s := &stream{conn: conn, port: port, in: bufio.NewReader(conn), asked: asked.Done(), ask: ask, ended: map[uint32]bool{}}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open a stream to port %s of the pod: %w", port, err), conn.Close())
 	}
@@ -123,8 +123,8 @@ type stream struct {
 	asked <-chan struct{}
 	ask   func()
 
-	left int   // bytes of the frame of data that is being read
-	end  error // is returned after them; nil = the stream goes on
+	left  int             // bytes of the frame of data that is being read
+	ended map[uint32]bool // streams that the kubelet has ended
 }
 
 // open opens both streams. The one for errors is only read.
@@ -173,12 +173,12 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Read satisfies net.Conn.
+// Read satisfies net.Conn. The reason of an end may follow the end of the data.
 func (s *stream) Read(p []byte) (int, error) {
 	<-s.asked
 	for s.left == 0 {
-		if s.end != nil {
-			return 0, s.end
+		if len(s.ended) == 2 {
+			return 0, io.EOF
 		}
 		if err := s.next(); err != nil {
 			return 0, err
@@ -198,23 +198,29 @@ func (s *stream) next() error {
 	}
 	kind, flags := binary.BigEndian.Uint32(head[:4]), binary.BigEndian.Uint32(head[4:])
 	length := int(flags & lengthMask)
+	if flags&fin != 0 && (kind == dataStream || kind == errorStream) {
+		s.ended[kind] = true
+	}
 	switch {
 	case kind == dataStream:
 		s.left = length
-		if flags&fin != 0 {
-			s.end = io.EOF
-		}
 		return nil
 	case kind == errorStream && length > 0:
 		text, _ := io.ReadAll(io.LimitReader(s.in, int64(min(length, mostReason)))) // a part is better than none
 		return s.reason(string(text))
-	case kind == ping && length == 4:
-		id := make([]byte, length)
-		if _, err := io.ReadFull(s.in, id); err != nil {
+	case kind == ping && length == 4, kind == rstStream && length == 8:
+		payload := make([]byte, length)
+		if _, err := io.ReadFull(s.in, payload); err != nil {
 			return err
 		}
-		return s.write(ping, 0, id)
-	case kind == rstStream, kind == goAway:
+		if kind == ping {
+			return s.write(ping, 0, payload)
+		}
+		if id := binary.BigEndian.Uint32(payload); id == dataStream || id == errorStream {
+			s.ended[id] = true
+		}
+		return nil
+	case kind == goAway:
 		return io.EOF
 	case kind == synReply, kind == errorStream, kind == settings, kind == windowUpdate:
 		_, err := s.in.Discard(length)
