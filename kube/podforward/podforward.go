@@ -50,7 +50,7 @@ type Agent struct {
 	Problem string
 	// URL is what the paths of the agent are appended to.
 	URL *url.URL
-	// Transport connects to the agent only, whatever the URL, and adds no credentials.
+	// Transport connects to the agent, whatever the URL, and adds no credentials.
 	Transport http.RoundTripper
 }
 
@@ -147,7 +147,7 @@ func problemOf(p *corev1.Pod) string {
 // Limits of answers of the API server, in bytes: a pod takes about 8 KB.
 const (
 	mostPods   = 64 << 20
-	mostStatus = 64 << 10
+	mostStatus = 4 << 10 // may come from a kubelet
 )
 
 // podsOf returns the pods of the agents, on one node or on all.

@@ -63,7 +63,7 @@ func (r *refused) Error() string { return r.text }
 // one request after the other.
 func forwarded(client *http.Client, pod *url.URL, port string) http.RoundTripper {
 	return &transport{&http.Transport{
-		IdleConnTimeout: idleTimeout, DisableCompression: true, // answers come from a budget
+		IdleConnTimeout: idleTimeout, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, // answers come from a budget
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			// the context of a dial does not end with the request
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
