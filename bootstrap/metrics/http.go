@@ -12,7 +12,8 @@ func newRefused() *prometheus.CounterVec {
 	}, []string{"listener", "why"})
 	for _, one := range [][]string{
 		{"http", "host"},
-		{"http", "origin"}, {"http", "address"},
+		{"http", "origin"},
+		{"http", "address"},
 		{"http", "traces"},
 		{"http", "connections"},
 		{"control", "traces"},
