@@ -130,9 +130,9 @@ func frame(kind uint32, flags byte, payload string) string {
 // TestHostileKubelet: answer of the way to the agent => error. The root of a node decides what its
 // kubelet sends.
 func TestHostileKubelet(t *testing.T) {
-	sends := func(frames ...string) http.HandlerFunc {
+	upgraded := func(protocol string, frames ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
-			for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": "portforward.k8s.io"} {
+			for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "SPDY/3.1", "X-Stream-Protocol-Version": protocol} {
 				w.Header().Set(name, value)
 			}
 			w.WriteHeader(http.StatusSwitchingProtocols)
@@ -143,6 +143,7 @@ func TestHostileKubelet(t *testing.T) {
 			}
 		}
 	}
+	sends := func(frames ...string) http.HandlerFunc { return upgraded("portforward.k8s.io", frames...) }
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	for name, c := range map[string]struct {
 		forward http.HandlerFunc
@@ -157,6 +158,7 @@ func TestHostileKubelet(t *testing.T) {
 			fmt.Fprintf(w, `{"kind":"Status","message":%q}`, strings.Repeat("x", 1<<20))
 		}, "418 I'm a teapot"},
 		"headers without end": {sends(frame(3, 0, "HTTP/1.1 200 OK\r\na: "+strings.Repeat("x", 1<<20))), "exceeded"},
+		"other protocol":      {upgraded("v2.portforward.k8s.io"), "another protocol than portforward.k8s.io"},
 		"no upgrade":          {func(http.ResponseWriter, *http.Request) {}, "200 OK"},
 		"no listener":         {func(w http.ResponseWriter, r *http.Request) { forwardtest.Forward(w, r, "127.0.0.1:1") }, "nothing listens on port 9990 of the node's loopback"},
 		"reason":              {sends(frame(1, 0, "the pod is gone")), "the pod is gone"},

@@ -96,10 +96,13 @@ func dial(ctx context.Context, client *http.Client, pod *url.URL, port string) (
 	if err != nil {
 		return nil, err
 	}
-	conn, switched := response.Body.(io.ReadWriteCloser)
-	if response.StatusCode != http.StatusSwitchingProtocols || !switched || response.Header.Get(protocolHeader) != protocol {
+	if response.StatusCode != http.StatusSwitchingProtocols {
 		defer response.Body.Close()
 		return nil, refusal(response)
+	}
+	conn, switched := response.Body.(io.ReadWriteCloser)
+	if !switched || response.Header.Get(protocolHeader) != protocol {
+		return nil, errors.Join(errors.New("the API server switches to another protocol than "+protocol), response.Body.Close())
 	}
 	asked, ask := context.WithCancel(context.Background())
 	s := &stream{conn: conn, port: port, in: bufio.NewReader(conn), asked: asked.Done(), ask: ask, ended: map[uint32]bool{}}
@@ -146,7 +149,10 @@ func (s *stream) open() error {
 		if _, err := names.Write(block); err != nil {
 			return err
 		}
-		if err := errors.Join(names.Flush(), s.write(synStream, one.flags, payload.Bytes())); err != nil {
+		if err := names.Flush(); err != nil {
+			return err
+		}
+		if err := s.write(synStream, one.flags, payload.Bytes()); err != nil {
 			return err
 		}
 	}

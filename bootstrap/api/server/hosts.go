@@ -75,8 +75,10 @@ func newOwnHosts(names []string) ownHosts {
 	return own
 }
 
-// public are the paths that the agent answers at any address: health and metrics.
-var public = []string{"/livez", "/readyz", "/healthz", "/metrics"}
+// public reports whether the agent answers a path at any address: health and metrics.
+func public(path string) bool {
+	return path == "/livez" || path == "/readyz" || path == "/healthz" || path == "/metrics"
+}
 
 // overLoopback reports whether both ends of a connection are on loopback, as with a process of the
 // node or the port forwarding of the kubelet. A neighbour may reach loopback where the kernel routes
@@ -97,7 +99,7 @@ func overLoopback(r *http.Request) bool {
 func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why, text := o.objection(r)
-		if why == "" && !slices.Contains(public, r.URL.Path) && !overLoopback(r) {
+		if why == "" && !public(r.URL.Path) && !overLoopback(r) {
 			why, text = RefusedAddress, "state is served over loopback and the control socket only: use troupe --node NODE, which needs the right "+
 				"to create pods/portforward, or troupe on the node"
 		}
