@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,12 +16,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/kube/podforward/forwardtest"
 )
 
-// apiServer is an API server that lists the pods of agents and passes requests on to them.
+// apiServer is an API server that lists the pods of agents and forwards their ports.
 type apiServer struct {
 	pods    []corev1.Pod
-	proxies map[string]http.Handler // by pod
+	agents  map[string]string // addresses by pod
 	version string
 	// KubeProxy is the DaemonSet of kube-proxy in JSON; "" = the user may not read it.
 	kubeProxy string
@@ -34,7 +33,7 @@ type apiServer struct {
 // newAPIServer starts an API server without agents.
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	s := &apiServer{proxies: map[string]http.Handler{}, version: "v1.33.1"}
+	s := &apiServer{agents: map[string]string{}, version: "v1.33.1"}
 	const pods = "/api/v1/namespaces/troupe-system/pods"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+pods, func(w http.ResponseWriter, r *http.Request) {
@@ -46,11 +45,7 @@ func newAPIServer(t *testing.T) *apiServer {
 		}
 		_ = json.NewEncoder(w).Encode(list)
 	})
-	mux.HandleFunc("GET "+pods+"/{pod}/proxy/{path...}", func(w http.ResponseWriter, r *http.Request) {
-		name, _, _ := strings.Cut(r.PathValue("pod"), ":")
-		r.URL.Path = "/" + r.PathValue("path")
-		s.proxies[name].ServeHTTP(w, r)
-	})
+	mux.HandleFunc("POST "+pods+"/{pod}/portforward", func(w http.ResponseWriter, r *http.Request) { forwardtest.Forward(w, r, s.agents[r.PathValue("pod")]) })
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"gitVersion":%q}`, s.version) })
 	for path, kind := range map[string]string{
 		"/api/v1/services": "v1 ServiceList", "/api/v1/pods": "v1 PodList", "/apis/networking.k8s.io/v1/servicecidrs": "networking.k8s.io/v1 ServiceCIDRList",
@@ -90,25 +85,24 @@ clusters: [{name: c, cluster: {server: %s}}]
 	return s
 }
 
-// add adds the pod of a node in a phase, with an agent behind it if there is one.
-func (s *apiServer) add(node string, phase corev1.PodPhase, agent http.Handler) {
+// add adds the pod of a node in a phase, with an agent at an address.
+func (s *apiServer) add(node string, phase corev1.PodPhase, agent string) {
 	s.pods = append(s.pods, corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "agent-" + node}, Spec: corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase},
 	})
-	s.proxies["agent-"+node] = agent
+	s.agents["agent-"+node] = agent
 }
 
-// through passes requests on to an agent, as the proxy of the API server does.
-func through(a *apitest.Agent) http.Handler {
-	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: a.Address})
-}
+// noListener is an address at which nothing listens.
+const noListener = "127.0.0.1:1"
 
-// loopback answers as the proxy of the API server does for a port without a listener.
-var loopback = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write([]byte(`{"kind":"Status","status":"Failure","reason":"ServiceUnavailable","code":503,` +
-		`"message":"error trying to reach service: dial tcp 192.0.2.1:9990: connect: connection refused"}`))
-})
+// answering returns the address of a server in the place of an agent.
+func answering(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
 
 // newFleetOf starts three agents and two nodes that do not answer.
 func newFleetOf(t *testing.T) *apiServer {
@@ -123,10 +117,10 @@ func newFleetOf(t *testing.T) *apiServer {
 		if node == "n2" {
 			backend.Break(nil, api.Readiness{Since: apitest.Began, Parts: []api.Part{{Name: "cnat", Reason: "no connection to VPP"}, {Name: "link", Reason: "read from VPP: EOF"}}}, true)
 		}
-		s.add(node, corev1.PodRunning, through(apitest.Start(t, backend, nil)))
+		s.add(node, corev1.PodRunning, apitest.Start(t, backend, nil).Address)
 	}
-	s.add("n4", corev1.PodPending, nil)
-	s.add("n5", corev1.PodRunning, loopback)
+	s.add("n4", corev1.PodPending, "")
+	s.add("n5", corev1.PodRunning, noListener)
 	return s
 }
 
@@ -169,7 +163,7 @@ var silent = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r
 // lines of the others. Others that miss a short limit on a busy machine get a longer one.
 func TestStatusOfASilentNode(t *testing.T) {
 	s := newFleetOf(t)
-	s.add("n6", corev1.PodRunning, silent)
+	s.add("n6", corev1.PodRunning, answering(t, silent))
 	var r result
 	for limit := 300 * time.Millisecond; limit < time.Minute; limit *= 2 {
 		r = troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig, "--timeout", limit.String())
@@ -179,7 +173,7 @@ func TestStatusOfASilentNode(t *testing.T) {
 	}
 	out := squeeze(r.out)
 	for _, want := range []string{
-		"\nn6 unknown - - - - - - - no answer in time", "\nn4 unknown - - - - - - - pod agent-n4 is Pending", "\nn5 unknown - - - - - - - the API server cannot reach the agent",
+		"\nn6 unknown - - - - - - - no answer in time", "\nn4 unknown - - - - - - - pod agent-n4 is Pending", "\nn5 unknown - - - - - - - ask the agent at node n5: nothing listens on port 9990",
 		"\nn2 no v1.2.3 ", "\nn3 yes v1.2.2 ", "\nn1 yes v1.2.3 ",
 	} {
 		if !strings.Contains(out, want) {
@@ -200,7 +194,7 @@ func TestStatusOfAllNodes(t *testing.T) {
 	want := []string{
 		"NODE READY VERSION VPP IN SYNC OTHERS DRAINING SESSIONS CHANGED WHY",
 		"n4 unknown - - - - - - - pod agent-n4 is Pending",
-		"n5 unknown - - - - - - - the API server cannot reach the agent: api.httpAddress is loopback on that node, or has another port than --address",
+		"n5 unknown - - - - - - - ask the agent at node n5: nothing listens on port 9990 of the node's loopback: its agent does not run, or api.httpAddress has another port than --address",
 		"n2 no v1.2.3 25.10-release 2 - 2 7 ", "n3 yes v1.2.2 25.10-release 2 - 2 7 ", "n1 yes v1.2.3 25.10-release 2 - 2 7 ",
 	}
 	if r.code != exitFailed || len(lines) != len(want) {
@@ -220,8 +214,8 @@ func TestStatusOfAllNodes(t *testing.T) {
 	if r := troupe("", "status", "--node", "n1", "--kubeconfig", s.kubeconfig, "-o", "json"); r.code != 0 || !strings.Contains(r.out, `"node": "n1"`) {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
 	}
-	// a single question to an agent at a loopback address says so, too
-	if r := troupe("", "get", "services", "--node", "n5", "--kubeconfig", s.kubeconfig); !strings.Contains(r.errs, "api.httpAddress is loopback on that node") {
+	// a single question says so, too
+	if r := troupe("", "get", "services", "--node", "n5", "--kubeconfig", s.kubeconfig); !strings.Contains(r.errs, "nothing listens on port 9990 of the node's loopback") {
 		t.Error(r.errs)
 	}
 }
@@ -235,7 +229,7 @@ func TestWarningsOfANode(t *testing.T) {
 	backend.Break(nil, api.Readiness{Ready: true, Parts: []api.Part{
 		{Name: "interfaces", OK: true, Reason: "VPP has no interface for 1 addresses"}, {Name: "pod-networks", OK: true, Reason: "[10.1.0.0/16]"},
 	}}, true)
-	s.add("n1", corev1.PodRunning, through(apitest.Start(t, backend, nil)))
+	s.add("n1", corev1.PodRunning, apitest.Start(t, backend, nil).Address)
 	if r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig); r.code != 0 || !strings.HasSuffix(squeeze(r.out), " ago interfaces: VPP has no interface for 1 addresses") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)
 	}
@@ -257,8 +251,8 @@ func TestHostileNode(t *testing.T) {
 		"above the limit of size":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", 2<<20)) },
 	} {
 		s := newAPIServer(t)
-		s.add("shop-a", corev1.PodRunning, through(apitest.Start(t, apitest.New(1), nil)))
-		s.add("evil", corev1.PodRunning, answer)
+		s.add("shop-a", corev1.PodRunning, apitest.Start(t, apitest.New(1), nil).Address)
+		s.add("evil", corev1.PodRunning, answering(t, answer))
 		r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig)
 		lines := strings.Split(squeeze(r.out), "\n")
 		if len(lines) != 3 || !strings.HasPrefix(lines[1], "evil unknown ") || !strings.Contains(lines[1], why) || !strings.HasPrefix(lines[2], "shop-a yes ") {

@@ -53,7 +53,7 @@ func TestScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := newAPIServer(t)
-	cluster.add("shop-a", corev1.PodRunning, through(apitest.Start(t, apitest.New(1), nil)))
+	cluster.add("shop-a", corev1.PodRunning, apitest.Start(t, apitest.New(1), nil).Address)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

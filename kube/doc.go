@@ -16,7 +16,7 @@
 //	kube/durable      small files that survive a crash of the process or of the machine
 //	kube/connector    services of an outside catalog, as Services of the cluster
 //	kube/precheck     what an API server lacks for an agent, before the install
-//	kube/podproxy     reaches the agent of a node through the API server, for commands
+//	kube/podforward   reaches the agent of a node through the API server, for commands
 //	kube/kubetest     a Sink and objects for tests
 //
 // # Flow

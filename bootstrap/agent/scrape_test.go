@@ -23,7 +23,7 @@ var promised = []string{
 	`troupe_services{state="quarantined"}`, `troupe_services{state="not-served"}`, `troupe_services{state="partly"}`,
 	`troupe_vpp_connections_total`,
 	`troupe_source_stale_seconds`, `troupe_input_errors`, `troupe_services_limited`, `troupe_unplaced_addresses`, `troupe_unanswered_endpoints`, `troupe_answers_alarm`,
-	`troupe_http_refused_total{listener="http",why="host"}`, `troupe_http_refused_total{listener="http",why="origin"}`,
+	`troupe_http_refused_total{listener="http",why="host"}`, `troupe_http_refused_total{listener="http",why="origin"}`, `troupe_http_refused_total{listener="http",why="address"}`,
 	`troupe_http_refused_total{listener="http",why="traces"}`, `troupe_http_refused_total{listener="http",why="connections"}`,
 	`troupe_http_refused_total{listener="control",why="traces"}`, `troupe_http_refused_total{listener="healthz",why="connections"}`,
 	`troupe_http_refused_total{listener="health-check-node-port",why="connections"}`,

@@ -56,17 +56,17 @@ type Client struct {
 
 // New returns a client for an agent at a TCP address, "127.0.0.1:9990".
 func New(address string) *Client {
-	return NewProxied(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address)
+	return NewThrough(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address)
 }
 
 // NewControl returns a client for an agent at the path of its control socket.
 func NewControl(path string) *Client {
-	return NewProxied(transport("unix", path), &url.URL{Scheme: "http", Host: "agent"}, path)
+	return NewThrough(transport("unix", path), &url.URL{Scheme: "http", Host: "agent"}, path)
 }
 
-// NewProxied returns a client for an agent whose paths are below a URL of a proxy. Errors name the
-// agent by name.
-func NewProxied(through http.RoundTripper, base *url.URL, name string) *Client {
+// NewThrough returns a client for an agent whose paths are below a URL, to which a transport leads.
+// Errors name the agent by name.
+func NewThrough(through http.RoundTripper, base *url.URL, name string) *Client {
 	return &Client{http: outbound.Client(base, through, timeout), base: base.String(), name: name}
 }
 
@@ -235,8 +235,6 @@ func refusal(status int, content []byte) error {
 	var answer api.Error
 	if status/100 == 3 {
 		answer.Error = http.StatusText(status) + ": what answers is no agent: it redirects elsewhere, which the command does not follow"
-	} else if strings.Contains(string(content), "error trying to reach service") && strings.Contains(string(content), "connection refused") {
-		answer.Error = "the API server cannot reach the agent: api.httpAddress is loopback on that node, or has another port than --address"
 	} else if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
 		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))
 	}

@@ -329,8 +329,8 @@ type Healing struct {
 
 // API configures the servers of the agent.
 type API struct {
-	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep
-	// it on loopback unless the network is trusted. Empty: none.
+	// Address of the read-only HTTP server. It serves health, metrics and state over loopback, and
+	// only health and metrics to others. troupe --node needs it on loopback. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
 	// Further host names under which clients may reach httpAddress, for example the name of a proxy
 	// in front of it. localhost, the name of the node and all IP addresses are always allowed.

@@ -8,11 +8,12 @@ func newRefused() *prometheus.CounterVec {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "troupe_http_refused_total",
 		Help: "HTTP requests and connections refused, by listener and reason: host = the host of the request does not belong to the agent; " +
-			"origin = a page of another site; traces = too many traces at the same time; connections = closed to make room above the limit.",
+			"origin = a page of another site; address = a request for state that does not come over loopback; traces = too many traces at the same time; connections = closed to make room above the limit.",
 	}, []string{"listener", "why"})
 	for _, one := range [][]string{
 		{"http", "host"},
 		{"http", "origin"},
+		{"http", "address"},
 		{"http", "traces"},
 		{"http", "connections"},
 		{"control", "traces"},

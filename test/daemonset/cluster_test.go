@@ -28,6 +28,7 @@ type cluster struct {
 	*testing.T // of the story
 	*controlplane.Plane
 	nodes []*node.Node
+	third *node.Node      // joins in the last story
 	vpp   []*node.Process // by node; simulated
 
 	program string // path of the agent, which is the simulator too
@@ -61,7 +62,7 @@ func bare(t *testing.T, image string) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{T: t, Plane: controlplane.StartForNodes(t, bin), program: program}
-	c.nodes = node.Start(t, c.Plane, archive)
+	c.nodes, c.third = node.Start(t, c.Plane, archive)
 	t.Cleanup(c.logs)
 	for _, n := range c.nodes {
 		n.Do("mkdir", "-p", "/run/vpp")

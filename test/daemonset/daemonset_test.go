@@ -33,6 +33,8 @@ func TestDaemonSet(t *testing.T) {
 		{"ClusterIP", clusterIP},
 		{"CheckPackets", checkPackets},
 		{"Packets", packets},
+		{"Operator", operator},
+		{"HostileNode", hostileNode},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			own := *c

@@ -3,7 +3,8 @@
 // of the API server and the networks of the cluster are filled in.
 //
 // All stories are played in their order on one cluster of two nodes (package node), each with a
-// simulated VPP; that with packets takes a real one. What VPP holds is asked of the simulator
+// simulated VPP; that with packets takes a real one. In the last one a third node joins, which was
+// taken over. What VPP holds is asked of the simulator
 // (number of changes and of rows) and of the agent (rows of a service, as it has read or written
 // them).
 //

@@ -4,7 +4,8 @@
 // A node has a mount, network and pid namespace. Its /run, /var/lib, /var/log and /dev/shm are
 // private, so that paths with fixed names (/run/vpp, /var/lib/troupe) are there once per node;
 // everything else is the machine's. Its cgroups are below one of its own, its sysctls are files
-// that kubelet may read. Two nodes have a link between them; each reaches the API server, which is
+// that kubelet may read. Two nodes have a link between them, a
+// third one may join without a link; each reaches the API server, which is
 // on loopback of the machine, at the same address of its own loopback. The API server reaches the
 // nodes, for exec and logs, through a proxy that connects from their own networks.
 //

@@ -34,6 +34,7 @@ type Node struct {
 	pid                       int    // of its first process
 	kubeletDir, containerdDir string
 
+	images              []string // paths of archives
 	kubelet, containerd *Process
 }
 
@@ -50,25 +51,25 @@ func Missing() string {
 	return missingCgroups(hierarchies)
 }
 
-// Start starts two nodes with the images of the archives, and waits until both are Ready. They end
-// with the test.
-func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
+// Start starts two nodes with the images of the archives, and waits until both are Ready. The third
+// machine has no link to them and becomes a node by Join. All end with the test.
+func Start(t testing.TB, plane *controlplane.Plane, images ...string) (nodes []*Node, third *Node) {
 	t.Helper()
-	nodes := start(t, plane, false, images)
-	for _, n := range nodes {
+	nodes = start(t, plane, false, images)
+	for _, n := range nodes[:2] {
 		n.WaitReady(n.Pods)
 	}
-	return nodes
+	return nodes[:2], nodes[2]
 }
 
 // StartBare is Start for nodes without a network for pods. They have no range of pods yet, and are
 // Ready only after a CNI plugin has been installed (see WaitReady).
 func StartBare(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 	t.Helper()
-	return start(t, plane, true, images)
+	return start(t, plane, true, images)[:2]
 }
 
-// start starts the nodes.
+// start starts the nodes, and a machine that may become the third one.
 func start(t testing.TB, plane *controlplane.Plane, bare bool, images []string) []*Node {
 	t.Helper()
 	removeAbandoned()
@@ -78,26 +79,48 @@ func start(t testing.TB, plane *controlplane.Plane, bare bool, images []string) 
 	}
 	images = append(images, podImage(t))
 	var nodes []*Node
-	for i := range 2 {
+	for i := range 3 {
 		n := &Node{
 			Name: fmt.Sprintf("node%d", i+1), Address: netip.AddrFrom4([4]byte{172, 31, 250, byte(i + 1)}),
 			Pods: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i + 1), 0}), 24),
 			t:    t, plane: plane, bare: bare, kubeletDir: kubeletDir, containerdDir: containerdDir,
+			images: images,
 		}
 		n.begin()
 		nodes = append(nodes, n)
 	}
 	link(nodes[0], nodes[1])
 	serveEgress(t, plane.EgressSocket(), nodes)
-	for _, n := range nodes {
-		n.forward(plane.Address(), plane.Address())
-		n.StartContainerd()
-		for _, image := range images {
-			n.Ctr("images", "import", image)
-		}
-		n.StartKubelet()
+	for _, n := range nodes[:2] {
+		n.join()
 	}
 	return nodes
+}
+
+// join starts what makes a node of a machine. PodImage gets more names there.
+func (n *Node) join(names ...string) {
+	n.t.Helper()
+	n.forward(n.plane.Address(), n.plane.Address())
+	n.StartContainerd()
+	for _, image := range n.images {
+		n.Ctr("images", "import", image)
+	}
+	for _, name := range names {
+		n.Ctr("images", "tag", "--force", PodImage, name)
+	}
+	n.StartKubelet()
+}
+
+// Join makes a node of the third machine and waits until it is Ready. The images with these names
+// are PodImage there. The link that has its address leads nowhere.
+func (n *Node) Join(names ...string) {
+	n.t.Helper()
+	n.Do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "end0")
+	n.Do("ip", "address", "add", n.Address.String()+"/24", "dev", "eth0")
+	n.Do("ip", "link", "set", "end0", "up")
+	n.Do("ip", "link", "set", "eth0", "up")
+	n.join(names...)
+	n.WaitReady(n.Pods)
 }
 
 // Machine starts a machine that is not a node: a network without Kubernetes. It ends with the test.

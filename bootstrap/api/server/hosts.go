@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
@@ -17,6 +18,8 @@ const (
 	RefusedHost = "host"
 	// RefusedOrigin means a request of a page of another site.
 	RefusedOrigin = "origin"
+	// RefusedAddress means a request for state that does not come over loopback.
+	RefusedAddress = "address"
 	// RefusedTraces means a trace above the limit of its listener.
 	RefusedTraces = "traces"
 	// RefusedConnections means a connection that was closed for a new one above the limit.
@@ -72,10 +75,35 @@ func newOwnHosts(names []string) ownHosts {
 	return own
 }
 
-// only passes requests to own hosts on to next, except requests made by a page of another site.
+// public reports whether the agent answers a path at any address: health and metrics.
+func public(path string) bool {
+	return path == "/livez" || path == "/readyz" || path == "/healthz" || path == "/metrics"
+}
+
+// overLoopback reports whether both ends of a connection are on loopback, as with a process of the
+// node or the port forwarding of the kubelet. A neighbour may reach loopback where the kernel routes
+// it (route_localnet), but not from there.
+func overLoopback(r *http.Request) bool {
+	ends := []string{r.RemoteAddr, ""}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		ends[1] = local.String()
+	}
+	return !slices.ContainsFunc(ends, func(end string) bool {
+		at, err := netip.ParseAddrPort(end)
+		return err != nil || !at.Addr().Unmap().IsLoopback()
+	})
+}
+
+// only passes requests to own hosts on to next, except requests made by a page of another site, and
+// requests for state that do not come over loopback.
 func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why, text := o.objection(r); why != "" {
+		why, text := o.objection(r)
+		if why == "" && !public(r.URL.Path) && !overLoopback(r) {
+			why, text = RefusedAddress, "state is served over loopback and the control socket only: use troupe --node NODE, which needs the right "+
+				"to create pods/portforward, or troupe on the node"
+		}
+		if why != "" {
 			s.refuse(w, http.StatusForbidden, Refusal{Listener: ListenerHTTP, Why: why, Client: peer.Of(r.Context()), Text: text})
 			return
 		}

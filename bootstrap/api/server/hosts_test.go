@@ -78,6 +78,49 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestStateOverLoopbackOnly: ends of a connection => state is answered or refused; health and
+// metrics are answered everywhere.
+func TestStateOverLoopbackOnly(t *testing.T) {
+	var refused []server.Refusal
+	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	s := server.New(apitest.New(1), server.Config{Metrics: ok, Page: ok, Refused: func(r server.Refusal) { refused = append(refused, r) }}, quiet())
+	for _, ends := range []struct {
+		remote, local string
+		state         int
+	}{
+		{"127.0.0.1:1", "127.0.0.1:9990", 200},
+		{"[::1]:1", "[::1]:9990", 200},
+		{"[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]:9990", 200}, // a listener of both families
+		{"192.0.2.7:1", "192.0.2.1:9990", 403},
+		{"192.0.2.1:1", "192.0.2.1:9990", 403}, // the node itself, by an address that others have as well
+		{"192.0.2.7:1", "127.0.0.1:9990", 403}, // a neighbour, where the kernel routes loopback
+		{"[2001:db8::7]:1", "[2001:db8::1]:9990", 403},
+		{"[fe80::7%eth0]:1", "[fe80::1%eth0]:9990", 403},
+		{"", "127.0.0.1:9990", 403},
+	} {
+		for path, code := range map[string]int{
+			"/livez": 200, "/readyz?verbose": 200, "/healthz": 200, "/metrics": 200, "/": ends.state, "/services": ends.state, "/openapi.json": ends.state,
+			"/api/v1/services": ends.state, "/api/v1/trace?follow=false": ends.state, "/livez/": ends.state,
+		} {
+			refused = nil
+			r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+			r.Host = "127.0.0.1:9990"
+			w := httptest.NewRecorder()
+			s.HandlerBetween(ends.remote, ends.local, false).ServeHTTP(w, r)
+			if w.Code != code || w.Code == 403 && !strings.Contains(w.Body.String(), "use troupe --node NODE, which needs the right to create pods/portforward") {
+				t.Errorf("%+v %s: %d %s, want %d", ends, path, w.Code, w.Body, code)
+			}
+			if (code == 403) != (len(refused) == 1 && refused[0].Why == server.RefusedAddress) {
+				t.Errorf("%+v %s: refused %+v", ends, path, refused)
+			}
+			w = httptest.NewRecorder()
+			if s.HandlerBetween("@", ends.local, true).ServeHTTP(w, r); w.Code == http.StatusForbidden {
+				t.Errorf("%s on the control socket: %d", path, w.Code)
+			}
+		}
+	}
+}
+
 // TestRefusalOfAHost: the refusal for the log has the listener and the reason.
 func TestRefusalOfAHost(t *testing.T) {
 	refused := make(chan server.Refusal, 1)

@@ -69,7 +69,7 @@ in any case; the next run deletes the namespace of a run that was killed.`,
 	}
 	f := newFleet(cmd, 30*time.Second)
 	flags := config.AddFlags(cmd, "node-name", "vpp-api-socket", "kube-api-server", "kube-source", "renderer", "cluster-cidr", "service-cidr", "data-dir")
-	all := cmd.Flags().Bool("all-nodes", false, "also check the agents of all nodes, through the proxy of the API server")
+	all := cmd.Flags().Bool("all-nodes", false, "also check the agents of all nodes, through the API server")
 	packets := cmd.Flags().StringSlice("packets", nil, "`nodes` between whose pods packets are sent, to pods, cluster IPs and node ports; all = every node with an agent")
 	connect := cmd.Flags().StringSlice("connect", nil, "addresses HOST:PORT of services or pods to connect to from here by TCP")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -265,7 +265,7 @@ func (c *checks) connect(ctx context.Context, address string) {
 // agents checks the running agents.
 func (c *checks) agents(ctx context.Context, f *fleet, std cli.Streams) {
 	lines, err := f.statuses(ctx, std.Errs)
-	if !c.result("agents", fmt.Sprintf("%d nodes have a pod of the agent", len(lines)), err, "install the agent; the user needs list of pods and get of pods/proxy there") {
+	if !c.result("agents", fmt.Sprintf("%d nodes have a pod of the agent", len(lines)), err, "install the agent; the user needs list of pods and create of pods/portforward there") {
 		return
 	}
 	for i := range lines {

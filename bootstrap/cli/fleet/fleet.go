@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/kube/podproxy"
+	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
 // Limits of queries of all nodes, in which a node may hang or send as much as it likes.
@@ -27,7 +27,7 @@ const (
 	mostStatus = 1 << 20
 )
 
-// fleet are the agents of all nodes, behind the proxy of the API server.
+// fleet are the agents of all nodes, through the API server.
 type fleet struct {
 	*look.Query
 	// timeout limits all queries together.
@@ -49,18 +49,18 @@ type member struct {
 
 // members finds the agents of all nodes.
 func (f *fleet) members(ctx context.Context) ([]member, error) {
-	way, err := f.Proxied()
+	way, err := f.Way()
 	if err != nil {
 		return nil, err
 	}
-	agents, err := podproxy.All(ctx, way)
+	agents, err := podforward.All(ctx, way)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]member, len(agents))
 	for i := range agents {
 		a := &agents[i]
-		out[i] = member{a.Node, a.Problem, client.NewProxied(a.Transport, a.URL, "node "+a.Node)}
+		out[i] = member{a.Node, a.Problem, client.NewThrough(a.Transport, a.URL, "node "+a.Node)}
 	}
 	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/kube/podcheck"
-	"github.com/troupe-vpp/troupe/kube/podproxy"
+	"github.com/troupe-vpp/troupe/kube/podforward"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -49,11 +49,11 @@ func (c *checks) sendPackets(ctx context.Context, f *fleet, only []string) ([]po
 	if err != nil {
 		return nil, err
 	}
-	way, err := f.Proxied()
+	way, err := f.Way()
 	if err != nil {
 		return nil, err
 	}
-	agents, err := podproxy.All(ctx, way)
+	agents, err := podforward.All(ctx, way)
 	if err != nil {
 		return nil, err
 	}

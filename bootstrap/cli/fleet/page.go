@@ -29,7 +29,11 @@ func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) 
 		defer cancel()
 		lines, err := f.statuses(ctx, io.Discard)
 		for i := range lines {
-			rows = append(rows, lines[i].cells(time.Now()))
+			row := lines[i].cells(time.Now())
+			for j, cell := range row {
+				row[j] = cli.Printable(fmt.Sprint(cell)) // for a terminal that gets the page
+			}
+			rows = append(rows, row)
 		}
 		return columns(), rows, err
 	})

@@ -33,13 +33,13 @@ func NewStatus(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show a node, or all nodes, one line each, the worst first", Args: cobra.NoArgs,
 		Long: `Show the state of a node in one line. With --all-nodes query the agents of all nodes
-through the proxy of the API server, some at the same time; the worst node comes first. The exit
-code is 1 if a node is not ready or has not answered. With --serve show the same on a web page until
-Ctrl-C. The page reloads every 10 seconds and uses the rights of the kubeconfig.`,
+through the API server (create of pods/portforward), some at the same time; the worst node comes
+first. The exit code is 1 if a node is not ready or has not answered. With --serve show the same on
+a web page until Ctrl-C. The page reloads every 10 seconds and uses the rights of the kubeconfig.`,
 		Example: "  troupe status --all-nodes\n  troupe status --all-nodes --serve 127.0.0.1:8080",
 	}
 	f := newFleet(cmd, 15*time.Second)
-	all := cmd.Flags().Bool("all-nodes", false, "ask the agents of all nodes through the proxy of the API server")
+	all := cmd.Flags().Bool("all-nodes", false, "ask the agents of all nodes through the API server")
 	serve := cmd.Flags().String("serve", "", "loopback address and port of a web page of all nodes")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *serve != "" {

@@ -21,11 +21,11 @@ const mostSize = 256
 func NewSysdump(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sysdump", Short: "Write the state of all agents into one archive", Args: cobra.NoArgs,
-		Long: `Query the agents of all nodes through the proxy of the API server, or one agent with
---node, --one or --control-socket, and write their answers into one archive: readiness, services,
-rows, interfaces, nodes, journal, actors, differences to VPP, metrics. The archive has no states of
-actors, no contents of messages, no sessions of clients and no documents of external configuration.
-'troupe look ARCHIVE' opens it.`,
+		Long: `Query the agents of all nodes through the API server (create of pods/portforward), or one
+agent with --node, --one or --control-socket, and write their answers into one archive: readiness,
+services, rows, interfaces, nodes, journal, actors, differences to VPP, metrics. The archive has
+no states of actors, no contents of messages, no sessions of clients and no documents of external
+configuration. 'troupe look ARCHIVE' opens it.`,
 		Example: "  troupe sysdump --file dump.tar.gz",
 	}
 	f := newFleet(cmd, 2*time.Minute)

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/kube/podproxy"
+	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
 // Commands returns the commands that query a running agent: `get` with one command for each kind of
@@ -57,8 +57,8 @@ func NewUnwatched(cmd *cobra.Command) *Query {
 	l := &Query{Out: cli.AddFormat(cmd)}
 	cmd.Flags().StringVar(&l.address, "address", defaults.HTTPAddress, "address of the agent's HTTP server")
 	cmd.Flags().StringVar(&l.Socket, "control-socket", "", "path of the agent's control socket; replaces --address")
-	cmd.Flags().StringVar(&l.Node, "node", "", "node of the agent to ask, through the proxy of the API server; --address names the port")
-	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podproxy.Namespace, "namespace of the agents, with --node")
+	cmd.Flags().StringVar(&l.Node, "node", "", "node of the agent to ask, through the API server; --address names the port")
+	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podforward.Namespace, "namespace of the agents, with --node")
 	cmd.Flags().StringVar(&l.Kubeconfig, "kubeconfig", "", "file with the API server's address and credentials, with --node; default: $KUBECONFIG, ~/.kube/config")
 	return l
 }
@@ -96,24 +96,24 @@ func (l *Query) Client(ctx context.Context) (*client.Client, error) {
 	case l.Node == "":
 		return client.New(strings.TrimPrefix(l.address, "http://")), nil
 	}
-	way, err := l.Proxied()
+	way, err := l.Way()
 	if err != nil {
 		return nil, err
 	}
-	agent, err := podproxy.Find(ctx, way)
+	agent, err := podforward.Find(ctx, way)
 	if err != nil {
 		return nil, err
 	}
-	return client.NewProxied(agent.Transport, agent.URL, "node "+l.Node), nil
+	return client.NewThrough(agent.Transport, agent.URL, "node "+l.Node), nil
 }
 
-// Proxied returns the access to the agents through the API server.
-func (l *Query) Proxied() (podproxy.Config, error) {
+// Way returns the access to the agents through the API server.
+func (l *Query) Way() (podforward.Config, error) {
 	_, port, found := strings.Cut(l.address, ":")
 	if !found {
-		return podproxy.Config{}, cli.Usagef("--address %s: expected HOST:PORT", l.address)
+		return podforward.Config{}, cli.Usagef("--address %s: expected HOST:PORT", l.address)
 	}
-	return podproxy.Config{Kubeconfig: l.Kubeconfig, Namespace: l.namespace, Node: l.Node, Port: port}, nil
+	return podforward.Config{Kubeconfig: l.Kubeconfig, Namespace: l.namespace, Node: l.Node, Port: port}, nil
 }
 
 // answer is the output of a command: a value, or a table of it.

@@ -1,6 +1,7 @@
 // Command pod is the program of the pods of the tests. Without arguments it does nothing until it
 // is stopped, as the container of a sandbox; with an address it answers each TCP connection there
-// with a line that names the pod, and each UDP packet as well. A number after the address adds as
+// with a line that names the pod, and each UDP packet as well. The word agent is no address: the
+// program takes the place of an agent and does nothing. A number after the address adds as
 // many spaces to the answer to a connection.
 //
 //	pod ask NETWORK ADDRESS    prints what such a pod answers
@@ -31,7 +32,7 @@ func main() {
 		}
 		return
 	}
-	if len(os.Args) > 1 {
+	if len(os.Args) > 1 && os.Args[1] != "agent" {
 		if err := serve(os.Args[1], os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "pod:", err)
 			os.Exit(1)

@@ -1,4 +1,4 @@
-package podproxy
+package podforward
 
 import (
 	"cmp"
@@ -36,11 +36,11 @@ type Config struct {
 	Namespace string
 	// Node is the name of the node, for Find.
 	Node string
-	// Port of the agent's HTTP server.
+	// Port of the agent's HTTP server on the loopback of its node.
 	Port string
 }
 
-// Agent is an agent behind the proxy.
+// Agent is an agent behind the API server.
 type Agent struct {
 	// Node and Pod are the names of the node and of the pod.
 	Node, Pod string
@@ -50,8 +50,7 @@ type Agent struct {
 	Problem string
 	// URL is what the paths of the agent are appended to.
 	URL *url.URL
-	// Transport sends requests with the credentials of the user, so it is for requests below URL
-	// only: package outbound makes the client.
+	// Transport connects to the agent, whatever the URL, and adds no credentials.
 	Transport http.RoundTripper
 }
 
@@ -95,7 +94,7 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}
-	rc.QPS = -1                             // a request for each node at once
+	rc.NextProtos = []string{"http/1.1"}    // HTTP/2 has no upgrade of a connection
 	transport, err := rest.TransportFor(rc) // a client of rest may have none
 	if err != nil {
 		return nil, fmt.Errorf("make client of the API server: %w", err)
@@ -104,17 +103,18 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client of the API server: %w", err)
 	}
-	url := base.JoinPath("api/v1/namespaces", config.Namespace, "pods")
-	pods, err := podsOf(ctx, outbound.Client(url, transport, 0), url, config.Node)
+	of := base.JoinPath("api/v1/namespaces", config.Namespace, "pods")
+	client := outbound.Client(of, transport, 0)
+	pods, err := podsOf(ctx, client, of, config.Node)
 	if err != nil {
 		return nil, err
 	}
-	agents := make([]Agent, len(pods))
+	agents, at := make([]Agent, len(pods)), &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", config.Port)}
 	for i := range pods {
 		p := &pods[i]
 		agents[i] = Agent{
-			Node: p.Spec.NodeName, Pod: p.Name, Image: imageOf(p), Problem: problemOf(p), Transport: &toLocalhost{transport, base},
-			URL: url.JoinPath(net.JoinHostPort(p.Name, config.Port), "proxy"),
+			Node: p.Spec.NodeName, Pod: p.Name, Image: imageOf(p), Problem: problemOf(p), Transport: forwarded(client, of.JoinPath(p.Name, "portforward"), config.Port),
+			URL: at,
 		}
 	}
 	return agents, nil
@@ -144,8 +144,11 @@ func problemOf(p *corev1.Pod) string {
 	return "pod " + p.Name + " is " + string(p.Status.Phase)
 }
 
-// mostPods limits the answer of the API server, in bytes: a pod takes about 8 KB.
-const mostPods = 64 << 20
+// Limits of answers of the API server, in bytes: a pod takes about 8 KB.
+const (
+	mostPods   = 64 << 20
+	mostStatus = 4 << 10 // may come from a kubelet
+)
 
 // podsOf returns the pods of the agents, on one node or on all.
 func podsOf(ctx context.Context, client *http.Client, pods *url.URL, node string) ([]corev1.Pod, error) {
@@ -165,16 +168,12 @@ func podsOf(ctx context.Context, client *http.Client, pods *url.URL, node string
 		return nil, err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, mostPods))
+	if response.StatusCode != http.StatusOK {
+		return nil, refusal(response)
+	}
+	content, err := io.ReadAll(io.LimitReader(response.Body, mostPods)) // all: its end is no abort for the API server
 	if err != nil {
 		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		var why metav1.Status
-		if json.Unmarshal(content, &why) != nil || why.Message == "" {
-			why.Message = response.Status
-		}
-		return nil, errors.New(why.Message)
 	}
 	var found corev1.PodList
 	if err := json.Unmarshal(content, &found); err != nil {
@@ -183,18 +182,11 @@ func podsOf(ctx context.Context, client *http.Client, pods *url.URL, node string
 	return found.Items, nil
 }
 
-// toLocalhost sets the host of requests to localhost if the API server has a host name. The proxy
-// passes the host on, and the agent refuses host names that are not its own.
-type toLocalhost struct {
-	next http.RoundTripper
-	base *url.URL
-}
-
-// RoundTrip satisfies http.RoundTripper.
-func (t *toLocalhost) RoundTrip(r *http.Request) (*http.Response, error) {
-	if net.ParseIP(t.base.Hostname()) == nil {
-		r = r.Clone(r.Context())
-		r.Host = "localhost"
+// refusal returns the error in an answer of the API server, which names a missing right.
+func refusal(response *http.Response) error {
+	var why metav1.Status
+	if json.NewDecoder(io.LimitReader(response.Body, mostStatus)).Decode(&why) != nil || why.Message == "" {
+		why.Message = response.Status
 	}
-	return t.next.RoundTrip(r)
+	return errors.New(why.Message)
 }
