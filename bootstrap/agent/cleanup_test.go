@@ -115,7 +115,7 @@ func TestCleanUpOfAnotherOwner(t *testing.T) {
 			_, err := v.AddInterface(name, nil, true)
 			succeed(t, err)
 		}
-		cleanUpOfAnotherOwner(t, socket, v.State)
+		cleanUpOfAnotherOwner(t, socket, "25.10", v.State)
 	})
 	t.Run("real", func(t *testing.T) {
 		binary, plugins, why := realvpp.Find()
@@ -127,11 +127,14 @@ func TestCleanUpOfAnotherOwner(t *testing.T) {
 		for range 4 {
 			raw.Ask(t, &interfaceapi.CreateLoopback{}, &interfaceapi.CreateLoopbackReply{})
 		}
-		cleanUpOfAnotherOwner(t, p.Socket(), func() (all string) {
+		show := func(what string) string {
+			answer := &vlib.CliInbandReply{}
+			raw.Ask(t, &vlib.CliInband{Cmd: "show " + what}, answer)
+			return answer.Reply
+		}
+		cleanUpOfAnotherOwner(t, p.Socket(), show("version"), func() (all string) {
 			for _, what := range []string{"nat44 interfaces", "nat44 addresses", "nat44 summary", "nat timeouts", "cnat snat-policy", "interface features loop3"} {
-				answer := &vlib.CliInbandReply{}
-				raw.Ask(t, &vlib.CliInband{Cmd: "show " + what}, answer)
-				all += answer.Reply
+				all += show(what)
 			}
 			return all
 		})
@@ -139,8 +142,13 @@ func TestCleanUpOfAnotherOwner(t *testing.T) {
 }
 
 // cleanUpOfAnotherOwner cleans up a VPP with four interfaces, whose state is a text.
-func cleanUpOfAnotherOwner(t *testing.T, socket string, state func() string) {
+func cleanUpOfAnotherOwner(t *testing.T, socket, version string, state func() string) {
 	t.Helper()
+	if strings.Contains(version, "26.06") { // its CNAT has more nodes
+		send(t, socket,
+			&feature.FeatureEnableDisable{SwIfIndex: 4, Enable: true, ArcName: "ip6-unicast", FeatureName: "cnat-lookup-ip6"},
+			&feature.FeatureEnableDisable{SwIfIndex: 4, Enable: true, ArcName: "ip6-output", FeatureName: "cnat-writeback-ip6"})
+	}
 	none := ^interface_types.InterfaceIndex(0)
 	send(t, socket, &nat44_ed.Nat44EdPluginEnableDisable{Enable: true},
 		&nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: true, SwIfIndex: 1, Flags: nat_types.NAT_IS_INSIDE},
