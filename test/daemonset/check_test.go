@@ -4,15 +4,25 @@ import (
 	"encoding/json"
 	"os/exec"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
 // checkPackets: `troupe check --packets` finds that the pods of the nodes reach each other, and
-// that a simulated VPP forwards no packet to a service.
+// that a simulated VPP forwards no packet to a service. It deletes what a run has left that was
+// killed an hour ago.
 func checkPackets(c *cluster) {
+	killed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "troupe-check-killed", Labels: map[string]string{"app.kubernetes.io/managed-by": "troupe-check"},
+		Annotations: map[string]string{"troupe.dev/deadline": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)},
+	}}
+	if _, err := c.Admin.CoreV1().Namespaces().Create(c.Context(), killed, metav1.CreateOptions{}); err != nil {
+		c.Fatal(err)
+	}
 	c.packetsChecked(map[string]string{
 		"node1 to pods": "ok 2 of 2 addresses answer, 10 connections to each", "node2 to pods": "ok 2 of 2 addresses answer, 10 connections to each",
 		"node1 to cluster IPs": "failed 0 of 1 addresses answer", "node2 to cluster IPs": "failed 0 of 1 addresses answer",
