@@ -254,17 +254,17 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 	}},
 	{"sweep/many sessions are read without a command", func(t *testing.T, v *rig) {
 		h := newSweeper(t, v)
-		h.want.SessionLimit = 10000
+		h.want.SessionLimit = 30000
 		udp := h.row("10.96.0.1:53/UDP", nat44.SelfTwiceNAT, 0, 8000, []int{0, 1})
 		h.want.Rows[udp.Key] = udp
 		h.settle(t, h.want)
-		for range 25 {
-			h.draws(udp.Key, 200)
+		for range 55 {
+			h.draws(udp.Key, 400)
 		}
 		live, deleted := h.sweep(sessions.Wish{
 			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(udp.Key): true}},
-		}, sessions.Slice{Deletions: 10000, Dumps: 8})
-		if n := len(dump[*nat44_ed.Nat44UserSessionV3Details](t, v, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: anywhere(0).Addr().As4()})); n != 0 || deleted < 2000 {
+		}, sessions.Slice{Deletions: 20000, Dumps: 8})
+		if n := len(dump[*nat44_ed.Nat44UserSessionV3Details](t, v, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: anywhere(0).Addr().As4()})); n != 0 || deleted < 10_000 {
 			t.Errorf("%d deleted, %d sessions left, %v live", deleted, n, fmt.Sprint(live))
 		}
 	}},

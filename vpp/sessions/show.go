@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,50 +63,60 @@ func (s shower) show(ctx context.Context, backend netip.Addr) ([]Flow, error) {
 // parse reads the output of "show nat44 sessions" of VPP 25.10 and 26.06 at the time now of VPP.
 // Sessions of protocols other than TCP, UDP and ICMP are left out.
 func (s shower) parse(now float64, text string) (flows []Flow) {
-	protocols := map[string]uint8{"TCP": protoTCP, "UDP": protoUDP, "ICMP": protoICMP}
-	f, fib := &Flow{}, 0
+	f := &Flow{} // left out, until the first line of a session is understood
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		var addr, other, name string
-		var port uint16
-		var seconds float64
-		read := func(format string, into ...any) bool {
-			n, err := fmt.Sscanf(line, format, into...)
-			return err == nil && n == len(into)
-		}
-		switch {
-		case strings.HasPrefix(line, "i2o flow:"), strings.HasPrefix(line, "o2i flow:"), strings.HasPrefix(line, "index "):
-		case strings.HasPrefix(line, "i2o "):
-			f = &Flow{} // left out, unless the line is understood
-			if read("i2o %s proto %s port %d fib %d", &addr, &name, &port, &fib) && protocols[name] != 0 {
-				flows = append(flows, Flow{Protocol: protocols[name], Backend: endpointOf(addr, port)})
-				f = &flows[len(flows)-1]
+		switch first, _, _ := strings.Cut(line, " "); first {
+		case "i2o":
+			if words := strings.Fields(line); words[1] != "flow:" {
+				f = &Flow{}
+				if proto := protocolNumber(words); proto != 0 {
+					flows = append(flows, Flow{Protocol: proto, Backend: endpointOf(words)})
+					f = &flows[len(flows)-1]
+				}
 			}
-		case read("o2i %s proto %s port %d fib %d", &addr, &name, &port, &fib):
-			f.Frontend = endpointOf(addr, port)
-		case read("external host o2i %s i2o %s", &addr, &other):
-			f.Client, f.As = parseEndpoint(addr), parseEndpoint(other)
-		case read("external host %s", &addr):
-			f.Client = parseEndpoint(addr)
-		case read("last heard %f", &seconds):
-			f.Idle = max(0, time.Duration((now-seconds)*float64(time.Second)))
-		case read("timeout in %f", &seconds):
-			f.Expired = seconds <= 0
-			f.Unsettled = f.Protocol == protoTCP && seconds+f.Idle.Seconds() < s.lasting
-		case line == "static translation":
+		case "o2i":
+			if words := strings.Fields(line); protocolNumber(words) != 0 {
+				f.Frontend = endpointOf(words)
+			}
+		case "external": // "external host A:P" or "external host o2i A:P i2o A:P"
+			if words := strings.Fields(line); len(words) == 6 {
+				f.Client, f.As = parseEndpoint(words[3]), parseEndpoint(words[5])
+			} else {
+				f.Client = parseEndpoint(words[len(words)-1])
+			}
+		case "last": // "last heard SECONDS"
+			f.Idle = max(0, time.Duration((now-lastNumber(line))*float64(time.Second)))
+		case "timeout": // "timeout in SECONDS"
+			left := lastNumber(line)
+			f.Expired = left <= 0
+			f.Unsettled = f.Protocol == protoTCP && left+f.Idle.Seconds() < s.lasting
+		case "static":
 			f.Service = true
-		case read("total pkts %d, total bytes %d", &f.Packets, &f.Bytes):
 		}
 	}
 	return flows
 }
 
-func endpointOf(addr string, port uint16) netip.AddrPort {
-	a, _ := netip.ParseAddr(addr)
-	return netip.AddrPortFrom(a, port)
+// protocolNumber returns the protocol of the words "i2o ADDRESS proto NAME port PORT fib FIB"; 0 =
+// it is another line, or a protocol without ports.
+func protocolNumber(words []string) uint8 {
+	if len(words) != 8 {
+		return 0
+	}
+	return map[string]uint8{"TCP": protoTCP, "UDP": protoUDP, "ICMP": protoICMP}[words[3]]
 }
+
+// endpointOf returns the address and port of such words.
+func endpointOf(words []string) netip.AddrPort { return parseEndpoint(words[1] + ":" + words[5]) }
 
 func parseEndpoint(text string) netip.AddrPort {
 	at, _ := netip.ParseAddrPort(text)
 	return at
+}
+
+// lastNumber returns the number at the end of a line.
+func lastNumber(line string) float64 {
+	n, _ := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+	return n
 }

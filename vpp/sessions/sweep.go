@@ -55,9 +55,9 @@ type Swept struct {
 // counts as ended too. It is less than the time between the second and the third SYN of a client.
 const endedAfter = time.Second
 
-// mostShown is how many sessions a command may print, because VPP's workers wait meanwhile. Ended
-// connections of a backend with more sessions are not told from others.
-const mostShown = 2000
+// mostShown is how many sessions the commands of a sweep may print, because VPP's workers wait
+// meanwhile: 35 ms. Ended connections of a backend with more sessions are not told from others.
+const mostShown = 10_000
 
 // ended reports whether the connection can only be opened anew.
 func (f *Flow) ended() bool { return f.Expired || f.Unsettled && f.Idle >= endedAfter }

@@ -111,12 +111,14 @@ func (a *adapter) plan(service string) {
 		wishes := make(map[object]nat44.Row, len(plan.Claims()))
 		for _, r := range plan.Claims() {
 			wishes[rowOf(r.Key)] = r
+			a.drains.stale = a.drains.stale || a.drains.concerns(rowOf(r.Key)) // it may serve no more
 		}
 		changed = a.claims.Set(service, view.GetCreated(), wishes)
 	}
 	for _, k := range changed {
 		a.ranges.OwnerChanged(k.Key)
 		a.drains.lead(k, a.held(k))
+		a.drains.stale = a.drains.stale || a.drains.concerns(k)
 		// to compute the status walks over all rows: not for each service
 		a.external.stale = a.external.stale || a.concernsExternal(k)
 	}
@@ -222,6 +224,7 @@ func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
+		a.drains.stale = true
 		a.settings = false // settings that are not needed any more leave VPP now
 	}
 	a.phase = phase

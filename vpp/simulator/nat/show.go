@@ -30,13 +30,16 @@ func (n *Plugin) Show(filters string) (text string, ok bool) {
 			if words[i+1] == "o2i" {
 				f = s.o2i.match
 			}
-			value, known := map[string]string{
-				"saddr": f.Src.Addr().String(), "daddr": f.Dst.Addr().String(), // what VPP does with filters for ports is not defined
-			}[words[i+2]]
-			if words[i] != "filter" || !known {
+			at := f.Src
+			switch {
+			case words[i] != "filter":
+				return "", false
+			case words[i+2] == "daddr":
+				at = f.Dst
+			case words[i+2] != "saddr": // what VPP does with filters for ports is not defined
 				return "", false
 			}
-			fits = fits && value == words[i+3]
+			fits = fits && at.Addr().String() == words[i+3]
 		}
 		if fits {
 			shown++
