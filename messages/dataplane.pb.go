@@ -504,8 +504,11 @@ type Draining struct {
 	// "ip:port", ordered.
 	Endpoints []string `protobuf:"bytes,2,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// Endpoints that do not serve any more: their UDP flows and ended connections are to be deleted.
-	Gone          []*GoneBackend `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
-	Sticky        []*StickyRow   `protobuf:"bytes,4,rep,name=sticky,proto3" json:"sticky,omitempty"`
+	Gone   []*GoneBackend `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	Sticky []*StickyRow   `protobuf:"bytes,4,rep,name=sticky,proto3" json:"sticky,omitempty"`
+	// Addresses of endpoints whose answers enter where VPP takes them for packets of the client. So it
+	// shows no connection to them as established.
+	Blind         []string `protobuf:"bytes,5,rep,name=blind,proto3" json:"blind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -564,6 +567,13 @@ func (x *Draining) GetGone() []*GoneBackend {
 func (x *Draining) GetSticky() []*StickyRow {
 	if x != nil {
 		return x.Sticky
+	}
+	return nil
+}
+
+func (x *Draining) GetBlind() []string {
+	if x != nil {
+		return x.Blind
 	}
 	return nil
 }
@@ -1905,14 +1915,15 @@ const file_dataplane_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12%\n" +
 	"\vconnections\x18\x03 \x01(\rH\x00R\vconnections\x88\x01\x01B\x0e\n" +
-	"\f_connections\"\x9c\x01\n" +
+	"\f_connections\"\xb2\x01\n" +
 	"\bDraining\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x1c\n" +
 	"\tendpoints\x18\x02 \x03(\tR\tendpoints\x12'\n" +
 	"\x04gone\x18\x03 \x03(\v2\x13.troupe.GoneBackendR\x04gone\x12)\n" +
-	"\x06sticky\x18\x04 \x03(\v2\x11.troupe.StickyRowR\x06sticky\"=\n" +
+	"\x06sticky\x18\x04 \x03(\v2\x11.troupe.StickyRowR\x06sticky\x12\x14\n" +
+	"\x05blind\x18\x05 \x03(\tR\x05blind\"=\n" +
 	"\vGoneBackend\x12\x1a\n" +
 	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x12\n" +
 	"\x04rows\x18\x02 \x03(\tR\x04rows\"f\n" +

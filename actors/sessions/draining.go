@@ -58,6 +58,12 @@ func (k *housekeeper) drains(c *runtime.Context, m *messages.Draining) {
 // wishOf translates a list.
 func wishOf(m *messages.Draining) sessions.Wish {
 	w := sessions.Wish{Draining: endpoints(m.GetEndpoints()), Gone: map[netip.AddrPort]map[sessions.Served]bool{}, Sticky: map[sessions.Served]time.Duration{}}
+	w.Blind = map[netip.Addr]bool{}
+	for _, text := range m.GetBlind() {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			w.Blind[addr] = true
+		}
+	}
 	served := func(row string) sessions.Served {
 		k, _ := rule.ParseKey(row)
 		return sessions.Served{Frontend: netip.AddrPortFrom(k.Addr, k.Port), Protocol: k.Proto}

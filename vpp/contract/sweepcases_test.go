@@ -141,7 +141,7 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 		again := h.closes(ended)
 		h.talk(half, fin|ack)
 		h.wants(h.drainRow([]int{1}, []int{0}))
-		h.quiet(time.Second)
+		h.quiet(2 * time.Second)
 		requests := make([]packet, len(half)) // they are not silent
 		for i, f := range half {
 			requests[i] = h.request(f, ack)
@@ -165,6 +165,25 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 	}},
 	{"sweep/five endpoints are rolled under 200 ports that are used again", func(t *testing.T, v *rig) { rolled(t, v, 0) }},
 	{"sweep/five endpoints are rolled under 200 ports that are used again, with affinity", func(t *testing.T, v *rig) { rolled(t, v, 600) }},
+	{"sweep/with the outside role alone open connections are not told from ended ones", func(t *testing.T, v *rig) {
+		h := newSweeper(t, v)
+		h.want.OtherProtocols = map[uint32]bool{uint32(h.backends): true}
+		h.wants(h.drainRow([]int{0}, nil))
+		row := key(t, drainKey)
+		held := h.open(slices.Repeat([]rule.Key{row}, 10)...)
+		h.wants(h.drainRow([]int{1}, []int{0}))
+		h.quiet(2 * time.Second)
+		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(row): true}}}
+		wish.Blind = map[netip.Addr]bool{anywhere(0).Addr(): true}
+		live, deleted := h.sweep(wish, sessions.Slice{Deletions: 1000, Dumps: 8})
+		check(t, "live", map[netip.AddrPort]sessions.Live{anywhere(0): {served(row): 10}}, live)
+		check(t, "deleted", 0, deleted)
+		h.talk(held, ack)
+		h.quiet(2 * time.Second)
+		wish.Blind = nil
+		_, deleted = h.sweep(wish, sessions.Slice{Deletions: 1000, Dumps: 8})
+		check(t, "deleted where the agent does not know of the role", 10, deleted)
+	}},
 	{"sweep/UDP flows move and TCP connections to the same port live", func(t *testing.T, v *rig) {
 		h := newSweeper(t, v)
 		tcp, udp, other := key(t, "10.96.0.1:53/TCP"), key(t, "10.96.0.1:53/UDP"), key(t, "10.96.0.2:53/UDP")
@@ -298,7 +317,7 @@ func rolled(t *testing.T, v *rig, affinity uint32) {
 		if affinity > 0 {
 			held = nil
 		} else if step > 0 {
-			h.quiet(time.Second)
+			h.quiet(2 * time.Second)
 			h.sweep(wish, sessions.Slice{Deletions: 1000, Dumps: 8})
 		}
 		again := make([]*flow, len(ports))

@@ -38,6 +38,9 @@ type Wish struct {
 	Sticky map[Served]time.Duration
 	// Backends are the backends of Sticky.
 	Backends []netip.AddrPort
+	// Blind are addresses behind an interface with the outside role alone. To VPP no connection to
+	// them is established, so ended ones are not told from others.
+	Blind map[netip.Addr]bool
 }
 
 // Swept is the result of Sweep.
@@ -96,7 +99,7 @@ func Sweep(ctx context.Context, c link.Caller, w Wish, turn netip.Addr, s Slice)
 			return r
 		}
 		var flows []Flow
-		if flows, r.Err = with.read(ctx, addr, user.Sessions); r.Err != nil {
+		if flows, r.Err = with.read(ctx, addr, user.Sessions, w.Blind[addr]); r.Err != nil {
 			return r
 		}
 		shown += min(user.Sessions, mostShown)
@@ -123,9 +126,10 @@ func (w *Wish) addresses(users map[netip.Addr]*User, turn netip.Addr) (addrs []n
 	return slices.Compact(addrs)
 }
 
-// read returns the sessions of an address, with a dump where they are too many for a command.
-func (s shower) read(ctx context.Context, addr netip.Addr, sessions uint64) (flows []Flow, err error) {
-	if sessions <= mostShown {
+// read returns the sessions of an address, with a dump where they are too many for a command, or a
+// command says no more.
+func (s shower) read(ctx context.Context, addr netip.Addr, sessions uint64, blind bool) (flows []Flow, err error) {
+	if sessions <= mostShown && !blind {
 		return s.show(ctx, addr)
 	}
 	flows, _, err = List(ctx, s.caller, []netip.Addr{addr}, func(f *Flow) bool { return f.Service }, math.MaxInt)

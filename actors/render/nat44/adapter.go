@@ -34,6 +34,7 @@ type adapter struct {
 	users    map[uint64]int32 // number of lists of services that name a backend, by ipv4
 	ranges   *sourceranges.Ranges
 	set      *messages.InterfaceSet // nil = not known
+	podCIDRs []netip.Prefix         // of the node; nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of the agent that were in use before
 	phase    render.Phase           // when Settle was called last
 
@@ -164,6 +165,12 @@ func (a *adapter) configure(planned nat44.Config) {
 func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
+		a.podCIDRs = nil
+		for _, text := range s.Begin.GetNode().GetNode().GetPodCidrs() {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				a.podCIDRs = append(a.podCIDRs, p)
+			}
+		}
 		set := cmp.Or(s.Set, a.set)
 		planned.Ground, planned.Tables = rule.NewGround(s.Begin, set, a.config.Ground.Reserved), tables(set)
 		a.configure(planned)
@@ -175,7 +182,7 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 			a.progress.Read("an interface with access lists has changed")
 		}
 		a.loseInterfaces(s.Set)
-		a.set, a.settings, a.external.stale = s.Set, false, true
+		a.set, a.settings, a.external.stale, a.drains.stale = s.Set, false, true, true
 	}
 }
 

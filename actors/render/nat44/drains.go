@@ -279,6 +279,23 @@ func (a *adapter) endDrains() {
 	}
 }
 
+// blind are the addresses of these endpoints that are behind interfaces with the outside role alone,
+// as far as the agent knows: the pod network of the node tells local endpoints from others.
+func (a *adapter) blind(endpoints []string) (addrs []string) {
+	for _, text := range endpoints {
+		at, err := netip.ParseAddrPort(text)
+		here := slices.ContainsFunc(a.podCIDRs, func(p netip.Prefix) bool { return p.Contains(at.Addr()) })
+		leads := func(i *messages.Interface) bool {
+			there := i.GetBackend() && here || !i.GetLocal() && !here || len(a.podCIDRs) == 0
+			return there && needed(i) && a.outsideAlone(i)
+		}
+		if addr := at.Addr().String(); err == nil && slices.ContainsFunc(a.set.GetInterfaces(), leads) && !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
+}
+
 // sendDraining sends the list of draining backends and of rows with affinity, if it has changed.
 func (a *adapter) sendDraining(c *runtime.Context) {
 	if !a.drains.stale || a.drains.resting {
@@ -297,9 +314,11 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 		}
 	}
 	m := &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints(), Gone: a.gone()}
+	all := m.Endpoints
 	for _, k := range slices.SortedFunc(maps.Keys(a.drains.sticky), compare) {
-		m.Sticky = append(m.Sticky, a.drains.sticky[k])
+		m.Sticky, all = append(m.Sticky, a.drains.sticky[k]), slices.Concat(all, a.drains.sticky[k].Endpoints)
 	}
+	m.Blind = a.blind(all)
 	c.Send(c.PID(address.Sessions), m)
 }
 
