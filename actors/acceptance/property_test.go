@@ -36,6 +36,7 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 				n.disturb(random)
 			}
 			n.settled()
+			n.drained()
 			got := n.texts()
 			t.Logf("%d services, %d rows, %d messages changed VPP", len(n.Source.Services()), len(got), n.Writes())
 			n.compareWithRules()
@@ -61,6 +62,30 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// drained waits until no row has an endpoint that no service names: no connection keeps one. With
+// affinity an entry may stay.
+func (n *node) drained() {
+	n.Helper()
+	named := map[string]bool{}
+	for _, in := range n.Source.Services() {
+		for _, r := range nat44.Plan(service.Resolve(in, n.context, n.Serving), nat44.Config{Node: n.Node, Pads: true, Guarded: true}).Claims() {
+			for _, l := range slices.Concat(r.Locals, r.Draining) {
+				named[l.String()] = true
+			}
+		}
+	}
+	n.Until("endpoints that are gone leave their rows", func() string {
+		for frontend, r := range n.heldRows() {
+			for _, e := range r.draining {
+				if !named[e] && r.affinity == 0 {
+					return frontend + " has " + e
+				}
+			}
+		}
+		return ""
+	})
 }
 
 // disturb makes one change, sometimes twice, and sometimes has something fail.
