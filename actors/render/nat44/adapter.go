@@ -182,7 +182,8 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 			a.progress.Read("an interface with access lists has changed")
 		}
 		a.loseInterfaces(s.Set)
-		a.set, a.settings, a.external.stale, a.drains.stale = s.Set, false, true, true
+		a.set, a.settings, a.external.stale = s.Set, false, true
+		a.drains.surroundings()
 	}
 }
 
@@ -231,7 +232,7 @@ func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
-		a.drains.stale = true
+		a.drains.surroundings()
 		a.settings = false // settings that are not needed any more leave VPP now
 	}
 	a.phase = phase

@@ -154,6 +154,9 @@ func (d *drains) lead(k object, held *nat44.Row) {
 // keys are the rows with backends that drain, ordered.
 func (d *drains) keys() []object { return slices.SortedFunc(maps.Keys(d.rows), compare) }
 
+// surroundings notes that the same backends may be told in another way.
+func (d *drains) surroundings() { d.stale = d.stale || len(d.rows)+len(d.sticky) > 0 }
+
 // concerns reports whether backends of a row drain.
 func (d *drains) concerns(k object) bool { return d.rows[k] != nil }
 
