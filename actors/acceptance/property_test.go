@@ -65,7 +65,7 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 }
 
 // drained waits until no row has an endpoint that no service names: no connection keeps one. With
-// affinity an entry may stay.
+// affinity a row leaves as a whole.
 func (n *node) drained() {
 	n.Helper()
 	named := map[string]bool{}
@@ -78,10 +78,9 @@ func (n *node) drained() {
 	}
 	n.Until("endpoints that are gone leave their rows", func() string {
 		for frontend, r := range n.heldRows() {
-			for _, e := range r.draining {
-				if !named[e] && r.affinity == 0 {
-					return frontend + " has " + e
-				}
+			is := func(e string) bool { return named[e] }
+			if rest := slices.DeleteFunc(slices.Clone(r.draining), is); len(rest) > 0 && (r.affinity == 0 || len(rest) == len(r.draining)) {
+				return fmt.Sprint(frontend, " has ", rest)
 			}
 		}
 		return ""
