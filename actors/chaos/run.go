@@ -20,7 +20,7 @@ const (
 	lastSession = 5 * time.Minute
 	stillFor    = 3 * time.Minute // longer than every interval of the agent
 	// then the sessions of ended connections to endpoints that do not serve are deleted
-	swept = 10 * time.Second
+	swept = 40 * time.Second
 )
 
 // Result is the result of one seed.

@@ -19,10 +19,11 @@ const nat44Renderer = "nat44"
 
 // VPP stops its workers while it lists its sessions. After a look, the next one waits restFactor
 // times as long as the look took, and longestRest at most. So the workers stop for one percent of
-// the time, or more if a look takes over 2.4 seconds. A failed look has no meaningful duration.
+// the time. A look that took over 0.3 seconds has waited for something else, such as a VPP that
+// hung. A failed look has no meaningful duration.
 const (
 	restFactor  = 100
-	longestRest = 4 * time.Minute
+	longestRest = 30 * time.Second
 )
 
 // draining looks repeatedly for the sessions of draining backends and of rows with affinity, while
