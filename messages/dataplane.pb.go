@@ -496,13 +496,19 @@ func (x *DrainingBackend) GetConnections() uint32 {
 	return 0
 }
 
-// nat44 -> sessions: the complete list of backends that drain.
+// nat44 -> sessions: the complete list of backends that drain, and the rows with affinity.
 type Draining struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of changes of the list; the answer repeats it.
+	// Number of changes of the list of endpoints; the answer repeats it.
 	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	// "ip:port", ordered.
-	Endpoints     []string `protobuf:"bytes,2,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	Endpoints []string `protobuf:"bytes,2,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// Endpoints that do not serve any more: their UDP flows and ended connections are to be deleted.
+	Gone   []*GoneBackend `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
+	Sticky []*StickyRow   `protobuf:"bytes,4,rep,name=sticky,proto3" json:"sticky,omitempty"`
+	// Addresses of endpoints whose answers enter where VPP takes them for packets of the client. So it
+	// shows no connection to them as established.
+	Blind         []string `protobuf:"bytes,5,rep,name=blind,proto3" json:"blind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -551,6 +557,146 @@ func (x *Draining) GetEndpoints() []string {
 	return nil
 }
 
+func (x *Draining) GetGone() []*GoneBackend {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
+func (x *Draining) GetSticky() []*StickyRow {
+	if x != nil {
+		return x.Sticky
+	}
+	return nil
+}
+
+func (x *Draining) GetBlind() []string {
+	if x != nil {
+		return x.Blind
+	}
+	return nil
+}
+
+// A backend that does not serve the clients of some rows any more.
+type GoneBackend struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ip:port".
+	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
+	// "ip:port/PROTO", ordered.
+	Rows          []string `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GoneBackend) Reset() {
+	*x = GoneBackend{}
+	mi := &file_dataplane_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GoneBackend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GoneBackend) ProtoMessage() {}
+
+func (x *GoneBackend) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GoneBackend.ProtoReflect.Descriptor instead.
+func (*GoneBackend) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GoneBackend) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *GoneBackend) GetRows() []string {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// A row with affinity. VPP remembers a client while the row has a session of it, so sessions are
+// deleted when they have been silent for the time of the affinity.
+type StickyRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ip:port/PROTO".
+	Row             string `protobuf:"bytes,1,opt,name=row,proto3" json:"row,omitempty"`
+	AffinitySeconds uint32 `protobuf:"varint,2,opt,name=affinity_seconds,json=affinitySeconds,proto3" json:"affinity_seconds,omitempty"`
+	// "ip:port", ordered.
+	Endpoints     []string `protobuf:"bytes,3,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StickyRow) Reset() {
+	*x = StickyRow{}
+	mi := &file_dataplane_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StickyRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StickyRow) ProtoMessage() {}
+
+func (x *StickyRow) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StickyRow.ProtoReflect.Descriptor instead.
+func (*StickyRow) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StickyRow) GetRow() string {
+	if x != nil {
+		return x.Row
+	}
+	return ""
+}
+
+func (x *StickyRow) GetAffinitySeconds() uint32 {
+	if x != nil {
+		return x.AffinitySeconds
+	}
+	return 0
+}
+
+func (x *StickyRow) GetEndpoints() []string {
+	if x != nil {
+		return x.Endpoints
+	}
+	return nil
+}
+
 // sessions -> nat44: VPP's sessions to backends that drain. It is sent without counts too, so that
 // nat44 checks its time limits.
 type DrainingSessions struct {
@@ -565,7 +711,7 @@ type DrainingSessions struct {
 
 func (x *DrainingSessions) Reset() {
 	*x = DrainingSessions{}
-	mi := &file_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +723,7 @@ func (x *DrainingSessions) String() string {
 func (*DrainingSessions) ProtoMessage() {}
 
 func (x *DrainingSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +736,7 @@ func (x *DrainingSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainingSessions.ProtoReflect.Descriptor instead.
 func (*DrainingSessions) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DrainingSessions) GetGeneration() uint64 {
@@ -612,7 +758,8 @@ type DrainingCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "ip:port".
 	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
-	// Number of sessions by frontend, "ip:port/PROTO"; empty = no sessions.
+	// Number of sessions by frontend, "ip:port/PROTO"; empty = no sessions. Connections that have
+	// ended do not count.
 	Sessions      map[string]uint32 `protobuf:"bytes,2,rep,name=sessions,proto3" json:"sessions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -620,7 +767,7 @@ type DrainingCount struct {
 
 func (x *DrainingCount) Reset() {
 	*x = DrainingCount{}
-	mi := &file_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -632,7 +779,7 @@ func (x *DrainingCount) String() string {
 func (*DrainingCount) ProtoMessage() {}
 
 func (x *DrainingCount) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -645,7 +792,7 @@ func (x *DrainingCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainingCount.ProtoReflect.Descriptor instead.
 func (*DrainingCount) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DrainingCount) GetEndpoint() string {
@@ -675,7 +822,7 @@ type RowLocal struct {
 
 func (x *RowLocal) Reset() {
 	*x = RowLocal{}
-	mi := &file_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +834,7 @@ func (x *RowLocal) String() string {
 func (*RowLocal) ProtoMessage() {}
 
 func (x *RowLocal) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +847,7 @@ func (x *RowLocal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowLocal.ProtoReflect.Descriptor instead.
 func (*RowLocal) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RowLocal) GetAddress() string {
@@ -741,7 +888,7 @@ type Approximation struct {
 
 func (x *Approximation) Reset() {
 	*x = Approximation{}
-	mi := &file_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +900,7 @@ func (x *Approximation) String() string {
 func (*Approximation) ProtoMessage() {}
 
 func (x *Approximation) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +913,7 @@ func (x *Approximation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approximation.ProtoReflect.Descriptor instead.
 func (*Approximation) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Approximation) GetService() string {
@@ -823,7 +970,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +982,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +995,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Conflict) GetFrontend() string {
@@ -901,7 +1048,7 @@ type Interface struct {
 
 func (x *Interface) Reset() {
 	*x = Interface{}
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1060,7 @@ func (x *Interface) String() string {
 func (*Interface) ProtoMessage() {}
 
 func (x *Interface) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1073,7 @@ func (x *Interface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interface.ProtoReflect.Descriptor instead.
 func (*Interface) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Interface) GetSwIfIndex() uint32 {
@@ -1040,7 +1187,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1199,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1212,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Attachment) GetPod() string {
@@ -1092,7 +1239,7 @@ type Attachments struct {
 
 func (x *Attachments) Reset() {
 	*x = Attachments{}
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1251,7 @@ func (x *Attachments) String() string {
 func (*Attachments) ProtoMessage() {}
 
 func (x *Attachments) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1264,7 @@ func (x *Attachments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachments.ProtoReflect.Descriptor instead.
 func (*Attachments) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Attachments) GetItems() []*Attachment {
@@ -1162,7 +1309,7 @@ type InterfaceSet struct {
 
 func (x *InterfaceSet) Reset() {
 	*x = InterfaceSet{}
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1321,7 @@ func (x *InterfaceSet) String() string {
 func (*InterfaceSet) ProtoMessage() {}
 
 func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1334,7 @@ func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSet.ProtoReflect.Descriptor instead.
 func (*InterfaceSet) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InterfaceSet) GetGeneration() uint64 {
@@ -1278,7 +1425,7 @@ type TableNetwork struct {
 
 func (x *TableNetwork) Reset() {
 	*x = TableNetwork{}
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1437,7 @@ func (x *TableNetwork) String() string {
 func (*TableNetwork) ProtoMessage() {}
 
 func (x *TableNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1450,7 @@ func (x *TableNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableNetwork.ProtoReflect.Descriptor instead.
 func (*TableNetwork) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TableNetwork) GetNetwork() string {
@@ -1335,7 +1482,7 @@ type PeerNetwork struct {
 
 func (x *PeerNetwork) Reset() {
 	*x = PeerNetwork{}
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1494,7 @@ func (x *PeerNetwork) String() string {
 func (*PeerNetwork) ProtoMessage() {}
 
 func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1507,7 @@ func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerNetwork.ProtoReflect.Descriptor instead.
 func (*PeerNetwork) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PeerNetwork) GetNode() string {
@@ -1404,7 +1551,7 @@ type LinkState struct {
 
 func (x *LinkState) Reset() {
 	*x = LinkState{}
-	mi := &file_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1563,7 @@ func (x *LinkState) String() string {
 func (*LinkState) ProtoMessage() {}
 
 func (x *LinkState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1576,7 @@ func (x *LinkState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkState.ProtoReflect.Descriptor instead.
 func (*LinkState) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LinkState) GetUp() bool {
@@ -1492,7 +1639,7 @@ type VPPFeature struct {
 
 func (x *VPPFeature) Reset() {
 	*x = VPPFeature{}
-	mi := &file_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1651,7 @@ func (x *VPPFeature) String() string {
 func (*VPPFeature) ProtoMessage() {}
 
 func (x *VPPFeature) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1664,7 @@ func (x *VPPFeature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPFeature.ProtoReflect.Descriptor instead.
 func (*VPPFeature) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VPPFeature) GetName() string {
@@ -1567,7 +1714,7 @@ type VPPMissing struct {
 
 func (x *VPPMissing) Reset() {
 	*x = VPPMissing{}
-	mi := &file_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1726,7 @@ func (x *VPPMissing) String() string {
 func (*VPPMissing) ProtoMessage() {}
 
 func (x *VPPMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1739,7 @@ func (x *VPPMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPMissing.ProtoReflect.Descriptor instead.
 func (*VPPMissing) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VPPMissing) GetMessage() string {
@@ -1621,7 +1768,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1780,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1793,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -1677,7 +1824,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1836,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1849,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1768,12 +1915,22 @@ const file_dataplane_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12%\n" +
 	"\vconnections\x18\x03 \x01(\rH\x00R\vconnections\x88\x01\x01B\x0e\n" +
-	"\f_connections\"H\n" +
+	"\f_connections\"\xb2\x01\n" +
 	"\bDraining\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x1c\n" +
-	"\tendpoints\x18\x02 \x03(\tR\tendpoints\"a\n" +
+	"\tendpoints\x18\x02 \x03(\tR\tendpoints\x12'\n" +
+	"\x04gone\x18\x03 \x03(\v2\x13.troupe.GoneBackendR\x04gone\x12)\n" +
+	"\x06sticky\x18\x04 \x03(\v2\x11.troupe.StickyRowR\x06sticky\x12\x14\n" +
+	"\x05blind\x18\x05 \x03(\tR\x05blind\"=\n" +
+	"\vGoneBackend\x12\x1a\n" +
+	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x12\n" +
+	"\x04rows\x18\x02 \x03(\tR\x04rows\"f\n" +
+	"\tStickyRow\x12\x10\n" +
+	"\x03row\x18\x01 \x01(\tR\x03row\x12)\n" +
+	"\x10affinity_seconds\x18\x02 \x01(\rR\x0faffinitySeconds\x12\x1c\n" +
+	"\tendpoints\x18\x03 \x03(\tR\tendpoints\"a\n" +
 	"\x10DrainingSessions\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1904,7 +2061,7 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_dataplane_proto_goTypes = []any{
 	(RenderState)(0),         // 0: troupe.RenderState
 	(InterfaceKind)(0),       // 1: troupe.InterfaceKind
@@ -1913,51 +2070,55 @@ var file_dataplane_proto_goTypes = []any{
 	(*RowState)(nil),         // 4: troupe.RowState
 	(*DrainingBackend)(nil),  // 5: troupe.DrainingBackend
 	(*Draining)(nil),         // 6: troupe.Draining
-	(*DrainingSessions)(nil), // 7: troupe.DrainingSessions
-	(*DrainingCount)(nil),    // 8: troupe.DrainingCount
-	(*RowLocal)(nil),         // 9: troupe.RowLocal
-	(*Approximation)(nil),    // 10: troupe.Approximation
-	(*Conflict)(nil),         // 11: troupe.Conflict
-	(*Interface)(nil),        // 12: troupe.Interface
-	(*Attachment)(nil),       // 13: troupe.Attachment
-	(*Attachments)(nil),      // 14: troupe.Attachments
-	(*InterfaceSet)(nil),     // 15: troupe.InterfaceSet
-	(*TableNetwork)(nil),     // 16: troupe.TableNetwork
-	(*PeerNetwork)(nil),      // 17: troupe.PeerNetwork
-	(*LinkState)(nil),        // 18: troupe.LinkState
-	(*VPPFeature)(nil),       // 19: troupe.VPPFeature
-	(*VPPMissing)(nil),       // 20: troupe.VPPMissing
-	(*LocalEndpoints)(nil),   // 21: troupe.LocalEndpoints
-	(*NodeContext)(nil),      // 22: troupe.NodeContext
-	nil,                      // 23: troupe.DrainingCount.SessionsEntry
-	(*ServiceView)(nil),      // 24: troupe.ServiceView
-	(*ObjectError)(nil),      // 25: troupe.ObjectError
-	(*Node)(nil),             // 26: troupe.Node
+	(*GoneBackend)(nil),      // 7: troupe.GoneBackend
+	(*StickyRow)(nil),        // 8: troupe.StickyRow
+	(*DrainingSessions)(nil), // 9: troupe.DrainingSessions
+	(*DrainingCount)(nil),    // 10: troupe.DrainingCount
+	(*RowLocal)(nil),         // 11: troupe.RowLocal
+	(*Approximation)(nil),    // 12: troupe.Approximation
+	(*Conflict)(nil),         // 13: troupe.Conflict
+	(*Interface)(nil),        // 14: troupe.Interface
+	(*Attachment)(nil),       // 15: troupe.Attachment
+	(*Attachments)(nil),      // 16: troupe.Attachments
+	(*InterfaceSet)(nil),     // 17: troupe.InterfaceSet
+	(*TableNetwork)(nil),     // 18: troupe.TableNetwork
+	(*PeerNetwork)(nil),      // 19: troupe.PeerNetwork
+	(*LinkState)(nil),        // 20: troupe.LinkState
+	(*VPPFeature)(nil),       // 21: troupe.VPPFeature
+	(*VPPMissing)(nil),       // 22: troupe.VPPMissing
+	(*LocalEndpoints)(nil),   // 23: troupe.LocalEndpoints
+	(*NodeContext)(nil),      // 24: troupe.NodeContext
+	nil,                      // 25: troupe.DrainingCount.SessionsEntry
+	(*ServiceView)(nil),      // 26: troupe.ServiceView
+	(*ObjectError)(nil),      // 27: troupe.ObjectError
+	(*Node)(nil),             // 28: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	24, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	26, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
-	10, // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
-	11, // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	25, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
-	9,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
+	12, // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
+	13, // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
+	27, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	11, // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
 	5,  // 7: troupe.RowState.draining:type_name -> troupe.DrainingBackend
-	8,  // 8: troupe.DrainingSessions.counts:type_name -> troupe.DrainingCount
-	23, // 9: troupe.DrainingCount.sessions:type_name -> troupe.DrainingCount.SessionsEntry
-	1,  // 10: troupe.Interface.kind:type_name -> troupe.InterfaceKind
-	13, // 11: troupe.Attachments.items:type_name -> troupe.Attachment
-	12, // 12: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	17, // 13: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
-	16, // 14: troupe.InterfaceSet.tables:type_name -> troupe.TableNetwork
-	19, // 15: troupe.LinkState.features:type_name -> troupe.VPPFeature
-	20, // 16: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
-	26, // 17: troupe.NodeContext.node:type_name -> troupe.Node
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	7,  // 8: troupe.Draining.gone:type_name -> troupe.GoneBackend
+	8,  // 9: troupe.Draining.sticky:type_name -> troupe.StickyRow
+	10, // 10: troupe.DrainingSessions.counts:type_name -> troupe.DrainingCount
+	25, // 11: troupe.DrainingCount.sessions:type_name -> troupe.DrainingCount.SessionsEntry
+	1,  // 12: troupe.Interface.kind:type_name -> troupe.InterfaceKind
+	15, // 13: troupe.Attachments.items:type_name -> troupe.Attachment
+	14, // 14: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
+	19, // 15: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
+	18, // 16: troupe.InterfaceSet.tables:type_name -> troupe.TableNetwork
+	21, // 17: troupe.LinkState.features:type_name -> troupe.VPPFeature
+	22, // 18: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
+	28, // 19: troupe.NodeContext.node:type_name -> troupe.Node
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -1968,14 +2129,14 @@ func file_dataplane_proto_init() {
 	file_view_proto_init()
 	file_world_proto_init()
 	file_dataplane_proto_msgTypes[3].OneofWrappers = []any{}
-	file_dataplane_proto_msgTypes[13].OneofWrappers = []any{}
+	file_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

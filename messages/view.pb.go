@@ -238,7 +238,9 @@ type Backend struct {
 	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
 	Port    uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
 	// On this node.
-	Local         bool `protobuf:"varint,3,opt,name=local,proto3" json:"local,omitempty"`
+	Local bool `protobuf:"varint,3,opt,name=local,proto3" json:"local,omitempty"`
+	// Of a draining endpoint: it still serves.
+	Serving       bool `protobuf:"varint,4,opt,name=serving,proto3" json:"serving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -290,6 +292,13 @@ func (x *Backend) GetPort() uint32 {
 func (x *Backend) GetLocal() bool {
 	if x != nil {
 		return x.Local
+	}
+	return false
+}
+
+func (x *Backend) GetServing() bool {
+	if x != nil {
+		return x.Serving
 	}
 	return false
 }
@@ -701,11 +710,12 @@ var File_view_proto protoreflect.FileDescriptor
 const file_view_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"view.proto\x12\x06troupe\x1a\vworld.proto\"M\n" +
+	"view.proto\x12\x06troupe\x1a\vworld.proto\"g\n" +
 	"\aBackend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x14\n" +
-	"\x05local\x18\x03 \x01(\bR\x05local\"\x8e\x04\n" +
+	"\x05local\x18\x03 \x01(\bR\x05local\x12\x18\n" +
+	"\aserving\x18\x04 \x01(\bR\aserving\"\x8e\x04\n" +
 	"\bFrontend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12,\n" +

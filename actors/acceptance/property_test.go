@@ -36,6 +36,7 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 				n.disturb(random)
 			}
 			n.settled()
+			n.drained()
 			got := n.texts()
 			t.Logf("%d services, %d rows, %d messages changed VPP", len(n.Source.Services()), len(got), n.Writes())
 			n.compareWithRules()
@@ -61,6 +62,29 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// drained waits until no row has an endpoint that no service names: no connection keeps one. With
+// affinity a row leaves as a whole.
+func (n *node) drained() {
+	n.Helper()
+	named := map[string]bool{}
+	for _, in := range n.Source.Services() {
+		for _, r := range nat44.Plan(service.Resolve(in, n.context, n.Serving), nat44.Config{Node: n.Node, Pads: true, Guarded: true}).Claims() {
+			for _, l := range slices.Concat(r.Locals, r.Draining) {
+				named[l.String()] = true
+			}
+		}
+	}
+	n.Until("endpoints that are gone leave their rows", func() string {
+		for frontend, r := range n.heldRows() {
+			is := func(e string) bool { return named[e] }
+			if rest := slices.DeleteFunc(slices.Clone(r.draining), is); len(rest) > 0 && (r.affinity == 0 || len(rest) == len(r.draining)) {
+				return fmt.Sprint(frontend, " has ", rest)
+			}
+		}
+		return ""
+	})
 }
 
 // disturb makes one change, sometimes twice, and sometimes has something fail.

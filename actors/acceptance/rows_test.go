@@ -14,6 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // row is one frontend as VPP holds it, translated back from the mapping.
@@ -87,15 +88,10 @@ func parseRow(line string) (row, error) {
 	if len(slices.Compact(slices.Clone(r.endpoints))) != len(r.endpoints) {
 		return row{}, fmt.Errorf("an endpoint is entered twice")
 	}
-	words := strings.Fields(parts[4])
-	for i, word := range words {
-		if word == "affinity" {
-			seconds, err := strconv.ParseUint(words[i+1], 10, 32)
-			if err != nil {
-				return row{}, err
-			}
-			r.affinity = uint32(seconds)
-		}
+	// VPP remembers clients for a shorter time, which does not begin before their sessions end
+	tag, _ := nat44.ParseTag(parts[5])
+	if r.affinity = tag.Affinity; (r.affinity > 0) != strings.Contains(parts[4], " affinity ") {
+		return row{}, fmt.Errorf("the tag says affinity %d", r.affinity)
 	}
 	return r, nil
 }
@@ -122,8 +118,8 @@ func (n *node) dropped(to target, from string) bool {
 }
 
 func TestParseRow(t *testing.T) {
-	r, err := parseRow(`10.96.0.1:80/6 lb [10.1.1.3:80 weight 7, 10.1.1.2:80 weight 7, 192.0.2.1:1 weight 0] out2in-only self-twice-nat affinity 30 tag "troupe/x"`)
-	if err != nil || r.frontend != "10.96.0.1:80/TCP" || r.affinity != 30 || !slices.Equal(r.endpoints, []string{"10.1.1.2:80", "10.1.1.3:80"}) {
+	r, err := parseRow(`10.96.0.1:80/6 lb [10.1.1.3:80 weight 7, 10.1.1.2:80 weight 7, 192.0.2.1:1 weight 0] out2in-only self-twice-nat affinity 30 tag "troupe/aaaaaaaaaaaaaaaa/a270/w7"`)
+	if err != nil || r.frontend != "10.96.0.1:80/TCP" || r.affinity != 270 || !slices.Equal(r.endpoints, []string{"10.1.1.2:80", "10.1.1.3:80"}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, line := range []string{

@@ -154,6 +154,11 @@ var mutants = []mutant{
 		"	r.Draining = r.Draining[:min(len(r.Draining), slotsFor(len(r.Locals))-len(r.Locals))]\n",
 	},
 	{
+		"sessions of ended connections stay", "vpp/sessions/sweep.go",
+		"	r.delete(ctx, c, requests)\n",
+		"",
+	},
+	{
 		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/wanted.go",
 		"	r = a.fitting(r, held, len(kept)).AlsoDraining(kept)\n",
 		"	r.Draining = nil\n",

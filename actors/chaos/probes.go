@@ -46,6 +46,8 @@ type observed struct {
 	later       func(func())                         // when a removal is done; nil = at once
 	boots       int                                  // starts of VPP before the connections
 	interrupted bool                                 // the overlay was replaced, which ends connections
+	ticks       int                                  // packets on each connection so far
+	rested      bool                                 // all has been well for a while
 
 	// missed is when rows of the steady service were first missing on a ready node; zero = none
 	// is.
@@ -185,6 +187,7 @@ func (s *observed) try(w *world) {
 		}
 	}
 	s.hold(w)
+	s.again(w)
 	if w.snat {
 		s.knock(w, simulator.Packet{In: "pod1", Src: inside, Dst: netip.AddrPortFrom(outside.Addr(), endpointPort), Proto: protoTCP})
 	}

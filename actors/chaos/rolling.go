@@ -131,6 +131,44 @@ func (s *observed) hold(w *world) {
 	}
 }
 
+// returners is the number of clients that use their ports again.
+const returners = 12
+
+// again opens connections to the rolling service from the same ports every few seconds, and closes
+// them, resets them, or forgets them after the first packet. At rest each must reach an endpoint
+// that serves (I20).
+func (s *observed) again(w *world) {
+	s.ticks++
+	for n := range returners {
+		if s.ticks%(3+n/3) != 0 {
+			continue
+		}
+		p := simulator.Packet{
+			In: "pod1", Src: netip.AddrPortFrom(podIP(1, 1), uint16(60000+n)), Dst: netip.AddrPortFrom(clusterIP(rolling), servicePort), Proto: protoTCP,
+		}
+		got, _, whole := w.exchange(p)
+		if !whole {
+			continue
+		}
+		if s.rested && !w.cluster.serves(rolling, got.Dst.Addr()) {
+			w.breach("I20: a connection from a port that was used before reached %s, which does not serve", got.Dst)
+		}
+		for _, p.Flags = range [][]simulator.TCPFlags{{simulator.ACK, simulator.FIN | simulator.ACK}, {simulator.ACK, simulator.RST}, nil}[n%3] {
+			w.exchange(p)
+		}
+	}
+}
+
+// serves reports whether an endpoint serves: it is ready, or terminates and still serves.
+func (k *cluster) serves(n int, at netip.Addr) bool {
+	for id, s := range k.slices {
+		if id[0] == n && slices.Contains(slices.Concat(s.endpoints, s.leaving), at) {
+			return true
+		}
+	}
+	return false
+}
+
 // names reports whether an endpoint is in the slices of a service, used or not.
 func (k *cluster) names(n int, at netip.Addr) bool {
 	for id, s := range k.slices {

@@ -19,15 +19,18 @@ const nat44Renderer = "nat44"
 
 // VPP stops its workers while it lists its sessions. After a look, the next one waits restFactor
 // times as long as the look took, and longestRest at most. So the workers stop for one percent of
-// the time, or more if a look takes over 2.4 seconds. A failed look has no meaningful duration.
+// the time. A look that took over 0.3 seconds has waited for something else, such as a VPP that
+// hung. A failed look has no meaningful duration.
 const (
 	restFactor  = 100
-	longestRest = 4 * time.Minute
+	longestRest = 30 * time.Second
 )
 
-// draining looks repeatedly for the sessions of draining backends, while there are any.
+// draining looks repeatedly for the sessions of draining backends and of rows with affinity, while
+// there are any.
 type draining struct {
 	list  *messages.Draining // nil = none received
+	wish  sessions.Wish      // of the list
 	turn  netip.Addr
 	timed bool // a look is scheduled
 	began time.Time
@@ -40,23 +43,60 @@ type drainingTick struct{}
 type drainingLooked struct {
 	connection uint64
 	of         *messages.Draining
-	found      map[netip.AddrPort]sessions.Live
-	turn       netip.Addr
-	err        error
+	swept      sessions.Swept
 }
 
-// drains takes the list of draining backends.
+// drains takes the list of draining backends. They are looked for at once, unless the last look
+// was just now.
 func (k *housekeeper) drains(c *runtime.Context, m *messages.Draining) {
-	k.draining.list = m
+	k.draining.list, k.draining.wish = m, wishOf(m)
 	if o := k.config.Observer; o != nil {
 		o.Draining(len(m.GetEndpoints()))
 	}
-	k.lookLater(c, k.settings.Soon)
+	k.lookLater(c, 0)
+}
+
+// wishOf translates a list.
+func wishOf(m *messages.Draining) sessions.Wish {
+	w := sessions.Wish{Draining: endpoints(m.GetEndpoints()), Gone: map[netip.AddrPort]map[sessions.Served]bool{}, Sticky: map[sessions.Served]time.Duration{}}
+	w.Blind = map[netip.Addr]bool{}
+	for _, text := range m.GetBlind() {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			w.Blind[addr] = true
+		}
+	}
+	served := func(row string) sessions.Served {
+		k, _ := rule.ParseKey(row)
+		return sessions.Served{Frontend: netip.AddrPortFrom(k.Addr, k.Port), Protocol: k.Proto}
+	}
+	for _, g := range m.GetGone() {
+		for _, at := range endpoints([]string{g.GetEndpoint()}) {
+			w.Gone[at] = map[sessions.Served]bool{}
+			for _, row := range g.GetRows() {
+				w.Gone[at][served(row)] = true
+			}
+		}
+	}
+	for _, s := range m.GetSticky() {
+		w.Sticky[served(s.GetRow())] = time.Duration(s.GetAffinitySeconds()) * time.Second
+		w.Backends = append(w.Backends, endpoints(s.GetEndpoints())...)
+	}
+	return w
+}
+
+// endpoints parses "ip:port".
+func endpoints(texts []string) (all []netip.AddrPort) {
+	for _, text := range texts {
+		if at, err := netip.ParseAddrPort(text); err == nil {
+			all = append(all, at)
+		}
+	}
+	return all
 }
 
 // lookLater schedules the next look, if there is something to look for.
 func (k *housekeeper) lookLater(c *runtime.Context, d time.Duration) {
-	if len(k.draining.list.GetEndpoints()) > 0 && !k.draining.timed {
+	if len(k.draining.list.GetEndpoints())+len(k.draining.list.GetSticky()) > 0 && !k.draining.timed {
 		k.draining.timed = true
 		c.After(d, &drainingTick{})
 	}
@@ -71,32 +111,27 @@ func (k *housekeeper) lookForDraining(c *runtime.Context) {
 		k.lookLater(c, k.settings.Soon)
 		return
 	}
-	var backends []netip.AddrPort
-	for _, text := range list.GetEndpoints() {
-		if at, err := netip.ParseAddrPort(text); err == nil {
-			backends = append(backends, at)
-		}
-	}
 	k.draining.began = c.Now()
-	connection, caller, turn, dumps := k.link.GetSession(), k.config.VPP, k.draining.turn, k.settings.Dumps
+	connection, caller, wish, turn := k.link.GetSession(), k.config.VPP, k.draining.wish, k.draining.turn
+	slice := sessions.Slice{Deletions: k.settings.Batch, Dumps: k.settings.Dumps}
 	k.do(c, "session-draining", func(ctx context.Context) any {
-		found, turn, err := sessions.CountLive(ctx, caller, backends, turn, dumps)
-		return &drainingLooked{connection, list, found, turn, err}
+		return &drainingLooked{connection, list, sessions.Sweep(ctx, caller, wish, turn, slice)}
 	})
 }
 
 // lookedForDraining sends the result to the renderer.
 func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
 	rest := k.settings.Soon
-	if m.err == nil {
+	if m.swept.Err == nil {
 		rest = max(rest, min(restFactor*c.Now().Sub(k.draining.began), longestRest))
 	}
 	k.lookLater(c, rest)
-	if !k.done(c, m.connection, m.err) {
+	k.countDeleted(&m.swept.Freed)
+	if !k.done(c, m.connection, m.swept.Err) {
 		return
 	}
-	k.draining.turn = m.turn
-	k.answer(c, m.of, m.found)
+	k.draining.turn = m.swept.Turn
+	k.answer(c, m.of, m.swept.Live)
 }
 
 // answer sends the numbers of sessions to the renderer. Without numbers it only says that time has

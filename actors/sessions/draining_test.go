@@ -27,7 +27,7 @@ func TestLooksForDraining(t *testing.T) {
 		s.Tell(&messages.Draining{Generation: 3, Endpoints: []string{"10.1.1.3:8080", "10.1.1.9:8080"}})
 		s.Run(30 * time.Second)
 		got := answers()
-		if n := len(got) - asked; n < 20 || n > 35 || o.drains != 2 {
+		if n := len(got) - asked; n < 20 || n > 36 || o.drains != 2 {
 			t.Fatalf("%d answers in 30 s, %d backends drain", n, o.drains)
 		}
 		last := got[len(got)-1]

@@ -359,12 +359,7 @@ func (k *housekeeper) raised(c *runtime.Context, m *limitRaised) {
 // freedSome takes the result of one slice of deletions.
 func (k *housekeeper) freedSome(c *runtime.Context, m *sessionsFreed) {
 	f := m.freed
-	if o := k.config.Observer; o != nil {
-		o.SessionsDeleted(f.Deleted)
-		if f.Errors > 0 {
-			o.SessionErrors(f.Errors)
-		}
-	}
+	k.countDeleted(&f)
 	k.freed += f.Deleted
 	if !k.done(c, m.connection, f.Err) {
 		return
@@ -373,6 +368,16 @@ func (k *housekeeper) freedSome(c *runtime.Context, m *sessionsFreed) {
 	k.history = k.history.Freed(c.Now(), f)
 	if f.Err != nil || f.Errors > 0 {
 		c.Logger().Warn("cannot delete expired NAT sessions", "refused", f.Errors, "err", f.Err)
+	}
+}
+
+// countDeleted updates the metrics of deletions.
+func (k *housekeeper) countDeleted(f *sessions.Freed) {
+	if o := k.config.Observer; o != nil {
+		o.SessionsDeleted(f.Deleted)
+		if f.Errors > 0 {
+			o.SessionErrors(f.Errors)
+		}
 	}
 }
 

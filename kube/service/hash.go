@@ -86,7 +86,7 @@ func (d *digest) frontend(row *messages.Frontend) {
 		d.number(uint64(len(list)))
 		for _, b := range list {
 			d.text(b.GetAddress())
-			d.number(uint64(b.GetPort())<<1 | uint64(count(b.GetLocal())))
+			d.number(uint64(b.GetPort())<<2 | uint64(count(b.GetLocal()))<<1 | uint64(count(b.GetServing())))
 		}
 	}
 	d.texts(row.GetMasqueradeFrom())

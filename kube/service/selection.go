@@ -187,8 +187,9 @@ func backends(endpoints []*endpoint, size sizes, at place) (cluster, local []*me
 // draining makes the messages of endpoints that get no new connections and keep the existing ones.
 func draining(endpoints []*endpoint, servingOnly bool, at place, used func(*endpoint) bool) (list []*messages.Backend) {
 	for _, e := range endpoints {
-		if !used(e) && (!servingOnly || e.ready() || e.object.GetServing()) {
-			list = append(list, &messages.Backend{Address: e.address, Port: e.port, Local: at.isLocal(e)})
+		serving := e.ready() || e.object.GetServing()
+		if !used(e) && (!servingOnly || serving) {
+			list = append(list, &messages.Backend{Address: e.address, Port: e.port, Local: at.isLocal(e), Serving: serving})
 		}
 	}
 	return list

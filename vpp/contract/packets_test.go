@@ -63,12 +63,7 @@ func (w *simulatedTraffic) exchange(t testing.TB, packets []packet) map[uint64]p
 	out := map[uint64]packet{}
 	for _, p := range packets {
 		sent := simulator.Packet{InIndex: uint32(p.port), Src: p.src, Dst: p.dst, Proto: p.proto, ID: p.id, Length: 48, Fragment: p.fragment == 2}
-		if p.flags&syn != 0 {
-			sent.Flags |= simulator.SYN
-		}
-		if p.flags&ack != 0 {
-			sent.Flags |= simulator.ACK
-		}
+		sent.Flags = simulator.TCPFlags(p.flags) & (simulator.FIN | simulator.SYN | simulator.RST | simulator.ACK)
 		verdict := w.vpp.Send(sent)
 		switch verdict.Action {
 		case simulator.Delivered:

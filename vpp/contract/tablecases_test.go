@@ -257,12 +257,13 @@ var tableCases = []contractCase{
 				t.Fatal("the other row does not serve")
 			}
 		}
-		live, _, err := sessions.CountLive(t.Context(), v.link, []netip.AddrPort{pod}, netip.Addr{}, 10)
-		if err != nil {
-			t.Fatal(err)
+		v.expect(t, ok, &nat44_ed.NatSetTimeouts{UDP: 300, TCPEstablished: 240, TCPTransitory: 240, ICMP: 60}) // a SYN counts as open
+		swept := sessions.Sweep(t.Context(), v.link, sessions.Wish{Draining: []netip.AddrPort{pod}}, netip.Addr{}, sessions.Slice{Dumps: 10})
+		if swept.Err != nil {
+			t.Fatal(swept.Err)
 		}
 		key := firstKey(want)
-		check(t, "live sessions", 3, live[pod][sessions.Served{Frontend: netip.AddrPortFrom(key.Addr, 80), Protocol: rule.TCP}])
+		check(t, "live sessions", 3, swept.Live[pod][sessions.Served{Frontend: netip.AddrPortFrom(key.Addr, 80), Protocol: rule.TCP}])
 		v.expect(t, ok, &nat44_ed.NatSetTimeouts{UDP: 1, TCPEstablished: 1, TCPTransitory: 1, ICMP: 1})
 		waitFor(t, "sessions to expire", func() bool {
 			flows, _, err := sessions.List(t.Context(), v.link, []netip.Addr{pod.Addr()}, func(f *sessions.Flow) bool { return f.Expired && f.Idle >= 2*1e9 }, 100)

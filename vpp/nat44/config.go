@@ -97,6 +97,17 @@ func (c Config) Globals() Globals {
 	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT, MasqueradeClashes: c.MasqueradeClashes, AllWorkers: c.AllWorkers}
 }
 
+// remembered is the Remembered of a row. An ended session stays until its timeout is over, so that
+// both times add up to the affinity. Where the affinity is shorter than the timeout, package
+// sessions deletes the session earlier.
+func (c Config) remembered(affinity uint32, proto uint8) uint32 {
+	silent := c.Timeouts.withDefaults().TCPTransitory
+	if proto == rule.UDP {
+		silent = c.Timeouts.withDefaults().UDP
+	}
+	return max(affinity, silent+1) - silent
+}
+
 // Equal reports whether both plan the same.
 func (c Config) Equal(other Config) bool { return reflect.DeepEqual(c, other) }
 

@@ -80,6 +80,7 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 		p.reportKept()
 	}
 	if row.Affinity > 0 {
+		row.Remembered = p.cfg.remembered(row.Affinity, key.Proto)
 		p.reportAffinity(row.Affinity)
 	} else if f.GetMaglev() {
 		p.reportMaglev()

@@ -5,7 +5,7 @@ import "fmt"
 // Reasons why a row is not exactly what Kubernetes asks for. Package acl reports source ranges that
 // no access list enforces; package rule has the reasons of all renderers.
 const (
-	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
+	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last connection"
 	whyMaglev    = "NAT44 has no consistent hashing: choose a renderer that serves the family by CNAT"
 	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
 	whyFamily    = "NAT44 is IPv4 only: choose a renderer that serves IPv6"

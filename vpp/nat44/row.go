@@ -116,9 +116,11 @@ type Row struct {
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
 	Flags Flags
 	// Affinity is the time in seconds for which VPP sends a client to the same backend; 0 =
-	// none. VPP counts it from the end of the client's last session and does not return it in a
-	// dump: Read takes it from the tag.
+	// none. VPP does not return it in a dump: Read takes it from the tag.
 	Affinity uint32
+	// Remembered is the time in seconds for which VPP remembers a client after it has freed its
+	// last session; 0 = Affinity. Only planned rows have it, because VPP does not return it.
+	Remembered uint32
 	// Tag marks the row as one of Troupe, see Tag.
 	Tag string
 	// FormerHash is the hash in the tag of this row if an agent of the first versions added it;

@@ -119,6 +119,9 @@ func rowMessage(op Op) api.Message {
 	}
 	msg := mappingMessage(op)
 	msg.IsAdd, msg.Affinity, msg.Tag = true, op.Row.Affinity, op.Row.Tag
+	if op.Row.Remembered > 0 {
+		msg.Affinity = op.Row.Remembered
+	}
 	entries := op.Row.Entries()
 	msg.LocalNum = uint32(len(entries))
 	msg.Locals = make([]nat44_ed.Nat44LbAddrPort, len(entries))

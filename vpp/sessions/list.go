@@ -20,10 +20,13 @@ type Flow struct {
 	// Frontend, Backend and Client are the ends of the connection; As is the client's address
 	// as the backend sees it, if it differs.
 	Frontend, Backend, Client, As netip.AddrPort
-	// Idle is the time since its last packet, in whole seconds. Expired sessions only keep
+	// Idle is the time since its last packet, in a dump in whole seconds. Expired sessions only keep
 	// their place in the table.
 	Idle    time.Duration
 	Expired bool
+	// Unsettled says that a TCP connection is not established: its handshake is under way, or
+	// one side has closed it. Only a shower knows it.
+	Unsettled bool
 	// Service says that a row made the session.
 	Service bool
 	Packets uint64

@@ -68,7 +68,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of other clients change also where no service has a row
 	}
-	for _, k := range a.drains.keys() {
+	for _, k := range append(a.drains.keys(), slices.Collect(maps.Keys(a.drains.sticky))...) {
 		a.drains.follow(k, a.held(k))
 	}
 	for k, r := range a.have.Rows {

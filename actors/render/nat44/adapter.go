@@ -34,6 +34,7 @@ type adapter struct {
 	users    map[uint64]int32 // number of lists of services that name a backend, by ipv4
 	ranges   *sourceranges.Ranges
 	set      *messages.InterfaceSet // nil = not known
+	podCIDRs []netip.Prefix         // of the node; nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of the agent that were in use before
 	phase    render.Phase           // when Settle was called last
 
@@ -111,12 +112,14 @@ func (a *adapter) plan(service string) {
 		wishes := make(map[object]nat44.Row, len(plan.Claims()))
 		for _, r := range plan.Claims() {
 			wishes[rowOf(r.Key)] = r
+			a.drains.stale = a.drains.stale || a.drains.concerns(rowOf(r.Key)) // it may serve no more
 		}
 		changed = a.claims.Set(service, view.GetCreated(), wishes)
 	}
 	for _, k := range changed {
 		a.ranges.OwnerChanged(k.Key)
 		a.drains.lead(k, a.held(k))
+		a.drains.stale = a.drains.stale || a.drains.concerns(k)
 		// to compute the status walks over all rows: not for each service
 		a.external.stale = a.external.stale || a.concernsExternal(k)
 	}
@@ -162,6 +165,12 @@ func (a *adapter) configure(planned nat44.Config) {
 func (a *adapter) Surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
+		a.podCIDRs = nil
+		for _, text := range s.Begin.GetNode().GetNode().GetPodCidrs() {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				a.podCIDRs = append(a.podCIDRs, p)
+			}
+		}
 		set := cmp.Or(s.Set, a.set)
 		planned.Ground, planned.Tables = rule.NewGround(s.Begin, set, a.config.Ground.Reserved), tables(set)
 		a.configure(planned)
@@ -174,6 +183,7 @@ func (a *adapter) Surroundings(s render.Surroundings) {
 		}
 		a.loseInterfaces(s.Set)
 		a.set, a.settings, a.external.stale = s.Set, false, true
+		a.drains.surroundings()
 	}
 }
 
@@ -222,6 +232,7 @@ func (a *adapter) Settle(phase render.Phase) {
 	if phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
+		a.drains.surroundings()
 		a.settings = false // settings that are not needed any more leave VPP now
 	}
 	a.phase = phase

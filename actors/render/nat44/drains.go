@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -24,6 +26,8 @@ type drains struct {
 	limit time.Duration // 0 = none
 	rows  map[object]map[netip.AddrPort]*drain
 	at    map[netip.AddrPort]*drained
+	// sticky are the rows with affinity that VPP holds.
+	sticky map[object]*messages.StickyRow
 	// generation counts changes of the list; stale says that the latest list was not sent, or
 	// was lost; resting says that a long list was sent just now.
 	generation     uint64
@@ -72,18 +76,37 @@ type drain struct {
 	expired bool
 }
 
-// over reports whether VPP has no session to the backend.
+// over reports whether VPP has no session to the backend that has not ended.
 func (d *drain) over() bool { return d != nil && d.known() && d.sessions == 0 }
 
 // known reports whether all sessions were counted.
 func (d *drain) known() bool { return d.counted > 0 && d.counted >= d.of.generation }
 
 func newDrains(limit time.Duration) drains {
-	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}}
+	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}, sticky: map[object]*messages.StickyRow{}}
+}
+
+// stick notes the backends of a row with affinity in VPP.
+func (d *drains) stick(k object, held *nat44.Row) {
+	if held == nil || held.Affinity == 0 { // nearly all
+		if d.sticky[k] != nil {
+			delete(d.sticky, k)
+			d.stale = true
+		}
+		return
+	}
+	s := &messages.StickyRow{Row: k.Key.String(), AffinitySeconds: held.Affinity}
+	for _, l := range slices.Concat(held.Locals, held.Draining) {
+		s.Endpoints = append(s.Endpoints, l.String())
+	}
+	if before := d.sticky[k]; before == nil || !slices.Equal(before.Endpoints, s.Endpoints) || before.AffinitySeconds != s.AffinitySeconds {
+		d.sticky[k], d.stale = s, true
+	}
 }
 
 // follow notes which backends of the row in VPP drain; nil = there is no row.
 func (d *drains) follow(k object, held *nat44.Row) {
+	d.stick(k, held)
 	before := d.rows[k]
 	if len(before) == 0 && (held == nil || len(held.Draining) == 0) { // nearly all
 		return
@@ -130,6 +153,55 @@ func (d *drains) lead(k object, held *nat44.Row) {
 
 // keys are the rows with backends that drain, ordered.
 func (d *drains) keys() []object { return slices.SortedFunc(maps.Keys(d.rows), compare) }
+
+// surroundings notes that the same backends may be told in another way.
+func (d *drains) surroundings() { d.stale = d.stale || len(d.rows)+len(d.sticky) > 0 }
+
+// concerns reports whether backends of a row drain.
+func (d *drains) concerns(k object) bool { return d.rows[k] != nil }
+
+// serving are the backends that serve the clients of a row, though they may get no new connections
+// of this node.
+func (a *adapter) serving(k object) map[string]bool {
+	all := map[string]bool{}
+	first, _ := a.claims.First(k)
+	for _, f := range a.views[first.Service].GetFrontends() {
+		if f.GetAddress() != k.Addr.String() || f.GetPort() != uint32(k.Port) || f.GetProtocol() != messages.Protocol(k.Proto) {
+			continue
+		}
+		for _, b := range f.GetBackends() {
+			all[fmt.Sprintf("%s:%d", b.GetAddress(), b.GetPort())] = true
+		}
+		for _, b := range f.GetDraining() {
+			all[fmt.Sprintf("%s:%d", b.GetAddress(), b.GetPort())] = b.GetServing()
+		}
+	}
+	return all
+}
+
+// gone are the draining backends that do not serve the clients of some rows any more. While some
+// services have not rendered, each of them may have the backend.
+func (a *adapter) gone() (list []*messages.GoneBackend) {
+	if a.phase < render.Passed {
+		return nil
+	}
+	of := map[string]*messages.GoneBackend{}
+	for _, k := range a.drains.keys() {
+		serving := a.serving(k)
+		for _, at := range slices.SortedFunc(maps.Keys(a.drains.rows[k]), netip.AddrPort.Compare) {
+			text := at.String()
+			if serving[text] {
+				continue
+			}
+			if of[text] == nil {
+				of[text] = &messages.GoneBackend{Endpoint: text}
+				list = append(list, of[text])
+			}
+			of[text].Rows = append(of[text].Rows, k.Key.String())
+		}
+	}
+	return list
+}
 
 // endpoints lists the backends that drain, ordered.
 func (d *drains) endpoints() []string {
@@ -210,7 +282,24 @@ func (a *adapter) endDrains() {
 	}
 }
 
-// sendDraining sends the list of draining backends, if it has changed.
+// blind are the addresses of these endpoints that are behind interfaces with the outside role alone,
+// as far as the agent knows: the pod network of the node tells local endpoints from others.
+func (a *adapter) blind(endpoints []string) (addrs []string) {
+	for _, text := range endpoints {
+		at, err := netip.ParseAddrPort(text)
+		here := slices.ContainsFunc(a.podCIDRs, func(p netip.Prefix) bool { return p.Contains(at.Addr()) })
+		leads := func(i *messages.Interface) bool {
+			there := i.GetBackend() && here || !i.GetLocal() && !here || len(a.podCIDRs) == 0
+			return there && needed(i) && a.outsideAlone(i)
+		}
+		if addr := at.Addr().String(); err == nil && slices.ContainsFunc(a.set.GetInterfaces(), leads) && !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	}
+	return addrs
+}
+
+// sendDraining sends the list of draining backends and of rows with affinity, if it has changed.
 func (a *adapter) sendDraining(c *runtime.Context) {
 	if !a.drains.stale || a.drains.resting {
 		return
@@ -227,7 +316,13 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 			}
 		}
 	}
-	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints()})
+	m := &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints(), Gone: a.gone()}
+	all := m.Endpoints
+	for _, k := range slices.SortedFunc(maps.Keys(a.drains.sticky), compare) {
+		m.Sticky, all = append(m.Sticky, a.drains.sticky[k]), slices.Concat(all, a.drains.sticky[k].Endpoints)
+	}
+	m.Blind = a.blind(all)
+	c.Send(c.PID(address.Sessions), m)
 }
 
 // Draining is the number of draining endpoints, for Inspect of the driver.

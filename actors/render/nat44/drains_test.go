@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
@@ -507,6 +509,44 @@ func TestDrainingIsReported(t *testing.T) {
 			s.Tell(&messages.DrainingSessions{Generation: lost})
 			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].GetGeneration() != last.GetGeneration() {
 				t.Errorf("another list is known, %d: %v", lost, again)
+			}
+		}
+	})
+}
+
+// TestWhoServesIsReported: the sessions actor learns which draining endpoints do not serve any more,
+// also when nothing changes in VPP, which rows have affinity, and where VPP sees half of each
+// connection.
+func TestWhoServesIsReported(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, "a/a")
+		view := func(serving bool) *messages.ServiceView {
+			v := served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4-", "10.1.2.9-")
+			v.Frontends[0].Draining[1].Serving = serving
+			sticky := served("a/a", "10.96.0.2", udp, "10.1.1.3")
+			sticky.Frontends[0].AffinitySeconds = 60
+			v.Frontends = append(v.Frontends, sticky.Frontends...)
+			return v
+		}
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4", "10.1.2.9"))
+		row := "10.96.0.1:80/TCP"
+		for i, step := range []struct {
+			serving bool
+			want    []*messages.GoneBackend
+		}{
+			{true, []*messages.GoneBackend{{Endpoint: "10.1.1.4:8080", Rows: []string{row}}}},
+			{false, []*messages.GoneBackend{{Endpoint: "10.1.1.4:8080", Rows: []string{row}}, {Endpoint: "10.1.2.9:8080", Rows: []string{row}}}},
+			{true, []*messages.GoneBackend{{Endpoint: "10.1.1.4:8080", Rows: []string{row}}}},
+		} {
+			s.Render(uint64(2+i), view(step.serving))
+			last := s.Draining[len(s.Draining)-1]
+			if d := cmp.Diff(step.want, last.GetGone(), protocmp.Transform()); d != "" {
+				t.Errorf("step %d (-want +got):\n%s", i, d)
+			}
+			sticky := []*messages.StickyRow{{Row: "10.96.0.2:80/UDP", AffinitySeconds: 60, Endpoints: []string{"10.1.1.3:8080"}}}
+			if d := cmp.Diff(sticky, last.GetSticky(), protocmp.Transform()); d != "" {
+				t.Errorf("step %d (-want +got):\n%s", i, d)
 			}
 		}
 	})

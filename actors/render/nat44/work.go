@@ -22,7 +22,7 @@ func (a *adapter) settingsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}, OtherProtocols: map[uint32]bool{}}
 	want.Retired, want.Shared = a.hairpins, a.shared
 	for _, i := range a.set.GetInterfaces() {
-		want.OtherProtocols[i.GetSwIfIndex()] = a.planned.OutsideAlone || i.GetOtherProtocols() != ""
+		want.OtherProtocols[i.GetSwIfIndex()] = a.outsideAlone(i)
 		if needed(i) {
 			want.Interfaces[i.GetSwIfIndex()] = true
 		} else if i.GetDetached() {
@@ -31,6 +31,11 @@ func (a *adapter) settingsWanted() *nat44.Want {
 	}
 	a.external.settings(want, a.set)
 	return want
+}
+
+// outsideAlone reports whether an interface has the outside role alone, if it has one.
+func (a *adapter) outsideAlone(i *messages.Interface) bool {
+	return a.planned.OutsideAlone || i.GetOtherProtocols() != ""
 }
 
 // shared are the addresses whose frontends all belong to services and are no cluster IPs.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"strings"
 
 	"go.fd.io/govpp/api"
@@ -154,7 +155,15 @@ func showThreads(c *Call, _ *vlib.ShowThreads) {
 // It accepts no abbreviations.
 func cliInband(c *Call, req *vlib.CliInband) {
 	reply := "unknown input `" + req.Cmd + "'\n"
-	switch strings.Join(strings.Fields(req.Cmd), " ") {
+	command := strings.Join(strings.Fields(req.Cmd), " ")
+	if filters, is := strings.CutPrefix(command, "show nat44 sessions"); is {
+		if text, ok := c.NAT.Show(filters); ok {
+			reply = text
+		}
+	}
+	switch command {
+	case "show clock":
+		reply = fmt.Sprintf("Time now %.6f, Thu, 01 Jan 2026 00:00:00 GMT\n", c.Now())
 	case "show nat44 summary":
 		reply = c.NAT.Summary()
 	case heap.Command:

@@ -1,0 +1,96 @@
+package nat
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+)
+
+// protocolName is a protocol of sessions with ports, as VPP prints it.
+func protocolName(proto uint8) string {
+	return map[uint8]string{packet.ProtoTCP: "TCP", packet.ProtoUDP: "UDP", packet.ProtoICMP: "ICMP"}[proto]
+}
+
+// Show is the output of "show nat44 sessions" with filters; ok is false where VPP would not
+// understand them.
+func (n *Plugin) Show(filters string) (text string, ok bool) {
+	words := strings.Fields(filters) // "filter i2o saddr ADDRESS", also several
+	if len(words)%4 != 0 {
+		return "", false
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "NAT44 ED sessions:\n-------- thread 0 vpp_main: %d sessions --------\n", n.Sessions.Len())
+	shown := 0
+	for _, s := range n.Sessions.All {
+		fits := true
+		for i := 0; i < len(words); i += 4 {
+			f := s.i2o.match
+			if words[i+1] == "o2i" {
+				f = s.o2i.match
+			}
+			at := f.Src
+			switch {
+			case words[i] != "filter":
+				return "", false
+			case words[i+2] == "daddr":
+				at = f.Dst
+			case words[i+2] != "saddr": // what VPP does with filters for ports is not defined
+				return "", false
+			}
+			fits = fits && at.Addr().String() == words[i+3]
+		}
+		if fits {
+			shown++
+			n.showSession(&b, s)
+		}
+	}
+	if len(words) > 0 {
+		fmt.Fprintf(&b, "Showed: %d, Filtered: %d of total %d sessions of thread 0\n\n", shown, n.Sessions.Len()-shown, n.Sessions.Len())
+	}
+	return b.String(), true
+}
+
+// showSession prints one session.
+func (n *Plugin) showSession(b *strings.Builder, s *Session) {
+	line := func(format string, args ...any) { fmt.Fprintf(b, "       "+format+"\n", args...) }
+	if packet.KnownProto(s.Proto) {
+		name := protocolName(s.Proto)
+		fmt.Fprintf(b, "    i2o %s proto %s port %d fib %d\n", s.Inside.Addr(), name, s.Inside.Port(), s.InsideFIB)
+		fmt.Fprintf(b, "    o2i %s proto %s port %d fib %d\n", s.Outside.Addr(), name, s.Outside.Port(), s.outsideFIB)
+	} else {
+		fmt.Fprintf(b, "    i2o %s proto %d fib %d\n    o2i %s proto %d fib %d\n", s.Inside.Addr(), s.Proto, s.InsideFIB, s.Outside.Addr(), s.Proto, s.outsideFIB)
+	}
+	if s.Has(SessionTwice) {
+		line("external host o2i %s i2o %s", s.Ext, s.ExtNAT)
+	} else if s.Ext.Addr() != netip.AddrFrom4([4]byte{}) {
+		line("external host %s", s.Ext)
+	}
+	line("i2o flow: %s", s.i2o)
+	line("o2i flow: %s", s.o2i)
+	line("index %d", s.index)
+	line("last heard %.2f", s.LastHeard)
+	line("timeout in %.2f", n.timeout(s)-(n.net.Now()-s.LastHeard))
+	line("total pkts %d, total bytes %d", s.Packets, s.Bytes)
+	if s.Has(SessionStatic) {
+		line("static translation")
+	} else {
+		line("dynamic translation")
+	}
+	for _, has := range []struct {
+		flag SessionFlags
+		name string
+	}{{sessionBypass, "forwarding-bypass"}, {sessionLB, "load-balancing"}, {SessionTwice, "twice-nat"}} {
+		if s.Has(has.flag) {
+			line("%s", has.name)
+		}
+	}
+	b.WriteString("\n")
+}
+
+// String describes a flow, without the rewrites.
+func (f flow) String() string {
+	return fmt.Sprintf("match: saddr %s sport %d daddr %s dport %d proto %s fib_idx %d", f.match.Src.Addr(), f.match.Src.Port(),
+		f.match.Dst.Addr(), f.match.Dst.Port(), protocolName(f.match.Proto), f.match.FIB)
+}
