@@ -79,7 +79,11 @@ func troupeLane(s *stage) *lane {
 		s.startAgent()
 	}
 	l.connect()
-	var commands []string
+	// the uplink, behind which nothing is
+	commands := []string{
+		"create loopback interface instance 0", "set interface state loop0 up", "set interface ip address loop0 192.0.2.1/24",
+		"ip route add 0.0.0.0/0 via 192.0.2.254 loop0",
+	}
 	names, addresses := l.hosts()
 	for i, n := range names {
 		commands = append(commands, "create host-interface name "+n, "set interface state host-"+n+" up",
