@@ -88,7 +88,8 @@ func keyOfVIP(vip string) string {
 	return strings.NewReplacer("/TCP", "/6", "/UDP", "/17").Replace(vip)
 }
 
-// describeRow writes a row as probe.Serving does.
+// describeRow writes a row as probe.Serving does. VPP remembers a client for what is left of its
+// affinity when the ended session is gone.
 func describeRow(r *show.Row) string {
 	var backends []string
 	for _, l := range r.Locals {
@@ -97,7 +98,11 @@ func describeRow(r *show.Row) string {
 	slices.Sort(backends)
 	text := fmt.Sprintf("%s lb [%s] %s", keyOfVIP(r.VIP), strings.Join(backends, ", "), strings.Join(r.Flags, " "))
 	if r.AffinitySeconds > 0 {
-		text += fmt.Sprint(" affinity ", r.AffinitySeconds)
+		kept := nat44.DefaultTimeouts().TCPTransitory
+		if strings.HasSuffix(r.VIP, "/UDP") {
+			kept = nat44.DefaultTimeouts().UDP
+		}
+		text += fmt.Sprint(" affinity ", max(r.AffinitySeconds, kept+1)-kept)
 	}
 	tag := nat44.Tag{Hash: nat44.ServiceHash(r.Service), Affinity: r.AffinitySeconds, Weight: uint8(r.Locals[0].Weight)}
 	return text + fmt.Sprintf(" tag %q", tag)
