@@ -79,8 +79,11 @@ func (w *witness) total() int {
 	return w.all
 }
 
-// sourcePrefix begins the key of a FIB source.
-const sourcePrefix = "FIB source "
+// Beginnings of keys: of a FIB source, and of a session, by its endpoint.
+const (
+	sourcePrefix  = "FIB source "
+	sessionPrefix = "session "
+)
 
 func keyOf(req api.Message) string {
 	text := func(a [4]byte, port uint16, proto uint8) string {
@@ -91,6 +94,8 @@ func keyOf(req api.Message) string {
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
 	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
+	case *nat44_ed.Nat44DelSession:
+		return sessionPrefix + text(m.Address, m.Port, m.Protocol)
 	case *fib.FibSourceAdd:
 		return sourcePrefix + m.Src.Name
 	case *ip.IPRouteAddDelV2:
