@@ -31,7 +31,7 @@ var defaults = []string{
 // plain: every interface is in table 0 with an address of its own; the uplink is a port of the
 // fabric. The processes of the host are behind an interface, as docs/operations.md has it.
 var plain = layout{
-	name: "plain", v6: true, hosted: true, also: fragmented,
+	name: "plain", v6: true, hosted: true,
 	fabric: `
 port n1:up
 port n2:up
@@ -88,7 +88,8 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain, vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre,
+	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, vlan, bond, bondXor, multus,
 }
 
