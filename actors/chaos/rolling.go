@@ -135,8 +135,8 @@ func (s *observed) hold(w *world) {
 const returners = 12
 
 // again opens connections to the rolling service from the same ports every few seconds, and closes
-// them, resets them, or forgets them after the first packet. At rest each must reach an endpoint
-// that serves (I20).
+// them, resets them, or forgets them after the first packet. At rest each must reach a serving
+// endpoint (I20).
 func (s *observed) again(w *world) {
 	s.ticks++
 	for n := range returners {

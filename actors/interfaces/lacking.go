@@ -39,8 +39,8 @@ func (l *lacking) settled(now time.Time, set *messages.InterfaceSet) (out []stri
 }
 
 // judge reports the health of the part from the present set. A VPP that forwards nothing makes the
-// node not ready: at once if it was not ready before, as after a restart of VPP, otherwise when
-// that has lasted for settling. Single addresses are a warning.
+// node not ready: at once if it was not ready before, as after a restart of VPP, otherwise after
+// the time settling. Single addresses are a warning.
 func (i *interfacesActor) judge(c *runtime.Context) {
 	l := &i.lacking
 	why := interfaces.Lost(i.set, i.pods, l.hadUplink)

@@ -328,8 +328,8 @@ func TestHealthPortIsTaken(t *testing.T) {
 	eventually(t, "an event that it is over", func() bool { return log.count("reason=Recovered") == 1 })
 }
 
-// TestHealthCheckPortIsTaken: a health-check node port that another one has is told by readiness and
-// by its service, and no longer when it is served.
+// TestHealthCheckPortIsTaken: a health-check node port that another one has is told by readiness
+// and by its service, and no longer when it is served.
 func TestHealthCheckPortIsTaken(t *testing.T) {
 	cfg := everything(t)
 	file := filepath.Join(strings.TrimPrefix(cfg.Kubernetes.Source, config.SourceFilesPrefix), "late.json")

@@ -46,8 +46,8 @@ const (
 	smallObjects = 4096 // for which that does not matter
 )
 
-// Decode decodes a JSON document of another program. It refuses a document with so many objects in so
-// few bytes that decoding would multiply its size.
+// Decode decodes a JSON document of another program. It refuses a document with so many objects in
+// so few bytes that decoding would multiply its size.
 func Decode(content []byte, into any) error {
 	if n := bytes.Count(content, []byte("{")) + bytes.Count(content, []byte("[")); n > smallObjects+len(content)/leastObject {
 		return fmt.Errorf("%d objects in %d bytes: %w", n, len(content), ErrTooLarge)

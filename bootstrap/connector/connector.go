@@ -61,7 +61,8 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 	c.cancel = cancel
 	d := &deps{
 		sources: sources, limits: catalog.DefaultLimits(), deleteLimit: cfg.DeleteLimit, board: c.board,
-		lead: func(ctx context.Context, lead func(context.Context)) { lead(ctx) }, // the only connector
+		// the only connector
+		lead: func(ctx context.Context, lead func(context.Context)) { lead(ctx) },
 		options: render.Options{
 			Namespace: cfg.Namespace, ClusterID: cfg.ClusterID, Prefix: cfg.ServicePrefix, Headless: cfg.Headless, Flomesh: cfg.Flomesh,
 		},

@@ -202,8 +202,8 @@ func (w *world) draining() map[string]bool {
 	return drained
 }
 
-// mayEnd reports whether a key is that of a session that may be ended: its endpoint serves in no row
-// that has stayed the same.
+// mayEnd reports whether a key is that of a session that may be ended: its endpoint serves in no
+// unchanged row.
 func (w *world) mayEnd(key string) bool {
 	endpoint, is := strings.CutPrefix(key, sessionPrefix)
 	if !is {

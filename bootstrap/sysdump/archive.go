@@ -17,8 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
-// Limits of an archive, which may come from any source: bytes of a file and of the unpacked archive,
-// and nodes.
+// Limits of an archive, which may come from any source: bytes of a file and of the unpacked
+// archive, and nodes.
 const (
 	mostFile    = 512 << 20
 	mostArchive = 1 << 30

@@ -4,8 +4,8 @@
 // # What is read
 //
 // A stream holds any number of YAML documents, JSON values, or both; each is an object or a List of
-// objects. The package reads Service, Node, Pod, EndpointSlice and ServiceCIDR, all in version v1; it
-// counts and ignores other kinds. Fields that the agent does not need or know are ignored. A
+// objects. The package reads Service, Node, Pod, EndpointSlice and ServiceCIDR, all in version v1;
+// it counts and ignores other kinds. Fields that the agent does not need or know are ignored. A
 // missing namespace is "default", as for kubectl. Everything else that kubectl would refuse is an
 // ObjectError that names the object, its line and the field; all other objects are read.
 //

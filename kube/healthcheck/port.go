@@ -48,7 +48,8 @@ type socket struct {
 	handler          http.Handler
 	cfg              *Config
 	httpLog          *log.Logger
-	changed          func() // called after each try and after the end of a listener; it must not block
+	// called after each try and after the end of a listener; it must not block
+	changed func()
 
 	// mu guards the fields below; release, Status and the goroutine of run use them.
 	mu       sync.Mutex

@@ -71,8 +71,8 @@ func (s *Source) set(key string, h *held, triggered int64) bool {
 	return true
 }
 
-// sameVersion reports whether two values are the same version of an object. It is false for servers
-// that give no versions.
+// sameVersion reports whether two values are the same version of an object. It is false if the
+// server gives no versions.
 func sameVersion(a, b any) bool {
 	first, err := apimeta.Accessor(a)
 	if err != nil {

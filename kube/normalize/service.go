@@ -68,8 +68,8 @@ func (r *report) maglev(text string) bool {
 	return text == maglev
 }
 
-// serviceTypes are the values of spec.type. An unknown type counts as ClusterIP: node ports and load
-// balancer addresses are served whatever the type.
+// serviceTypes are the values of spec.type. An unknown type counts as ClusterIP: node ports and
+// load balancer addresses are served whatever the type.
 var serviceTypes = map[corev1.ServiceType]messages.ServiceType{
 	"": messages.ServiceType_CLUSTER_IP, corev1.ServiceTypeClusterIP: messages.ServiceType_CLUSTER_IP, corev1.ServiceTypeNodePort: messages.ServiceType_NODE_PORT,
 	corev1.ServiceTypeLoadBalancer: messages.ServiceType_LOAD_BALANCER, corev1.ServiceTypeExternalName: messages.ServiceType_EXTERNAL_NAME,

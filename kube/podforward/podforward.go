@@ -171,7 +171,8 @@ func podsOf(ctx context.Context, client *http.Client, pods *url.URL, node string
 	if response.StatusCode != http.StatusOK {
 		return nil, refusal(response)
 	}
-	content, err := io.ReadAll(io.LimitReader(response.Body, mostPods)) // all: its end is no abort for the API server
+	// all: its end is no abort for the API server
+	content, err := io.ReadAll(io.LimitReader(response.Body, mostPods))
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,8 @@ func (r *refused) Error() string { return r.text }
 // one request after the other.
 func forwarded(client *http.Client, pod *url.URL, port string) http.RoundTripper {
 	return &transport{&http.Transport{
-		IdleConnTimeout: idleTimeout, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, // answers come from a budget
+		// answers come from a budget
+		IdleConnTimeout: idleTimeout, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			// the context of a dial does not end with the request
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -212,7 +213,8 @@ func (s *stream) next() error {
 		s.left = length
 		return nil
 	case kind == errorStream && length > 0:
-		text, _ := io.ReadAll(io.LimitReader(s.in, int64(min(length, mostReason)))) // a part is better than none
+		// a part is better than none
+		text, _ := io.ReadAll(io.LimitReader(s.in, int64(min(length, mostReason))))
 		return s.reason(string(text))
 	case kind == ping && length == 4, kind == rstStream && length == 8:
 		payload := make([]byte, length)

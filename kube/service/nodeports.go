@@ -27,9 +27,9 @@ type NodePortAddresses struct {
 
 // ParseNodePortAddresses reads the configured words. An empty list, or "all" alone, means every
 // address of the node except loopback. Otherwise the list is the union of its words: "primary" is
-// the Node's first address of each family, and a CIDR stands for the addresses in it. Without "primary", a
-// family that has no CIDR in the list is served on all of its addresses. The error is an
-// ErrNodePortAddresses that names the word.
+// the Node's first address of each family, and a CIDR stands for the addresses in it. Without
+// "primary", a family that has no CIDR in the list is served on all of its addresses. The error is
+// an ErrNodePortAddresses that names the word.
 func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 	if len(words) == 0 {
 		return NodePortAddresses{mode: nodePortsAll}, nil

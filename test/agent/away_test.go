@@ -28,8 +28,8 @@ func (n *node) rows(want int) {
 	})
 }
 
-// served makes the service shop/web with one pod and returns its row. VPP has the row, and the roles
-// of the pod's interface, which another actor sends.
+// served makes the service shop/web with one pod and returns its row. VPP has the row, and the
+// roles of the pod's interface, which another actor sends.
 func (n *node) served() string {
 	n.Helper()
 	n.Namespace("shop")

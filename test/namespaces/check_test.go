@@ -13,8 +13,8 @@ import (
 // have there.
 type check struct {
 	name string
-	// from is the host, how its protocol: tcp, udp, fragments for large datagrams of UDP, or raw for
-	// one packet of each foreign protocol, and to the address, with the port.
+	// from is the host, how its protocol: tcp, udp, fragments for large datagrams of UDP, or raw
+	// for one packet of each foreign protocol, and to the address, with the port.
 	from, how, to string
 	// by are the hosts that answer, any of them, and saw the sources they may see, separated by
 	// blanks. "lost" and "refused" are answers of no host.

@@ -40,8 +40,8 @@ func (v *tabled) Do(_ context.Context, msgs []api.Message) ([]link.Result, error
 	return results, nil
 }
 
-// TestRoomForTables: before interfaces of other tables than the default ones get the nodes of 26.06,
-// an interface enters each of these tables once, and goes again.
+// TestRoomForTables: before interfaces of other tables than the default ones get the nodes of
+// 26.06, an interface enters each of these tables once, and goes again.
 func TestRoomForTables(t *testing.T) {
 	attach := func(newer bool) (ops []Op) {
 		for index := range uint32(3) {

@@ -257,7 +257,8 @@ var tableCases = []contractCase{
 				t.Fatal("the other row does not serve")
 			}
 		}
-		v.expect(t, ok, &nat44_ed.NatSetTimeouts{UDP: 300, TCPEstablished: 240, TCPTransitory: 240, ICMP: 60}) // a SYN counts as open
+		// a SYN counts as open
+		v.expect(t, ok, &nat44_ed.NatSetTimeouts{UDP: 300, TCPEstablished: 240, TCPTransitory: 240, ICMP: 60})
 		swept := sessions.Sweep(t.Context(), v.link, sessions.Wish{Draining: []netip.AddrPort{pod}}, netip.Addr{}, sessions.Slice{Dumps: 10})
 		if swept.Err != nil {
 			t.Fatal(swept.Err)

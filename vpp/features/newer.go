@@ -152,8 +152,8 @@ func (m *FeatureCnatEnableDisable) Unmarshal(b []byte) error {
 	return nil
 }
 
-// FeatureCnatEnableDisableReply has a return value alone, as the reply of the bindings from which it
-// is made.
+// FeatureCnatEnableDisableReply has a return value alone, as the reply of the bindings from which
+// it is made.
 type FeatureCnatEnableDisableReply struct{ cnat.CnatSetSnatPolicyReply }
 
 // GetMessageName satisfies api.Message.

@@ -49,7 +49,8 @@ func Winners(ctx context.Context, c link.Caller, table uint32, prefixes []netip.
 	return lookUp(ctx, c, table, prefixes, 1)
 }
 
-// Covering is Winners in the default tables, for the longest entries that cover the prefixes, or are the same.
+// Covering is Winners in the default tables, for the longest entries that cover the prefixes, or
+// are the same.
 func Covering(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
 	return lookUp(ctx, c, 0, prefixes, 0)
 }

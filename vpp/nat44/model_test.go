@@ -361,7 +361,8 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 				ExternalIPAddress: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Tag: m.static[key],
 			})
 		}
-	case *nat44_ed.Nat44IdentityMappingDump, *nat44_ed.Nat44UserDump, *ip.IPTableDump: // it has no sessions, and the default table
+	// it has no sessions, and the default table
+	case *nat44_ed.Nat44IdentityMappingDump, *nat44_ed.Nat44UserDump, *ip.IPTableDump:
 	case *nat44_ed.NatWorkerDump:
 		for n := range m.workers {
 			each(&nat44_ed.NatWorkerDetails{WorkerIndex: uint32(n)})

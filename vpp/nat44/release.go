@@ -52,8 +52,8 @@ func Release(have *State, batch []Op) {
 }
 
 // shared returns the withdrawals of FIB entries of NAT44 for addresses of rows that others may use
-// besides. walks says that NAT44 is about to enter the addresses of all mappings, those of idle rows
-// among them.
+// besides. walks says that NAT44 is about to enter the addresses of all mappings, those of idle
+// rows among them.
 func shared(have *State, want *Want, walks bool) []Op {
 	if len(have.Received) == 0 && !walks {
 		return nil

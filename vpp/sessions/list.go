@@ -20,8 +20,8 @@ type Flow struct {
 	// Frontend, Backend and Client are the ends of the connection; As is the client's address
 	// as the backend sees it, if it differs.
 	Frontend, Backend, Client, As netip.AddrPort
-	// Idle is the time since its last packet, in a dump in whole seconds. Expired sessions only keep
-	// their place in the table.
+	// Idle is the time since its last packet, in a dump in whole seconds. Expired sessions only
+	// keep their place in the table.
 	Idle    time.Duration
 	Expired bool
 	// Unsettled says that a TCP connection is not established: its handshake is under way, or

@@ -30,15 +30,16 @@ func newShower(ctx context.Context, c link.Caller) (shower, error) {
 		return shower{}, fmt.Errorf("read the timeouts of NAT sessions: %w", err)
 	}
 	s := shower{caller: c}
-	if t := config.Timeouts; t.TCPEstablished > t.TCPTransitory { // otherwise nothing tells them apart
+	// otherwise nothing tells them apart
+	if t := config.Timeouts; t.TCPEstablished > t.TCPTransitory {
 		s.lasting = (float64(t.TCPTransitory) + float64(t.TCPEstablished)) / 2
 	}
 	return s, nil
 }
 
-// show returns the sessions of a backend's address. It costs VPP a pass over its sessions, and about
-// 700 bytes of text for each of the result. VPP has filters for ports as well, but reads a port into
-// half of its size and so damages other filters.
+// show returns the sessions of a backend's address. It costs VPP a pass over its sessions, and
+// about 700 bytes of text for each of the result. VPP has filters for ports as well, but reads a
+// port into half of its size and so damages other filters.
 func (s shower) show(ctx context.Context, backend netip.Addr) ([]Flow, error) {
 	results, err := s.caller.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show clock"}, &vlib.CliInband{Cmd: "show nat44 sessions filter i2o saddr " + backend.String()}})
 	var text [2]string

@@ -112,7 +112,8 @@ func (a *adapter) plan(service string) {
 		wishes := make(map[object]nat44.Row, len(plan.Claims()))
 		for _, r := range plan.Claims() {
 			wishes[rowOf(r.Key)] = r
-			a.drains.stale = a.drains.stale || a.drains.concerns(rowOf(r.Key)) // it may serve no more
+			// it may serve no more
+			a.drains.stale = a.drains.stale || a.drains.concerns(rowOf(r.Key))
 		}
 		changed = a.claims.Set(service, view.GetCreated(), wishes)
 	}

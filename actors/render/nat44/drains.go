@@ -282,8 +282,8 @@ func (a *adapter) endDrains() {
 	}
 }
 
-// blind are the addresses of these endpoints that are behind interfaces with the outside role alone,
-// as far as the agent knows: the pod network of the node tells local endpoints from others.
+// blind are the addresses of these endpoints that are behind interfaces with the outside role
+// alone, as far as the agent knows: the pod network of the node tells local endpoints from others.
 func (a *adapter) blind(endpoints []string) (addrs []string) {
 	for _, text := range endpoints {
 		at, err := netip.ParseAddrPort(text)

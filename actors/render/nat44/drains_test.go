@@ -514,8 +514,8 @@ func TestDrainingIsReported(t *testing.T) {
 	})
 }
 
-// TestWhoServesIsReported: the sessions actor learns which draining endpoints do not serve any more,
-// also when nothing changes in VPP, which rows have affinity, and where VPP sees half of each
+// TestWhoServesIsReported: the sessions actor learns which draining endpoints do not serve any
+// more, also when nothing changes in VPP, which rows have affinity, and where VPP sees half of each
 // connection.
 func TestWhoServesIsReported(t *testing.T) {
 	withRenderer(t, func(s scene) {

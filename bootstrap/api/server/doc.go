@@ -5,8 +5,9 @@
 // # Two listeners
 //
 // The TCP listener is read-only and answers state-changing calls with 403. It answers requests for
-// state only if both ends of the connection are on loopback; health and metrics at any address. The unix control socket
-// (mode 0600) also serves state-changing calls: the file system decides who may connect.
+// state only if both ends of the connection are on loopback; health and metrics at any address. The
+// unix control socket (mode 0600) also serves state-changing calls: the file system decides who may
+// connect.
 //
 // # Limits of the TCP listener
 //

@@ -81,8 +81,8 @@ func public(path string) bool {
 }
 
 // overLoopback reports whether both ends of a connection are on loopback, as with a process of the
-// node or the port forwarding of the kubelet. A neighbour may reach loopback where the kernel routes
-// it (route_localnet), but not from there.
+// node or the port forwarding of the kubelet. A neighbour may reach loopback where the kernel
+// routes it (route_localnet), but not from there.
 func overLoopback(r *http.Request) bool {
 	ends := []string{r.RemoteAddr, ""}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {

@@ -92,7 +92,8 @@ func TestStateOverLoopbackOnly(t *testing.T) {
 		{"[::1]:1", "[::1]:9990", 200},
 		{"[::ffff:127.0.0.1]:1", "[::ffff:127.0.0.1]:9990", 200}, // a listener of both families
 		{"192.0.2.7:1", "192.0.2.1:9990", 403},
-		{"192.0.2.1:1", "192.0.2.1:9990", 403}, // the node itself, by an address that others have as well
+		// the node itself, by an address that others have as well
+		{"192.0.2.1:1", "192.0.2.1:9990", 403},
 		{"192.0.2.7:1", "127.0.0.1:9990", 403}, // a neighbour, where the kernel routes loopback
 		{"[2001:db8::7]:1", "[2001:db8::1]:9990", 403},
 		{"[fe80::7%eth0]:1", "[fe80::1%eth0]:9990", 403},

@@ -1,5 +1,6 @@
 // Package fleet has the commands about all nodes: status, check and sysdump, with `troupe look` for
-// the archive of a sysdump. They query many nodes at the same time through the API server. A node without an answer in time gets a line of its own and does not delay the others.
-// `status --serve` serves a web page of all nodes on the machine of the user. An agent does not
-// serve it, because the page needs the right to reach all pods of the agent.
+// the archive of a sysdump. They query many nodes at the same time through the API server. A node
+// without an answer in time gets a line of its own and does not delay the others. `status --serve`
+// serves a web page of all nodes on the machine of the user. An agent does not serve it, because
+// the page needs the right to reach all pods of the agent.
 package fleet

@@ -34,8 +34,9 @@ type vpp struct {
 	*core.Connection
 	ctx    context.Context
 	cancel context.CancelFunc
-	table  uint32                                    // of the interfaces of pods and of the host; 0 = the default table
-	have   map[string]interface_types.InterfaceIndex // interfaces by name
+	// of the interfaces of pods and of the host; 0 = the default table
+	table uint32
+	have  map[string]interface_types.InterfaceIndex // interfaces by name
 }
 
 // connect connects to VPP, in which pods have a table, and reads which interfaces it has.

@@ -12,8 +12,8 @@ import (
 
 // Source is a catalog outside of Kubernetes.
 type Source interface {
-	// Run publishes snapshots of the source until ctx ends, and returns nil then. An error means
-	// that no retry can help. Run publishes after each change, and at least every minute, because a
+	// Run publishes snapshots of the source until ctx ends, and returns nil then. It returns an
+	// error if no retry can help. Run publishes after each change, and at least every minute, because a
 	// repeated snapshot confirms the one before. An unreadable part makes a snapshot incomplete and
 	// is a problem in it. One goroutine at a time calls publish, until Run returns; publish does
 	// not block long.

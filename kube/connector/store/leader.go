@@ -161,7 +161,8 @@ func (e *Elector) release(ctx context.Context) {
 func claim(lease *coordinationv1.Lease, identity string, now metav1.MicroTime) {
 	if holder(lease) != identity {
 		lease.Spec.AcquireTime = &now
-		lease.Spec.LeaseTransitions = new(or(lease.Spec.LeaseTransitions, -1) + 1) // the first holder is no transition
+		// the first holder is no transition
+		lease.Spec.LeaseTransitions = new(or(lease.Spec.LeaseTransitions, -1) + 1)
 	}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &identity, new(int32(leaseDuration/time.Second)), &now
 }

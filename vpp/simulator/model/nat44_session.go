@@ -15,8 +15,6 @@ import (
 // registerNAT44Session registers the messages about sessions and their users.
 func registerNAT44Session(r Registry) {
 	Read(r, natUserDump)
-	Read(r, natUserSessionDump)
-	Read(r, natUserSessionV2Dump)
 	Read(r, natUserSessionV3Dump)
 	write(r, natDelSession)
 }
@@ -84,38 +82,7 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 	return d
 }
 
-// natUserSessionDump lists the sessions of an inside address, without their expiry.
-func natUserSessionDump(c *Call, req *nat44_ed.Nat44UserSessionDump) {
-	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) {
-		d := sessionDetails(c, s)
-		c.Reply(&nat44_ed.Nat44UserSessionDetails{
-			OutsideIPAddress: d.OutsideIPAddress, OutsidePort: d.OutsidePort,
-			InsideIPAddress: d.InsideIPAddress, InsidePort: d.InsidePort,
-			Protocol: d.Protocol, Flags: d.Flags, LastHeard: d.LastHeard,
-			TotalBytes: d.TotalBytes, TotalPkts: d.TotalPkts,
-			ExtHostAddress: d.ExtHostAddress, ExtHostPort: d.ExtHostPort,
-			ExtHostNatAddress: d.ExtHostNatAddress, ExtHostNatPort: d.ExtHostNatPort,
-		})
-	})
-}
-
-// natUserSessionV2Dump adds to the first version whether a session has expired.
-func natUserSessionV2Dump(c *Call, req *nat44_ed.Nat44UserSessionV2Dump) {
-	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) {
-		d := sessionDetails(c, s)
-		c.Reply(&nat44_ed.Nat44UserSessionV2Details{
-			OutsideIPAddress: d.OutsideIPAddress, OutsidePort: d.OutsidePort,
-			InsideIPAddress: d.InsideIPAddress, InsidePort: d.InsidePort,
-			Protocol: d.Protocol, Flags: d.Flags, LastHeard: d.LastHeard,
-			TotalBytes: d.TotalBytes, TotalPkts: d.TotalPkts,
-			ExtHostAddress: d.ExtHostAddress, ExtHostPort: d.ExtHostPort,
-			ExtHostNatAddress: d.ExtHostNatAddress, ExtHostNatPort: d.ExtHostNatPort,
-			IsTimedOut: d.IsTimedOut,
-		})
-	})
-}
-
-// natUserSessionV3Dump adds to the second version the time since the last packet.
+// natUserSessionV3Dump lists the sessions of an inside address.
 func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 }
