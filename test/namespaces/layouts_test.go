@@ -88,7 +88,7 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
 	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, vlan, bond, bondXor, multus,
 }
@@ -193,6 +193,15 @@ var gre = ipip.with(func(l *layout) {
 	l.pod += "\n$pod ethtool -K eth0 tx off"
 	l.host += "\nhost ethtool -K eth0 tx off\next ethtool -K eth0 tx off"
 	l.routes = strings.NewReplacer("create ipip", "create gre", "ipip0", "gre0").Replace(l.routes)
+})
+
+// ipsec is ipip with ESP between the nodes: the tunnel is protected by one SA in each direction.
+var ipsec = ipip.with(func(l *layout) {
+	l.name = "ipsec"
+	const sa = `
+vpp ipsec sa add $% spi 100$% crypto-key 4a506a794f574265564551694d653768 crypto-alg aes-gcm-128`
+	l.routes += strings.ReplaceAll(sa, "%", "n") + strings.ReplaceAll(sa, "%", "o") + `
+vpp ipsec tunnel protect ipip0 sa-in $o sa-out $n`
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;
