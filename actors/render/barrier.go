@@ -89,7 +89,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 		if first && s != nil { // a late message: VPP may hold a newer view
 			delete(d.subscribers, key)
-			d.adapter.Plan(key, nil)
+			d.kind.Plan(key, nil)
 			d.changed(c)
 		}
 		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.name})
@@ -98,7 +98,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		d.forget(c, m)
 	}
 	maps.DeleteFunc(d.barrier.awaited, func(key string, _ uint64) bool { return !d.barrier.listed(key) })
-	d.surroundings(c)
+	d.settle(c)
 	switch {
 	case closes:
 		report.Event(c, &messages.Event{
@@ -120,8 +120,8 @@ func (d *Driver[K]) sweep(c *runtime.Context) {
 	d.swept = d.barrier.phase()
 	var leftovers []K
 	if d.barrier.passed() {
-		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) && d.queue.failed[k] == nil })
-		slices.SortFunc(leftovers, d.adapter.Compare)
+		leftovers = d.differing(func(k K, s *Step) bool { return !s.Wanted && d.queue.failed[k] == nil })
+		slices.SortFunc(leftovers, d.wishes.Compare)
 	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
 		d.queue.list(k)

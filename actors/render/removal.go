@@ -1,18 +1,10 @@
 package render
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
-
-// Remover is an adapter that removes all of the agent's objects from VPP when the agent has ended.
-// Remove reads VPP itself, and blocks.
-type Remover interface {
-	Remove(ctx context.Context, vpp link.Caller, r *Removal) error
-}
 
 // Removal is one removal of everything that the agent has put into VPP. It belongs to the goroutine
 // that runs it.
@@ -41,12 +33,4 @@ func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {
 		return nil
 	}
 	return apply()
-}
-
-// Remove removes the agent's objects from VPP, see Remover. It may be called without a Driver.
-func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, removal *Removal) error {
-	if a, is := r.Adapter.(Remover); is {
-		return a.Remove(ctx, vpp, removal)
-	}
-	return nil
 }

@@ -274,7 +274,7 @@ func (a *adapter) endDrains() {
 		return err != nil || !a.progress.Dirty(k)
 	})
 	for a.have != nil && len(d.counted) > 0 && len(d.ending) < fewEnding {
-		if k := d.counted[0]; a.rowCost(k) > 0 {
+		if k := d.counted[0]; a.Next(k).Cost > 0 {
 			a.claims.Touch(k)
 			d.ending = append(d.ending, k)
 		}
@@ -324,9 +324,6 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 	m.Blind = a.blind(all)
 	c.Send(c.PID(address.Sessions), m)
 }
-
-// Draining is the number of draining endpoints, for Inspect of the driver.
-func (a *adapter) Draining() int { return len(a.drains.at) }
 
 // drainingOf are the draining backends of a row, for operators.
 func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.DrainingBackend) {

@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
-// Remove satisfies render.Remover: access lists go after the rows that they protect.
-func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
+// remove removes the agent's objects: access lists go after the rows that they protect.
+func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	return errors.Join(removeRows(ctx, vpp, r), removeLists(ctx, vpp, r))
 }
 
