@@ -115,12 +115,16 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 }
 
 // sweep puts the objects that waited for the phase into the queue. When the barrier has been
-// passed, it adds the agent's objects that no service wants. A refused one waits for its next try.
+// passed, it adds all others that differ, which no service wants. A refused one waits for its next
+// try.
 func (d *Driver[K]) sweep(c *runtime.Context) {
 	d.swept = d.barrier.phase()
 	var leftovers []K
 	if d.barrier.passed() {
-		leftovers = d.differing(func(k K, s *Step) bool { return !s.Wanted && d.queue.failed[k] == nil })
+		leftovers = d.differing(func(k K, s *Step) bool {
+			// a kind that knows of the phase already may want a row for its connections
+			return d.queue.failed[k] == nil && (!s.Wanted || !d.queue.Dirty(k))
+		})
 		slices.SortFunc(leftovers, d.wishes.Compare)
 	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {

@@ -625,3 +625,21 @@ func TestDrainedLeaveAFewAtATime(t *testing.T) {
 		}
 	})
 }
+
+// TestLeftoverWaitsForTheInterfaces: a service has gone while the renderer was away, another one has
+// its endpoint, and the interfaces are known last, when every service has rendered. The row leaves
+// all the same.
+func TestLeftoverWaitsForTheInterfaces(t *testing.T) {
+	withServices(t, []string{"a/a", "b/b"}, func(s scene) {
+		s.Begin(1, "a/a", "b/b")
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+		s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
+		s.Kill()
+		s.Connected()
+		s.Begin(2, "b/b")
+		s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
+		s.Found(2)
+		s.Run(time.Minute)
+		s.expect("in the end", "10.96.0.2:80/6")
+	})
+}
