@@ -327,8 +327,12 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 
 // drainingOf are the draining backends of a row, for operators.
 func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.DrainingBackend) {
+	r, claimed := a.claims.Desired(k)
 	for _, l := range held.Draining {
 		b := &messages.DrainingBackend{Address: l.String()}
+		if !slices.ContainsFunc(r.Draining, func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }) {
+			b.Kept = a.kept(k, claimed, held, l.Endpoint())
+		}
 		if one := a.drains.rows[k][l.Endpoint()]; one != nil {
 			if !one.since.IsZero() {
 				b.Since = one.since.UnixNano()
