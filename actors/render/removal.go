@@ -1,8 +1,11 @@
 package render
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
@@ -25,12 +28,17 @@ const unknown = "kept, owner unknown: "
 func (r *Removal) Keep(object string) { r.Kept = append(r.Kept, unknown+object) }
 
 // CarryOut records operations and applies them, unless the removal is a dry run.
-func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {
+func CarryOut[O fmt.Stringer, D interface{ Failure() error }](
+	ctx context.Context, vpp link.Caller, r *Removal, ops []O, apply func(context.Context, link.Caller, []O) []D,
+) (err error) {
 	for _, op := range ops {
 		r.Said = append(r.Said, op.String())
 	}
 	if r.DryRun || len(ops) == 0 {
 		return nil
 	}
-	return apply()
+	for _, done := range apply(ctx, vpp, ops) {
+		err = errors.Join(err, done.Failure())
+	}
+	return err
 }

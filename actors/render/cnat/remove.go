@@ -38,10 +38,5 @@ func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 		r.Keep(object)
 	}
 	ops := cnat.Removal(state)
-	return render.CarryOut(r, ops, func() (err error) {
-		for _, result := range cnat.Apply(ctx, vpp, ops) {
-			err = errors.Join(err, result.Err)
-		}
-		return err
-	})
+	return render.CarryOut(ctx, vpp, r, ops, cnat.Apply)
 }

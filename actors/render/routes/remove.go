@@ -22,12 +22,7 @@ func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 			return err
 		}
 		ops := routes.Diff(state, nil, true)
-		err = render.CarryOut(r, ops, func() (err error) {
-			for _, result := range routes.Apply(ctx, vpp, ops) {
-				err = errors.Join(err, result.Err)
-			}
-			return err
-		})
+		err = render.CarryOut(ctx, vpp, r, ops, routes.Apply)
 		if len(ops) == 0 || err != nil || r.DryRun {
 			return err
 		}
