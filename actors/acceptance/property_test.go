@@ -85,6 +85,7 @@ func (n *node) drained() {
 		}
 		return ""
 	})
+	n.settled() // the report of the last change follows its rows
 }
 
 // disturb makes one change, sometimes twice, and sometimes has something fail.
