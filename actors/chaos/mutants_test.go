@@ -106,7 +106,7 @@ var mutants = []mutant{
 	{
 		"a change is not put into the work queue", "actors/render/services.go",
 		"	d.touched(key)\n",
-		"	d.adapter.News()\n",
+		"	d.wishes.News()\n",
 	},
 	{
 		"a refused object counts as done", "actors/render/nat44/work.go",
