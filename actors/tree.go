@@ -54,10 +54,10 @@ type renderer struct {
 	remove     func(ctx context.Context, vpp vpplink.Caller, r *render.Removal) error
 }
 
-// adapted returns the renderer of an adapter.
+// adapted returns the actor of a kind of object.
 func adapted[K render.Key, C any](of func(C) render.Renderer[K], config C) renderer {
 	return renderer{
-		of(config).Name, of(config).GivesRoles(),
+		of(config).Name, of(config).Roles,
 		func(driver *render.Config) runtime.Behaviour { return render.New(driver, of(config)) },
 		func(begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 			return render.DryRun(of(config), begin, views)
@@ -81,7 +81,9 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 // have ended.
 func CleanUp(ctx context.Context, d *Deps, vpp vpplink.Caller, removal *render.Removal) (err error) {
 	for _, r := range d.renderers() {
-		err = errors.Join(err, r.remove(ctx, vpp, removal))
+		if r.remove != nil {
+			err = errors.Join(err, r.remove(ctx, vpp, removal))
+		}
 	}
 	return err
 }

@@ -27,7 +27,7 @@ ENDPOINTS         WHY
 10.1.1.4 shop/b   not ready
 
 Draining endpoints
-10.1.1.9:8080   draining, 12 connections, since 08:00
+10.1.1.9:8080   draining, 12 connections, since 08:00; kept: 3 connections of another service
 
 In VPP
 RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY

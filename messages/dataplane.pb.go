@@ -440,7 +440,9 @@ type DrainingBackend struct {
 	// Time since which this run of the agent knows that the backend drains, Unix nanoseconds.
 	Since int64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
 	// Connections through the row; unset = not counted yet.
-	Connections   *uint32 `protobuf:"varint,3,opt,name=connections,proto3,oneof" json:"connections,omitempty"`
+	Connections *uint32 `protobuf:"varint,3,opt,name=connections,proto3,oneof" json:"connections,omitempty"`
+	// Why the backend is kept although the service does not name it any more; "" = the service does.
+	Kept          string `protobuf:"bytes,4,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -494,6 +496,13 @@ func (x *DrainingBackend) GetConnections() uint32 {
 		return *x.Connections
 	}
 	return 0
+}
+
+func (x *DrainingBackend) GetKept() string {
+	if x != nil {
+		return x.Kept
+	}
+	return ""
 }
 
 // nat44 -> sessions: the complete list of backends that drain, and the rows with affinity.
@@ -1910,11 +1919,12 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x10affinity_seconds\x18\x05 \x01(\rR\x0faffinitySeconds\x12\x17\n" +
 	"\ain_sync\x18\x06 \x01(\bR\x06inSync\x12\x14\n" +
 	"\x05error\x18\a \x01(\tR\x05error\x123\n" +
-	"\bdraining\x18\b \x03(\v2\x17.troupe.DrainingBackendR\bdraining\"x\n" +
+	"\bdraining\x18\b \x03(\v2\x17.troupe.DrainingBackendR\bdraining\"\x8c\x01\n" +
 	"\x0fDrainingBackend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12%\n" +
-	"\vconnections\x18\x03 \x01(\rH\x00R\vconnections\x88\x01\x01B\x0e\n" +
+	"\vconnections\x18\x03 \x01(\rH\x00R\vconnections\x88\x01\x01\x12\x12\n" +
+	"\x04kept\x18\x04 \x01(\tR\x04keptB\x0e\n" +
 	"\f_connections\"\xb2\x01\n" +
 	"\bDraining\x12\x1e\n" +
 	"\n" +

@@ -95,8 +95,8 @@ var mutants = []mutant{
 	},
 	{
 		"a refused object is not retried", "actors/render/queue.go",
-		"			if m.state != listed {\n",
-		"			if m.state != listed || q.failed[k] != nil {\n",
+		"		if m.state != listed {\n",
+		"		if m.state != listed || q.failed[k] != nil {\n",
 	},
 	{
 		"a refused object waits for its back-off although VPP accepts it again", "actors/render/driver.go",
@@ -106,7 +106,7 @@ var mutants = []mutant{
 	{
 		"a change is not put into the work queue", "actors/render/services.go",
 		"	d.touched(key)\n",
-		"	d.adapter.News()\n",
+		"	d.wishes.News()\n",
 	},
 	{
 		"a refused object counts as done", "actors/render/nat44/work.go",
@@ -120,7 +120,7 @@ var mutants = []mutant{
 	},
 	{
 		"rows do not wait for their access lists", "actors/render/nat44/actual.go",
-		"case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && a.wanted(k) != nil:",
+		"case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && want != nil:",
 		"case false:",
 	},
 	{
@@ -215,7 +215,7 @@ var mutants = []mutant{
 	},
 	{
 		"translations of earlier runs stay", "actors/render/cnat/adapter.go",
-		"			if held.Ours && !yield(k) {\n",
+		"		if held.Ours && !yield(k) {\n",
 		"			if false && held.Ours && !yield(k) {\n",
 	},
 	{

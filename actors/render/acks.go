@@ -37,7 +37,7 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	ack := &messages.RenderAck{
 		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.name, State: messages.RenderState_RENDER_IN_SYNC,
 	}
-	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
+	if d.known && d.queue.next.waits(key) && len(d.wishes.Objects(key)) > batchSize {
 		// the state of a very large service is sent once, when all is done
 		ack.State = messages.RenderState_RENDER_PENDING
 		return ack
@@ -49,19 +49,19 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	case s.view == nil && left:
 		ack.State = messages.RenderState_RENDER_RETIRED
 	}
-	for _, k := range d.adapter.Objects(key) {
-		switch owner := d.adapter.Owner(k); owner {
+	for _, k := range d.wishes.Objects(key) {
+		switch owner := d.wishes.Owner(k); owner {
 		case "", key:
 			d.queue.acknowledge(ack, k, d.queue.Dirty(k))
 		default:
 			ack.Conflicts = append(ack.Conflicts, &messages.Conflict{Frontend: k.String(), Owner: owner})
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.wishes.Compare) {
 		// until the object has left VPP, the service is served as before
 		d.queue.acknowledge(ack, k, true)
 	}
-	d.adapter.Acknowledge(ack, key, d.known)
+	d.kind.Acknowledge(ack, key, d.known)
 	if d.barrier.begun == nil {
 		ack.Approximations = nil // approximations depend on the node
 	}

@@ -89,7 +89,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 		if first && s != nil { // a late message: VPP may hold a newer view
 			delete(d.subscribers, key)
-			d.adapter.Plan(key, nil)
+			d.kind.Plan(key, nil)
 			d.changed(c)
 		}
 		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.name})
@@ -98,7 +98,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		d.forget(c, m)
 	}
 	maps.DeleteFunc(d.barrier.awaited, func(key string, _ uint64) bool { return !d.barrier.listed(key) })
-	d.surroundings(c)
+	d.settle(c)
 	switch {
 	case closes:
 		report.Event(c, &messages.Event{
@@ -115,13 +115,17 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 }
 
 // sweep puts the objects that waited for the phase into the queue. When the barrier has been
-// passed, it adds the agent's objects that no service wants. A refused one waits for its next try.
+// passed, it adds all others that differ, which no service wants. A refused one waits for its next
+// try.
 func (d *Driver[K]) sweep(c *runtime.Context) {
 	d.swept = d.barrier.phase()
 	var leftovers []K
 	if d.barrier.passed() {
-		leftovers = d.adapter.differing(func(k K) bool { return !d.adapter.Wanted(k) && d.queue.failed[k] == nil })
-		slices.SortFunc(leftovers, d.adapter.Compare)
+		leftovers = d.differing(func(k K, s *Step) bool {
+			// a kind that knows of the phase already may want a row for its connections
+			return d.queue.failed[k] == nil && (!s.Wanted || !d.queue.Dirty(k))
+		})
+		slices.SortFunc(leftovers, d.wishes.Compare)
 	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
 		d.queue.list(k)

@@ -23,33 +23,31 @@ type applied[K Key] struct {
 // startBatch sends the operations for the objects in the queue, and settings that are not in VPP.
 // It skips objects that need no operation.
 func (d *Driver[K]) startBatch(c *runtime.Context) {
-	var keys, quiet []K
-	messages := d.budget
-	for len(keys) < batchSize && messages > 0 && !d.queue.next.empty() {
-		taken, same, needed := d.queue.take(batchSize-len(keys), messages)
-		messages -= needed
-		for _, k := range same {
-			d.queue.clean(k)
-		}
-		quiet = append(quiet, same...)
-		for _, k := range taken {
-			switch d.adapter.Gate(k, d.barrier.phase()) {
-			case Open:
-				if d.admit(c, k) {
-					keys = append(keys, k)
-				} else {
-					quiet = append(quiet, k)
-				}
-			case Blocked:
+	var steps []Chosen[K]
+	var quiet []K
+	for messages := d.budget; len(steps) < batchSize && messages > 0 && !d.queue.next.empty(); {
+		messages -= d.queue.takeTurn(batchSize-len(steps), func(k K) int {
+			step := d.kind.Next(k)
+			switch {
+			case step.Cost == 0:
+				d.queue.clean(k)
+				quiet = append(quiet, k)
+			case step.Gate == Blocked:
 				d.queue.hold(k)
 				d.queue.blocked[k] = true
-			case Closed: // sweep puts it into the queue when the barrier has been passed
+			case step.Gate == Closed: // sweep puts it into the queue when the barrier has been passed
 				d.queue.hold(k)
+			case !d.admit(c, k, &step):
+				quiet = append(quiet, k)
+			default:
+				steps = append(steps, Chosen[K]{k, step})
+				return step.Cost
 			}
-		}
+			return 0
+		})
 	}
-	todo := d.adapter.Work(keys)
-	if d.adapter.Settings() {
+	todo := d.kind.Work(steps)
+	if d.kind.State().Settings {
 		d.settingsDone()
 	}
 	d.answerFor(c, quiet)
@@ -58,6 +56,10 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 			d.connection.synced(c, d.connection.full, 0) // VPP held everything already
 		}
 		return
+	}
+	keys := make([]K, len(steps))
+	for i := range steps {
+		keys[i] = steps[i].Key
 	}
 	x := &exchange{connection: d.connection.number(), began: c.Now()}
 	d.exchange = x
@@ -89,9 +91,9 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 	if m.exchange.connection != d.connection.number() || !d.known {
 		return // VPP was away meanwhile, everything is read again
 	}
-	d.adapter.Record(m.results)
+	d.kind.Record(m.results)
 	changed, services := d.touched("")
-	if why := d.adapter.RolesRefused(); why != "" {
+	if why := d.kind.State().RolesRefused; why != "" {
 		d.health.RefusedSet, d.health.RefusedWhy = d.set.GetGeneration(), why
 	}
 	o := sum(m.results)
@@ -146,7 +148,7 @@ func (o *outcome[K]) take(r *Result[K]) {
 		o.unsent++
 		return
 	case r.Setting:
-		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
+		o.settings = fmt.Errorf("%s: %w", r.Op.Describe(), r.Err)
 	default:
 		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) {
 			// a later refusal may be a consequence of the first

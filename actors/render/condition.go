@@ -38,11 +38,11 @@ const (
 // report reports the health of the renderer when it has changed. A renderer with a warning is in
 // sync.
 func (d *Driver[K]) report(c *runtime.Context) {
-	settled := d.adapter.Settings()
-	if d.resting() && settled {
+	state := d.kind.State()
+	if d.resting() && state.Settings {
 		d.connection.damaged, d.connection.programmed = false, d.connection.programmed || d.opened
 	}
-	warning := cmp.Or(d.shortage(), d.adapter.Warning())
+	warning := cmp.Or(d.shortage(), state.Warning)
 	if warning != d.told {
 		d.told, d.cause = warning, ""
 		d.observeMemory()
@@ -54,7 +54,7 @@ func (d *Driver[K]) report(c *runtime.Context) {
 	case d.fromMirror():
 		d.cause = "" // the warning has to go
 	}
-	is := d.condition(settled)
+	is := d.condition(&state)
 	h := &d.health
 	h.Reach, h.Partial = is.reach, is.partial
 	if is.cause == d.cause && h.Interfaces == h.Last.GetInterfaces() && h.RefusedSet == h.Last.GetRefusedSet() {
@@ -87,7 +87,7 @@ func (d *Driver[K]) resting() bool {
 // condition returns the first condition that applies. After the first sync, ordinary changes do not
 // take readiness away: VPP holds what was wanted a moment ago. A modification outside of the agent
 // takes readiness away.
-func (d *Driver[K]) condition(settled bool) condition {
+func (d *Driver[K]) condition(state *State[K]) condition {
 	const downstream = messages.Reach_REACH_DOWNSTREAM
 	unready := !d.health.Last.GetOk() || d.connection.damaged || d.fromMirror()
 	switch {
@@ -97,8 +97,8 @@ func (d *Driver[K]) condition(settled bool) condition {
 		return condition{cause: reasonUnknown, details: d.unknown, reach: downstream}
 	case d.connection.refused != nil:
 		return condition{cause: causeRefused, details: d.connection.refused.Error, reach: downstream}
-	case d.adapter.Barred.Barred() != "":
-		return condition{cause: causeBarred, details: d.adapter.Barred.Barred}
+	case state.Barred != "":
+		return condition{cause: causeBarred, details: func() string { return state.Barred }}
 	case d.barrier.begun == nil:
 		return condition{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
 	case len(d.barrier.awaited) > 0:
@@ -109,7 +109,7 @@ func (d *Driver[K]) condition(settled bool) condition {
 		return condition{causeFailed, d.failures, messages.Reach_REACH_OBJECT, true}
 	case !d.resting() && unready:
 		return condition{causeWork, d.working, d.progress(), true}
-	case !settled && unready:
+	case !state.Settings && unready:
 		return condition{cause: causeSettings, reach: downstream}
 	case d.swept < Passed && unready && !d.barrier.begun.GetProvisional():
 		return condition{cause: causeLeftovers, reach: downstream}
@@ -145,8 +145,8 @@ func (d *Driver[K]) refusesAll() bool {
 		return false
 	}
 	for key := range d.subscribers {
-		for _, k := range d.adapter.Objects(key) {
-			if !d.queue.Dirty(k) && d.adapter.Wanted(k) {
+		for _, k := range d.wishes.Objects(key) {
+			if !d.queue.Dirty(k) && d.kind.Next(k).Wanted {
 				return false
 			}
 		}

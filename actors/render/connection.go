@@ -29,7 +29,7 @@ type connection struct {
 	boot string // of the VPP that was connected last
 
 	// Reads that are due although the content of VPP is believed to be known: changed by ask,
-	// reading, readFailed and conclude, and by adapters (Progress.Read).
+	// reading, readFailed and conclude, and by kinds (Progress.Read).
 	verify        string    // the reason; "" = none is due
 	reread        time.Time // no read for verify begins before
 	driftCheckDue time.Time // since when a drift check is due; zero = none is

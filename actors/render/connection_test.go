@@ -99,7 +99,7 @@ func TestOutcomeSumsUp(t *testing.T) {
 		"stale":           {[]Result[name]{{Object: "a", Err: link.ErrStale}}, outcome[name]{failed: 1, doubt: true, refused: map[name]error{"a": link.ErrStale}}},
 		"the first error": {[]Result[name]{{Object: "a", Err: refused}, {Object: "a", Err: retval("n", -2)}}, outcome[name]{failed: 2, refused: map[name]error{"a": refused}}},
 		"skipped first":   {[]Result[name]{{Object: "a", Err: skipped}, {Object: "a", Err: refused}}, outcome[name]{failed: 2, refused: map[name]error{"a": refused}}},
-		"a setting":       {[]Result[name]{{Text: "limit", Setting: true, Err: refused}}, outcome[name]{failed: 1, settings: refused}},
+		"a setting":       {[]Result[name]{{Op: said("limit"), Setting: true, Err: refused}}, outcome[name]{failed: 1, settings: refused}},
 	} {
 		got := sum(tc.results)
 		if got.done != tc.want.done || got.failed != tc.want.failed || got.unknown != tc.want.unknown || got.unsent != tc.want.unsent || got.doubt != tc.want.doubt ||

@@ -25,7 +25,7 @@ const (
 	slowBatch = 200 * time.Millisecond
 )
 
-// Driver makes VPP equal to what the services want, by means of an Adapter. It owns the work queue,
+// Driver makes VPP equal to what the services want, by means of a Kind. It owns the work queue,
 // the barrier, the acknowledgements and the connection to VPP. The difference between desired and
 // actual objects goes to VPP in batches, one at a time, over one stream.
 //
@@ -37,7 +37,9 @@ type Driver[K Key] struct {
 	config     *Config
 	name, noun string // of the renderer, of its objects
 	givesRoles bool
-	adapter    *port[K]
+	wishes     wishes[K]
+	kind       Kind[K]
+	mail       Mail // nil = none
 	statistics Heap // of VPP; nil = none
 
 	// The services: changed by barrier.go, services.go, largeviews.go and acks.go only.
@@ -55,7 +57,7 @@ type Driver[K Key] struct {
 	// VPP: changed by read.go, batch.go, memory.go and barrier.go, and by linkChanged.
 	connection connection
 	exchange   *exchange // under way; nil = none
-	known      bool      // the adapter knows the content of VPP
+	known      bool      // the content of VPP is known
 	heap       heap.Reserve
 	budget     int   // messages of a batch, TurnMessages to batchMessages
 	swept      Phase // since the last read: objects that waited for this phase are in the queue
@@ -63,8 +65,8 @@ type Driver[K Key] struct {
 
 	// Last reports: changed by condition.go and batch.go, cleared where a report is due again.
 	health   report.Health
-	warning  string // of the adapter, when the services were acknowledged
-	told     string // the adapter's warning at the last report
+	warning  string // of the kind, when the services were acknowledged
+	told     string // the kind's warning at the last report
 	cause    string // of the last condition that was reported
 	advanced bool   // since the last heartbeat an object has reached VPP
 	advances bool   // the same in the heartbeat interval before
@@ -75,10 +77,10 @@ type tick struct{}
 
 // New returns the actor of a renderer.
 func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
-	adapter := newPort(r)
 	d := &Driver[K]{
-		health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, adapter: adapter, givesRoles: r.GivesRoles(),
-		queue: newQueue[K](adapter), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
+		health: report.Health{Part: r.Name}, config: config, name: r.Name, noun: r.Noun, wishes: r.Claims, kind: r.Kind, mail: r.Mail,
+		givesRoles: r.Roles,
+		queue:      newQueue(r.Claims, r.Kind.Next), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}}, budget: batchMessages,
 		connection: connection{config: config, name: r.Name, link: &messages.LinkState{}},
 	}
@@ -88,7 +90,7 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 	if d.givesRoles {
 		d.health.Also = address.Interfaces
 	}
-	adapter.Bind(progress[K]{d.queue, &d.connection, &d.heap})
+	r.progress(d.queue, &d.connection, &d.heap)
 	return d
 }
 
@@ -102,10 +104,14 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// askSiblings asks the earlier siblings, and the actors on which the adapter depends, for their
+// askSiblings asks the earlier siblings, and the actors on which the kind depends, for their
 // state.
 func (d *Driver[K]) askSiblings(c *runtime.Context) {
-	for _, path := range append([]string{address.Link, address.Interfaces}, d.adapter.Asks()...) {
+	paths := []string{address.Link, address.Interfaces}
+	if d.mail != nil {
+		paths = append(paths, d.mail.Asks()...)
+	}
+	for _, path := range paths {
 		c.Send(c.PID(path), &messages.Resync{Sibling: d.name, Incarnation: c.Incarnation()})
 	}
 }
@@ -163,19 +169,23 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		d.diffed(c, m)
 		return
 	default:
-		d.adapter.Handle(c, msg)
-		d.changed(c)
+		if d.mail != nil {
+			d.mail.Handle(c, msg)
+			d.changed(c)
+		}
 	}
 	d.pump(c)
 	d.answerOwed(c)
 	d.report(c)
-	d.adapter.After(c, d.known)
+	if d.mail != nil {
+		d.mail.After(c, d.known)
+	}
 }
 
 // touched puts the objects whose wanted value has changed into the queue. An object that no service
 // wants has its turn with the service by.
 func (d *Driver[K]) touched(by string) (changed []K, services []string) {
-	changed, services = d.adapter.News()
+	changed, services = d.wishes.News()
 	for _, k := range changed {
 		d.queue.touch(k, by)
 	}
@@ -202,13 +212,13 @@ func (d *Driver[K]) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	lost, restarted := d.connection.linkChanged(m)
 	if lost || restarted {
 		d.known = false
-		d.adapter.Forget(restarted)
+		d.kind.Forget(restarted)
 	}
 	if restarted {
 		d.queue.resetAll()
 		d.memoryLost(c)
 	}
-	d.surroundings(c) // the interfaces may have become known while the connection was down
+	d.settle(c) // the interfaces may have become known while the connection was down
 }
 
 // pump starts the next piece of work, if there is any and VPP is there.
@@ -234,14 +244,13 @@ func (d *Driver[K]) pump(c *runtime.Context) {
 // to be in sync may unblock others.
 func (d *Driver[K]) startNext(c *runtime.Context) {
 	for range 2 {
-		d.adapter.Settle(d.barrier.phase())
-		d.changed(c)
+		d.settle(c)
 		if d.heap.Due() && (!d.queue.next.empty() || d.heap.Level() > heap.Enough) {
 			d.startMemoryRead(c)
 			return
 		}
 		d.startBatch(c)
-		for d.exchange == nil && d.queue.unblock(d.barrier.phase()) {
+		for d.exchange == nil && d.queue.unblock() {
 			d.startBatch(c)
 		}
 		if d.exchange != nil {
@@ -272,16 +281,14 @@ func (d *Driver[K]) tick(c *runtime.Context) {
 
 // Inspect satisfies runtime.Inspector.
 func (d *Driver[K]) Inspect() any {
+	now := d.kind.State()
 	state := map[string]any{
 		"services": len(d.subscribers), "awaited": len(d.barrier.awaited), "barrierPassed": d.barrier.passed(), "knowsVPP": d.known,
-		"notInSync": len(d.queue.dirty), "refused": len(d.queue.failed), "working": d.exchange != nil, "settingsInVPP": d.adapter.Settings(),
-		"connected": d.connection.link.GetUp(),
+		"notInSync": len(d.queue.dirty), "refused": len(d.queue.failed), "working": d.exchange != nil, "settingsInVPP": now.Settings,
+		"connected": d.connection.link.GetUp(), "draining": now.Draining,
 	}
 	if d.known {
-		state["holds"] = d.adapter.Summary()
-	}
-	if a, drains := any(d.adapter.Adapter).(interface{ Draining() int }); drains {
-		state["draining"] = a.Draining()
+		state["holds"] = now.Summary()
 	}
 	return state
 }

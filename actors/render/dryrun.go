@@ -8,31 +8,30 @@ import (
 )
 
 // DryRun returns the acknowledgement of each service, in the order of the views, as if VPP were
-// connected and empty. The rows are the ones that would be installed. The adapter must be new.
+// connected and empty. The rows are the ones that would be installed. The renderer must be new.
 func DryRun[K Key](r Renderer[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
-	adapter := newPort(r)
 	// nothing is under way
-	adapter.Bind(progress[K]{newQueue[K](adapter), &connection{}, &heap.Reserve{}})
-	adapter.Surroundings(Surroundings{Begin: begin})
+	r.progress(newQueue(r.Claims, r.Kind.Next), &connection{}, &heap.Reserve{})
+	r.Kind.Settle(Surroundings{Begin: begin})
 	for _, view := range views {
-		adapter.Plan(view.GetKey(), view)
+		r.Kind.Plan(view.GetKey(), view)
 	}
-	adapter.Settle(Passed)
+	r.Kind.Settle(Surroundings{Begin: begin, Phase: Passed})
 	acks := make([]*messages.RenderAck, len(views))
 	for i, view := range views {
 		key := view.GetKey()
 		acks[i] = &messages.RenderAck{Key: key, Renderer: r.Name}
-		for _, k := range adapter.Objects(key) {
-			if owner := adapter.Owner(k); owner != "" && owner != key {
+		for _, k := range r.Claims.Objects(key) {
+			if owner := r.Claims.Owner(k); owner != "" && owner != key {
 				acks[i].Conflicts = append(acks[i].Conflicts, &messages.Conflict{Frontend: k.String(), Owner: owner})
 			}
 		}
-		adapter.Acknowledge(acks[i], key, false)
+		r.Kind.Acknowledge(acks[i], key, false)
 		refused := map[string]bool{}
 		for _, row := range acks[i].GetRows() {
 			refused[row.GetVip()] = row.GetError() != ""
 		}
-		wanted, _ := adapter.Rows(key, false)
+		wanted, _ := r.Kind.Rows(key, false)
 		acks[i].Rows = slices.DeleteFunc(wanted, func(r *messages.RowState) bool { return refused[r.GetVip()] })
 	}
 	return acks

@@ -10,18 +10,18 @@ import (
 // NewCounted is New; reading is called for each read.
 func NewCounted[K Key](config *Config, r Renderer[K], reading func(routine bool)) runtime.Behaviour {
 	d := New(config, r).(*Driver[K])
-	d.adapter.Adapter = counted[K]{d.adapter.Adapter, reading}
+	d.kind = counted[K]{d.kind, reading}
 	return d
 }
 
-// counted is an adapter that counts its reads.
+// counted is a kind that counts its reads.
 type counted[K Key] struct {
-	Adapter[K]
+	Kind[K]
 	reading func(routine bool)
 }
 
 func (a counted[K]) Reader(known bool) func(context.Context, link.Caller) (any, error) {
-	read := a.Adapter.Reader(known)
+	read := a.Kind.Reader(known)
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
 		a.reading(link.IsRoutine(ctx))
 		return read(ctx, vpp)

@@ -74,7 +74,7 @@ func (d *Driver[K]) rereads() bool { return d.statistics != nil && d.heap.Level(
 
 // regrow puts the objects into the queue that are not as wanted for lack of memory.
 func (d *Driver[K]) regrow() {
-	for _, k := range d.adapter.differing(func(k K) bool { return !d.queue.Dirty(k) && d.mayDiffer(k) }) {
+	for _, k := range d.differing(func(k K, s *Step) bool { return !d.queue.Dirty(k) && d.mayDiffer(k, s) }) {
 		d.queue.list(k)
 	}
 }
@@ -86,15 +86,14 @@ func (d *Driver[K]) observeMemory() {
 }
 
 // admit reports whether VPP has memory for an object as it is wanted. An object in VPP may grow,
-// because an outdated row does more harm; while memory is critical, the adapter wants no larger
+// because an outdated row does more harm; while memory is critical, the kind wants no larger
 // one.
-func (d *Driver[K]) admit(c *runtime.Context, k K) bool {
-	wanted, held := d.adapter.Bytes(k)
-	if held > 0 || wanted == 0 {
-		d.heap.Grow(max(0, wanted-held))
+func (d *Driver[K]) admit(c *runtime.Context, k K, s *Step) bool {
+	if s.Held > 0 || s.Bytes == 0 {
+		d.heap.Grow(max(0, s.Bytes-s.Held))
 		return true
 	}
-	if err := d.heap.Admit(wanted); err != nil {
+	if err := d.heap.Admit(s.Bytes); err != nil {
 		d.queue.fail(k, err, c.Now(), d.config.backoff())
 		return false
 	}

@@ -60,7 +60,7 @@ func (l *oplog[K]) add(d *Driver[K], r Result[K]) {
 // beneficiary is the service for which an object is changed: its owner, the first service that
 // wants it, or one that leaves it; "" = none.
 func (d *Driver[K]) beneficiary(k K) string {
-	for _, name := range slices.Concat([]string{d.adapter.Owner(k)}, d.adapter.Services(k), d.queue.leavers[k]) {
+	for _, name := range slices.Concat([]string{d.wishes.Owner(k)}, d.wishes.Services(k), d.queue.leavers[k]) {
 		if d.subscribers[name] != nil {
 			return name
 		}
@@ -76,12 +76,12 @@ func (d *Driver[K]) event(object string, cause uint64, list []Result[K]) *messag
 	var failures int
 	var first error
 	for _, r := range list {
-		planned = append(planned, r.Text)
+		planned = append(planned, r.Op.Describe())
 		if !r.Setting {
 			objects[r.Object] = true
 		}
 		if r.Err == nil {
-			executed = append(executed, r.Text)
+			executed = append(executed, r.Op.Describe())
 			continue
 		}
 		if failures++; first == nil {

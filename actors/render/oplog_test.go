@@ -8,6 +8,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
+// said is an operation.
+type said string
+
+func (s said) Describe() string { return string(s) }
+
 // owning are objects with owners and services.
 type owning struct {
 	wishes[name]
@@ -22,7 +27,7 @@ func (o *owning) Services(k name) []string { return o.services[k] }
 func newLogger() (*Driver[name], *owning) {
 	a := &owning{nil, map[name]string{}, map[name][]string{}}
 	d := &Driver[name]{
-		name: "toy", noun: "rows", adapter: &port[name]{wishes: a}, queue: newQueue[name](newNames()), set: &messages.InterfaceSet{Cause: 9},
+		name: "toy", noun: "rows", wishes: a, queue: queueOf(newNames()), set: &messages.InterfaceSet{Cause: 9},
 		subscribers: map[string]*subscriber{"a/a": {generation: 11}, "b/b": {generation: 22}}, connection: connection{programmed: true},
 	}
 	return d, a
@@ -46,11 +51,11 @@ func TestOperationsAreLoggedForTheirService(t *testing.T) {
 	d, a := newLogger()
 	a.owner["1"], a.owner["2"] = "a/a", "b/b"
 	events := logged(d, []Result[name]{
-		{Text: "set", Setting: true},
-		{Text: "add 1", Object: "1"},
-		{Text: "add 2", Object: "2"},
-		{Text: "add more 1", Object: "1", Err: errors.New("broken")},
-		{Text: "remove 3", Object: "3"},
+		{Op: said("set"), Setting: true},
+		{Op: said("add 1"), Object: "1"},
+		{Op: said("add 2"), Object: "2"},
+		{Op: said("add more 1"), Object: "1", Err: errors.New("broken")},
+		{Op: said("remove 3"), Object: "3"},
 	})
 	if len(events) != 3 {
 		t.Fatalf("%d events, want one for the settings and one for each service", len(events))
@@ -88,7 +93,7 @@ func TestManyOperationsAreSummedUp(t *testing.T) {
 	var list []Result[name]
 	for i := range mostLines + 1 {
 		k := name("object " + string(rune('a'+i)))
-		list = append(list, Result[name]{Text: k.String(), Object: k, Err: errors.New("no")})
+		list = append(list, Result[name]{Op: said(k.String()), Object: k, Err: errors.New("no")})
 	}
 	e := d.event("toy", 0, list)
 	if ops := e.GetOperations(); len(ops) != mostLines+1 || ops[mostLines] != "and 1 more" || e.GetText() != "33 operations on 33 rows" || len(e.GetExecuted()) != 0 {

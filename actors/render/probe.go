@@ -66,7 +66,7 @@ func (q *queue[K]) probe() {
 			chosen = append(chosen, k)
 		}
 	}
-	slices.SortFunc(chosen, q.adapter.Compare)
+	slices.SortFunc(chosen, q.wishes.Compare)
 	for _, k := range chosen {
 		q.list(k)
 	}
@@ -75,11 +75,11 @@ func (q *queue[K]) probe() {
 // turn is the object after the last probed one.
 func (q *queue[K]) turn(c refusal, all []K) K {
 	if last, had := q.probed[c]; had {
-		if later := slices.DeleteFunc(slices.Clone(all), func(k K) bool { return q.adapter.Compare(k, last) <= 0 }); len(later) > 0 {
+		if later := slices.DeleteFunc(slices.Clone(all), func(k K) bool { return q.wishes.Compare(k, last) <= 0 }); len(later) > 0 {
 			all = later
 		}
 	}
-	return slices.MinFunc(all, q.adapter.Compare)
+	return slices.MinFunc(all, q.wishes.Compare)
 }
 
 // release puts some objects of one kind of refusal into the queue.
@@ -90,7 +90,7 @@ func (q *queue[K]) release(c refusal, most int) {
 			waiting = append(waiting, k)
 		}
 	}
-	slices.SortFunc(waiting, q.adapter.Compare)
+	slices.SortFunc(waiting, q.wishes.Compare)
 	for _, k := range waiting[:min(len(waiting), most)] {
 		q.list(k)
 	}

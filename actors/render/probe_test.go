@@ -19,7 +19,7 @@ func retval(message string, n int32) error {
 // refusedQueue holds objects that VPP has refused, n of each kind of refusal.
 func refusedQueue(t *testing.T, n int, classes map[string]error) (*queue[name], time.Time) {
 	t.Helper()
-	q, now := newQueue[name](newNames()), time.Unix(1000, 0)
+	q, now := queueOf(newNames()), time.Unix(1000, 0)
 	refused := map[name]error{}
 	for class, err := range classes {
 		for i := range n {

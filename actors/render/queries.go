@@ -23,7 +23,7 @@ type RowsPage struct {
 
 func (d *Driver[K]) rows(q *RowsQuery) *RowsPage {
 	page := &RowsPage{}
-	page.Wanted, page.Held = d.adapter.Rows(q.Service, d.known)
+	page.Wanted, page.Held = d.kind.Rows(q.Service, d.known)
 	return page
 }
 
@@ -57,7 +57,7 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
 		return
 	}
-	read, vpp, post := d.adapter.Reader(false), d.config.VPP, c.Post()
+	read, vpp, post := d.kind.Reader(false), d.config.VPP, c.Post()
 	c.Go("diff", func(ctx context.Context) {
 		reading, err := read(ctx, vpp)
 		post(&diffRead{to, reading, err})
@@ -68,9 +68,8 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
 	page := &DiffPage{Err: m.err}
 	if m.err == nil {
-		d.adapter.Settle(d.barrier.phase())
-		d.changed(c)
-		page.Operations = d.adapter.Diff(m.reading, d.barrier.passed())
+		d.settle(c)
+		page.Operations = d.kind.Diff(m.reading, d.barrier.passed())
 	}
 	c.Send(m.to, page)
 }

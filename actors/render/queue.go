@@ -15,7 +15,8 @@ import (
 // ones with the time of their next try, and the ones that services leave behind. It is plain data:
 // it neither sends nor waits.
 type queue[K Key] struct {
-	adapter objects[K]
+	wishes  wishes[K]
+	compare func(K) Step
 	now     int64      // Unix nanoseconds
 	dirty   map[K]mark // may not be as wanted
 	// to be compared; objects that became clean meanwhile are still in it
@@ -30,15 +31,6 @@ type queue[K Key] struct {
 	// in VPP
 	leaving map[string]map[K]bool
 	leavers map[K][]string // the same by object: the services that it leaves
-}
-
-// objects are the methods of an adapter that the queue needs.
-type objects[K Key] interface {
-	Compare(a, b K) int
-	Services(k K) []string
-	Cost(k K) int
-	Claimed(k K) bool
-	Gated[K]
 }
 
 // mark is the place of an object that may not be as wanted, and since when it is there.
@@ -66,9 +58,9 @@ type failure struct {
 	again   bool      // the last try was a probe that was refused as before
 }
 
-func newQueue[K Key](adapter objects[K]) *queue[K] {
+func newQueue[K Key](wishes wishes[K], compare func(K) Step) *queue[K] {
 	return &queue[K]{
-		adapter: adapter, dirty: map[K]mark{}, blocked: map[K]bool{}, failed: map[K]*failure{}, probed: map[refusal]K{},
+		wishes: wishes, compare: compare, dirty: map[K]mark{}, blocked: map[K]bool{}, failed: map[K]*failure{}, probed: map[refusal]K{},
 		leaving: map[string]map[K]bool{}, leavers: map[K][]string{},
 	}
 }
@@ -88,7 +80,7 @@ func (q *queue[K]) Refusal(k K) (times int, err error) {
 }
 
 // inSync reports whether VPP holds what is wanted, or what may not be changed yet.
-func (q *queue[K]) inSync(k K) bool { return q.adapter.Cost(k) == 0 }
+func (q *queue[K]) inSync(k K) bool { return q.compare(k).Cost == 0 }
 
 // Pending satisfies Progress.
 func (q *queue[K]) Pending() int { return len(q.dirty) - len(q.failed) }
@@ -126,7 +118,7 @@ func (q *queue[K]) enter(k K, by string, since int64) {
 
 // turnOf is the service with which an object has its turn.
 func (q *queue[K]) turnOf(k K, by string) string {
-	for _, services := range [...][]string{q.leavers[k], q.adapter.Services(k)} {
+	for _, services := range [...][]string{q.leavers[k], q.wishes.Services(k)} {
 		if len(services) > 0 {
 			by = services[0]
 		}
@@ -141,7 +133,7 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.flows))...)
 	q.dirty, q.next = map[K]mark{}, turns[K]{}
 	clear(q.blocked)
-	slices.SortFunc(differing, q.adapter.Compare)
+	slices.SortFunc(differing, q.wishes.Compare)
 	for _, k := range differing {
 		if f := q.failed[k]; f != nil && before[k].state != listed {
 			q.dirty[k], f.probe = mark{held, q.now}, false
@@ -158,33 +150,22 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 	return settled
 }
 
-// take takes objects out of the queue that need about the given number of messages; the last turn
-// may exceed it. Objects that need none are not in keys, but in quiet. The caller calls clean,
-// hold, list or fail for each.
-func (q *queue[K]) take(most, messages int) (keys, quiet []K, needed int) {
-	for len(keys)+len(quiet) < most && needed < messages && !q.next.empty() {
-		var costs []int
-		turn, n, drained := q.next.turn(most-len(keys)-len(quiet), func(k K) int {
-			costs = append(costs, q.adapter.Cost(k))
-			return costs[len(costs)-1]
-		})
-		needed += n
-		for i, k := range turn {
-			m := q.dirty[k]
-			if m.state != listed {
-				continue
-			}
-			if q.dirty[k] = (mark{taken, m.since}); costs[i] == 0 {
-				quiet = append(quiet, k)
-			} else {
-				keys = append(keys, k)
-			}
+// takeTurn takes objects of the next turn out of the queue, at most most, and returns about how
+// many messages they need. choose returns that for one object, and 0 for an object for which it has
+// called clean, hold or fail.
+func (q *queue[K]) takeTurn(most int, choose func(K) int) (messages int) {
+	_, messages, drained := q.next.turn(most, func(k K) int {
+		m := q.dirty[k]
+		if m.state != listed {
+			return 0
 		}
-		if drained != "" {
-			q.drained = append(q.drained, drained)
-		}
+		q.dirty[k] = mark{taken, m.since}
+		return choose(k)
+	})
+	if drained != "" {
+		q.drained = append(q.drained, drained)
 	}
-	return keys, quiet, needed
+	return messages
 }
 
 // hold keeps an object that has been taken out of the queue.
@@ -192,13 +173,13 @@ func (q *queue[K]) hold(k K) { q.dirty[k] = mark{held, q.now} }
 
 // unblock puts objects back into the queue whose gate is not blocked any more, and reports whether
 // there were any.
-func (q *queue[K]) unblock(phase Phase) bool {
+func (q *queue[K]) unblock() bool {
 	if len(q.blocked) == 0 {
 		return false
 	}
 	listed := false
-	for _, k := range slices.SortedFunc(maps.Keys(q.blocked), q.adapter.Compare) {
-		if q.adapter.Gate(k, phase) == Blocked && !q.inSync(k) {
+	for _, k := range slices.SortedFunc(maps.Keys(q.blocked), q.wishes.Compare) {
+		if s := q.compare(k); s.Gate == Blocked && s.Cost > 0 {
 			continue
 		}
 		delete(q.blocked, k)
@@ -213,7 +194,7 @@ func (q *queue[K]) unblock(phase Phase) bool {
 // unfinished lists, ordered, the dirty objects that were not refused.
 func (q *queue[K]) unfinished() []K {
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(q.dirty)), func(k K) bool { return q.failed[k] != nil })
-	slices.SortFunc(keys, q.adapter.Compare)
+	slices.SortFunc(keys, q.wishes.Compare)
 	return keys
 }
 
@@ -279,7 +260,7 @@ func (q *queue[K]) retry(now time.Time) {
 			due = append(due, k)
 		}
 	}
-	slices.SortFunc(due, q.adapter.Compare)
+	slices.SortFunc(due, q.wishes.Compare)
 	for _, k := range due {
 		q.list(k)
 	}
@@ -365,7 +346,7 @@ func (q *queue[K]) firstFailure() (k K, err error) {
 				}
 				return -1
 			}
-			return q.adapter.Compare(a, b)
+			return q.wishes.Compare(a, b)
 		}
 		k := slices.MinFunc(slices.Collect(maps.Keys(q.failed)), first)
 		q.first = &k
@@ -391,7 +372,7 @@ func (q *queue[K]) leave(service string, before []K) {
 // object that stays for its connections has left when it gets no new ones.
 func (q *queue[K]) left(service string) bool {
 	for k := range q.leaving[service] {
-		if !q.Dirty(k) || q.adapter.Claimed(k) {
+		if !q.Dirty(k) || q.wishes.Claimed(k) {
 			q.gone(service, k)
 		}
 	}

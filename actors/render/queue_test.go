@@ -18,8 +18,9 @@ type name string
 
 func (n name) String() string { return string(n) }
 
-// names is an adapter for tests of the queue, which need little of it.
+// names are objects for tests of the queue.
 type names struct {
+	wishes[name]
 	differs, blocked, unwanted map[name]bool     // zero: in sync, open, wanted
 	wanted                     map[name][]string // by services
 	cost                       map[name]int      // where it is more than 1
@@ -28,36 +29,39 @@ type names struct {
 func (*names) Compare(a, b name) int      { return strings.Compare(string(a), string(b)) }
 func (n *names) Services(k name) []string { return n.wanted[k] }
 
-func (n *names) Cost(k name) int {
-	if n.differs[k] {
-		return max(1, n.cost[k])
-	}
-	return 0
-}
-
 func (n *names) Claimed(k name) bool { return !n.unwanted[k] }
 
-func (n *names) Gate(k name, _ Phase) Gate {
-	if n.blocked[k] {
-		return Blocked
+func (n *names) next(k name) (s Step) {
+	if n.differs[k] {
+		s.Cost = max(1, n.cost[k])
 	}
-	return Open
+	if n.blocked[k] {
+		s.Gate = Blocked
+	}
+	return s
 }
+
+func queueOf(n *names) *queue[name] { return newQueue[name](n, n.next) }
 
 func newNames() *names {
 	return &names{differs: map[name]bool{}, blocked: map[name]bool{}, unwanted: map[name]bool{}}
 }
 
 // took takes so many objects out of a queue.
-func took(q *queue[name], most int) []name {
-	keys, quiet, _ := q.take(most, 1000)
-	return append(keys, quiet...)
+func took(q *queue[name], most int) (keys []name) {
+	for len(keys) < most && !q.next.empty() {
+		q.takeTurn(most-len(keys), func(k name) int {
+			keys = append(keys, k)
+			return q.compare(k).Cost
+		})
+	}
+	return keys
 }
 
 var backoff = runtime.Backoff{Min: time.Second, Max: 30 * time.Second, Jitter: 0.2}
 
 func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
-	q := newQueue[name](newNames())
+	q := queueOf(newNames())
 	for _, k := range []name{"c", "a", "c", "b"} {
 		q.touch(k, "")
 	}
@@ -74,7 +78,7 @@ func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
 // TestQueueWaitsLongerAfterEachRefusal: up to half a minute, a fifth longer or shorter; what is
 // wanted differently is tried at once.
 func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
-	q, now := newQueue[name](newNames()), time.Unix(1000, 0)
+	q, now := queueOf(newNames()), time.Unix(1000, 0)
 	q.touch("a", "")
 	took(q, 10)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
@@ -110,7 +114,7 @@ func TestDelaysAreSpread(t *testing.T) {
 		k, now := name(fmt.Sprint("object ", i)), time.Unix(1000, 0)
 		var delays []time.Duration
 		for range 2 {
-			q := newQueue[name](newNames())
+			q := queueOf(newNames())
 			q.touch(k, "")
 			took(q, 1)
 			q.fail(k, errors.New("no"), now, backoff)
@@ -137,7 +141,7 @@ func TestQueueDelaysByTheClassOfTheError(t *testing.T) {
 		"unsafe":  {fmt.Errorf("op: %w", link.ErrRefused), 30 * time.Second, 30 * time.Second},
 		"stale":   {fmt.Errorf("op: %w", link.ErrStale), 0, 2 * time.Second},
 	} {
-		q, now := newQueue[name](newNames()), time.Unix(1000, 0)
+		q, now := queueOf(newNames()), time.Unix(1000, 0)
 		for i, want := range []time.Duration{tc.first, tc.second} {
 			q.list("a")
 			q.fail("a", tc.err, now, backoff)
@@ -151,7 +155,7 @@ func TestQueueDelaysByTheClassOfTheError(t *testing.T) {
 // TestQueueConcludes: what became of a batch.
 func TestQueueConcludes(t *testing.T) {
 	a := newNames()
-	q := newQueue[name](a)
+	q := queueOf(a)
 	for _, k := range []name{"done", "refused", "moved"} {
 		q.touch(k, "")
 	}
@@ -177,8 +181,8 @@ func TestQueueConcludes(t *testing.T) {
 // clean meanwhile.
 func TestQueueUnblocks(t *testing.T) {
 	a := newNames()
-	q := newQueue[name](a)
-	if q.unblock(Passed) {
+	q := queueOf(a)
+	if q.unblock() {
 		t.Error("something was blocked")
 	}
 	for _, k := range []name{"d", "c", "b", "a", "clean"} {
@@ -193,7 +197,7 @@ func TestQueueUnblocks(t *testing.T) {
 	delete(a.blocked, "d")
 	delete(a.blocked, "a")
 	delete(a.blocked, "b")
-	if !q.unblock(Passed) || !slices.Equal(took(q, 10), []name{"a", "d"}) {
+	if !q.unblock() || !slices.Equal(took(q, 10), []name{"a", "d"}) {
 		t.Error("not what is open")
 	}
 	if len(q.blocked) != 1 || !q.blocked["c"] {
@@ -204,7 +208,7 @@ func TestQueueUnblocks(t *testing.T) {
 // TestQueueKnowsWhatLeaves: until it is clean or wanted again.
 func TestQueueKnowsWhatLeaves(t *testing.T) {
 	a := newNames()
-	q := newQueue[name](a)
+	q := queueOf(a)
 	for _, k := range []name{"x", "y", "z"} {
 		q.touch(k, "")
 		a.unwanted[k] = true
@@ -232,7 +236,7 @@ func TestQueueAcknowledges(t *testing.T) {
 		"under way": {true, nil, messages.RenderState_RENDER_PENDING, ""},
 		"refused":   {true, errors.New("no"), messages.RenderState_RENDER_FAILED, "a: no"},
 	} {
-		q := newQueue[name](newNames())
+		q := queueOf(newNames())
 		if tc.err != nil {
 			q.fail("a", tc.err, time.Unix(0, 0), backoff)
 		}

@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -23,7 +24,7 @@ type readDone struct {
 func (d *Driver[K]) startRead(c *runtime.Context) {
 	x := &exchange{connection: d.connection.number(), began: c.Now(), reason: d.connection.reading(d.known)}
 	d.exchange = x
-	post, vpp, read := c.Post(), d.config.VPP, d.adapter.Reader(d.known)
+	post, vpp, read := c.Post(), d.config.VPP, d.kind.Reader(d.known)
 	c.Go("read", func(ctx context.Context) {
 		reading, err := read(purpose(ctx, x.reason), vpp)
 		post(&readDone{x, reading, err})
@@ -42,7 +43,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	}
 	d.connection.readAccepted()
 	known := d.known
-	drifted, settings := d.adapter.Adopt(m.reading, known)
+	drifted, settings := d.kind.Adopt(m.reading, known)
 	d.known, d.swept = true, Rendering
 	changed, services := d.touched("")
 	for _, k := range drifted {
@@ -51,7 +52,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 			d.queue.touch(k, "")
 		}
 	}
-	differing := d.adapter.differing(d.mayDiffer)
+	differing := d.differing(d.mayDiffer)
 	for _, left := range d.queue.leaving {
 		for k := range left {
 			if !d.queue.inSync(k) {
@@ -74,7 +75,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	if differences > 0 || m.exchange.reason != reasonDriftCheck {
 		report.Event(c, &messages.Event{
 			Kind: "resync", Object: d.name, Method: d.connection.method(),
-			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.exchange.reason, d.adapter.Summary(), differences),
+			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.exchange.reason, d.kind.State().Summary(), differences),
 		})
 	}
 	verified := &messages.Verified{Renderer: d.name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.exchange.began))}
@@ -91,11 +92,28 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 
 // mayDiffer reports whether an object is compared with the wanted one. Objects that no service
 // wants wait for the barrier.
-func (d *Driver[K]) mayDiffer(k K) bool { return d.barrier.passed() || d.adapter.Wanted(k) }
+func (d *Driver[K]) mayDiffer(_ K, s *Step) bool { return d.barrier.passed() || s.Wanted }
 
-// warned reports whether the adapter's warning has changed since the services were acknowledged.
+// differing returns the objects for which asked is true and which VPP does not hold as wanted.
+func (d *Driver[K]) differing(asked func(K, *Step) bool) (keys []K) {
+	seen := map[K]bool{}
+	for _, all := range []iter.Seq[K]{d.kind.State().Held, d.wishes.Keys()} {
+		for k := range all {
+			if seen[k] {
+				continue
+			}
+			seen[k] = true
+			if s := d.kind.Next(k); s.Cost > 0 && asked(k, &s) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+// warned reports whether the kind's warning has changed since the services were acknowledged.
 func (d *Driver[K]) warned() bool {
 	before := d.warning
-	d.warning = d.adapter.Warning()
+	d.warning = d.kind.State().Warning
 	return d.warning != before
 }

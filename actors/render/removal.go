@@ -2,17 +2,12 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
-
-// Remover is an adapter that removes all of the agent's objects from VPP when the agent has ended.
-// Remove reads VPP itself, and blocks.
-type Remover interface {
-	Remove(ctx context.Context, vpp link.Caller, r *Removal) error
-}
 
 // Removal is one removal of everything that the agent has put into VPP. It belongs to the goroutine
 // that runs it.
@@ -33,20 +28,17 @@ const unknown = "kept, owner unknown: "
 func (r *Removal) Keep(object string) { r.Kept = append(r.Kept, unknown+object) }
 
 // CarryOut records operations and applies them, unless the removal is a dry run.
-func CarryOut[O fmt.Stringer](r *Removal, ops []O, apply func() error) error {
+func CarryOut[O fmt.Stringer, D interface{ Failure() error }](
+	ctx context.Context, vpp link.Caller, r *Removal, ops []O, apply func(context.Context, link.Caller, []O) []D,
+) (err error) {
 	for _, op := range ops {
 		r.Said = append(r.Said, op.String())
 	}
 	if r.DryRun || len(ops) == 0 {
 		return nil
 	}
-	return apply()
-}
-
-// Remove removes the agent's objects from VPP, see Remover. It may be called without a Driver.
-func (r Renderer[K]) Remove(ctx context.Context, vpp link.Caller, removal *Removal) error {
-	if a, is := r.Adapter.(Remover); is {
-		return a.Remove(ctx, vpp, removal)
+	for _, done := range apply(ctx, vpp, ops) {
+		err = errors.Join(err, done.Failure())
 	}
-	return nil
+	return err
 }

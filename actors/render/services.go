@@ -72,17 +72,17 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 		d.subscribers[key] = s
 	}
 	s.generation, s.hash, s.view = generation, hash, view
-	before := d.adapter.Objects(key)
-	d.adapter.Plan(key, view)
+	before := d.wishes.Objects(key)
+	d.kind.Plan(key, view)
 	concerned := map[string]bool{key: true}
-	for _, k := range slices.Concat(before, d.adapter.Objects(key)) {
+	for _, k := range slices.Concat(before, d.wishes.Objects(key)) {
 		// its owner may have changed although its wanted value has not
 		d.concern(k, concerned)
 	}
 	d.touched(key)
 	d.queue.leave(key, before)
 	if first && d.known && d.exchange == nil {
-		for _, k := range d.adapter.Objects(key) {
+		for _, k := range d.wishes.Objects(key) {
 			if d.queue.Dirty(k) && d.queue.inSync(k) {
 				d.queue.clean(k)
 			}
@@ -94,7 +94,7 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 
 // concern adds the services whose acknowledgement depends on an object.
 func (d *Driver[K]) concern(k K, services map[string]bool) {
-	for _, name := range d.adapter.Services(k) {
+	for _, name := range d.wishes.Services(k) {
 		services[name] = true
 	}
 	for _, name := range d.queue.leavers[k] {

@@ -63,8 +63,8 @@ type kind struct {
 }
 
 func kindOf[K render.Key](r render.Renderer[K]) kind {
-	_, external := r.Adapter.(render.Correspondent)
-	return kind{r.Name, r.Noun, r.GivesRoles(), external}
+	external := r.Mail != nil
+	return kind{r.Name, r.Noun, r.Roles, external}
 }
 
 // incarnations makes a renderer that counts its reads.

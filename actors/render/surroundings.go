@@ -11,6 +11,8 @@ type Surroundings struct {
 	Begin *messages.Begin
 	// Set is the interface set of the connected VPP; nil = not known.
 	Set *messages.InterfaceSet
+	// Phase is how far the services have rendered.
+	Phase Phase
 }
 
 // Replaced returns the indexes of interfaces that are missing in the next set, or belong to another
@@ -34,7 +36,7 @@ func Replaced(before, now *messages.InterfaceSet) (indexes []uint32) {
 func (d *Driver[K]) interfaces(c *runtime.Context, m *messages.InterfaceSet) {
 	if m.GetComplete() && m.GetGeneration() > d.set.GetGeneration() {
 		d.set = m
-		d.surroundings(c)
+		d.settle(c)
 	}
 }
 
@@ -43,12 +45,12 @@ func (d *Driver[K]) located() bool {
 	return d.set != nil && d.set.GetBoot() == d.connection.link.GetBoot()
 }
 
-// surroundings passes the last list of services and the interface set to the adapter.
-func (d *Driver[K]) surroundings(c *runtime.Context) {
-	s := Surroundings{Begin: d.barrier.begun}
+// settle completes the plan with the surroundings.
+func (d *Driver[K]) settle(c *runtime.Context) {
+	s := Surroundings{Begin: d.barrier.begun, Phase: d.barrier.phase()}
 	if d.located() {
 		s.Set = d.set
 	}
-	d.adapter.Surroundings(s)
+	d.kind.Settle(s)
 	d.changed(c)
 }

@@ -73,7 +73,7 @@ func TestTurnsLoseNothing(t *testing.T) {
 // needs few, and what has begun goes on before the next one.
 func TestTurnsAreBoundedByMessages(t *testing.T) {
 	a := newNames()
-	q := newQueue[name](a)
+	q := queueOf(a)
 	a.wanted, a.cost = map[name][]string{}, map[name]int{}
 	add := func(service string, k name, cost int) {
 		a.wanted[k], a.cost[k], a.differs[k] = []string{service}, cost, true
@@ -85,7 +85,14 @@ func TestTurnsAreBoundedByMessages(t *testing.T) {
 	add("shop/web", "web", 2)
 	var got []string
 	for range 4 {
-		keys, _, messages := q.take(10, 2*TurnMessages)
+		var keys []name
+		messages := 0
+		for messages < 2*TurnMessages && !q.next.empty() {
+			messages += q.takeTurn(10, func(k name) int {
+				keys = append(keys, k)
+				return a.cost[k]
+			})
+		}
 		got = append(got, fmt.Sprint(keys, messages))
 		for _, k := range keys {
 			a.cost[k] -= TurnMessages

@@ -89,6 +89,8 @@ type DrainingEndpoint struct {
 	// Connections counts the connections in VPP through all frontends of the service; left out
 	// until VPP has been asked.
 	Connections *int `json:"connections,omitempty"`
+	// Kept is why VPP keeps it although it has left the slices; "" = it is in the slices.
+	Kept string `json:"kept,omitempty"`
 }
 
 // State describes the endpoint in words: "draining, 12 connections, since 14:02".
@@ -99,6 +101,9 @@ func (d DrainingEndpoint) State() string {
 	}
 	if !d.Since.IsZero() {
 		text += ", since " + d.Since.UTC().Format("15:04")
+	}
+	if d.Kept != "" {
+		text += "; kept: " + d.Kept
 	}
 	return text
 }

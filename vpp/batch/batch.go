@@ -27,6 +27,9 @@ type Outcome struct {
 	Messages int
 }
 
+// Failure is Err.
+func (o Outcome) Failure() error { return o.Err }
+
 // Count counts a message with this result unless it was not handed to VPP; err may be nil.
 func (o *Outcome) Count(err error) {
 	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {

@@ -63,7 +63,21 @@ func DiffRow(have *Held, want *Row) []Op {
 	case have == nil || !have.Odd && have.sameShape(want):
 		return []Op{{Verb: PutRow, Key: want.Key, Row: want}}
 	default:
-		return []Op{{Verb: DelRow, Key: have.Key, ID: have.ID}, {Verb: PutRow, Key: want.Key, Row: want}}
+		return []Op{{Verb: DelRow, Key: have.Key, ID: have.ID, Why: have.differs(want)}, {Verb: PutRow, Key: want.Key, Row: want}}
+	}
+}
+
+// differs says why one row cannot become the other in place.
+func (h *Held) differs(want *Row) string {
+	switch {
+	case h.Odd:
+		return "it is not as the agent makes it"
+	case h.Sticky != want.Sticky:
+		return "affinity changed"
+	case h.Maglev != want.Maglev:
+		return "how connections are spread has changed"
+	default:
+		return "the kind of its address has changed"
 	}
 }
 

@@ -50,6 +50,8 @@ type Op struct {
 	Key rule.Key
 	// Row is what PutRow creates; shared, not to be changed.
 	Row *Row
+	// Why is why DelRow deletes a row that PutRow adds again; "" = the row is gone.
+	Why string
 	// ID of the row for DelRow; for PutRow, Apply fills it in.
 	ID uint32
 	// Below is the covering route that answers with ICMP, where Apply has refused PutRow with
@@ -95,6 +97,9 @@ func (op Op) Describe() string {
 	case PutRow:
 		return fmt.Sprintf("put translation %s -> %d backends", op.Key, len(op.Row.Backends))
 	case DelRow:
+		if op.Why != "" {
+			return fmt.Sprintf("delete translation %s, replaced: %s", op.Key, op.Why)
+		}
 		return fmt.Sprintf("delete translation %s", op.Key)
 	default:
 		return op.Verb.String()

@@ -265,11 +265,11 @@ func leastMessages(t *testing.T, n *testNode) {
 		},
 		{
 			"affinity", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*", "fd00:1::2#80*"), sticky)) }, 2,
-			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
+			"delete translation [fd00:96::1]:80/TCP, replaced: affinity changed, put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
 		{
 			"maglev", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*", "fd00:1::2#80*"), consistent)) }, 2,
-			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
+			"delete translation [fd00:96::1]:80/TCP, replaced: affinity changed, put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
 		{"a drift check", func() { n.read() }, 0, ""},
 		{"a new agent", func() { n.state = nil; n.read() }, 0, ""},
@@ -280,7 +280,7 @@ func leastMessages(t *testing.T, n *testNode) {
 		},
 		{
 			"an endpoint on another node", func() { n.serve(serving("fd00:96::1", 80, tcp, "8000::#80")) }, 2*128 + 2 + 2,
-			"keep sources on the way to 128 networks more, 1 fewer, delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 1 backends",
+			"keep sources on the way to 128 networks more, 1 fewer, delete translation [fd00:96::1]:80/TCP, replaced: how connections are spread has changed, put translation [fd00:96::1]:80/TCP -> 1 backends",
 		},
 		{"another drift check", func() { n.read() }, 0, ""},
 		{"a newer agent", func() { n.state = nil; n.read() }, 0, ""},

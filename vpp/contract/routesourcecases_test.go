@@ -290,7 +290,7 @@ var routeSourceCases = []contractCase{
 		} {
 			p := netip.MustParsePrefix(address)
 			result := routes.Apply(t.Context(), a.link, []routes.Op{{Verb: routes.Add, Source: a.have.Source, Prefix: p, Route: lbReject}})[0]
-			if !errors.Is(result.Err, routes.ErrCovered) || result.Unknown || result.By.String() != by {
+			if !errors.Is(result.Err, routes.ErrCovered) || result.Unknown || result.Op.By.String() != by {
 				t.Errorf("%s: %+v, want the route %s in the way", address, result, by)
 			}
 		}

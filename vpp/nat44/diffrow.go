@@ -30,7 +30,25 @@ func DiffRow(have, want *Row) []Op {
 	if len(want.Locals) == 0 {
 		return []Op{{Verb: DelRow, Key: have.Key, Row: have}}
 	}
-	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}
+	return []Op{{Verb: DelRow, Key: have.Key, Row: have, Why: have.differs(target)}, {Verb: AddRow, Key: want.Key, Row: want}}
+}
+
+// differs says why one row cannot become the other in place.
+func (r *Row) differs(want *Row) string {
+	switch {
+	case !want.SameService(r):
+		return "another service has the address"
+	case r.odd || r.legacy != want.legacy || r.Pads != want.Pads:
+		return "its entries are not the agent's"
+	case r.Kind != want.Kind || r.Flags != want.Flags:
+		return "how it translates has changed"
+	case r.Affinity != want.Affinity:
+		return "affinity changed"
+	case r.Affinity > 0:
+		return "an endpoint has left, and clients stay with theirs"
+	default:
+		return "its endpoints cannot change one by one"
+	}
 }
 
 // inSlots reports whether both rows have slots, and one can become the other in place. VPP keeps

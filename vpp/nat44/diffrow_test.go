@@ -31,7 +31,10 @@ func TestDiffRow(t *testing.T) {
 		return row
 	}
 	drained := func(endpoint string) Local { return newLocal(netip.MustParseAddrPort(endpoint), 0) }
-	replaced := []string{"delete row " + vip, "add row " + vip + " out2in-only,self-twice-nat -> 2 backends"}
+	replaced := func(why string) []string {
+		return []string{"delete row " + vip + ", replaced: " + why, "add row " + vip + " out2in-only,self-twice-nat -> 2 backends"}
+	}
+	const oneByOne, entries = "its endpoints cannot change one by one", "its entries are not the agent's"
 	for _, tt := range []struct {
 		name       string
 		have, want *Row
@@ -55,13 +58,13 @@ func TestDiffRow(t *testing.T) {
 		}},
 		{
 			"affinity, loses a backend", changed(func(r *Row) { r.Affinity = 60 }, a, b, c), changed(func(r *Row) { r.Affinity = 60 }, a, b),
-			replaced,
+			replaced("an endpoint has left, and clients stay with theirs"),
 		},
-		{"flags", changed(func(r *Row) { r.Flags = Out2InOnly | TwiceNAT }, a, b), row(a, b), replaced},
-		{"affinity", changed(func(r *Row) { r.Affinity = 60 }, a, b), row(a, b), replaced},
-		{"tag", changed(func(r *Row) { r.Tag = "troupe/x" }, a, b), row(a, b), replaced},
+		{"flags", changed(func(r *Row) { r.Flags = Out2InOnly | TwiceNAT }, a, b), row(a, b), replaced("how it translates has changed")},
+		{"affinity", changed(func(r *Row) { r.Affinity = 60 }, a, b), row(a, b), replaced("affinity changed")},
+		{"tag", changed(func(r *Row) { r.Tag = "troupe/x" }, a, b), row(a, b), replaced("another service has the address")},
 		{"weight", changed(func(r *Row) { r.Locals[1].Weight = 1 }, a, b), row(a, b), []string{"set weight 1 of local " + a + " of row " + vip}},
-		{"weight, of an earlier version", changed(func(r *Row) { r.Locals[1].Weight, r.legacy = 1, true }, a, b), row(a, b), replaced},
+		{"weight, of an earlier version", changed(func(r *Row) { r.Locals[1].Weight, r.legacy = 1, true }, a, b), row(a, b), replaced(entries)},
 		{"of an earlier version, grows", changed(func(r *Row) { r.legacy = true }, a, b), row(a, b, c), []string{"add local " + c + " weight 7 to row " + vip}},
 		{"drains", row(a, b, c), changed(func(r *Row) { r.Draining = []Local{drained(b)} }, a, c), []string{"drain local " + b + " of row " + vip}},
 		{"drains a backend that was never there", row(a), changed(func(r *Row) { r.Draining = []Local{drained(b)} }, a), nil},
@@ -88,15 +91,15 @@ func TestDiffRow(t *testing.T) {
 			"add local " + c + " (table 2) weight 7 to row " + vip, "delete local " + c + " from row " + vip,
 		}},
 		{"another table, one without pads", unpadded(a), in(2, unpadded(a), a), []string{
-			"delete row " + vip, "add row " + vip + " out2in-only,self-twice-nat -> 1 backends",
+			"delete row " + vip + ", replaced: " + oneByOne, "add row " + vip + " out2in-only,self-twice-nat -> 1 backends",
 		}},
-		{"odd", changed(func(r *Row) { r.odd = true }, a, b), row(a, b), replaced},
-		{"without pads before", unpadded(a, b), row(a, b), replaced},
+		{"odd", changed(func(r *Row) { r.odd = true }, a, b), row(a, b), replaced(entries)},
+		{"without pads before", unpadded(a, b), row(a, b), replaced(entries)},
 		{"without pads, two to three", unpadded(a, b), unpadded(a, b, c), []string{"add local " + c + " weight 7 to row " + vip}},
 		{"without pads, three to two", unpadded(a, b, c), unpadded(a, c), []string{"delete local " + b + " from row " + vip}},
-		{"without pads, one to two", unpadded(a), unpadded(a, b), replaced},
+		{"without pads, one to two", unpadded(a), unpadded(a, b), replaced(oneByOne)},
 		{"without pads, two to one", unpadded(a, b), unpadded(a), []string{
-			"delete row " + vip, "add row " + vip + " out2in-only,self-twice-nat -> 1 backends",
+			"delete row " + vip + ", replaced: " + oneByOne, "add row " + vip + " out2in-only,self-twice-nat -> 1 backends",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { check(t, "operations", tt.ops, describe(DiffRow(tt.have, tt.want))) })

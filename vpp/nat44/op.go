@@ -115,6 +115,8 @@ type Op struct {
 	Key rule.Key
 	// Row is what AddRow creates and what DelRow deletes; shared, not to be changed.
 	Row *Row
+	// Why is why DelRow deletes a row that the next operation replaces; "" = nothing replaces it.
+	Why string
 	// Local is the backend of AddLocal, DelLocal and SetShare.
 	Local Local
 	// After is the load of the row once AddLocal, DelLocal, SetShare, Grow or Mend is done.
@@ -212,6 +214,11 @@ func (op Op) Describe() string {
 	case DelRoles:
 		return fmt.Sprintf("delete roles %s from interface %d", op.Roles, op.Interface)
 	case AddRow, DelRow:
+		if op.Why != "" {
+			why := op.Why
+			op.Why = ""
+			return op.Describe() + ", replaced: " + why
+		}
 		if op.Row != nil && op.Row.Kind != Balanced {
 			return op.describeMapping()
 		}

@@ -18,8 +18,6 @@ type OpResult struct {
 	// Op is the operation with the source that Apply has found, as State.Record needs it.
 	Op Op
 	batch.Outcome
-	// By is the route that leads to the address, where Err wraps ErrCovered.
-	By netip.Prefix
 }
 
 // Apply carries out the operations, the registrations first, then the others in their order in one
@@ -76,7 +74,7 @@ func withhold(ctx context.Context, c link.Caller, found sources, results []OpRes
 		if err != nil {
 			r.fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
 		} else if by, is := covered[external[n]]; is {
-			r.By = by
+			r.Op.By = by
 			r.fail(ErrCovered)
 		}
 	}

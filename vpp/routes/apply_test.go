@@ -341,7 +341,7 @@ func TestApplyWithholdsWhatIsCovered(t *testing.T) {
 			m.register("troupe", 0xcf)
 			m.set(c.there, c.source, toNormal)
 			r := Apply(t.Context(), m, []Op{add})[0]
-			if errors.Is(r.Err, ErrCovered) != c.covered || r.Unknown || c.covered && (r.By != c.there || len(m.sent) > 0) || !c.covered && r.Err != nil {
+			if errors.Is(r.Err, ErrCovered) != c.covered || r.Unknown || c.covered && (r.Op.By != c.there || len(m.sent) > 0) || !c.covered && r.Err != nil {
 				t.Errorf("%+v, sent %v", r, m.sent)
 			}
 			state, err := Read(t.Context(), m, nil, []netip.Prefix{lb})

@@ -45,6 +45,8 @@ type Op struct {
 	Prefix netip.Prefix
 	// Route, for Add.
 	Route
+	// By is the route that leads to the address, where Apply has refused Add with ErrCovered.
+	By netip.Prefix
 }
 
 // Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -23,9 +22,9 @@ const Name = "cnat"
 
 // adapter renders services as translations.
 type adapter struct {
-	// Set by New and Bind, read-only; the claims are the driver's.
+	// Set by New, read-only; the claims are the driver's.
 	config   cnat.Config // as configured
-	progress render.Progress[rule.Key]
+	progress *render.Progress[rule.Key]
 	claims   *render.Claims[rule.Key, cnat.Row, cnat.Row]
 
 	// Desired state: changed by Plan, Surroundings and Settle.
@@ -33,7 +32,7 @@ type adapter struct {
 	views   map[string]*messages.ServiceView
 	plans   map[string]*cnat.ServicePlan
 	remote  *cnat.Remote           // endpoints on other nodes
-	phase   render.Phase           // when Settle was called last
+	around  render.Surroundings    // when Settle was called last
 	set     *messages.InterfaceSet // nil = not known
 
 	// Actual state: changed by Adopt, Forget, Work and Record.
@@ -49,12 +48,12 @@ type adapter struct {
 // New returns the renderer. Unset addresses of SNAT are derived from the node.
 func New(config cnat.Config) render.Renderer[rule.Key] {
 	a := &adapter{
-		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: cnat.NewRemote(config.Others),
+		progress: &render.Progress[rule.Key]{}, config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: cnat.NewRemote(config.Others),
 	}
 	a.claims = render.NewClaims(render.Rules[rule.Key, cnat.Row, cnat.Row]{
 		Order: rule.Key.Compare, Rank: func(r cnat.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: cnat.Row.Equal, Taken: a.taken,
 	})
-	return render.Renderer[rule.Key]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
+	return render.Renderer[rule.Key]{Name: Name, Noun: "rows", Roles: true, Claims: a.claims, Kind: a, Progress: a.progress, Remove: remove}
 }
 
 // resolve returns the row of the first claim, unless VPP would crash with it, or another client of
@@ -95,10 +94,7 @@ func (a *adapter) taken(k rule.Key) string {
 	return "VPP: a translation of another client"
 }
 
-// Bind satisfies render.Bound.
-func (a *adapter) Bind(progress render.Progress[rule.Key]) { a.progress = progress }
-
-// Plan satisfies render.Plan.
+// Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	if a.views[service] = view; view == nil || !a.concerns(view) {
 		delete(a.views, service)
@@ -145,9 +141,9 @@ func (a *adapter) count(plan *cnat.ServicePlan, n int) {
 	}
 }
 
-// Surroundings satisfies render.Plan: the addresses of source NAT depend on the node, the nodes
-// of CNAT on the interfaces, what services may claim on both.
-func (a *adapter) Surroundings(s render.Surroundings) {
+// surroundings takes the node and the interfaces: the addresses of source NAT depend on the node,
+// the nodes of CNAT on the interfaces, what services may claim on both.
+func (a *adapter) surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode()).InCluster(s.Begin)
 		planned.Ground = rule.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
@@ -206,13 +202,16 @@ func (a *adapter) noteOthers() {
 	a.configure(planned)
 }
 
-// Settle satisfies render.Settler: targets that no service has any more go when all services have
+// Settle satisfies render.Kind. Targets that no service has any more go when all services have
 // rendered. They wait while services render whose rows VPP holds already, as after a restart of the
 // agent.
-func (a *adapter) Settle(phase render.Phase) {
-	a.settings = a.settings && (a.phase == render.Passed) == (phase == render.Passed)
-	a.phase = phase
-	if waits := phase == render.Rendering && a.progress.Pending() == 0; !waits && a.remote.Settle() {
+func (a *adapter) Settle(s render.Surroundings) {
+	if s.Begin != a.around.Begin || s.Set != a.around.Set {
+		a.surroundings(s)
+	}
+	a.settings = a.settings && (a.around.Phase == render.Passed) == (s.Phase == render.Passed)
+	a.around = s
+	if waits := s.Phase == render.Rendering && a.progress.Pending() == 0; !waits && a.remote.Settle() {
 		a.settings = false
 	}
 }
@@ -263,8 +262,15 @@ func (a *adapter) held(k rule.Key) *cnat.Held {
 	return nil
 }
 
-// Warning satisfies render.Speaker.
-func (a *adapter) Warning() string {
+// State satisfies render.Kind.
+func (a *adapter) State() render.State[rule.Key] {
+	return render.State[rule.Key]{
+		Settings: a.settings, RolesRefused: a.refused, Barred: a.barred(), Warning: a.warning(), Held: a.objects, Summary: a.summary,
+	}
+}
+
+// warning is a problem that does not keep the renderer from being in sync; "" = none.
+func (a *adapter) warning() string {
 	left := a.remote.Left()
 	switch {
 	case a.needed && a.others.Settings:
@@ -281,8 +287,8 @@ func (a *adapter) Warning() string {
 	return ""
 }
 
-// Barred satisfies render.Barred: without IPv4 most services are not served.
-func (a *adapter) Barred() string {
+// barred is why CNAT cannot serve IPv4; "" = it can. Without IPv4 most services are not served.
+func (a *adapter) barred() string {
 	if !a.config.IPv4 || a.others.Serves(false) {
 		return ""
 	}
@@ -312,7 +318,7 @@ func (a *adapter) othersAddress(ip6 bool) string {
 	return fmt.Sprintf("its SNAT address %s belongs to another client of VPP (show cnat snat-policy)", addr)
 }
 
-// Forget satisfies render.Actual. For the same VPP, the old state is kept, because a dump does not
+// Forget satisfies render.Kind. For the same VPP, the old state is kept, because a dump does not
 // return everything.
 func (a *adapter) Forget(restarted bool) {
 	if a.have != nil {
@@ -322,6 +328,7 @@ func (a *adapter) Forget(restarted bool) {
 		a.last = nil
 	}
 	a.have = nil
+	a.noteOthers()
 }
 
 // interfaces are the interfaces to read: the wanted ones, and those with CNAT nodes before.
@@ -334,7 +341,7 @@ func (a *adapter) interfaces(before *cnat.State) []uint32 {
 	return slices.Compact(found)
 }
 
-// Reader satisfies render.Actual.
+// Reader satisfies render.Kind.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	ip4, interfaces, addresses := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last)), a.addresses()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -342,7 +349,7 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	}
 }
 
-// Adopt satisfies render.Actual.
+// Adopt satisfies render.Kind.
 func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int) {
 	state, before := read.(*cnat.State), cmp.Or(a.have, a.last) //nolint:forcetypeassert // Reader made it
 	state.Inherit(before, a.wanted)
@@ -379,35 +386,46 @@ func (a *adapter) contended(now *cnat.State) (keys []rule.Key) {
 	return keys
 }
 
-// Cost satisfies render.Actual.
-func (a *adapter) Cost(k rule.Key) int { return cnat.Cost(cnat.DiffRow(a.held(k), a.wanted(k))) }
-
-// Held satisfies render.Actual.
-func (a *adapter) Held() iter.Seq[rule.Key] {
-	return func(yield func(rule.Key) bool) {
-		for k, held := range a.have.Rows {
-			if held.Ours && !yield(k) {
-				return
-			}
-		}
+// Next satisfies render.Kind. The bytes are as if each row were the only one of its address.
+func (a *adapter) Next(k rule.Key) (s render.Step) {
+	want, held := a.wanted(k), a.held(k)
+	of := func(r *cnat.Row) int {
+		return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address
 	}
+	if s.Wanted = want != nil; s.Wanted {
+		s.Bytes = of(want)
+	}
+	if held != nil {
+		s.Held = of(&held.Row)
+	}
+	ops := cnat.DiffRow(held, want)
+	s.Cost, s.Ops, s.Gate = cnat.Cost(ops), render.Boxed(ops), a.gate(want, held)
+	return s
 }
 
-// Gate satisfies render.Gated. Before the barrier, no row is changed at an address that several
-// services may claim, because VPP does not say whose row it holds.
-func (a *adapter) Gate(k rule.Key, phase render.Phase) render.Gate {
-	want := a.wanted(k)
-	switch {
+// gate says when a row may be changed. Before the barrier, no row is changed at an address that
+// several services may claim, because VPP does not say whose row it holds.
+func (a *adapter) gate(want *cnat.Row, held *cnat.Held) render.Gate {
+	switch phase := a.around.Phase; {
 	case phase == render.Passed:
 		return render.Open
-	case want == nil, want.Rank >= rule.OfLoadBalancer && (phase == render.Rendering || a.held(k) != nil):
+	case want == nil, want.Rank >= rule.OfLoadBalancer && (phase == render.Rendering || held != nil):
 		return render.Closed
 	}
 	return render.Open
 }
 
-// Summary satisfies render.Speaker.
-func (a *adapter) Summary() string {
+// objects yields the rows of the agent in VPP.
+func (a *adapter) objects(yield func(rule.Key) bool) {
+	for k, held := range a.have.Rows {
+		if held.Ours && !yield(k) {
+			return
+		}
+	}
+}
+
+// summary says how many rows VPP holds.
+func (a *adapter) summary() string {
 	others := 0
 	for k := range a.have.Rows {
 		if a.taken(k) != "" {
@@ -415,18 +433,4 @@ func (a *adapter) Summary() string {
 		}
 	}
 	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows)-others, others)
-}
-
-// Bytes satisfies render.Sizer, as if each row were the only one of its address.
-func (a *adapter) Bytes(k rule.Key) (wanted, held int) {
-	of := func(r *cnat.Row) int {
-		return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address
-	}
-	if r := a.wanted(k); r != nil {
-		wanted = of(r)
-	}
-	if r := a.held(k); r != nil {
-		held = of(&r.Row)
-	}
-	return wanted, held
 }

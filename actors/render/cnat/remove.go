@@ -13,10 +13,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
-// Remove satisfies render.Remover. Translations and source NAT have marks; the nodes on interfaces
-// go if the agent has recorded them as its own. Source NAT and nodes stay if another client of VPP
+// remove removes the agent's objects. Translations and source NAT have marks; the nodes on
+// interfaces go if the agent has recorded them as its own. Source NAT and nodes stay if another client of VPP
 // uses CNAT. A VPP without CNAT has nothing to remove.
-func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
+func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {
 		return fmt.Errorf("clean up CNAT: %w", err)
@@ -38,10 +38,5 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) 
 		r.Keep(object)
 	}
 	ops := cnat.Removal(state)
-	return render.CarryOut(r, ops, func() (err error) {
-		for _, result := range cnat.Apply(ctx, vpp, ops) {
-			err = errors.Join(err, result.Err)
-		}
-		return err
-	})
+	return render.CarryOut(ctx, vpp, r, ops, cnat.Apply)
 }

@@ -9,18 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Settings satisfies render.Configured.
-func (a *adapter) Settings() bool { return a.settings }
-
-// RolesRefused satisfies render.RoleGiver.
-func (a *adapter) RolesRefused() string { return a.refused }
-
 // settingsWanted are the settings and interfaces that VPP should have. Each packet of IPv6 pays for
 // the nodes of CNAT, so interfaces get them with the first row. They keep them when the last row
 // goes, because connections may outlive it.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
-	want.Targets, want.Partial = a.remote.Targets(), a.phase != render.Passed
+	want.Targets, want.Partial = a.remote.Targets(), a.around.Phase != render.Passed
 	for _, i := range a.set.GetInterfaces() {
 		switch {
 		case a.needed && (i.GetFrontend() || i.GetBackend()):
@@ -46,9 +40,9 @@ func (a *adapter) settingOps() []cnat.Op {
 	return append(before, after...)
 }
 
-// Work satisfies render.Apply: settings and interfaces first, then the rows that have to be deleted
+// Work satisfies render.Kind: settings and interfaces first, then the rows that have to be deleted
 // before they can be added, then all other rows.
-func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
+func (a *adapter) Work(steps []render.Chosen[rule.Key]) render.Work[rule.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
 	if !a.settings {
 		want := a.settingsWanted()
@@ -59,11 +53,10 @@ func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
 			a.refused = ""
 		}
 	}
-	for _, k := range keys {
-		want := a.wanted(k)
-		for _, op := range cnat.DiffRow(a.held(k), want) {
+	for _, s := range steps {
+		for _, op := range render.Unboxed[cnat.Op](nil, s.Ops) {
 			switch {
-			case want == nil:
+			case !s.Wanted:
 				gone = append(gone, op)
 			case op.Verb == cnat.DelRow:
 				replaced = append(replaced, op)
@@ -78,12 +71,12 @@ func (a *adapter) Work(keys []rule.Key) render.Work[rule.Key] {
 
 func result(d *cnat.OpResult) render.Result[rule.Key] {
 	return render.Result[rule.Key]{
-		Text: d.Op.Describe(), Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
+		Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
 		Idle: d.Messages == 0 && d.Err == nil,
 	}
 }
 
-// Record satisfies render.Apply.
+// Record satisfies render.Kind.
 func (a *adapter) Record(results []render.Result[rule.Key]) {
 	for i := range results {
 		r := &results[i]
@@ -100,7 +93,7 @@ func (a *adapter) Record(results []render.Result[rule.Key]) {
 	}
 }
 
-// Diff satisfies render.Actual.
+// Diff satisfies render.Kind.
 func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	state, want := read.(*cnat.State), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = a.claims.All()
@@ -111,7 +104,7 @@ func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	return operations
 }
 
-// Rows satisfies render.Shower.
+// Rows satisfies render.Kind.
 func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	plan := a.plans[service]
 	if plan == nil {

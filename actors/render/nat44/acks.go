@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Acknowledge satisfies render.Acknowledger.
+// Acknowledge satisfies render.Kind.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
 	if plan := a.plans[service]; plan != nil {
 		ack.Approximations = plan.Approximations

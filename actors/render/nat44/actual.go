@@ -3,8 +3,6 @@ package nat44
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -24,7 +22,7 @@ type reading struct {
 	lists     *acl.State // nil = VPP has none, because the plugin is not loaded
 }
 
-// Forget satisfies render.Actual.
+// Forget satisfies render.Kind.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
 		a.drains = newDrains(a.drains.limit)
@@ -34,7 +32,7 @@ func (a *adapter) Forget(restarted bool) {
 	clear(a.rests)
 }
 
-// Reader satisfies render.Actual. Access lists are read only if the agent may have some.
+// Reader satisfies render.Kind. Access lists are read only if the agent may have some.
 func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, error) {
 	withLists := !known || !a.ranges.Known() || a.ranges.Needed()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -56,7 +54,7 @@ func readLists(ctx context.Context, vpp link.Caller) (*acl.State, error) {
 	return held, err
 }
 
-// Adopt satisfies render.Actual.
+// Adopt satisfies render.Kind.
 func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 	m := read.(*reading) //nolint:forcetypeassert // Reader made it
 	before := a.have
@@ -128,74 +126,82 @@ func (a *adapter) strayed(before *nat44.State) (n int) {
 	return n
 }
 
-// Cost satisfies render.Actual.
-func (a *adapter) Cost(k object) int {
-	switch {
-	case k.part != lists && k.part != surplus:
-		return a.rowCost(k)
-	case !a.ranges.Known() || a.ranges.Stale():
-		return 1
-	case k.part == lists:
-		return len(a.ranges.Additions(false))
-	default:
-		return len(a.ranges.Removals(a.rowDirty, false))
+// Next satisfies render.Kind. An unwanted row that may not be removed yet needs nothing.
+func (a *adapter) Next(k object) (s render.Step) {
+	if k.part != row {
+		return a.nextLists(k)
 	}
-}
-
-// rowCost is 0 if VPP holds the row as it is wanted, or a row that may not be removed yet.
-func (a *adapter) rowCost(k object) int {
-	want := a.wanted(k)
+	want, held := a.wanted(k), a.held(k)
+	of := func(r *nat44.Row) int {
+		if r == nil {
+			return 0
+		}
+		return heap.NAT44().Of(len(r.Locals)+len(r.Draining), false)
+	}
+	s.Wanted, s.Bytes, s.Held = want != nil, of(want), of(held)
 	if want == nil && a.spares(k) {
-		return 0
+		return s
 	}
-	return nat44.Cost(nat44.DiffRow(a.held(k), want))
+	ops := nat44.DiffRow(held, want)
+	if s.Cost = nat44.Cost(ops); s.Cost == 0 {
+		return s
+	}
+	s.Gate, s.Ops = a.gate(k, want, held), render.Boxed(nat44.Part(ops, render.TurnMessages))
+	if want != nil && want.Idle() && a.have.Received[k.Addr] && !a.serves(k) {
+		// without the address, routes refuse the packets that the row leads back
+		s.Ops = append(s.Ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr})
+	}
+	return s
 }
 
-// Held satisfies render.Actual.
-func (a *adapter) Held() iter.Seq[object] {
-	return func(yield func(object) bool) {
-		if a.ranges.Needed() && (!yield(missingLists) || !yield(extraLists)) {
-			return
-		}
-		for k := range a.have.Rows {
-			if !yield(rowOf(k)) {
-				return
-			}
-		}
-	}
-}
-
-// Gate satisfies render.Gated. Missing access lists come before rows and roles, so that no excluded
-// client gets in. Superfluous ones are removed when the rows are as wanted.
-func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
-	if a.another != "" {
+// gate says when a row may be changed: after the access lists that it lacks, so that no excluded
+// client gets in. Before the barrier, no row is changed that may belong to another service.
+func (a *adapter) gate(k object, want, held *nat44.Row) render.Gate {
+	switch {
+	case a.another != "":
+		return render.Closed
+	case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && want != nil:
+		return render.Blocked
+	case a.phase < render.Passed && (want == nil || a.anothers(want, held)):
 		return render.Closed
 	}
-	switch k.part {
-	case lists:
-		if !a.ranges.Known() || a.resting(missingLists) {
-			return render.Blocked
-		}
-		return render.Open
-	case surplus:
-		switch {
-		case phase < render.Passed:
-			return render.Closed
-		case !a.ranges.Known() || a.resting(extraLists) || a.listsPending() || a.rowsPending() > 0:
-			return render.Blocked
-		}
-		return render.Open
-	}
+	return render.Open
+}
+
+// nextLists is Next for the two objects of the access lists. Superfluous lists are removed when the
+// rows are as wanted.
+func (a *adapter) nextLists(k object) (s render.Step) {
+	s.Wanted = true
+	blocked := !a.ranges.Known() || a.resting(k) || k == extraLists && (a.listsPending() || a.rowsPending() > 0)
 	switch {
-	case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && a.wanted(k) != nil:
-		return render.Blocked
-	case phase == render.Passed:
-		return render.Open
+	case a.another != "", k == extraLists && a.phase < render.Passed:
+		s.Gate = render.Closed
+	case blocked:
+		s.Gate = render.Blocked
 	}
-	if want := a.wanted(k); want != nil && !a.anothers(k, want, phase) {
-		return render.Open
+	if !a.ranges.Known() || a.ranges.Stale() {
+		s.Cost = 1
+		return s
 	}
-	return render.Closed
+	ops := a.ranges.Additions
+	if k == extraLists {
+		ops = func(again bool) []acl.Op { return a.ranges.Removals(a.rowDirty, again) }
+	}
+	_, err := a.progress.Refusal(k)
+	s.Cost, s.Ops = len(ops(false)), render.Boxed(ops(err != nil))
+	return s
+}
+
+// objects yields what the agent has in VPP.
+func (a *adapter) objects(yield func(object) bool) {
+	if a.ranges.Needed() && (!yield(missingLists) || !yield(extraLists)) {
+		return
+	}
+	for k := range a.have.Rows {
+		if !yield(rowOf(k)) {
+			return
+		}
+	}
 }
 
 // listsPending reports whether access lists are being programmed. A refused list holds up only its
@@ -227,20 +233,14 @@ func (a *adapter) rowsPending() int {
 // holds a row of another service, or it holds none, several services may claim the address and not
 // all have rendered. A change before the barrier could cut connections for nothing, or send clients
 // to backends of the wrong service.
-func (a *adapter) anothers(k object, want *nat44.Row, phase render.Phase) bool {
-	held := a.held(k)
+func (a *adapter) anothers(want, held *nat44.Row) bool {
 	if held == nil {
-		return phase == render.Rendering && want.Rank >= rule.OfLoadBalancer
+		return a.phase == render.Rendering && want.Rank >= rule.OfLoadBalancer
 	}
 	return !want.SameService(held)
 }
 
-// Summary satisfies render.Speaker.
-func (a *adapter) Summary() string {
-	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows), len(a.have.Foreign))
-}
-
-// Diff satisfies render.Actual.
+// Diff satisfies render.Kind.
 func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	m, want := read.(*reading), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = map[rule.Key]nat44.Row{}
@@ -269,7 +269,7 @@ func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	return operations
 }
 
-// Rows satisfies render.Shower.
+// Rows satisfies render.Kind.
 func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	plan := a.plans[service]
 	if plan == nil {
@@ -294,17 +294,6 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 			state.Draining = a.drainingOf(rowOf(r.Key), is)
 			held = append(held, state)
 		}
-	}
-	return wanted, held
-}
-
-// Bytes satisfies render.Sizer.
-func (a *adapter) Bytes(k object) (wanted, held int) {
-	if r := a.wanted(k); r != nil {
-		wanted = heap.NAT44().Of(len(r.Locals)+len(r.Draining), false)
-	}
-	if r := a.held(k); r != nil {
-		held = heap.NAT44().Of(len(r.Locals)+len(r.Draining), false)
 	}
 	return wanted, held
 }

@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -22,9 +23,9 @@ const Name = "nat44"
 // adapter renders services as NAT44 rows with access lists in front of them, and external
 // configuration as rows, addresses and roles.
 type adapter struct {
-	// Set by New and Bind, read-only; the claims are the driver's.
+	// Set by New, read-only; the claims are the driver's.
 	config   nat44.Config // as configured
-	progress render.Progress[object]
+	progress *render.Progress[object]
 	claims   *render.Claims[object, nat44.Row, nat44.Row]
 
 	// Desired state: changed by Plan, Surroundings and Settle.
@@ -37,6 +38,7 @@ type adapter struct {
 	podCIDRs []netip.Prefix         // of the node; nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of the agent that were in use before
 	phase    render.Phase           // when Settle was called last
+	around   render.Surroundings    // of that call
 
 	// Messages of its own: changed by Handle and After too, each in its file.
 	external externalConfig
@@ -56,18 +58,15 @@ type adapter struct {
 // New returns the renderer. An unset TwiceNAT is derived from the node.
 func New(config nat44.Config) render.Renderer[object] {
 	a := &adapter{
-		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
+		progress: &render.Progress[object]{}, config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
 		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), external: newExternalConfig(), rests: rests{},
 		drains: newDrains(config.DrainLimit), users: map[uint64]int32{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(render.Rules[object, nat44.Row, nat44.Row]{
 		Order: compare, Rank: func(r nat44.Row) int { return int(r.Rank) }, Resolve: a.resolve, Same: nat44.Row.Equal, Taken: a.taken,
 	})
-	return render.Renderer[object]{Name: Name, Noun: "rows", Claims: a.claims, Adapter: a}
+	return render.Renderer[object]{Name: Name, Noun: "rows", Roles: true, Claims: a.claims, Kind: a, Progress: a.progress, Mail: a, Remove: remove}
 }
-
-// Bind satisfies render.Bound.
-func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
 // resolve returns the row of the first claim. There is none if its source ranges cannot be
 // enforced.
@@ -86,7 +85,7 @@ func (a *adapter) taken(k object) string {
 	return ""
 }
 
-// Plan satisfies render.Plan.
+// Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.ranges.Plan(service, view)
 	if a.views[service] = view; view == nil {
@@ -161,9 +160,9 @@ func (a *adapter) configure(planned nat44.Config) {
 	}
 }
 
-// Surroundings satisfies render.Plan: the twice-NAT address depends on the node, roles and
-// access lists on the interfaces, what services may claim on both.
-func (a *adapter) Surroundings(s render.Surroundings) {
+// surroundings takes the node and the interfaces: the twice-NAT address depends on the node, roles
+// and access lists on the interfaces, what services may claim on both.
+func (a *adapter) surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
 		a.podCIDRs = nil
@@ -227,16 +226,20 @@ func (a *adapter) replaceHairpin(now netip.Addr) {
 	}
 }
 
-// Settle satisfies render.Settler: it merges the rules of the access lists, and ends drains. The
-// owners of the frontends depend on the barrier too.
-func (a *adapter) Settle(phase render.Phase) {
-	if phase > a.phase {
+// Settle satisfies render.Kind: besides, it merges the rules of the access lists, and ends drains.
+// The owners of the frontends depend on the barrier too.
+func (a *adapter) Settle(s render.Surroundings) {
+	if s.Begin != a.around.Begin || s.Set != a.around.Set {
+		a.surroundings(s)
+	}
+	a.around = s
+	if phase := s.Phase; phase > a.phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
 		a.drains.surroundings()
 		a.settings = false // settings that are not needed any more leave VPP now
 	}
-	a.phase = phase
+	a.phase = s.Phase
 	if a.ranges.Stale() {
 		plans, moved, turned := a.ranges.Fit()
 		closing := make([]object, len(turned))
@@ -264,7 +267,7 @@ func (a *adapter) rowDirty(k rule.Key) bool { return a.progress.Dirty(rowOf(k)) 
 func (a *adapter) dropsOf(k rule.Key) (service string, claimed bool) {
 	if a.have != nil && a.phase < render.Passed {
 		want := a.wanted(rowOf(k))
-		if want != nil && a.anothers(rowOf(k), want, a.phase) || want == nil && a.held(rowOf(k)) != nil {
+		if want != nil && a.anothers(want, a.held(rowOf(k))) || want == nil && a.held(rowOf(k)) != nil {
 			return "", true
 		}
 	}
@@ -274,9 +277,6 @@ func (a *adapter) dropsOf(k rule.Key) (service string, claimed bool) {
 	first, claimed := a.claims.First(rowOf(k))
 	return first.Service, claimed
 }
-
-// Wanted satisfies render.Keeper: rows with draining backends and the access lists have no claims.
-func (a *adapter) Wanted(k object) bool { return k.part != row || a.wanted(k) != nil }
 
 // held is the agent's row that VPP holds under a key; nil = there is none, or nothing is known.
 func (a *adapter) held(k object) *nat44.Row {
@@ -289,8 +289,18 @@ func (a *adapter) held(k object) *nat44.Row {
 	return nil
 }
 
-// Warning satisfies render.Speaker.
-func (a *adapter) Warning() string {
+// State satisfies render.Kind.
+func (a *adapter) State() render.State[object] {
+	return render.State[object]{
+		Settings: a.settings, RolesRefused: a.refused, Barred: a.barred(), Warning: a.warning(), Held: a.objects, Draining: len(a.drains.at),
+		Summary: func() string {
+			return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows), len(a.have.Foreign))
+		},
+	}
+}
+
+// warning is a problem that does not keep the renderer from being in sync; "" = none.
+func (a *adapter) warning() string {
 	switch {
 	case a.ranges.Absent():
 		return "the plugin acl is not loaded (plugins in VPP's startup.conf): " +

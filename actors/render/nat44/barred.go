@@ -23,8 +23,8 @@ func (a *adapter) noteAnother() {
 	}
 }
 
-// Barred satisfies render.Barred.
-func (a *adapter) Barred() string {
+// barred is why most services cannot be served in this VPP; "" = they can.
+func (a *adapter) barred() string {
 	if a.another != "" {
 		return a.another
 	}

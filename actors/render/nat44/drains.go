@@ -274,7 +274,7 @@ func (a *adapter) endDrains() {
 		return err != nil || !a.progress.Dirty(k)
 	})
 	for a.have != nil && len(d.counted) > 0 && len(d.ending) < fewEnding {
-		if k := d.counted[0]; a.rowCost(k) > 0 {
+		if k := d.counted[0]; a.Next(k).Cost > 0 {
 			a.claims.Touch(k)
 			d.ending = append(d.ending, k)
 		}
@@ -325,13 +325,14 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 	c.Send(c.PID(address.Sessions), m)
 }
 
-// Draining is the number of draining endpoints, for Inspect of the driver.
-func (a *adapter) Draining() int { return len(a.drains.at) }
-
 // drainingOf are the draining backends of a row, for operators.
 func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.DrainingBackend) {
+	r, claimed := a.claims.Desired(k)
 	for _, l := range held.Draining {
 		b := &messages.DrainingBackend{Address: l.String()}
+		if !slices.ContainsFunc(r.Draining, func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }) {
+			b.Kept = a.kept(k, claimed, held, l.Endpoint())
+		}
 		if one := a.drains.rows[k][l.Endpoint()]; one != nil {
 			if !one.since.IsZero() {
 				b.Since = one.since.UnixNano()

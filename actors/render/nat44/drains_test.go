@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -504,7 +505,18 @@ func TestDrainingIsReported(t *testing.T) {
 		}
 		s.Tell(&messages.DrainingSessions{Generation: last.GetGeneration(), Counts: []*messages.DrainingCount{
 			{Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 3, "10.96.0.9:80/TCP": 4}},
+			{Endpoint: "10.1.2.9:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 1, "10.96.0.9:80/TCP": 3}},
 		}})
+		kept := map[string]string{}
+		for _, r := range s.Ask(&render.RowsQuery{Service: "a/a"}).(*render.RowsPage).Held {
+			for _, b := range r.GetDraining() {
+				kept[b.GetAddress()] = b.GetKept()
+			}
+		}
+		want := map[string]string{"10.1.1.4:8080": "", "10.1.2.9:8080": "3 connections of another service"}
+		if d := cmp.Diff(want, kept); d != "" {
+			t.Errorf("kept (-want +got)\n%s", d)
+		}
 		for i, lost := range []uint64{0, last.GetGeneration() - 1, last.GetGeneration() + 1} {
 			s.Tell(&messages.DrainingSessions{Generation: lost})
 			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].GetGeneration() != last.GetGeneration() {
@@ -623,5 +635,23 @@ func TestDrainedLeaveAFewAtATime(t *testing.T) {
 		if s.Run(time.Second); draining() > 0 {
 			t.Errorf("%d backends drain without a session", draining())
 		}
+	})
+}
+
+// TestLeftoverWaitsForTheInterfaces: a service has gone while the renderer was away, another one has
+// its endpoint, and the interfaces are known last, when every service has rendered. The row leaves
+// all the same.
+func TestLeftoverWaitsForTheInterfaces(t *testing.T) {
+	withServices(t, []string{"a/a", "b/b"}, func(s scene) {
+		s.Begin(1, "a/a", "b/b")
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+		s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
+		s.Kill()
+		s.Connected()
+		s.Begin(2, "b/b")
+		s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
+		s.Found(2)
+		s.Run(time.Minute)
+		s.expect("in the end", "10.96.0.2:80/6")
 	})
 }

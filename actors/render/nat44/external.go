@@ -41,10 +41,10 @@ type externalConfig struct {
 
 func newExternalConfig() externalConfig { return externalConfig{gone: map[object]bool{}} }
 
-// Asks satisfies render.Correspondent.
+// Asks satisfies render.Mail.
 func (*adapter) Asks() []string { return []string{address.External} }
 
-// Handle satisfies render.Correspondent: external configuration, the ends of rests, and the numbers
+// Handle satisfies render.Mail: external configuration, the ends of rests, and the numbers
 // of sessions to draining backends.
 func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
@@ -179,7 +179,7 @@ func (a *adapter) leftBehind() (keys []object) {
 		return nil
 	}
 	for k, r := range a.have.Rows {
-		if o := rowOf(k); nat44.External(r.Tag) && !a.claims.Claimed(o) && a.rowCost(o) > 0 {
+		if o := rowOf(k); nat44.External(r.Tag) && !a.claims.Claimed(o) && a.Next(o).Cost > 0 {
 			keys = append(keys, o)
 		}
 	}
@@ -187,7 +187,7 @@ func (a *adapter) leftBehind() (keys []object) {
 	return keys
 }
 
-// After satisfies render.Correspondent: it measures the work on access lists, and sends the list of
+// After satisfies render.Mail: it measures the work on access lists, and sends the list of
 // draining backends and the status of external configuration, if they have changed.
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)

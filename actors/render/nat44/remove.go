@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
-// Remove satisfies render.Remover: access lists go after the rows that they protect.
-func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
+// remove removes the agent's objects: access lists go after the rows that they protect.
+func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	return errors.Join(removeRows(ctx, vpp, r), removeLists(ctx, vpp, r))
 }
 
@@ -32,12 +32,7 @@ func removeRows(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 		}
 	}
 	ops = append(ops, removeOwned(state, r)...)
-	return render.CarryOut(r, ops, func() (err error) {
-		for _, result := range nat44.Apply(ctx, vpp, ops) {
-			err = errors.Join(err, result.Err)
-		}
-		return err
-	})
+	return render.CarryOut(ctx, vpp, r, ops, nat44.Apply)
 }
 
 // removeOwned removes roles and addresses that the record has. All of them stay while VPP has rows
@@ -92,10 +87,5 @@ func removeLists(ctx context.Context, vpp link.Caller, r *render.Removal) error 
 		return err
 	}
 	ops := acl.Diff(state, &acl.Want{}, true)
-	return render.CarryOut(r, ops, func() (err error) {
-		for _, result := range acl.Apply(ctx, vpp, ops) {
-			err = errors.Join(err, result.Err)
-		}
-		return err
-	})
+	return render.CarryOut(ctx, vpp, r, ops, acl.Apply)
 }

@@ -43,49 +43,59 @@ func ipv4(at netip.AddrPort) uint64 {
 	return uint64(binary.BigEndian.Uint32(a[12:]))<<16 | uint64(at.Port())
 }
 
-// keeps reports whether a backend keeps its entry in a row of VPP, with the share 0, although the
-// service does not name the backend any more. The deletion of the entry makes VPP end the sessions
-// to the backend through every row that has it. So the entry stays while another service has
-// sessions to the backend. UDP has no end of a connection, and clients with affinity open new
-// connections to the same backend: for these rows nothing else keeps an entry. An entry leaves a
-// row with affinity by the replacement of the row, so it waits for the limit. While some services
-// have not rendered, each of them may name the backend. While VPP's memory is low, no further entry
-// stays, because a row would double when all its backends change.
-//
-// Up to the limit, an entry without sessions through its row stays while a service has the backend:
-// its deletion would end a connection that begins meanwhile. A static mapping counts as a service,
-// for the rows of services only.
-func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
+// kept says why a backend keeps its entry in a row of VPP, with the share 0, although the row is
+// wanted without it; "" = the entry goes. The deletion of the entry makes VPP end the sessions to
+// the backend through every row that has it. The first line that applies decides.
+func (a *adapter) kept(k object, claimed bool, held *nat44.Row, at netip.AddrPort) string {
 	one := a.drains.rows[k][at]
+	// a static mapping counts as a service, for the rows of services only
 	inUse := a.users[ipv4(at)] > 0 || a.external.names[ipv4(at)] && !nat44.External(held.Tag)
 	unused := one != nil && one.known() && one.own == 0 && inUse
-	crowded := a.progress.Memory() > heap.Enough || len(a.drains.rows) > maxUnused
+	scarce := a.progress.Memory() > heap.Enough
 	switch {
 	case one != nil && one.expired && !unused:
-		return false
+		return ""
 	case a.led(k, at):
-		return true
-	case unused && !one.expired && !crowded:
-		return true
-	case held.Affinity == 0 && one.over():
-		return false
+		return "another row sends connections there until VPP has changed it"
+	case unused && !one.expired && !scarce && len(a.drains.rows) <= maxUnused:
+		return "a connection of a service that has the endpoint may begin"
+	case held.Affinity == 0 && one.over(): // with affinity, only the row as a whole can go
+		return ""
 	case a.phase < render.Passed:
-		return true
-	case one == nil && a.progress.Memory() > heap.Enough:
-		return false
+		return "a service that has not rendered may have the endpoint"
+	case one == nil && scarce: // a row would double when all its backends change
+		return ""
 	case claimed && waitsForEnd(k, held), inUse:
-		return true
+		return one.connections()
 	}
-	if one := a.drains.at[at]; one != nil {
-		for o := range one.rows {
+	// UDP has no end of a connection, and clients with affinity open new ones: such rows keep a
+	// backend for connections through other rows only
+	if shared := a.drains.at[at]; shared != nil {
+		for o := range shared.rows {
 			if a.waits(o) {
-				return true
+				return one.connections()
 			}
 		}
 	}
-	// The backend may begin to drain in another row at this moment. Its sessions there would
-	// end with this entry.
-	return one != nil && (!claimed && !one.known() || slices.ContainsFunc(one.through, a.waits))
+	if one != nil && !claimed && !one.known() {
+		return one.connections() // its sessions through another row would end with this entry
+	}
+	if one != nil && slices.ContainsFunc(one.through, a.waits) {
+		return one.connections()
+	}
+	return ""
+}
+
+// connections says for which connections a backend keeps its entry.
+func (d *drain) connections() string {
+	switch {
+	case d == nil || !d.known():
+		return "its connections are not counted yet"
+	case d.sessions > d.own:
+		return fmt.Sprintf("%d connections of another service", d.sessions-d.own)
+	default:
+		return fmt.Sprintf("%d connections", d.own)
+	}
 }
 
 // maxUnused is the highest number of rows with draining backends. Above it, draining backends
@@ -140,7 +150,7 @@ func (a *adapter) wanted(k object) *nat44.Row {
 		is := func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }
 		if !held.LeadsBack(l) && !slices.ContainsFunc(r.Locals, is) && !slices.ContainsFunc(r.Draining, is) {
 			l.Weight = 0
-			if left = append(left, l); a.keeps(k, claimed, held, l.Endpoint()) {
+			if left = append(left, l); a.kept(k, claimed, held, l.Endpoint()) != "" {
 				kept = append(kept, l)
 			}
 		}

@@ -11,12 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Settings satisfies render.Configured.
-func (a *adapter) Settings() bool { return a.settings }
-
-// RolesRefused satisfies render.RoleGiver.
-func (a *adapter) RolesRefused() string { return a.refused }
-
 // settingsWanted are the settings and roles that VPP should have.
 func (a *adapter) settingsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}, OtherProtocols: map[uint32]bool{}}
@@ -53,42 +47,39 @@ func (a *adapter) shared() map[netip.Addr]bool {
 // needed reports whether services need the roles of an interface.
 func needed(i *messages.Interface) bool { return i.GetFrontend() || i.GetBackend() }
 
-// Work satisfies render.Apply. Missing access lists go alone, because rows and roles that rely on
+// Work satisfies render.Kind. Missing access lists go alone, because rows and roles that rely on
 // them must not be under way when VPP refuses a list. Otherwise settings and roles go first and
 // removals last.
-func (a *adapter) Work(keys []object) render.Work[object] {
-	if slices.Contains(keys, missingLists) {
-		return a.listWork(missingLists)
-	}
+func (a *adapter) Work(steps []render.Chosen[object]) render.Work[object] {
 	var ops, removals []nat44.Op
+	var extra *render.Chosen[object]
+	for i, s := range steps {
+		switch into := &ops; {
+		case s.Key == missingLists:
+			return a.listWork(&s)
+		case s.Key == extraLists:
+			extra = &steps[i]
+		default:
+			if !s.Wanted {
+				into = &removals
+			}
+			*into = render.Unboxed(*into, s.Ops)
+		}
+	}
+	var settings []nat44.Op
 	if !a.settings && !a.listsPending() {
-		ops = nat44.DiffGlobals(a.have, a.settingsWanted())
-		if a.settings = len(ops) == 0; a.settings {
+		settings = nat44.DiffGlobals(a.have, a.settingsWanted())
+		if a.settings = len(settings) == 0; a.settings {
 			a.refused = ""
 		}
 	}
-	ops, retirements := splitRetirements(ops)
-	for _, k := range keys {
-		if k == extraLists {
-			continue
-		}
-		want := a.wanted(k)
-		steps := nat44.Part(nat44.DiffRow(a.held(k), want), render.TurnMessages)
-		if want == nil {
-			removals = append(removals, steps...)
-			continue
-		}
-		if ops = append(ops, steps...); len(steps) > 0 && want.Idle() && a.have.Received[k.Addr] && !a.serves(k) {
-			// without the address, routes refuse the packets that the row leads back
-			ops = append(ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr})
-		}
-	}
-	if ops = slices.Concat(ops, removals, retirements); len(ops) > 0 {
+	settings, retirements := splitRetirements(settings)
+	if ops = slices.Concat(settings, ops, removals, retirements); len(ops) > 0 {
 		nat44.Release(a.have, ops)
 		return render.Batch(ops, nat44.Apply, result)
 	}
-	if slices.Contains(keys, extraLists) {
-		return a.listWork(extraLists)
+	if extra != nil {
+		return a.listWork(extra)
 	}
 	return nil
 }
@@ -104,15 +95,11 @@ func (a *adapter) serves(k object) bool {
 }
 
 // listWork returns the operations for one of the two objects of the access lists.
-func (a *adapter) listWork(k object) render.Work[object] {
-	a.rests.begin(k)
-	_, err := a.progress.Refusal(k)
-	ops := a.ranges.Additions
-	if k == extraLists {
-		ops = func(again bool) []acl.Op { return a.ranges.Removals(a.rowDirty, again) }
-	}
-	return render.Batch(ops(err != nil), acl.Apply, func(d *acl.OpResult) render.Result[object] {
-		return render.Result[object]{Text: d.Op.Describe(), Object: k, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+func (a *adapter) listWork(s *render.Chosen[object]) render.Work[object] {
+	a.rests.begin(s.Key)
+	k := s.Key
+	return render.Batch(render.Unboxed[acl.Op](nil, s.Ops), acl.Apply, func(d *acl.OpResult) render.Result[object] {
+		return render.Result[object]{Object: k, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
 	})
 }
 
@@ -132,14 +119,14 @@ func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
 }
 
 func result(d *nat44.OpResult) render.Result[object] {
-	r := render.Result[object]{Text: d.Op.Describe(), Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+	r := render.Result[object]{Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op}
 	if d.Op.OnRow() {
 		r.Object = rowOf(d.Op.Key)
 	}
 	return r
 }
 
-// Record satisfies render.Apply.
+// Record satisfies render.Kind.
 func (a *adapter) Record(results []render.Result[object]) {
 	listed := false
 	var refused *acl.Op

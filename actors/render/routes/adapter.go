@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/netip"
 	"slices"
 
@@ -30,7 +29,7 @@ type adapter struct {
 	ground      rule.Ground
 	have        *routes.State // last known; never nil
 	unsupported bool          // this VPP cannot have routes of the agent
-	provisional bool          // the services come from the local mirror
+	around      render.Surroundings
 }
 
 // Config is the configuration of the adapter.
@@ -49,7 +48,7 @@ func New(config Config) render.Renderer[netip.Prefix] {
 		Order: routes.ComparePrefixes, Resolve: a.resolve, Same: func(x, y routes.Route) bool { return x == y }, Shared: true,
 	})
 	a.claims.Set(networks, 0, routes.Networks(config.Networks))
-	return render.Renderer[netip.Prefix]{Name: Name, Noun: "routes", Claims: a.claims, Adapter: a}
+	return render.Renderer[netip.Prefix]{Name: Name, Noun: "routes", Claims: a.claims, Kind: a, Remove: remove}
 }
 
 // resolve returns the route that a prefix should have. An external address has none while another
@@ -81,7 +80,7 @@ func (a *adapter) external() (found []netip.Prefix) {
 	return found
 }
 
-// Plan satisfies render.Plan.
+// Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	wishes := map[netip.Prefix]routes.Claim{}
 	if view != nil {
@@ -92,10 +91,11 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Surroundings satisfies render.Plan: service networks get a route, addresses of hosts never do.
-func (a *adapter) Surroundings(s render.Surroundings) {
-	a.provisional = s.Begin.GetProvisional()
-	if s.Begin == nil || s.Set == nil {
+// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do.
+func (a *adapter) Settle(s render.Surroundings) {
+	before := a.around
+	a.around = s
+	if s.Begin == nil || s.Set == nil || s.Begin == before.Begin && s.Set == before.Set {
 		return
 	}
 	a.serviceNetworks(s.Begin.GetServiceCidrs())
@@ -118,7 +118,7 @@ func (a *adapter) serviceNetworks(texts []string) {
 	a.claims.Set(networks, 0, routes.Networks(all))
 }
 
-// Forget satisfies render.Actual. For the same VPP the state is kept: it has the routes beneath
+// Forget satisfies render.Kind. For the same VPP the state is kept: it has the routes beneath
 // better routes of other clients.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
@@ -126,7 +126,7 @@ func (a *adapter) Forget(restarted bool) {
 	}
 }
 
-// Reader satisfies render.Actual.
+// Reader satisfies render.Kind.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	prefixes, external := a.have.Prefixes(a.claims.All()), a.external()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -138,7 +138,7 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	}
 }
 
-// Adopt satisfies render.Actual.
+// Adopt satisfies render.Kind.
 func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings int) {
 	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
 	if a.unsupported = state == nil; a.unsupported {
@@ -157,12 +157,20 @@ func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings 
 	return drifted, 0
 }
 
-// Cost satisfies render.Actual.
-func (a *adapter) Cost(p netip.Prefix) int {
-	if a.unsupported {
-		return 0
+// Next satisfies render.Kind.
+func (a *adapter) Next(p netip.Prefix) (s render.Step) {
+	have, want := a.have.Only(p), a.wanted(p)
+	if s.Wanted = len(want) > 0; s.Wanted {
+		s.Bytes = heap.Route().Row
 	}
-	return len(routes.Diff(a.have.Only(p), a.wanted(p), true))
+	if len(have.Routes) > 0 {
+		s.Held = heap.Route().Row
+	}
+	if !a.unsupported {
+		ops := routes.Diff(have, want, true)
+		s.Cost, s.Ops, s.Gate = len(ops), render.Boxed(ops), a.gate(p, s.Wanted, s.Held > 0)
+	}
+	return s
 }
 
 // wanted are the routes that VPP should hold for these prefixes.
@@ -176,28 +184,38 @@ func (a *adapter) wanted(prefixes ...netip.Prefix) routes.Want {
 	return want
 }
 
-// Held satisfies render.Actual.
-func (a *adapter) Held() iter.Seq[netip.Prefix] {
-	return func(yield func(netip.Prefix) bool) {
-		for place := range a.have.Routes {
-			if !yield(place.Prefix) {
-				return
+// State satisfies render.Kind.
+func (a *adapter) State() render.State[netip.Prefix] {
+	s := render.State[netip.Prefix]{
+		Settings: true,
+		Held: func(yield func(netip.Prefix) bool) {
+			for place := range a.have.Routes {
+				if !yield(place.Prefix) {
+					return
+				}
 			}
-		}
+		},
+		Summary: func() string {
+			return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+		},
 	}
+	if a.unsupported {
+		s.Warning = routes.ErrUnsupported.Error() + ": nothing is refused"
+	}
+	return s
 }
 
-// Gate satisfies render.Gated. Before the barrier, a route is added only if VPP holds no route of
-// the agent there and only one service can claim the address. The list must come from the source:
-// the local mirror may miss endpoints, so its services get rows, which serve, and no routes, which
-// refuse.
-func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
+// gate says when a route may be changed. Before the barrier, a route is added only if VPP holds no
+// route of the agent there and only one service can claim the address. The list must come from the
+// source: the local mirror may miss endpoints, so its services get rows, which serve, and no
+// routes, which refuse.
+func (a *adapter) gate(p netip.Prefix, wanted, held bool) render.Gate {
 	switch {
-	case phase == render.Passed:
+	case a.around.Phase == render.Passed:
 		return render.Open
-	case !a.claims.Claimed(p) || len(a.have.Only(p).Routes) > 0:
+	case !wanted || held:
 		return render.Closed
-	case a.provisional && len(a.claims.Services(p)) > 0, a.contested(p):
+	case a.around.Begin.GetProvisional() && len(a.claims.Services(p)) > 0, a.contested(p):
 		return render.Closed
 	}
 	return render.Open
@@ -209,36 +227,44 @@ func (a *adapter) contested(p netip.Prefix) bool {
 	return slices.ContainsFunc(a.claims.At(p), func(c render.Claim[routes.Claim]) bool { return c.Value.External })
 }
 
-// Work satisfies render.Apply.
-func (a *adapter) Work(keys []netip.Prefix) render.Work[netip.Prefix] {
-	return render.Batch(routes.Diff(a.have.Only(keys...), a.wanted(keys...), true), routes.Apply, result)
+// Work satisfies render.Kind. The source is registered once.
+func (a *adapter) Work(steps []render.Chosen[netip.Prefix]) render.Work[netip.Prefix] {
+	var ops []routes.Op
+	registers := false
+	for _, s := range steps {
+		for _, op := range render.Unboxed[routes.Op](nil, s.Ops) {
+			if op.Verb != routes.Register || !registers {
+				ops = append(ops, op)
+			}
+			registers = registers || op.Verb == routes.Register
+		}
+	}
+	return render.Batch(ops, routes.Apply, result)
 }
 
 func result(d *routes.OpResult) render.Result[netip.Prefix] {
-	return render.Result[netip.Prefix]{
-		Text: d.Op.Describe(), Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: *d,
-	}
+	return render.Result[netip.Prefix]{Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
 }
 
-// Record satisfies render.Apply. A VPP that cannot have routes of the agent, or another route to an
+// Record satisfies render.Kind. A VPP that cannot have routes of the agent, or another route to an
 // address, is no failure of a single route.
 func (a *adapter) Record(results []render.Result[netip.Prefix]) {
 	for i := range results {
 		r := &results[i]
-		done, _ := r.Op.(routes.OpResult)
+		op, _ := r.Op.(routes.Op)
 		switch {
 		case errors.Is(r.Err, routes.ErrUnsupported):
 			a.unsupported, r.Err = true, nil
 		case errors.Is(r.Err, routes.ErrCovered):
-			a.have.Covered[done.Op.Prefix], r.Err = done.By, nil
-			a.claims.Concern(a.claims.Services(done.Op.Prefix)...)
+			a.have.Covered[op.Prefix], r.Err = op.By, nil
+			a.claims.Concern(a.claims.Services(op.Prefix)...)
 		case r.Err == nil:
-			a.have.Record(done.Op)
+			a.have.Record(op)
 		}
 	}
 }
 
-// Acknowledge satisfies render.Acknowledger: it reports the addresses that VPP should refuse and
+// Acknowledge satisfies render.Kind: it reports the addresses that VPP should refuse and
 // does not.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
 	for _, p := range a.claims.Objects(service) {
@@ -260,20 +286,10 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
 	}
 }
 
-// Warning satisfies render.Speaker.
-func (a *adapter) Warning() string {
-	if a.unsupported {
-		return routes.ErrUnsupported.Error() + ": nothing is refused"
-	}
-	return ""
-}
+// Rows satisfies render.Kind: operators see no routes as rows.
+func (*adapter) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
 
-// Summary satisfies render.Speaker.
-func (a *adapter) Summary() string {
-	return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
-}
-
-// Diff satisfies render.Actual. For a VPP that cannot have routes of the agent it is empty; Warning
+// Diff satisfies render.Kind. For a VPP that cannot have routes of the agent it is empty; Warning
 // says why.
 func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
@@ -285,15 +301,4 @@ func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 		operations = append(operations, op.Describe())
 	}
 	return operations
-}
-
-// Bytes satisfies render.Sizer.
-func (a *adapter) Bytes(p netip.Prefix) (wanted, held int) {
-	if a.claims.Claimed(p) {
-		wanted = heap.Route().Row
-	}
-	if len(a.have.Only(p).Routes) > 0 {
-		held = heap.Route().Row
-	}
-	return wanted, held
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-func newAdapter(config Config) *adapter { return New(config).Adapter.(*adapter) }
+func newAdapter(config Config) *adapter { return New(config).Kind.(*adapter) }
 
 // differing are the prefixes, ordered, for which two states want different routes.
 func differing(before, after map[netip.Prefix]routes.Route) (all []netip.Prefix) {
@@ -49,14 +49,14 @@ func TestAdapterTellsEveryChange(t *testing.T) {
 		a := newAdapter(config)
 		views := map[string]*messages.ServiceView{}
 		surroundings := render.Surroundings{Begin: begin(nil), Set: set(false)}
-		a.Surroundings(surroundings)
+		a.Settle(surroundings)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before := a.claims.All()
 			a.claims.News()
 			if rapid.IntRange(0, 3).Draw(t, "step") == 0 {
 				taken := rapid.SliceOfNDistinct(rapid.SampledFrom(addresses), 0, 2, rapid.ID).Draw(t, "taken")
 				surroundings = render.Surroundings{Begin: begin(taken), Set: set(rapid.Bool().Draw(t, "connected"))}
-				a.Surroundings(surroundings)
+				a.Settle(surroundings)
 			} else {
 				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "service")
 				views[name] = nil
@@ -80,7 +80,7 @@ func TestAdapterTellsEveryChange(t *testing.T) {
 		for name, view := range views {
 			fresh.Plan(name, view)
 		}
-		fresh.Surroundings(surroundings)
+		fresh.Settle(surroundings)
 		if d := cmp.Diff(fresh.claims.All(), a.claims.All(), cmpopts.EquateComparable(netip.Prefix{})); d != "" {
 			t.Fatalf("the way matters:\n%s", d)
 		}

@@ -9,9 +9,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// Remove satisfies render.Remover. Route sources cannot be removed; the next start uses them again.
+// remove removes the agent's routes. Their sources cannot be removed; the next start uses them
+// again.
 // A dry run does not see a route beneath another route of the agent.
-func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
+func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	for { // VPP shows a route only after the one above it has been removed
 		state, err := routes.Read(ctx, vpp, nil, nil)
 		if errors.Is(err, routes.ErrUnsupported) {
@@ -21,12 +22,7 @@ func (*adapter) Remove(ctx context.Context, vpp link.Caller, r *render.Removal) 
 			return err
 		}
 		ops := routes.Diff(state, nil, true)
-		err = render.CarryOut(r, ops, func() (err error) {
-			for _, result := range routes.Apply(ctx, vpp, ops) {
-				err = errors.Join(err, result.Err)
-			}
-			return err
-		})
+		err = render.CarryOut(ctx, vpp, r, ops, routes.Apply)
 		if len(ops) == 0 || err != nil || r.DryRun {
 			return err
 		}

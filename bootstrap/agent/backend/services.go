@@ -112,6 +112,7 @@ func draining(held []*messages.RowState) []api.DrainingEndpoint {
 				}
 				one.Connections = &n
 			}
+			one.Kept = cmp.Or(one.Kept, d.GetKept())
 		}
 	}
 	out := make([]api.DrainingEndpoint, 0, len(found))

@@ -101,7 +101,7 @@ func (t *Troupe) addService(i int) {
 			{Slice: "s", Address: "10.1.1.4", Node: "shop-b", Pod: "shop/b", Frontends: 1, Why: "not ready"},
 			{Slice: "s", Address: "10.1.1.3", Ready: true, Serving: true, Frontends: 1, Forwards: 1},
 		},
-		Draining: []api.DrainingEndpoint{{Address: "10.1.1.9:8080", Since: Began, Connections: &connections}},
+		Draining: []api.DrainingEndpoint{{Address: "10.1.1.9:8080", Since: Began, Connections: &connections, Kept: "3 connections of another service"}},
 		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
 	}
 	if i%10 == 9 {

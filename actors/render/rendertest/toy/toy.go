@@ -5,7 +5,6 @@ package toy
 import (
 	"context"
 	"fmt"
-	"iter"
 	"net/netip"
 	"slices"
 
@@ -25,6 +24,7 @@ type toy struct {
 	claims *render.Claims[netip.Addr, toytest.MAC, toytest.MAC]
 	uplink toytest.Index              // 0 = not known
 	have   map[netip.Addr]toytest.MAC // neighbours on the uplink; nil = not known
+	phase  render.Phase
 }
 
 // New returns the renderer.
@@ -38,7 +38,7 @@ func New(struct{}) render.Renderer[netip.Addr] {
 		Same:  func(x, y toytest.MAC) bool { return x == y },
 		Taken: a.taken,
 	})
-	return render.Renderer[netip.Addr]{Name: Name, Noun: "neighbours", Claims: a.claims, Adapter: a}
+	return render.Renderer[netip.Addr]{Name: Name, Noun: "neighbours", Claims: a.claims, Kind: a}
 }
 
 func (a *toy) taken(k netip.Addr) string {
@@ -59,7 +59,8 @@ func (a *toy) Plan(service string, view *messages.ServiceView) {
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-func (a *toy) Surroundings(s render.Surroundings) {
+func (a *toy) Settle(s render.Surroundings) {
+	a.phase = s.Phase
 	for _, i := range s.Set.GetInterfaces() {
 		if i.GetName() == "uplink0" {
 			a.uplink = toytest.Index(i.GetSwIfIndex())
@@ -67,8 +68,8 @@ func (a *toy) Surroundings(s render.Surroundings) {
 	}
 }
 
-func (a *toy) Forget(bool)    { a.have = nil }
-func (a *toy) Settings() bool { return a.have[toytest.Marker] == toytest.MarkerMAC }
+func (a *toy) Forget(bool)  { a.have = nil }
+func (a *toy) marked() bool { return a.have[toytest.Marker] == toytest.MarkerMAC }
 
 func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	return func(ctx context.Context, vpp link.Caller) (any, error) { return toytest.Read(ctx, vpp) }
@@ -81,45 +82,49 @@ func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int
 		drifted = render.Drifted(before, a.have, func(x, y toytest.MAC) bool { return x == y })
 		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == toytest.Marker })
 	}
-	if before[toytest.Marker] == toytest.MarkerMAC && !a.Settings() {
+	if before[toytest.Marker] == toytest.MarkerMAC && !a.marked() {
 		settings = 1
 	}
 	return drifted, settings
 }
 
-func (a *toy) Cost(k netip.Addr) int {
+func (a *toy) Next(k netip.Addr) (s render.Step) {
 	held, is := a.have[k]
 	want, wanted := a.claims.Desired(k)
-	if is && !toytest.Ours(held) || k == toytest.Marker || is == wanted && held == want {
-		return 0
+	if s.Wanted = wanted; is && !toytest.Ours(held) || k == toytest.Marker || is == wanted && held == want {
+		return s
 	}
-	return 1
+	if !wanted && a.phase < render.Passed {
+		s.Gate = render.Closed
+	}
+	s.Cost, s.Ops = 1, []render.Op{toytest.Op{Uplink: a.uplink, Addr: k, MAC: want, Add: wanted}}
+	return s
 }
 
-func (a *toy) Held() iter.Seq[netip.Addr] {
-	return func(yield func(netip.Addr) bool) {
+func (a *toy) State() render.State[netip.Addr] {
+	held := func(yield func(netip.Addr) bool) {
 		for k, m := range a.have {
 			if toytest.Ours(m) && k != toytest.Marker && !yield(k) {
 				return
 			}
 		}
 	}
+	return render.State[netip.Addr]{Settings: a.marked(), Held: held, Summary: func() string { return fmt.Sprint(len(a.have), " neighbours") }}
 }
 
-func (a *toy) Work(keys []netip.Addr) render.Work[netip.Addr] {
+func (a *toy) Work(steps []render.Chosen[netip.Addr]) render.Work[netip.Addr] {
 	var ops []toytest.Op
-	if !a.Settings() {
+	if !a.marked() {
 		ops = append(ops, toytest.Op{Uplink: a.uplink, Addr: toytest.Marker, MAC: toytest.MarkerMAC, Add: true})
 	}
-	for _, k := range keys {
-		want, wanted := a.claims.Desired(k)
-		ops = append(ops, toytest.Op{Uplink: a.uplink, Addr: k, MAC: want, Add: wanted})
+	for _, s := range steps {
+		ops = render.Unboxed(ops, s.Ops)
 	}
 	return render.Batch(ops, toytest.Apply, result)
 }
 
 func result(d *toytest.OpResult) render.Result[netip.Addr] {
-	return render.Result[netip.Addr]{Text: d.Op.Describe(), Object: d.Op.Addr, Setting: d.Op.Addr == toytest.Marker, Err: d.Err, Op: d.Op}
+	return render.Result[netip.Addr]{Object: d.Op.Addr, Setting: d.Op.Addr == toytest.Marker, Err: d.Err, Op: d.Op}
 }
 
 func (a *toy) Record(results []render.Result[netip.Addr]) {
@@ -146,6 +151,8 @@ func (a *toy) Diff(reading any, sweep bool) (operations []string) {
 	}
 	return operations
 }
+
+func (*toy) Acknowledge(*messages.RenderAck, string, bool) {}
 
 func (a *toy) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	for _, k := range a.claims.Objects(service) {
