@@ -171,13 +171,16 @@ func (r *registry) record(c *runtime.Context, in *messages.ServiceInput, what ch
 
 // snapshot takes a list of everything. A service that is missing in a complete list is gone; a list
 // of the local mirror only adds services. A complete list that is older than a change seen before
-// is ignored.
+// is ignored; the registry asks for the first one again.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	if !m.GetComplete() {
 		r.mirror(c, m)
 		return
 	}
-	if r.complete && m.GetGeneration() < r.newest {
+	if m.GetGeneration() < r.newest {
+		if !r.complete {
+			c.Send(c.PID(address.Watch), &messages.Pull{})
+		}
 		return
 	}
 	first := !r.complete

@@ -167,7 +167,8 @@ func TestBlankRegistryIgnoresChanges(t *testing.T) {
 }
 
 // TestRegistryTakesTheMirrorUntilTheSourceSpeaks: what the mirror says is announced, nothing is
-// removed for it, and a late one changes nothing.
+// removed for it, and a late one changes nothing. Nor does a list of the source that is older than
+// a change.
 func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		mirror := &messages.Snapshot{Services: []*messages.ServiceInput{testInput("web", "10.96.0.10", 0, "10.1.1.2")}, Node: testNodeInput(0)}
@@ -178,6 +179,13 @@ func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 		}
 		if got := probe.All[*messages.Release](s.Stage, address.Services); len(got) > 0 || !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.2"}) {
 			t.Errorf("released %v, endpoints %v", got, s.endpointsOf(webKey))
+		}
+		s.Tell(changedTo(testInput("web", "10.96.0.10", 3, "10.1.1.4")), snapshotOf(2, testInput("web", "10.96.0.10", 2, "10.1.1.3")))
+		if !s.begin().GetProvisional() || !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.4"}) {
+			t.Errorf("a list older than a change was taken: %v", s.endpointsOf(webKey))
+		}
+		if got := probe.All[*messages.Pull](s.Stage, address.Watch); len(got) != 1 {
+			t.Errorf("asked %d times for the list, want once", len(got))
 		}
 		s.Tell(snapshotOf(4, testInput("web", "10.96.0.10", 4, "10.1.1.3")))
 		h = probe.Latest[*messages.Health](s.Stage, address.Healer)
