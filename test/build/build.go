@@ -56,7 +56,15 @@ var (
 	}
 	kubelet   = []program{{"kubelet", "k8s.io/kubernetes/cmd/kubelet"}}
 	kubeProxy = []program{{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"}}
-	runtimes  = []program{
+	suite     = []program{
+		{"agnhost", "k8s.io/kubernetes/test/images/agnhost"},
+		{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
+		{"regression-issue-74839", "k8s.io/kubernetes/test/images/regression-issue-74839"},
+		{"suite", "."},
+	}
+	runtimes = []program{
 		{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
 		{"containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 		{"ctr", "github.com/containerd/containerd/v2/cmd/ctr"},
@@ -111,6 +119,19 @@ func KubeProxy(ctx context.Context, say func(format string, args ...any)) (strin
 // Consul returns the directory of consul; as ControlPlane.
 func Consul(ctx context.Context, say func(format string, args ...any)) (string, error) {
 	return consul.build(ctx, say, []program{{"consul", "github.com/hashicorp/consul"}})
+}
+
+// Suite returns the directory of Kubernetes' own end-to-end tests, which are those of
+// defaultKubernetes whatever version runs, of the programs that they need on nodes and beside
+// them, and the directory of CoreDNS; as ControlPlane.
+func Suite(ctx context.Context, say func(format string, args ...any)) (suiteDir, dnsDir string, err error) {
+	m := kubernetes()
+	m.dir, m.modfile = "e2e/suite", ""
+	if suiteDir, err = m.build(ctx, say, suite); err != nil {
+		return "", "", err
+	}
+	dnsDir, err = module{dir: "e2e/dns", flags: "-s -w"}.build(ctx, say, []program{{"coredns", "."}})
+	return suiteDir, dnsDir, err
 }
 
 // build returns the directory of the module in the cache, and builds the programs that are not in

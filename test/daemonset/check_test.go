@@ -35,7 +35,7 @@ func checkPackets(c *cluster) {
 func (c *cluster) packetsChecked(want map[string]string, flags ...string) {
 	c.Helper()
 	arguments := append([]string{"check", "--packets", "all", "--all-nodes", "-o", "json", "--kubeconfig", c.Kubeconfig("check", controlplane.Credentials)}, flags...)
-	cmd := exec.CommandContext(c.Context(), c.program, arguments...)
+	cmd := exec.CommandContext(c.Context(), c.Program, arguments...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, _ := cmd.Output() // VPP of this machine fails

@@ -12,7 +12,7 @@ func TestDaemonSet(t *testing.T) {
 	if missing := node.Missing(); missing != "" {
 		t.Skip(missing)
 	}
-	c := stage(t)
+	c := begun(t)
 	for _, story := range []struct {
 		name string
 		play func(*cluster)
@@ -39,9 +39,9 @@ func TestDaemonSet(t *testing.T) {
 		t.Run(story.name, func(t *testing.T) {
 			own := *c
 			own.T = t
-			own.rolledOut()
+			own.RolledOut()
 			story.play(&own)
-			own.rolledOut()
+			own.RolledOut()
 		})
 	}
 }

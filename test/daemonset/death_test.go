@@ -10,14 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // signal sends a signal to the agent of a node.
 func (c *cluster) signal(on int, signal syscall.Signal) {
 	c.Helper()
-	pids := c.nodes[on].Find("/troupe", "agent")
+	pids := c.Nodes[on].Find("/troupe", "agent")
 	if len(pids) != 1 {
-		c.Fatalf("%s has agents %v, want one", c.nodes[on].Name, pids)
+		c.Fatalf("%s has agents %v, want one", c.Nodes[on].Name, pids)
 	}
 	if err := syscall.Kill(pids[0], signal); err != nil {
 		c.Fatal(err)
@@ -28,12 +29,12 @@ func (c *cluster) signal(on int, signal syscall.Signal) {
 // returns the pod.
 func (c *cluster) restarted(on int, before corev1.Pod) (after corev1.Pod) {
 	c.Helper()
-	controlplane.Eventually(c, "agent of "+c.nodes[on].Name+" restarted", func() string {
-		pod, problem := c.pod(on)
+	controlplane.Eventually(c, "agent of "+c.Nodes[on].Name+" restarted", func() string {
+		pod, problem := c.Pod(on)
 		if problem != "" {
 			return problem
 		}
-		if after = *pod; pod.Status.ContainerStatuses[0].RestartCount == before.Status.ContainerStatuses[0].RestartCount || !ready(pod) {
+		if after = *pod; pod.Status.ContainerStatuses[0].RestartCount == before.Status.ContainerStatuses[0].RestartCount || !stage.Ready(pod) {
 			return fmt.Sprintf("%+v", pod.Status.ContainerStatuses[0])
 		}
 		return ""
@@ -44,13 +45,13 @@ func (c *cluster) restarted(on int, before corev1.Pod) (after corev1.Pod) {
 
 // killed: the kubelet starts an agent again that was killed; VPP is not changed.
 func killed(c *cluster) {
-	before, count := c.rolledOut(), c.counted(0)
+	before, count := c.RolledOut(), c.counted(0)
 	c.signal(0, syscall.SIGKILL)
 	after := c.restarted(0, before[0])
 	if ended := after.Status.ContainerStatuses[0].LastTerminationState.Terminated; ended == nil || ended.ExitCode != 128+int32(syscall.SIGKILL) {
 		c.Errorf("the agent has ended with %+v", ended)
 	}
-	c.same(1, before[1], c.rolledOut()[1], 0)
+	c.same(1, before[1], c.RolledOut()[1], 0)
 	if now := c.counted(0); now != count {
 		c.Errorf("VPP was changed by the restart: %v, before %v", now, count)
 	}
@@ -58,10 +59,10 @@ func killed(c *cluster) {
 
 // stopped: an agent that hangs is found by its liveness probe.
 func stopped(c *cluster) {
-	before, count := c.rolledOut(), c.counted(0)
+	before, count := c.RolledOut(), c.counted(0)
 	c.signal(0, syscall.SIGSTOP)
 	c.restarted(0, before[0])
-	c.same(1, before[1], c.rolledOut()[1], 0)
+	c.same(1, before[1], c.RolledOut()[1], 0)
 	if now := c.counted(0); now != count {
 		c.Errorf("VPP was changed by the restart: %v, before %v", now, count)
 	}
@@ -70,15 +71,15 @@ func stopped(c *cluster) {
 // restartedAround: the kubelet and containerd of a node restart and take over what runs; the agent
 // feels nothing.
 func restartedAround(c *cluster) {
-	before, count := c.rolledOut(), c.counted(0)
-	n := c.nodes[0]
+	before, count := c.RolledOut(), c.counted(0)
+	n := c.Nodes[0]
 	n.StopKubelet()
 	n.StopContainerd()
 	n.StartContainerd()
 	n.StartKubelet()
 	address := c.runPod("late", "late", 0) // only a kubelet that works again makes it Ready
-	c.same(0, before[0], c.rolledOut()[0], 0)
-	c.same(1, before[1], c.rolledOut()[1], 0)
+	c.same(0, before[0], c.RolledOut()[0], 0)
+	c.same(1, before[1], c.RolledOut()[1], 0)
 	count[0] += 2 // the interface of the new pod takes its roles in NAT44 and in CNAT
 	controlplane.Eventually(c, "VPP changed for the interface of the new pod alone", func() string {
 		if now := c.counted(0); now != count {
@@ -92,19 +93,19 @@ func restartedAround(c *cluster) {
 // away: while the API server is away, an agent whose container was killed serves what the last one
 // has saved, and VPP is not changed. New services are served afterwards.
 func away(c *cluster) {
-	before, count := c.rolledOut(), c.counted(0)
+	before, count := c.RolledOut(), c.counted(0)
 	rows, problem := c.rowsOf(0, "shop/web")
 	if problem != "" || len(rows) != 1 {
 		c.Fatalf("rows of shop/web: %v, %s", rows, problem)
 	}
-	old := c.nodes[0].Find("/troupe", "agent")
+	old := c.Nodes[0].Find("/troupe", "agent")
 	c.StopAPI()
 	c.signal(0, syscall.SIGKILL)
-	controlplane.Eventually(c, "another agent on "+c.nodes[0].Name, func() string {
-		if pids := c.nodes[0].Find("/troupe", "agent"); len(pids) != 1 || pids[0] == old[0] {
+	controlplane.Eventually(c, "another agent on "+c.Nodes[0].Name, func() string {
+		if pids := c.Nodes[0].Find("/troupe", "agent"); len(pids) != 1 || pids[0] == old[0] {
 			return fmt.Sprintf("agents %v, before %v", pids, old)
 		}
-		return c.get(0, "/livez", nil)
+		return c.Get(0, "/livez", nil)
 	})
 	c.rows("shop/web", both, rows...)
 	if now := c.counted(0); now != count {
@@ -113,7 +114,7 @@ func away(c *cluster) {
 	c.StartAPI()
 	c.StartControllers()
 	c.restarted(0, before[0])
-	c.same(1, before[1], c.rolledOut()[1], 0)
+	c.same(1, before[1], c.RolledOut()[1], 0)
 	address := c.runPod("after", "after", 1)
 	c.rows("shop/after", both, row(c.service("after"), address))
 }
@@ -131,15 +132,15 @@ func (c *cluster) unready(on int, words ...string) {
 // returns the pod.
 func (c *cluster) says(on int, words ...string) (unready corev1.Pod) {
 	c.Helper()
-	controlplane.Eventually(c, "agent of "+c.nodes[on].Name+" says what is wrong", func() string {
-		pod, problem := c.pod(on)
+	controlplane.Eventually(c, "agent of "+c.Nodes[on].Name+" says what is wrong", func() string {
+		pod, problem := c.Pod(on)
 		if problem != "" {
 			return problem
 		}
-		if ready(pod) {
+		if stage.Ready(pod) {
 			return "it is Ready"
 		}
-		said := c.get(on, "/readyz?verbose", nil)
+		said := c.Get(on, "/readyz?verbose", nil)
 		for _, word := range words {
 			if !strings.Contains(said, word) {
 				return said
@@ -154,15 +155,15 @@ func (c *cluster) says(on int, words ...string) (unready corev1.Pod) {
 // replace deletes the pod of the agent on a node, and waits until another one runs there.
 func (c *cluster) replace(on int) {
 	c.Helper()
-	old, problem := c.pod(on)
+	old, problem := c.Pod(on)
 	if problem != "" {
 		c.Fatal(problem)
 	}
 	if err := c.Admin.CoreV1().Pods(namespace).Delete(context.Background(), old.Name, metav1.DeleteOptions{}); err != nil {
 		c.Fatalf("delete pod %s: %v", old.Name, err)
 	}
-	controlplane.Eventually(c, "another pod on "+c.nodes[on].Name, func() string {
-		pod, problem := c.pod(on)
+	controlplane.Eventually(c, "another pod on "+c.Nodes[on].Name, func() string {
+		pod, problem := c.Pod(on)
 		if problem == "" && (pod.UID == old.UID || pod.Status.ContainerStatuses[0].State.Running == nil) {
 			problem = fmt.Sprintf("%+v", pod.Status)
 		}

@@ -57,7 +57,7 @@ func allow(verb, resource string) rbacv1.PolicyRule {
 // have no characters that control a terminal.
 func (c *cluster) troupe(kubeconfig string, args ...string) string {
 	c.Helper()
-	out, err := exec.CommandContext(c.Context(), c.program, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
+	out, err := exec.CommandContext(c.Context(), c.Program, append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
 	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
 		c.Fatal(err)
 	}
@@ -213,8 +213,8 @@ func (c *cluster) occupy(set *appsv1.DaemonSet, handler http.HandlerFunc) {
 	c.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(listener) }()
 	c.third.Join(agentOf(set).Image)
-	c.nodes = append(c.nodes[:2:2], c.third)
-	c.rolledOut()
+	c.Nodes = append(c.Nodes[:2:2], c.third)
+	c.RolledOut()
 }
 
 // lines checks the lines of a status: the two other nodes are ready, and the third one has the
@@ -236,7 +236,7 @@ func (c *cluster) lines(name, why, out string) {
 // served is the page of `troupe status --serve` as the lines of a status.
 func (c *cluster) served(kubeconfig string) string {
 	c.Helper()
-	cmd := exec.CommandContext(c.Context(), c.program, "status", "--all-nodes", "--serve", "127.0.0.1:0", "--kubeconfig", kubeconfig, "--timeout", "20s")
+	cmd := exec.CommandContext(c.Context(), c.Program, "status", "--all-nodes", "--serve", "127.0.0.1:0", "--kubeconfig", kubeconfig, "--timeout", "20s")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -21,6 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 	"github.com/troupe-vpp/troupe/test/helm"
 	"github.com/troupe-vpp/troupe/test/node"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // shippedImage is the name of the image in deploy/kubernetes.
@@ -74,15 +75,15 @@ func (c *cluster) settled(namespace string, on ...int) map[int]corev1.Pod {
 		}
 		s, want := set.Status, int32(len(on))
 		if s.ObservedGeneration != set.Generation || s.DesiredNumberScheduled != want || s.UpdatedNumberScheduled != want || s.NumberReady != want {
-			return fmt.Sprintf("generation %d, status %+v; %s", set.Generation, s, c.said())
+			return fmt.Sprintf("generation %d, status %+v; %s", set.Generation, s, c.Said())
 		}
 		list, err := c.Admin.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{})
 		if err != nil {
 			return err.Error()
 		}
 		for _, pod := range list.Items {
-			i := slices.IndexFunc(c.nodes, func(n *node.Node) bool { return n.Name == pod.Spec.NodeName })
-			if !ready(&pod) || pod.DeletionTimestamp != nil || !slices.Contains(on, i) {
+			i := slices.IndexFunc(c.Nodes, func(n *node.Node) bool { return n.Name == pod.Spec.NodeName })
+			if !stage.Ready(&pod) || pod.DeletionTimestamp != nil || !slices.Contains(on, i) {
 				return pod.Name + " of " + pod.Spec.NodeName + " is not Ready, stops, or should not be there"
 			}
 			pods[i] = pod
@@ -96,7 +97,7 @@ func (c *cluster) settled(namespace string, on ...int) map[int]corev1.Pod {
 func (c *cluster) label(on int, value string) {
 	c.Helper()
 	patch := `{"metadata":{"labels":{"troupe.dev/vpp":` + value + `}}}`
-	if _, err := c.Admin.CoreV1().Nodes().Patch(context.Background(), c.nodes[on].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := c.Admin.CoreV1().Nodes().Patch(context.Background(), c.Nodes[on].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -116,7 +117,7 @@ func (c *cluster) gone(namespace string) {
 // left is what the clean-up on a node would remove.
 func (c *cluster) left(on int) string {
 	c.Helper()
-	return c.nodes[on].Do(c.program, "cleanup", "--dry-run", "--data-dir", state)
+	return c.Nodes[on].Do(c.Program, "cleanup", "--dry-run", "--data-dir", state)
 }
 
 // kustomize: nothing is edited; the manifests are those of the repository. The address of the API
@@ -124,11 +125,11 @@ func (c *cluster) left(on int) string {
 // hold an update up.
 func kustomize(c *cluster) {
 	manifests := filepath.Join(build.Root(), "deploy", "kubernetes")
-	stop := []func(){c.nodes[0].ServeClusterIP(), c.nodes[1].ServeClusterIP()}
-	c.applyAsItIs(filepath.Join(manifests, "base"))
+	stop := []func(){c.Nodes[0].ServeClusterIP(), c.Nodes[1].ServeClusterIP()}
+	c.ApplyAsItIs(filepath.Join(manifests, "base"))
 	before := c.settled(namespace, 0, 1)
 	c.logged(0, "https://"+c.Address())
-	parts, err := c.nodes[0].Client().Get("http://127.0.0.1:9990/readyz?verbose")
+	parts, err := c.Nodes[0].Client().Get("http://127.0.0.1:9990/readyz?verbose")
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func kustomize(c *cluster) {
 	if after := c.settled(namespace, 0); after[0].UID == before[0].UID {
 		c.Error("the agent was not updated")
 	}
-	c.vpp[1] = simulated(c.T, c.nodes[1], c.program)
+	c.vpp[1] = simulated(c.T, c.Nodes[1], c.Program)
 	c.label(1, `""`)
 	c.settled(namespace, 0, 1)
 	unreadyNodes(c)
@@ -167,7 +168,7 @@ func kustomize(c *cluster) {
 	c.rows("shop/web", both, served)
 	cleaned(c, manifests, served)
 	// here everything that the cluster has of the agent is deleted before the clean-up
-	c.applyAsItIs(filepath.Join(manifests, "base"))
+	c.ApplyAsItIs(filepath.Join(manifests, "base"))
 	c.settled(namespace, 0, 1)
 	c.rows("shop/web", both, served)
 	c.deleteAll(filepath.Join(manifests, "base"))
@@ -181,16 +182,16 @@ func cleaned(c *cluster, manifests, served string) {
 	const clean = "VPP has nothing of the agent\n"
 	frontend, _, _ := strings.Cut(served, " -> ")
 	overlay := filepath.Join(manifests, "overlays", "cleanup")
-	for i := range c.nodes {
+	for i := range c.Nodes {
 		if left := c.left(i); !strings.Contains(left, "delete row "+frontend+"\n") {
-			c.Errorf("%s before the clean-up has no row %s: %s", c.nodes[i].Name, frontend, left)
+			c.Errorf("%s before the clean-up has no row %s: %s", c.Nodes[i].Name, frontend, left)
 		}
 	}
-	c.applyAsItIs(overlay)
+	c.ApplyAsItIs(overlay)
 	c.settled(namespace, 0, 1)
-	for i := range c.nodes {
+	for i := range c.Nodes {
 		if left := c.left(i); left != clean {
-			c.Errorf("%s after the clean-up: %s", c.nodes[i].Name, left)
+			c.Errorf("%s after the clean-up: %s", c.Nodes[i].Name, left)
 		}
 	}
 	c.deleteAll(overlay)
@@ -199,13 +200,13 @@ func cleaned(c *cluster, manifests, served string) {
 // taint: with the component startup-taint the agent takes the taint from its node when it is ready,
 // leaves others, and may do nothing else to a Node.
 func taint(c *cluster, manifests string) {
-	name := c.nodes[1].Name
+	name := c.Nodes[1].Name
 	patch := `{"spec":{"taints":[{"key":"other","effect":"PreferNoSchedule"},{"key":"troupe.dev/agent-not-ready","effect":"NoSchedule"},` +
 		`{"key":"troupe.dev/agent-not-ready","effect":"PreferNoSchedule"}]}}`
 	if _, err := c.Admin.CoreV1().Nodes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		c.Fatal(err)
 	}
-	c.applyAsItIs(filepath.Join(manifests, "overlays", "startup-taint"))
+	c.ApplyAsItIs(filepath.Join(manifests, "overlays", "startup-taint"))
 	controlplane.Eventually(c, "the taint is removed", func() string {
 		object, err := c.Admin.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
 		if err != nil || len(object.Spec.Taints) != 1 || object.Spec.Taints[0].Key != "other" {
@@ -223,7 +224,7 @@ func taint(c *cluster, manifests string) {
 		c.Fatal(err)
 	}
 	for _, refused := range [][3]string{
-		{c.nodes[0].Name, `{"spec":{"taints":[]}}`, "its own Node only"},
+		{c.Nodes[0].Name, `{"spec":{"taints":[]}}`, "its own Node only"},
 		{name, `{"spec":{"taints":[]}}`, "only the taint troupe.dev/agent-not-ready"},
 		{name, `{"metadata":{"finalizers":["mine.test/x"]}}`, "nothing of a Node except its taints"},
 		{name, `{"spec":{"taints":[{"key":"mine","effect":"NoExecute"}]}}`, "may add no taint"},
@@ -242,7 +243,7 @@ func taint(c *cluster, manifests string) {
 // administrator, and RollingUpdate replaces all pods at once, whatever maxUnavailable is.
 func unreadyNodes(c *cluster) {
 	before := c.settled(namespace, 0, 1)
-	for i := range c.nodes {
+	for i := range c.Nodes {
 		c.vpp[i].Kill()
 	}
 	c.change(func(d *appsv1.DaemonSet) {
@@ -258,7 +259,7 @@ func unreadyNodes(c *cluster) {
 			if pod.Spec.Containers[0].Image == "troupe.test/troupe:broken" {
 				updated++
 			}
-			names[pod.UID] = !ready(&pod)
+			names[pod.UID] = !stage.Ready(&pod)
 		}
 		return updated, names
 	}
@@ -290,8 +291,8 @@ func unreadyNodes(c *cluster) {
 		}
 		return ""
 	})
-	for i := range c.nodes {
-		c.vpp[i] = simulated(c.T, c.nodes[i], c.program)
+	for i := range c.Nodes {
+		c.vpp[i] = simulated(c.T, c.Nodes[i], c.Program)
 	}
 	c.change(func(d *appsv1.DaemonSet) {
 		agentOf(d).Image, agentOf(d).ImagePullPolicy = shippedImage, corev1.PullIfNotPresent
@@ -323,7 +324,7 @@ func (c *cluster) anotherVersion(name string) {
 	if err := build.ImageOf(context.Background(), dir, archive, name); err != nil {
 		c.Fatal(err)
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.Nodes {
 		n.Ctr("images", "import", archive)
 	}
 }
@@ -350,7 +351,7 @@ func chart(c *cluster) {
 		c.Helper()
 		for i, pod := range c.settled(namespace, 0, 1) {
 			if out, err := c.exec(namespace, pod.Name, "troupe", "--version"); err != nil || strings.Contains(out, "v9.9.9") != (want == "next") {
-				c.Errorf("version on %s: %q, %v, want %s", c.nodes[i].Name, out, err, want)
+				c.Errorf("version on %s: %q, %v, want %s", c.Nodes[i].Name, out, err, want)
 			}
 		}
 	}
@@ -374,9 +375,9 @@ func chart(c *cluster) {
 		c.Fatal(err)
 	}
 	c.settled(namespace, 0, 1)
-	for i := range c.nodes {
+	for i := range c.Nodes {
 		if left := c.left(i); left != "VPP has nothing of the agent\n" {
-			c.Errorf("%s after the clean-up: %s", c.nodes[i].Name, left)
+			c.Errorf("%s after the clean-up: %s", c.Nodes[i].Name, left)
 		}
 	}
 	if err := client.Uninstall(); err != nil {

@@ -1,10 +1,7 @@
 package daemonset_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,35 +11,13 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// get asks the agent of a node and decodes the answer into v, or returns what went wrong.
-func (c *cluster) get(on int, path string, v any) string {
-	answer, err := c.nodes[on].Client().Get("http://127.0.0.1:9990" + path)
-	if err != nil {
-		return err.Error()
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	switch {
-	case err != nil:
-		return err.Error()
-	case answer.StatusCode != http.StatusOK:
-		return fmt.Sprintf("%s: %s", answer.Status, text)
-	case v == nil:
-		return ""
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Sprintf("decode %s: %v", path, err)
-	}
-	return ""
-}
-
 // rows waits until VPP of each of the nodes holds exactly these rows of the service, as "vip ->
 // local,local".
 func (c *cluster) rows(service string, nodes []int, want ...string) {
 	c.Helper()
 	slices.Sort(want)
 	for _, on := range nodes {
-		controlplane.Eventually(c, "rows of "+service+" on "+c.nodes[on].Name, func() string {
+		controlplane.Eventually(c, "rows of "+service+" on "+c.Nodes[on].Name, func() string {
 			have, problem := c.rowsOf(on, service)
 			if problem == "" && !slices.Equal(have, want) {
 				problem = fmt.Sprintf("have %q, want %q", have, want)
@@ -60,7 +35,7 @@ func (c *cluster) rowsOf(on int, service string) (rows []string, problem string)
 			Locals []struct{ Address string }
 		}
 	}
-	if problem := c.get(on, "/api/v1/services/"+service, &detail); problem != "" {
+	if problem := c.Get(on, "/api/v1/services/"+service, &detail); problem != "" {
 		if strings.HasPrefix(problem, "404") {
 			return nil, ""
 		}

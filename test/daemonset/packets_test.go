@@ -48,7 +48,7 @@ func packets(c *cluster) {
 	}
 	vip := c.service("echo")
 	pods := []string{c.runPod("echo", "here", 0), c.runPod("echo", "there", 1)}
-	n, simulator := c.nodes[0], c.vpp[0]
+	n, simulator := c.Nodes[0], c.vpp[0]
 	simulator.Kill()
 	n.Do("ip", "link", "add", "vpp-host", "type", "veth", "peer", "name", "vpp-peer")
 	n.Do("ip", "address", "add", "172.30.0.2/24", "dev", "vpp-host")
@@ -58,11 +58,11 @@ func packets(c *cluster) {
 	n.Do("ip", "route", "add", masquerade, "via", "172.30.0.1")
 	vpp := realVPP(n, binary)
 
-	c.apply("overlays/host-route", "https://"+c.Address())
+	c.Apply("overlays/host-route", "https://"+c.Address())
 	c.change(func(d *appsv1.DaemonSet) {
 		agentOf(d).Args = append(agentOf(d).Args, "--masquerade-all", "--nat-loopback-ip="+masquerade, "--cleanup-on-exit")
 	})
-	c.rolledOut()
+	c.RolledOut()
 	route := fmt.Sprint(controlplane.ServiceCIDR, " via 172.30.0.1 dev vpp-host src ", n.Address)
 	c.rows("shop/echo", both, row(vip, pods...))
 	c.routed(route)
@@ -74,12 +74,12 @@ func packets(c *cluster) {
 	vpp = realVPP(n, binary)
 	c.answered(vip+":80", "here", "there")
 
-	c.apply("base", "https://"+c.Address())
-	c.rolledOut()
+	c.Apply("base", "https://"+c.Address())
+	c.RolledOut()
 	c.routed("")
 	vpp.Kill()
 	n.Do("ip", "link", "del", "vpp-host")
-	c.vpp[0] = simulated(c.T, n, c.program)
+	c.vpp[0] = simulated(c.T, n, c.Program)
 }
 
 // realVPP starts a real VPP on the node.
@@ -99,7 +99,7 @@ func realVPP(n *node.Node, binary string) *node.Process {
 func (c *cluster) routed(want string) {
 	c.Helper()
 	controlplane.Eventually(c, "route of the agent", func() string {
-		if have := strings.TrimSpace(c.nodes[0].Do("ip", "route", "show", "proto", "84")); have != want {
+		if have := strings.TrimSpace(c.Nodes[0].Do("ip", "route", "show", "proto", "84")); have != want {
 			return fmt.Sprintf("have %q, want %q", have, want)
 		}
 		return ""
@@ -112,7 +112,7 @@ func (c *cluster) answered(address string, pods ...string) {
 	c.Helper()
 	answers := map[string]int{}
 	controlplane.Eventually(c, "answers from "+address, func() string {
-		answer, err := ask(c.nodes[0], address)
+		answer, err := ask(c.Nodes[0], address)
 		if err != nil {
 			return fmt.Sprintf("%v; before: %v", err, answers)
 		}

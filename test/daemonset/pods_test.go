@@ -17,6 +17,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
 	"github.com/troupe-vpp/troupe/test/node"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // both are the two nodes.
@@ -24,12 +25,12 @@ var both = []int{0, 1}
 
 // start: one pod on each node, which has never been restarted, on the network of the node.
 func start(c *cluster) {
-	for i, pod := range c.rolledOut() {
+	for i, pod := range c.RolledOut() {
 		if n := pod.Status.ContainerStatuses[0].RestartCount; n != 0 {
 			c.Errorf("%s has been restarted %d times", pod.Name, n)
 		}
-		if pod.Status.PodIP != c.nodes[i].Address.String() {
-			c.Errorf("%s has address %s, want that of %s, %s", pod.Name, pod.Status.PodIP, c.nodes[i].Name, c.nodes[i].Address)
+		if pod.Status.PodIP != c.Nodes[i].Address.String() {
+			c.Errorf("%s has address %s, want that of %s, %s", pod.Name, pod.Status.PodIP, c.Nodes[i].Name, c.Nodes[i].Address)
 		}
 	}
 }
@@ -61,7 +62,7 @@ func realPods(c *cluster) {
 // inside runs a command in the pod of the agent of a node.
 func (c *cluster) inside(on int, command ...string) (string, error) {
 	c.Helper()
-	return c.exec(namespace, c.rolledOut()[on].Name, command...)
+	return c.exec(namespace, c.RolledOut()[on].Name, command...)
 }
 
 // exec runs a command in a pod through the API server and the kubelet, as kubectl exec does.
@@ -104,7 +105,7 @@ func (c *cluster) runPod(app, name string, on int, more ...string) (address stri
 		_, err := pods.Create(context.Background(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
 			Spec: corev1.PodSpec{
-				NodeName: c.nodes[on].Name, TerminationGracePeriodSeconds: &grace,
+				NodeName: c.Nodes[on].Name, TerminationGracePeriodSeconds: &grace,
 				Containers: []corev1.Container{{
 					Name: "c", Image: node.PodImage, Args: append([]string{":8080"}, more...), ImagePullPolicy: corev1.PullNever,
 					ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8080)}}},
@@ -121,13 +122,13 @@ func (c *cluster) runPod(app, name string, on int, more ...string) (address stri
 		switch {
 		case err != nil:
 			return err.Error()
-		case !ready(pod):
+		case !stage.Ready(pod):
 			return fmt.Sprintf("%+v", pod.Status)
 		}
 		address = pod.Status.PodIP
 		return ""
 	})
-	if answer, err := ask(c.nodes[on], address+":8080"); err != nil || answer != name {
+	if answer, err := ask(c.Nodes[on], address+":8080"); err != nil || answer != name {
 		c.Errorf("pod %s answers %q, %v", name, answer, err)
 	}
 	return address

@@ -16,7 +16,7 @@ import (
 // secondAgent: another agent on the node of an agent ends, says what the first one has, and leaves
 // the first one and its VPP alone. This holds also where its ports and its state are its own.
 func secondAgent(c *cluster) {
-	before, rows, count := c.rolledOut(), c.mustRows("shop/web"), c.counted(0)
+	before, rows, count := c.RolledOut(), c.mustRows("shop/web"), c.counted(0)
 	for _, second := range []struct {
 		name string
 		want []string
@@ -34,12 +34,12 @@ func secondAgent(c *cluster) {
 		}},
 	} {
 		ended := c.ended(second.name, second.with)
-		for _, want := range append(second.want, "(agent of node "+c.nodes[0].Name+", process ") {
+		for _, want := range append(second.want, "(agent of node "+c.Nodes[0].Name+", process ") {
 			if ended.ExitCode != 1 || !strings.Contains(ended.Message, want) {
 				c.Errorf("%s: ended with %d, %s; want 1 and %q", second.name, ended.ExitCode, ended.Message, want)
 			}
 		}
-		c.same(0, before[0], c.rolledOut()[0], 0)
+		c.same(0, before[0], c.RolledOut()[0], 0)
 		c.rows("shop/web", both, rows...)
 		if now := c.counted(0); now != count {
 			c.Errorf("%s: VPP was changed: %v, before %v", second.name, now, count)
@@ -86,7 +86,7 @@ func (c *cluster) ended(name string, with func(*corev1.PodSpec)) (end corev1.Con
 // not belong to the DaemonSet. It has no probes, because at their port the first agent answers.
 func (c *cluster) extraPod(set *appsv1.DaemonSet, name string, with func(*corev1.PodSpec)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *set.Spec.Template.Spec.DeepCopy()}
-	pod.Spec.NodeName, pod.Spec.RestartPolicy = c.nodes[0].Name, corev1.RestartPolicyNever
+	pod.Spec.NodeName, pod.Spec.RestartPolicy = c.Nodes[0].Name, corev1.RestartPolicyNever
 	agent := &pod.Spec.Containers[0]
 	agent.StartupProbe, agent.LivenessProbe, agent.ReadinessProbe = nil, nil, nil
 	with(&pod.Spec)

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // rollingUpdate: another image comes to one node after the other, both agents stop by themselves,
 // and no VPP is changed by it.
 func rollingUpdate(c *cluster) {
-	before := c.rolledOut()
+	before := c.RolledOut()
 	counts := [][2]int{c.counted(0), c.counted(1)}
 	list, err := c.Admin.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -25,7 +26,7 @@ func rollingUpdate(c *cluster) {
 		c.Fatal(err)
 	}
 	c.change(func(d *appsv1.DaemonSet) { agentOf(d).Image = nextImage })
-	after := c.rolledOut()
+	after := c.RolledOut()
 	watch.Stop()
 
 	well := map[types.UID]bool{before[0].UID: true, before[1].UID: true}
@@ -35,7 +36,7 @@ func rollingUpdate(c *cluster) {
 			c.Fatalf("watch: %v", event)
 		}
 		delete(well, pod.UID)
-		if event.Type != "DELETED" && pod.DeletionTimestamp == nil && ready(pod) {
+		if event.Type != "DELETED" && pod.DeletionTimestamp == nil && stage.Ready(pod) {
 			well[pod.UID] = true
 		}
 		if len(well) == 0 {
@@ -47,12 +48,12 @@ func rollingUpdate(c *cluster) {
 			}
 		}
 	}
-	for i := range c.nodes {
+	for i := range c.Nodes {
 		if after[i].UID == before[i].UID || after[i].Spec.Containers[0].Image != nextImage {
 			c.Errorf("%s was not updated", before[i].Name)
 		}
 		if now := c.counted(i); now != counts[i] {
-			c.Errorf("VPP of %s was changed by the update: %v, before %v", c.nodes[i].Name, now, counts[i])
+			c.Errorf("VPP of %s was changed by the update: %v, before %v", c.Nodes[i].Name, now, counts[i])
 		}
 	}
 }
@@ -60,7 +61,7 @@ func rollingUpdate(c *cluster) {
 // brokenImage: an image that does not exist stops at the first node, the other agent is not
 // touched, and undo needs nothing else.
 func brokenImage(c *cluster) {
-	before := c.rolledOut()
+	before := c.RolledOut()
 	var good string
 	c.change(func(d *appsv1.DaemonSet) {
 		good, agentOf(d).Image = agentOf(d).Image, "troupe.test/troupe:broken"
@@ -68,8 +69,8 @@ func brokenImage(c *cluster) {
 	})
 	var broken int
 	controlplane.Eventually(c, "an image is missing", func() string {
-		for i := range c.nodes {
-			pod, problem := c.pod(i)
+		for i := range c.Nodes {
+			pod, problem := c.Pod(i)
 			if problem == "" && pod.Status.ContainerStatuses[0].State.Waiting != nil && pod.Status.ContainerStatuses[0].State.Waiting.Reason == "ErrImageNeverPull" {
 				broken = i
 				return ""
@@ -78,13 +79,13 @@ func brokenImage(c *cluster) {
 		return "every container runs"
 	})
 	other := 1 - broken
-	if pod, problem := c.pod(other); problem != "" || pod.UID != before[other].UID || !ready(pod) {
+	if pod, problem := c.Pod(other); problem != "" || pod.UID != before[other].UID || !stage.Ready(pod) {
 		c.Errorf("the agent of the other node was touched: %s", problem)
 	}
 	c.change(func(d *appsv1.DaemonSet) {
 		agentOf(d).Image, agentOf(d).ImagePullPolicy = good, before[0].Spec.Containers[0].ImagePullPolicy
 	})
-	after := c.rolledOut()
+	after := c.RolledOut()
 	if after[other].UID != before[other].UID {
 		c.Errorf("undo has replaced %s, which was never broken", before[other].Name)
 	}
@@ -95,12 +96,12 @@ func brokenImage(c *cluster) {
 func (c *cluster) same(on int, before, after corev1.Pod, restarts int32) {
 	c.Helper()
 	if after.UID != before.UID {
-		c.Errorf("%s: another pod, %s instead of %s", c.nodes[on].Name, after.Name, before.Name)
+		c.Errorf("%s: another pod, %s instead of %s", c.Nodes[on].Name, after.Name, before.Name)
 	}
 	then, now := before.Status.ContainerStatuses[0], after.Status.ContainerStatuses[0]
 	if now.RestartCount != then.RestartCount+restarts || (now.ContainerID != then.ContainerID) != (restarts > 0) {
 		c.Errorf("%s: restart count %d, before %d, want %d more; container %s, before %s",
-			c.nodes[on].Name, now.RestartCount, then.RestartCount, restarts, now.ContainerID, then.ContainerID)
+			c.Nodes[on].Name, now.RestartCount, then.RestartCount, restarts, now.ContainerID, then.ContainerID)
 	}
 }
 
@@ -108,8 +109,8 @@ func (c *cluster) same(on int, before, after corev1.Pod, restarts int32) {
 func (c *cluster) replaced(before []corev1.Pod) (on int) {
 	c.Helper()
 	controlplane.Eventually(c, "a pod is replaced", func() string {
-		for i := range c.nodes {
-			if pod, problem := c.pod(i); problem == "" && pod.UID != before[i].UID {
+		for i := range c.Nodes {
+			if pod, problem := c.Pod(i); problem == "" && pod.UID != before[i].UID {
 				on = i
 				return ""
 			}

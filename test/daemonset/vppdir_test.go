@@ -14,7 +14,7 @@ import (
 // package or by RuntimeDirectory of systemd. The mount of the agent's pod shows the removed
 // directory for ever, so the agent ends, and the next container finds the VPP in the new one.
 func replacedDirectory(c *cluster) {
-	before, rows, counts := c.rolledOut(), c.mustRows("shop/web"), [][2]int{c.counted(0), c.counted(1)}
+	before, rows, counts := c.RolledOut(), c.mustRows("shop/web"), [][2]int{c.counted(0), c.counted(1)}
 	if notes := c.lostVPP(0); len(notes) > 0 {
 		c.Fatalf("Events before VPP is lost: %q", notes)
 	}
@@ -28,8 +28,8 @@ func replacedDirectory(c *cluster) {
 	// until here the agent waits for a VPP that could come back where it was
 	c.same(0, before[0], c.says(0, "link", "/run/vpp/api.sock"), 0)
 
-	c.nodes[0].Do("sh", "-c", "rm -r /run/vpp && mkdir /run/vpp")
-	c.vpp[0] = simulated(c.T, c.nodes[0], c.program)
+	c.Nodes[0].Do("sh", "-c", "rm -r /run/vpp && mkdir /run/vpp")
+	c.vpp[0] = simulated(c.T, c.Nodes[0], c.Program)
 	after := c.restarted(0, before[0])
 	const why = "directory /run/vpp of vpp.apiSocket was replaced on the node"
 	ended := after.Status.ContainerStatuses[0].LastTerminationState.Terminated
@@ -41,7 +41,7 @@ func replacedDirectory(c *cluster) {
 	if now := c.counted(0); now[0] == 0 || now[1] != counts[0][1] {
 		c.Errorf("the new VPP has had %d changes and has %d rows, want %d rows as the one before", now[0], now[1], counts[0][1])
 	}
-	c.same(1, before[1], c.rolledOut()[1], 0)
+	c.same(1, before[1], c.RolledOut()[1], 0)
 	if now := c.counted(1); now != counts[1] {
 		c.Errorf("VPP of the other node was changed: %v, before %v", now, counts[1])
 	}
@@ -50,7 +50,7 @@ func replacedDirectory(c *cluster) {
 // lostVPP returns the notes of the Events VPPLost at a Node, found as kubectl describe node does.
 func (c *cluster) lostVPP(on int) (notes []string) {
 	c.Helper()
-	name := c.nodes[on].Name
+	name := c.Nodes[on].Name
 	list, err := c.Admin.CoreV1().Events("").List(context.Background(), metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Node,involvedObject.name=" + name + ",involvedObject.uid=" + name + ",reason=VPPLost",
 	})

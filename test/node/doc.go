@@ -1,7 +1,7 @@
 // Package node runs Kubernetes nodes for tests on one machine: containerd, kubelet and pods, each
 // node in namespaces of its own.
 //
-// A node has a mount, network and pid namespace. Its /run, /var/lib, /var/log and /dev/shm are
+// A node has a mount, network, pid and UTS namespace. Its /run, /var/lib, /var/log and /dev/shm are
 // private, so that paths with fixed names (/run/vpp, /var/lib/troupe) are there once per node;
 // everything else is the machine's. Its cgroups are below one of its own, its sysctls are files
 // that kubelet may read. Two nodes have a link between them, a

@@ -8,7 +8,7 @@ import (
 )
 
 // serveEgress is the proxy through which the API server connects to the addresses of nodes, each
-// from its own network, until the test ends.
+// from its own network, and to pods from that of the first node, until the test ends.
 func serveEgress(t testing.TB, socket string, nodes []*Node) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
@@ -20,30 +20,30 @@ func serveEgress(t testing.TB, socket string, nodes []*Node) {
 	go func() { _ = server.Serve(listener) }()
 }
 
-// connect answers a request CONNECT NODE:PORT, with the name of a node or its address.
+// connect answers a request CONNECT NODE:PORT, with the name of a node or its address, or with the
+// address of a pod, which the host of each node reaches.
 func connect(w http.ResponseWriter, r *http.Request, nodes []*Node) {
 	host, port, err := net.SplitHostPort(r.URL.Host)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	from := nodes[0]
 	for _, n := range nodes {
-		if host != n.Name && host != n.Address.String() {
-			continue
+		if host == n.Name || host == n.Address.String() {
+			from, host = n, n.Address.String()
 		}
-		out, err := n.dial(r.Context(), "tcp", net.JoinHostPort(n.Address.String(), port))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		in, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			_ = out.Close()
-			return
-		}
-		_, _ = io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
-		relay(in, out)
+	}
+	out, err := from.dial(r.Context(), "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	http.Error(w, "there is no such node", http.StatusNotFound)
+	in, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = out.Close()
+		return
+	}
+	_, _ = io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
+	relay(in, out)
 }

@@ -17,9 +17,9 @@ import (
 // requestTimeout is that of a request to a process of a node.
 const requestTimeout = 10 * time.Second
 
-// forward makes an address of the machine's loopback reachable at an address of the node, until the
+// Forward makes an address of the machine's loopback reachable at an address of the node, until the
 // test ends or stop is called.
-func (n *Node) forward(at, address string) (stop func()) {
+func (n *Node) Forward(at, address string) (stop func()) {
 	n.t.Helper()
 	listener, err := n.Listen(at)
 	if err != nil {
@@ -51,7 +51,7 @@ func (n *Node) forward(at, address string) (stop func()) {
 func (n *Node) ServeClusterIP() (stop func()) {
 	n.t.Helper()
 	n.Do("ip", "address", "replace", controlplane.ClusterIP+"/32", "dev", "lo")
-	return n.forward(controlplane.ClusterIP+":443", n.plane.Address())
+	return n.Forward(controlplane.ClusterIP+":443", n.plane.Address())
 }
 
 // relay joins two connections until one ends.

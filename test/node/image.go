@@ -27,7 +27,7 @@ func podImage(t testing.TB) string {
 	}
 	content, err := os.ReadFile(file)
 	if err == nil {
-		err = WriteImage(archive, PodImage, "/pod", content)
+		err = WriteImage(archive, PodImage, map[string][]byte{"pod": content}, "/pod")
 	}
 	if err != nil {
 		t.Fatalf("make image of pods: %v", err)
@@ -35,10 +35,11 @@ func podImage(t testing.TB) string {
 	return archive
 }
 
-// WriteImage writes an OCI archive with an image that is one program.
-func WriteImage(archive, name, path string, program []byte) error {
+// WriteImage writes an OCI archive with an image of executable files, by their paths without the
+// first slash, that runs a program, and this with arguments if the pod has none.
+func WriteImage(archive, name string, files map[string][]byte, program string, arguments ...string) error {
 	var layer, out bytes.Buffer
-	if err := pack(&layer, map[string][]byte{path[1:]: program}); err != nil {
+	if err := pack(&layer, files); err != nil {
 		return err
 	}
 	blobs := map[string][]byte{}
@@ -52,12 +53,12 @@ func WriteImage(archive, name, path string, program []byte) error {
 		content, _ := json.Marshal(v) // strings and numbers
 		return content
 	}
-	files := put("layer.v1.tar", layer.Bytes())
+	content := put("layer.v1.tar", layer.Bytes())
 	config := put("config.v1+json", encode(object{
-		"architecture": runtime.GOARCH, "os": "linux", "config": object{"Entrypoint": []string{path}},
-		"rootfs": object{"type": "layers", "diff_ids": []any{files["digest"]}},
+		"architecture": runtime.GOARCH, "os": "linux", "config": object{"Entrypoint": []string{program}, "Cmd": arguments},
+		"rootfs": object{"type": "layers", "diff_ids": []any{content["digest"]}},
 	}))
-	manifest := put("manifest.v1+json", encode(object{"schemaVersion": 2, "config": config, "layers": []any{files}}))
+	manifest := put("manifest.v1+json", encode(object{"schemaVersion": 2, "config": config, "layers": []any{content}}))
 	manifest["annotations"] = object{"io.containerd.image.name": name}
 	blobs["oci-layout"] = encode(object{"imageLayoutVersion": "1.0.0"})
 	blobs["index.json"] = encode(object{"schemaVersion": 2, "manifests": []any{manifest}})

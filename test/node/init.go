@@ -26,7 +26,11 @@ func Init() {
 	if os.Args[0] != initial {
 		return
 	}
-	if err := prepare(os.Args[1]); err != nil {
+	err := syscall.Sethostname([]byte(os.Args[2])) // also that of pods in the network of the host
+	if err == nil {
+		err = prepare(os.Args[1])
+	}
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}

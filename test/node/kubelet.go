@@ -27,6 +27,9 @@ oomScoreAdj: 0
 makeIPTablesUtilChains: false
 localStorageCapacityIsolation: false
 resolvConf: ""
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+maxPods: 200
 podLogsDir: /var/log/pods
 evictionHard: {memory.available: 50Mi, nodefs.available: 1Mi, imagefs.available: 1Mi, nodefs.inodesFree: "0%%", imagefs.inodesFree: "0%%"}
 imageGCHighThresholdPercent: 100
@@ -41,8 +44,12 @@ func (n *Node) StartKubelet() {
 	kubeconfig := n.plane.Kubeconfig(n.Name, controlplane.Credentials+fmt.Sprintf(`, as: "system:node:%s", as-groups: ["system:nodes"]`, n.Name))
 	n.Do("mkdir", "-p", "/var/lib/kubelet")
 	n.Write("/var/lib/kubelet/config.yaml", fmt.Sprintf(kubeletConfig, n.group, socket, n.plane.Certificate()))
+	addresses := n.Address.String()
+	if n.Address6.IsValid() {
+		addresses += "," + n.Address6.String()
+	}
 	n.kubelet = n.Spawn(filepath.Join(n.kubeletDir, "kubelet"), "--config=/var/lib/kubelet/config.yaml", "--kubeconfig="+kubeconfig,
-		"--hostname-override="+n.Name, "--node-labels=troupe.dev/vpp=", "--node-ip="+n.Address.String(), "--root-dir=/var/lib/kubelet", "--cert-dir=/var/lib/kubelet/pki", "-v=1")
+		"--hostname-override="+n.Name, "--node-labels=troupe.dev/vpp=", "--node-ip="+addresses, "--root-dir=/var/lib/kubelet", "--cert-dir=/var/lib/kubelet/pki", "-v=1")
 	controlplane.Eventually(n.t, "kubelet of "+n.Name+" healthy", func() string {
 		if n.kubelet.Ended() {
 			n.t.Fatalf("kubelet of %s has ended:\n%s", n.Name, n.kubelet.Tail())

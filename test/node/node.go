@@ -22,9 +22,10 @@ import (
 
 // Node is a node of the cluster. Its fields do not change.
 type Node struct {
-	Name    string
-	Address netip.Addr   // of its end of the link to the other node
-	Pods    netip.Prefix // addresses of its pods
+	Name     string
+	Address  netip.Addr   // of its end of the link to the other node
+	Address6 netip.Addr   // of IPv6; zero = none
+	Pods     netip.Prefix // addresses of its pods
 
 	t                         testing.TB
 	plane                     *controlplane.Plane
@@ -55,7 +56,11 @@ func Missing() string {
 // machine has no link to them and becomes a node by Join. All end with the test.
 func Start(t testing.TB, plane *controlplane.Plane, images ...string) (nodes []*Node, third *Node) {
 	t.Helper()
-	nodes = start(t, plane, false, images)
+	nodes = machines(t, plane, false, images)
+	link(nodes[0], nodes[1])
+	for _, n := range nodes[:2] {
+		n.join()
+	}
 	for _, n := range nodes[:2] {
 		n.WaitReady(n.Pods)
 	}
@@ -66,11 +71,30 @@ func Start(t testing.TB, plane *controlplane.Plane, images ...string) (nodes []*
 // Ready only after a CNI plugin has been installed (see WaitReady).
 func StartBare(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 	t.Helper()
-	return start(t, plane, true, images)[:2]
+	nodes := machines(t, plane, true, images)[:2]
+	link(nodes[0], nodes[1])
+	for _, n := range nodes {
+		n.join()
+	}
+	return nodes
 }
 
-// start starts the nodes, and a machine that may become the third one.
-func start(t testing.TB, plane *controlplane.Plane, bare bool, images []string) []*Node {
+// StartApart is StartBare for three nodes with addresses of both families and without links.
+func StartApart(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
+	t.Helper()
+	nodes := machines(t, plane, true, images)
+	for i, n := range nodes {
+		n.Address6 = netip.MustParseAddr(fmt.Sprintf("fd31:250::%d", i+1))
+		n.alone()
+		n.Do("ip", "address", "add", n.Address6.String()+"/64", "dev", "eth0", "nodad")
+		n.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding")
+		n.join()
+	}
+	return nodes
+}
+
+// machines starts the machines that become nodes.
+func machines(t testing.TB, plane *controlplane.Plane, bare bool, images []string) []*Node {
 	t.Helper()
 	removeAbandoned()
 	kubeletDir, containerdDir, err := build.Node(t.Context(), t.Logf)
@@ -89,18 +113,23 @@ func start(t testing.TB, plane *controlplane.Plane, bare bool, images []string) 
 		n.begin()
 		nodes = append(nodes, n)
 	}
-	link(nodes[0], nodes[1])
 	serveEgress(t, plane.EgressSocket(), nodes)
-	for _, n := range nodes[:2] {
-		n.join()
-	}
 	return nodes
+}
+
+// alone gives a machine its address at a link that leads nowhere.
+func (n *Node) alone() {
+	n.t.Helper()
+	n.Do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "end0")
+	n.Do("ip", "address", "add", n.Address.String()+"/24", "dev", "eth0")
+	n.Do("ip", "link", "set", "end0", "up")
+	n.Do("ip", "link", "set", "eth0", "up")
 }
 
 // join starts what makes a node of a machine. PodImage gets more names there.
 func (n *Node) join(names ...string) {
 	n.t.Helper()
-	n.forward(n.plane.Address(), n.plane.Address())
+	n.Forward(n.plane.Address(), n.plane.Address())
 	n.StartContainerd()
 	for _, image := range n.images {
 		n.Ctr("images", "import", image)
@@ -112,13 +141,10 @@ func (n *Node) join(names ...string) {
 }
 
 // Join makes a node of the third machine and waits until it is Ready. The images with these names
-// are PodImage there. The link that has its address leads nowhere.
+// are PodImage there.
 func (n *Node) Join(names ...string) {
 	n.t.Helper()
-	n.Do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "end0")
-	n.Do("ip", "address", "add", n.Address.String()+"/24", "dev", "eth0")
-	n.Do("ip", "link", "set", "end0", "up")
-	n.Do("ip", "link", "set", "eth0", "up")
+	n.alone()
 	n.join(names...)
 	n.WaitReady(n.Pods)
 }
@@ -167,8 +193,8 @@ func (n *Node) begin() {
 		n.t.Fatal(err)
 	}
 	first := controlplane.SpawnAs(n.t, filepath.Join(dir, "init.log"), &exec.Cmd{
-		Path: self, Args: []string{initial, dir},
-		SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID},
+		Path: self, Args: []string{initial, dir, n.Name},
+		SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS},
 	})
 	n.pid = first.Pid()
 	controlplane.Eventually(n.t, n.Name+" has its namespaces", func() string {

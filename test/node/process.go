@@ -19,7 +19,7 @@ type Process struct {
 
 // enter is the command line of a command in the namespaces of the node.
 func (n *Node) enter(command ...string) []string {
-	return append([]string{"nsenter", "-t", strconv.Itoa(n.pid), "-m", "-n", "-p", "--"}, command...)
+	return append([]string{"nsenter", "-t", strconv.Itoa(n.pid), "-m", "-n", "-p", "-u", "--"}, command...)
 }
 
 // Spawn starts a process on the node; it ends with the node. Its output goes to a file of its name.

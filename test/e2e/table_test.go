@@ -1,0 +1,98 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/test/build"
+)
+
+const header = "| Test | Result | VPP | Kubernetes | Date |\n|---|---|---|---|---|\n"
+
+// results are the rows of the table, by the name of the test.
+type results struct {
+	vpp string // version
+
+	mutex sync.Mutex
+	rows  map[string]string
+}
+
+// add makes rows of tests, and fails for each that did not pass without a reason in reasons.yaml,
+// or passes in spite of one.
+func (r *results) add(t *testing.T, played []result) {
+	t.Helper()
+	content, err := os.ReadFile("reasons.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	if err := yaml.UnmarshalStrict(content, &reasons); err != nil {
+		t.Fatal(err)
+	}
+	if len(played) == 0 {
+		t.Error("no test was played")
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, one := range played {
+		name := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
+		said, reason := one.State, reasons[name]
+		switch {
+		case one.State == "passed" && reason != "":
+			t.Errorf("%s has passed, but reasons.yaml has a reason against it", name)
+		case one.State == "skipped":
+			said = "not played: " + firstLine(one.Failure.Message)
+		case one.State != "passed" && reason != "":
+			said = "no: " + reason
+		case one.State != "passed":
+			said = "FAILED: " + firstLine(one.Failure.Message)
+			t.Errorf("%s: %s: %s", name, one.State, one.Failure.Message)
+		}
+		t.Logf("%s: %s", name, said)
+		if r.rows == nil {
+			r.rows = map[string]string{}
+		}
+		r.rows[name] = fmt.Sprintf("| %s | %s | %s | %s | %s |", name, said, r.vpp, build.Kubernetes(), time.Now().UTC().Format(time.DateOnly))
+	}
+}
+
+// firstLine is the beginning of a message, as a cell.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.ReplaceAll(line[:min(len(line), 200)], "|", "/")
+}
+
+// write puts the rows into the table, in which those of tests that were not played stay.
+func (r *results) write(t *testing.T, file string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, table, found := strings.Cut(string(content), header)
+	if !found {
+		t.Fatalf("%s has no table", file)
+	}
+	all := map[string]string{}
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, " | "); len(cells) == 5 {
+			all[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSpace(line)
+		}
+	}
+	maps.Copy(all, r.rows)
+	text += header
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text += all[name] + "\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

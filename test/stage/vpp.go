@@ -1,0 +1,159 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/troupe-vpp/troupe/test/build"
+	"github.com/troupe-vpp/troupe/test/controlplane"
+	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/node"
+)
+
+// Services6 are the cluster IPs of IPv6.
+const Services6 = "fd00:96::/112"
+
+// NodePorts has node ports at the Uplinks only, which are not the addresses of the Nodes.
+const NodePorts = `  nodePortAddresses: [192.0.2.0/24, "2001:db8::/64"]`
+
+// Options are of a cluster from nothing.
+type Options struct {
+	Binaries  string   // directory of etcd, kube-apiserver and controllers
+	VPP       string   // path
+	Table     string   // of VPP, for the pods
+	Overlay   string   // of deploy/kubernetes, with the agent
+	NodePorts string   // as NodePorts
+	Images    []string // archives for the nodes, beside those of the agent and VPP
+	Nodes     func(testing.TB, *controlplane.Plane, ...string) []*node.Node
+}
+
+// FromNothing starts nodes without a network, which get VPP and the plugin of
+// deploy/kubernetes/example-cni and the agent, and a machine in the network of their uplinks.
+func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
+	t.Helper()
+	archive, vppArchive := filepath.Join(t.TempDir(), "troupe.tar"), filepath.Join(t.TempDir(), "vpp.tar")
+	if err := build.Image(t.Context(), archive, Image); err != nil {
+		t.Fatal(err)
+	}
+	if err := build.ExampleVPP(t.Context(), vppArchive, o.VPP, os.Getenv("TROUPE_VPP_PLUGINS")); err != nil {
+		t.Fatal(err)
+	}
+	program, err := build.Agent(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = &Cluster{T: t, Program: program, Plane: controlplane.StartForNodes(t, o.Binaries, "--allow-privileged=true", "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+Services6)}
+	c.Nodes = o.Nodes(t, c.Plane, append(o.Images, archive, vppArchive)...)
+	t.Cleanup(c.Logs)
+	t.Cleanup(c.vppLogs)
+	outside = node.Machine(t, "outside")
+	outside.Do("ip", "link", "add", "br0", "up", "type", "bridge")
+	outside.Do("ip", "address", "add", Outside.String()+"/24", "dev", "br0")
+	outside.Do("ip", "address", "add", "2001:db8::fe/64", "dev", "br0", "nodad")
+	for i, n := range c.Nodes {
+		port := fmt.Sprintf("port%d", i)
+		node.Connect(n, "vpp0", outside, port)
+		outside.Do("ip", "link", "set", port, "up", "master", "br0")
+		c.annotate(n, "example-cni.troupe.dev/uplink", fmt.Sprintf("%s,%s", Uplinks(i)[0], Uplinks(i)[1]))
+	}
+	dir := c.Manifests(o.NodePorts)
+	Edit(t, filepath.Join(dir, "example-cni", "node.env"), "POD_TABLE=0", "POD_TABLE="+o.Table)
+	c.ApplyCopy(dir, "example-cni")
+	c.ApplyCopy(dir, o.Overlay)
+	for i, n := range c.Nodes {
+		n.WaitReady(n.Pods, Pods6(i))
+	}
+	c.RolledOut()
+	return c, outside
+}
+
+// Outside is an address of the machine in the network of the uplinks.
+var Outside = netip.AddrFrom4([4]byte{192, 0, 2, 254})
+
+// Pods6 are the addresses of IPv6 of the pods of a node.
+func Pods6(on int) netip.Prefix {
+	return netip.MustParsePrefix(fmt.Sprintf("fd00:1:0:%d::/64", on+1))
+}
+
+// Manifests returns a copy of deploy/kubernetes, edited for this cluster with these addresses of
+// node ports.
+func (c *Cluster) Manifests(nodePorts string) string {
+	c.Helper()
+	dir := manifests.Copy(c.T, "https://"+c.Address(), controlplane.ServiceCIDR+", "+Services6)
+	Edit(c.T, filepath.Join(dir, "base", "agent.yaml"), "clusterCIDRs: [auto]", "clusterCIDRs: [auto]\n"+nodePorts)
+	Edit(c.T, filepath.Join(dir, "components", "host-route", "kustomization.yaml"), "172.30.0.1", "169.254.1.1")
+	Edit(c.T, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK=vpp0")
+	return dir
+}
+
+// Uplinks are the addresses of the VPP of a node.
+func Uplinks(on int) []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("192.0.2.%d/24", on+1)), netip.MustParsePrefix(fmt.Sprintf("2001:db8::%d/64", on+1))}
+}
+
+// annotate annotates a node as soon as it has registered.
+func (c *Cluster) annotate(n *node.Node, key, value string) {
+	c.Helper()
+	controlplane.Eventually(c, n.Name+" annotated", func() string {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+		if _, err := c.Admin.CoreV1().Nodes().Patch(context.Background(), n.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// Edit replaces texts, each of which is in the file once.
+func Edit(t *testing.T, file string, pairs ...string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair := range slices.Chunk(pairs, 2) {
+		if bytes.Count(text, []byte(pair[0])) != 1 {
+			t.Fatalf("%s has not one %q", file, pair[0])
+		}
+		text = bytes.Replace(text, []byte(pair[0]), []byte(pair[1]), 1)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// vppLogs shows the logs of VPP and its companion in a test that has failed.
+func (c *Cluster) vppLogs() {
+	if !c.Failed() {
+		return
+	}
+	for _, n := range c.Nodes {
+		out, _ := n.Try("sh", "-c", "tail -n 20 /var/log/pods/example-cni_*/*/*.log; ip address; ip route")
+		c.Logf("%s: logs of VPP:\n%s", n.Name, out)
+	}
+	events, err := c.Admin.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for _, e := range events.Items {
+		if e.Type == corev1.EventTypeWarning {
+			c.Logf("event: %s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	}
+}
+
+// VPPCtl asks the VPP of a node.
+func (c *Cluster) VPPCtl(on int, command ...string) string {
+	c.Helper()
+	program := filepath.Join(filepath.Dir(os.Getenv("TROUPE_VPP_BIN")), "vppctl")
+	return c.Nodes[on].Do(append([]string{program, "-s", "/run/vpp/cli.sock"}, command...)...)
+}
