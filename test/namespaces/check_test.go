@@ -3,6 +3,7 @@ package namespaces
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,7 +15,8 @@ import (
 type check struct {
 	name string
 	// from is the host, how its protocol: tcp, udp, fragments for large datagrams of UDP, or raw
-	// for one packet of each foreign protocol, and to the address, with the port.
+	// for one packet of each foreign protocol, and to the address, with the port. With how vpp, to
+	// is a command of VPP at node n1, and by a regular expression for its answer.
 	from, how, to string
 	// by are the hosts that answer, any of them, and saw the sources they may see, separated by
 	// blanks. "lost" and "refused" are answers of no host.
@@ -101,8 +103,15 @@ var packetID atomic.Int64
 
 // make makes a check, and returns "" or what it got.
 func (w *world) make(c check) string {
-	if c.how == "raw" {
+	switch c.how {
+	case "raw":
 		return w.makeRaw(c)
+	case "vpp":
+		got, err := w.ctl(c.to)
+		if err != nil || !regexp.MustCompile(c.by).MatchString(got) {
+			return fmt.Sprint(got, err)
+		}
+		return ""
 	}
 	got, err := w.to(c.from, c.how, c.source+" "+c.to, connections)
 	if err != nil {

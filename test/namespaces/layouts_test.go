@@ -2,6 +2,7 @@ package namespaces
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -90,7 +91,7 @@ func (l *layout) fails(reason string, names ...string) {
 var layouts = []layout{
 	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
 	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
-	policy, policyEgress, policyService, flap, ecmp, unnumbered, vlan, bond, bondXor, multus,
+	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
 
 // borrowed: the pod has a /32 and an ARP entry for its gateway; its interface borrows the address
@@ -202,6 +203,9 @@ var ipsec = ipip.with(func(l *layout) {
 vpp ipsec sa add $% spi 100$% crypto-key 4a506a794f574265564551694d653768 crypto-alg aes-gcm-128`
 	l.routes += strings.ReplaceAll(sa, "%", "n") + strings.ReplaceAll(sa, "%", "o") + `
 vpp ipsec tunnel protect ipip0 sa-in $o sa-out $n`
+	l.also = append(slices.Clone(l.also),
+		check{name: "ESP, sent", how: "vpp", to: "show ipsec sa 0", by: "packets:[1-9]", direct: true},
+		check{name: "ESP, received", how: "vpp", to: "show ipsec sa 1", by: "packets:[1-9]", direct: true})
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;
@@ -333,6 +337,19 @@ vpp ip route add $ext/32 via host-up
 vpp ip route add $theirnode/32 via host-up
 vpp ip route add 0.0.0.0/0 via $ext host-up
 vpp ip route add $theirnet via $theirnode host-up`
+})
+
+// uplinkTable: the uplink, the routes, the pods and the host are in table 7. Nothing is in table 0.
+var uplinkTable = plain.with(func(l *layout) {
+	l.name, l.v6 = "uplinktable", false
+	up := regexp.MustCompile(`(?m)^(.*vpp )set interface state (\S+) up$`)
+	for _, script := range []*string{&l.node, &l.pod, &l.routes, &l.host} {
+		*script = without(*script, "$node6", "$gw6", "$theirnet6", "::")
+		*script = up.ReplaceAllString(*script, "${1}set interface ip table ${2} 7\n${0}")
+		*script = strings.ReplaceAll(*script, "vpp ip route add", "vpp ip route add table 7")
+	}
+	l.node = "\nvpp ip table add 7" + l.node
+	l.host = strings.ReplaceAll(l.host, "via $node1", "via $node1 $up2")
 })
 
 // ownHost: the host has the address of the node. Its interface is in a table of its own, VPP has

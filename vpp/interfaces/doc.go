@@ -20,10 +20,10 @@
 //
 // # Uplink, addresses of the node, tables
 //
-// The uplink is the interface of the default route. A loopback outside of bridge domains is the
-// uplink only if nothing else is, because VPP keeps routes of deleted interfaces and gives their
-// indices to new ones. The addresses of the node are those of the interfaces that have one of its
-// addresses in Kubernetes, otherwise those of the uplink.
+// The uplink is the interface of the default route, that of table 0 first. A loopback outside of
+// bridge domains is the uplink only if nothing else is, because VPP keeps routes of deleted
+// interfaces and gives their indices to new ones. The addresses of the node are those of the
+// interfaces that have one of its addresses in Kubernetes, otherwise those of the uplink.
 //
 // Where interfaces are in several IPv4 tables (VRFs), the set says to which table the routes of
 // endpoints lead: of local endpoints one by one, of remote ones by the pod networks and addresses
@@ -34,9 +34,9 @@
 // With n interfaces and a addresses to look up, a complete round sends 4 dumps of lists, 2n dumps
 // of addresses and a+2 route lookups, plus the next hops of recursive routes; each dump is followed
 // by a control_ping. Where VPP has several tables, it asks n interfaces for theirs, and looks up a
-// route for each pod network and address of other nodes. VPP 25.10 has no dump of all addresses.
-// While nothing changes, a Reader repeats a discovery with a number of requests that does not
-// depend on n and a.
+// route for each pod network and address of other nodes. Each route that table 0 does not have is
+// looked up in all tables, up to a limit. VPP 25.10 has no dump of all addresses. While nothing
+// changes, a Reader repeats a discovery with a number of requests that does not depend on n and a.
 //
 // # Use
 //

@@ -53,7 +53,8 @@ type Raw struct {
 	// for which interfaces with ProxyARP answer. The ranges are read only where they matter.
 	Bridges  []Bridge
 	ProxyARP []Range
-	// Default4 and Default6 are the default routes of table 0; the zero Target where there is none.
+	// Default4 and Default6 are the default routes of table 0, or where they lead to no interface,
+	// of the smallest table where they do; without interfaces where no table has one.
 	Default4, Default6 Target
 }
 

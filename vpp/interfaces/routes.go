@@ -18,8 +18,8 @@ const (
 	// refuses longer recursion chains in practice; a loop ends here.
 	maxDepth = 6
 	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times
-	// addresses.
-	maxElsewhere = 4096
+	// addresses. There is room for the networks and addresses of 5000 nodes in one table.
+	maxElsewhere = 16384
 	// noInterface is the sw_if_index of a path that leads to an address or table and not to an
 	// interface.
 	noInterface = ^uint32(0)
@@ -41,8 +41,9 @@ type answer struct {
 	paths  []fib_types.FibPath
 }
 
-// readRoutes fills the default routes and the targets of addresses. Remote ones are looked up in
-// table 0 alone.
+// readRoutes fills the default routes and the targets of addresses and remote ones. Each is looked
+// up in table 0, and in the other tables where table 0 leads nowhere. A default route of table 0 is
+// enough for remote addresses; a pod of this node is not behind it.
 func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses, remote []netip.Addr) error {
 	found := &lookups{caller: c, answers: map[question]answer{}}
 	default4 := question{prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), exact: true}
@@ -56,31 +57,31 @@ func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses, remote 
 	}
 	raw.Default4, raw.Default6 = found.target(default4), found.target(default6)
 	raw.Targets = make(map[netip.Addr]Target, len(addresses)+len(remote))
-	for _, a := range remote {
-		raw.Targets[a] = found.target(host(0, a))
-	}
-	var missing []netip.Addr
-	for _, a := range addresses {
-		raw.Targets[a] = found.target(host(0, a))
-		if !raw.Targets[a].leads() {
-			missing = append(missing, a)
+	var missing []question
+	for k, q := range questions {
+		t := found.target(q)
+		if !q.exact {
+			raw.Targets[q.prefix.Addr()] = t
+		}
+		if local := k >= 2 && k < 2+len(addresses); len(t.Interfaces) == 0 || local && !t.leads() {
+			missing = append(missing, q)
 		}
 	}
 	return readElsewhere(ctx, found, raw, missing)
 }
 
-// readElsewhere looks up addresses without a route in table 0 in the other tables, because some
-// CNIs put pods into a VRF. The longest match over all tables is used; of equal matches, the one in
-// the smallest table.
-func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
+// readElsewhere looks up in the other tables what table 0 does not answer, because some CNIs put
+// pods or the uplink into a VRF. The longest match over all tables is used; of equal matches, the
+// one in the smallest table.
+func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []question) error {
 	var questions []question
-	for _, a := range missing {
+	for _, q := range missing {
 		tables := raw.Tables
-		if a.Is6() {
+		if q.prefix.Addr().Is6() {
 			tables = raw.tables6
 		}
-		for _, table := range tables {
-			questions = append(questions, host(table, a))
+		for _, q.table = range tables {
+			questions = append(questions, q)
 		}
 	}
 	// Addresses beyond the limit stay without an interface in this round rather than block VPP
@@ -90,9 +91,17 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 		return err
 	}
 	for _, q := range questions {
-		t := found.target(q)
-		if a := q.prefix.Addr(); t.leads() && (!raw.Targets[a].leads() || t.Prefix.Bits() > raw.Targets[a].Prefix.Bits()) {
-			raw.Targets[a] = t
+		t, a := found.target(q), q.prefix.Addr()
+		switch {
+		case !q.exact:
+			if t.leads() && (!raw.Targets[a].leads() || t.Prefix.Bits() > raw.Targets[a].Prefix.Bits()) {
+				raw.Targets[a] = t
+			}
+		case len(t.Interfaces) == 0:
+		case a.Is4() && len(raw.Default4.Interfaces) == 0:
+			raw.Default4 = t
+		case a.Is6() && len(raw.Default6.Interfaces) == 0:
+			raw.Default6 = t
 		}
 	}
 	return nil

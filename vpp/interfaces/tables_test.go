@@ -144,6 +144,45 @@ var layouts = []struct {
 		"", "up", "192.168.50.1/24",
 	},
 	{
+		"uplink, routes and pods in table 7, nothing in table 0",
+		[]RawInterface{
+			at(7, up(1, "up", "dpdk", "192.168.50.1/24")), at(7, up(2, "pc1", "virtio", "10.1.1.1/24")), at(7, up(3, "pb1", "virtio", "10.1.2.1/24")),
+		},
+		[]fakeRoute{
+			route("0.0.0.0/0", special(fib_types.FIB_API_PATH_TYPE_DROP)), routeIn(7, "0.0.0.0/0", toVia(1, "192.168.50.2")),
+			routeIn(7, "192.168.50.0/24", to(1)), routeIn(7, "10.1.1.0/24", to(2)), routeIn(7, "10.1.2.0/24", to(3)),
+			routeIn(7, "10.1.128.0/17", toVia(1, "192.168.50.3")),
+		},
+		"0.0.0.0/0=7", "up", "192.168.50.1/24",
+	},
+	{
+		"routes to other nodes in table 7, no default route, table 0 drops them",
+		[]RawInterface{at(7, up(1, "up", "dpdk", "192.168.50.1/24")), up(2, "pc1", "virtio", "10.1.1.1/24"), up(3, "pb1", "virtio", "10.1.2.1/24")},
+		[]fakeRoute{
+			route("10.1.0.0/16", special(fib_types.FIB_API_PATH_TYPE_DROP)), route("10.1.1.0/24", to(2)), route("10.1.2.0/24", to(3)),
+			routeIn(5, "10.1.0.0/16", special(fib_types.FIB_API_PATH_TYPE_DROP)),
+			routeIn(7, "192.168.50.0/24", to(1)), routeIn(7, "10.1.128.0/17", toVia(1, "192.168.50.3")),
+		},
+		"10.1.128.0/17=7 192.168.50.3/32=7", "", "192.168.50.1/24",
+	},
+	{
+		"default routes in tables 5 and 7: the smallest table that leads out",
+		[]RawInterface{at(7, up(1, "upb", "dpdk", "192.168.50.1/24")), at(5, up(2, "upa", "dpdk", "10.77.9.1/24"))},
+		[]fakeRoute{
+			routeIn(3, "0.0.0.0/0", lookIn(0)), routeIn(5, "0.0.0.0/0", toVia(2, "10.77.9.2")), routeIn(7, "0.0.0.0/0", toVia(1, "192.168.50.2")),
+			routeIn(7, "192.168.50.0/24", to(1)),
+		},
+		"0.0.0.0/0=5 192.168.50.3/32=7", "upa", "192.168.50.1/24",
+	},
+	{
+		"a default route in table 0 is enough for other nodes",
+		[]RawInterface{up(1, "up", "dpdk", "192.168.50.1/24"), up(2, "pods", "virtio", "10.1.0.1/17"), at(20, up(3, "up9", "dpdk", "10.77.9.1/24"))},
+		[]fakeRoute{
+			route("0.0.0.0/0", toVia(1, "192.168.50.2")), route("10.1.0.0/17", to(2)), routeIn(20, "10.0.0.0/8", toVia(3, "10.77.9.2")),
+		},
+		"", "up", "192.168.50.1/24",
+	},
+	{
 		"other nodes behind an interface in a table",
 		[]RawInterface{up(1, "up", "dpdk", "192.168.60.1/24"), at(7, up(2, "vlan", "dpdk", "192.168.50.1/24"))},
 		[]fakeRoute{
@@ -205,11 +244,20 @@ func tablesText(set *messages.InterfaceSet) string {
 	return strings.Join(all, " ")
 }
 
-// TestLayouts: interfaces and routes => tables, uplink and addresses of the node.
+// TestLayouts: interfaces and routes => tables, uplink and addresses of the node. Later rounds find
+// the same, and are quiet.
 func TestLayouts(t *testing.T) {
 	for _, tt := range layouts {
 		t.Run(tt.name, func(t *testing.T) {
-			set := complete(t, &fakeVPP{interfaces: tt.interfaces, routes: tt.routes}, layoutInput())
+			vpp := &fakeVPP{interfaces: tt.interfaces, routes: tt.routes}
+			set := complete(t, vpp, layoutInput())
+			var r Reader
+			for round := range 2 * settling {
+				diff := cmp.Diff(set, discovered(t, &r, vpp, layoutInput()), protocmp.Transform())
+				if diff != "" || round >= settling && r.complete != 0 {
+					t.Errorf("round %d, %d complete ones are due: %s", round, r.complete, diff)
+				}
+			}
 			if got := tablesText(set); got != tt.tables {
 				t.Errorf("tables %q, want %q", got, tt.tables)
 			}
