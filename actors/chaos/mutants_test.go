@@ -45,8 +45,8 @@ var mutants = []mutant{
 	},
 	{
 		"a list that is as new as the last change looks old", "actors/desired/registry.go",
-		"if r.complete && m.GetGeneration() < r.newest {",
-		"if r.complete && m.GetGeneration() <= r.newest {",
+		"if m.GetGeneration() < r.newest {",
+		"if m.GetGeneration() <= r.newest {",
 	},
 	{
 		"an older change replaces a newer one", "actors/desired/registry.go",
