@@ -87,11 +87,14 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 		return node.StartApart(t, plane, images...)
 	}
 	c, outside := stage.FromNothing(t, stage.Options{
-		Binaries: bin, VPP: vpp, Table: "0", Overlay: "overlays/host-route", Images: images(t, suite, dns), Nodes: nodes,
+		Binaries: bin, VPP: vpp, Table: "0", Overlay: "overlays/host-route", Images: images(t, suite, dns), Nodes: nodes, Gateway: stage.Gateway + ",fe80::1",
 		// at the addresses of the Nodes, where the tests ask, and at the uplinks
 		NodePorts: `  nodePortAddresses: [172.31.250.0/24, 192.0.2.0/24, "2001:db8::/64", "fd31:250::/64"]`,
 	})
+	outside.Forward(c.Address(), c.Address())
+	kubeconfig := c.Kubeconfig("labels", controlplane.Credentials)
 	for i, n := range c.Nodes {
+		outside.Do(filepath.Join(suite, "kubectl"), "--kubeconfig="+kubeconfig, "label", "node", n.Name, "topology.kubernetes.io/zone=zone-"+n.Name)
 		n.Ctr("images", "tag", node.PodImage, pause)
 		n.Ctr("images", "tag", agnhost, busybox)
 		via := stage.Uplinks(i)
@@ -110,7 +113,6 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 		n.Do("ip", "route", "replace", "default", "via", "169.254.1.1", "dev", "vpp-host")
 	}
 	outside.Forward(stage.Outside.String()+":6443", c.Address())
-	outside.Forward(c.Address(), c.Address())
 	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
 	return c, outside
 }
