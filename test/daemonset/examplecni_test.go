@@ -46,7 +46,7 @@ func exampleCNI(t *testing.T, table string) {
 		t.Fatal(err)
 	}
 	started, outside := stage.FromNothing(t, stage.Options{
-		Binaries: bin, VPP: vpp, Table: table, Overlay: "base", NodePorts: stage.NodePorts, Nodes: node.StartBare,
+		Binaries: bin, VPP: vpp, Table: table, Overlay: "base", NodePorts: stage.NodePorts, Gateway: stage.Gateway, Nodes: node.StartBare,
 	})
 	c := &cluster{Cluster: *started}
 	c.Namespace("shop")
@@ -86,7 +86,7 @@ func exampleCNI(t *testing.T, table string) {
 	})
 
 	// Processes of the host, by the overlay for them.
-	dir := c.Manifests(stage.NodePorts)
+	dir := c.Manifests(stage.NodePorts, stage.Gateway)
 	c.ApplyCopy(dir, "overlays/host-route")
 	c.RolledOut()
 	c.answered(services[0].Spec.ClusterIP+":80", "a", "b")

@@ -57,6 +57,14 @@ func images(t *testing.T, suite, dns string) (archives []string) {
 		"etc/passwd": []byte("root:x:0:0:root:/root:/bin/sh\n"), "etc/group": []byte("root:x:0:\n"),
 		"etc/nsswitch.conf": []byte("hosts: files dns\n"), "etc/wgetrc": []byte("tries = 1\n"),
 	}
+	list := exec.Command("go", "-C", "suite", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
+	sources, err := list.Output()
+	if err != nil {
+		t.Fatalf("find sources of Kubernetes: %v", err)
+	}
+	for _, name := range []string{"localhost.crt", "localhost.key"} { // with which agnhost serves TLS
+		files[name] = read(filepath.Join(strings.TrimSpace(string(sources)), "test", "images", "agnhost", "porter", name))
+	}
 	for name, command := range tools {
 		if command == "" {
 			command = name

@@ -17,15 +17,15 @@ import (
 
 const header = "| Test | Result | VPP | Kubernetes | Date |\n|---|---|---|---|---|\n"
 
-// results are the rows of the table, by the name of the test.
+// results are the rows of the table.
 type results struct {
-	vpp string // version
+	file string
+	vpp  string // version
 
-	mutex sync.Mutex
-	rows  map[string]string
+	mutex sync.Mutex // of the file
 }
 
-// add makes rows of tests, and fails for each that did not pass without a reason in reasons.yaml,
+// add writes rows of tests, and fails for each that did not pass without a reason in reasons.yaml,
 // or passes in spite of one.
 func (r *results) add(t *testing.T, played []result) {
 	t.Helper()
@@ -42,6 +42,7 @@ func (r *results) add(t *testing.T, played []result) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	rows := map[string]string{}
 	for _, one := range played {
 		name := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
 		said, reason := one.State, reasons[name]
@@ -57,11 +58,9 @@ func (r *results) add(t *testing.T, played []result) {
 			t.Errorf("%s: %s: %s", name, one.State, one.Failure.Message)
 		}
 		t.Logf("%s: %s", name, said)
-		if r.rows == nil {
-			r.rows = map[string]string{}
-		}
-		r.rows[name] = fmt.Sprintf("| %s | %s | %s | %s | %s |", name, said, r.vpp, build.Kubernetes(), time.Now().UTC().Format(time.DateOnly))
+		rows[name] = fmt.Sprintf("| %s | %s | %s | %s | %s |", name, said, r.vpp, build.Kubernetes(), time.Now().UTC().Format(time.DateOnly))
 	}
+	write(t, r.file, rows)
 }
 
 // firstLine is the beginning of a message, as a cell.
@@ -71,7 +70,7 @@ func firstLine(text string) string {
 }
 
 // write puts the rows into the table, in which those of tests that were not played stay.
-func (r *results) write(t *testing.T, file string) {
+func write(t *testing.T, file string, rows map[string]string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -87,7 +86,7 @@ func (r *results) write(t *testing.T, file string) {
 			all[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSpace(line)
 		}
 	}
-	maps.Copy(all, r.rows)
+	maps.Copy(all, rows)
 	text += header
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text += all[name] + "\n"

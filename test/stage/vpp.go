@@ -26,6 +26,9 @@ const Services6 = "fd00:96::/112"
 // NodePorts has node ports at the Uplinks only, which are not the addresses of the Nodes.
 const NodePorts = `  nodePortAddresses: [192.0.2.0/24, "2001:db8::/64"]`
 
+// Gateway is VPP for processes of the host, which have IPv4 only.
+const Gateway = "169.254.1.1"
+
 // Options are of a cluster from nothing.
 type Options struct {
 	Binaries  string   // directory of etcd, kube-apiserver and controllers
@@ -33,6 +36,7 @@ type Options struct {
 	Table     string   // of VPP, for the pods
 	Overlay   string   // of deploy/kubernetes, with the agent
 	NodePorts string   // as NodePorts
+	Gateway   string   // as Gateway
 	Images    []string // archives for the nodes, beside those of the agent and VPP
 	Nodes     func(testing.TB, *controlplane.Plane, ...string) []*node.Node
 }
@@ -66,7 +70,7 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 		outside.Do("ip", "link", "set", port, "up", "master", "br0")
 		c.annotate(n, "example-cni.troupe.dev/uplink", fmt.Sprintf("%s,%s", Uplinks(i)[0], Uplinks(i)[1]))
 	}
-	dir := c.Manifests(o.NodePorts)
+	dir := c.Manifests(o.NodePorts, o.Gateway)
 	Edit(t, filepath.Join(dir, "example-cni", "node.env"), "POD_TABLE=0", "POD_TABLE="+o.Table)
 	c.ApplyCopy(dir, "example-cni")
 	c.ApplyCopy(dir, o.Overlay)
@@ -86,12 +90,12 @@ func Pods6(on int) netip.Prefix {
 }
 
 // Manifests returns a copy of deploy/kubernetes, edited for this cluster with these addresses of
-// node ports.
-func (c *Cluster) Manifests(nodePorts string) string {
+// node ports and this gateway of the host.
+func (c *Cluster) Manifests(nodePorts, gateway string) string {
 	c.Helper()
 	dir := manifests.Copy(c.T, "https://"+c.Address(), controlplane.ServiceCIDR+", "+Services6)
 	Edit(c.T, filepath.Join(dir, "base", "agent.yaml"), "clusterCIDRs: [auto]", "clusterCIDRs: [auto]\n"+nodePorts)
-	Edit(c.T, filepath.Join(dir, "components", "host-route", "kustomization.yaml"), "172.30.0.1", "169.254.1.1")
+	Edit(c.T, filepath.Join(dir, "components", "host-route", "kustomization.yaml"), "172.30.0.1", gateway)
 	Edit(c.T, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK=vpp0")
 	return dir
 }
