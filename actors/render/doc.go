@@ -17,9 +17,9 @@
 //
 // Plan takes a view, Settle the surroundings and the phase of the barrier. Next compares one object
 // and returns a Step: the operations with their cost, whether the object may be changed now, and
-// the memory that it needs. The Driver chooses steps, Work adds settings and puts them in order, Record
-// takes the results. Reader, Adopt and Forget are about the content of VPP. Claims tell the Driver
-// which wanted values have changed.
+// the memory that it needs. The Driver chooses steps, Work adds settings and puts them in order,
+// Record takes the results. Reader, Adopt and Forget are about the content of VPP. Claims tell the
+// Driver which wanted values have changed.
 //
 // A new renderer is a package with a Kind, a package below vpp/ and one line in actors/tree.go.
 // Order, health, commands, clean-up and the simulation follow from the tree. Example:

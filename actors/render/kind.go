@@ -41,8 +41,8 @@ type Renderer[K Key] struct {
 }
 
 // Kind is one kind of object. Everything else is in the Driver. It keeps the content of VPP as
-// plain data. Only the Driver's actor calls its methods, which compute and never block. Functions
-// that talk to VPP (Reader, Work) are returned and run in a goroutine; they must not touch it.
+// plain data. Only the Driver's actor calls its methods, which compute and never block. Reader and
+// Work return functions. A goroutine calls these; they talk to VPP and must not touch the Kind.
 //
 // All methods are idempotent: the same input again changes nothing.
 type Kind[K Key] interface {
@@ -75,8 +75,8 @@ type Kind[K Key] interface {
 type Shower[K Key] interface {
 	// State is the state as a whole.
 	State() State[K]
-	// Acknowledge completes the acknowledgement of a service: rows, approximations, frontends
-	// that VPP cannot serve.
+	// Acknowledge adds to the acknowledgement of a service: its rows, approximations, and the
+	// frontends without support in VPP.
 	Acknowledge(ack *messages.RenderAck, service string, known bool)
 	// Rows returns the rows of a service: wanted and, if known, held.
 	Rows(service string, known bool) (wanted, held []*messages.RowState)

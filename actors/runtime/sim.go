@@ -17,10 +17,6 @@ type SimOptions struct {
 	// zero, timers fire only when every mailbox is empty, and interleavings inside a cascade
 	// are never explored.
 	MessageCost time.Duration
-	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the
-	// bubble's time, so that timers of other code fire too. Otherwise it has a virtual time of
-	// its own, which begins at midnight UTC 2000-01-01 as in a bubble.
-	Bubble bool
 	// StepLimit ends a run with ErrStepLimit, for actors that send to each other for ever; 0 =
 	// none.
 	StepLimit int
@@ -50,7 +46,6 @@ type Sim struct {
 	// Set by NewSim, read-only.
 	options SimOptions
 	rand    *rand.Rand
-	added   chan struct{} // of capacity one: something became ready
 
 	// Used on the goroutine of the simulation only.
 	steps   int
@@ -59,8 +54,8 @@ type Sim struct {
 	current *coroutine   // runs now; nil = none
 	parked  []*coroutine // in the order in which they were parked
 
-	mu     sync.Mutex // guards the following; in a bubble other goroutines may post
-	now    time.Time  // virtual, unused in a bubble
+	mu     sync.Mutex // guards the following: functions that run have goroutines of their own
+	now    time.Time  // virtual
 	ready  []unit
 	timers timerHeap
 	serial int
@@ -83,7 +78,6 @@ var (
 func NewSim(o SimOptions) *Sim {
 	return &Sim{
 		options: o, rand: rand.New(rand.NewPCG(o.Seed, 0x5eed)), now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
-		added: make(chan struct{}, 1),
 	}
 }
 
@@ -106,9 +100,6 @@ func (s *Sim) TraceHash() uint64 { return s.hash }
 
 // Now satisfies Clock.
 func (s *Sim) Now() time.Time {
-	if s.options.Bubble {
-		return time.Now()
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
@@ -117,15 +108,11 @@ func (s *Sim) Now() time.Time {
 // Ready satisfies Scheduler.
 func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
 
-// add makes a unit ready, and ends a wait in idleUntil.
+// add makes a unit ready.
 func (s *Sim) add(u unit) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.ready = append(s.ready, u)
-	s.mu.Unlock()
-	select {
-	case s.added <- struct{}{}:
-	default:
-	}
 }
 
 // Run takes steps until the virtual instant. Past that instant it goes on until every mailbox is
@@ -163,10 +150,11 @@ func (s *Sim) loop(done func() bool, until time.Time) error {
 		// Nothing is ready: jump to the next timer instead of waiting for it.
 		next, ok := s.nextTimer()
 		if ok && !next.After(until) {
-			s.idleUntil(next)
-		} else if !s.idleUntil(until) {
-			return nil
+			s.sleepUntil(next)
+			continue
 		}
+		s.sleepUntil(until)
+		return nil
 	}
 	return nil
 }
@@ -217,31 +205,10 @@ func (s *Sim) record(path, message string, system bool) {
 
 // sleepUntil moves the time forward.
 func (s *Sim) sleepUntil(at time.Time) {
-	if s.options.Bubble {
-		time.Sleep(time.Until(at))
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at.After(s.now) {
 		s.now = at
-	}
-}
-
-// idleUntil moves the time when there is nothing to do. In a bubble other code runs meanwhile and
-// may post; then it returns early and reports true.
-func (s *Sim) idleUntil(at time.Time) (interrupted bool) {
-	if !s.options.Bubble {
-		s.sleepUntil(at)
-		return false
-	}
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	select {
-	case <-s.added:
-		return true
-	case <-t.C:
-		return len(s.added) > 0 // at the same instant
 	}
 }
 

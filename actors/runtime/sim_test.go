@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -112,35 +111,6 @@ func TestSimGo(t *testing.T) {
 	if f := mailbox(t, sys, "a").Failures(); fatal == "" || !errors.Is(&f[0], ErrNoGoroutines) {
 		t.Errorf("goroutines are not forbidden: %q", fatal)
 	}
-}
-
-// TestSimInBubble: time is the bubble's time, and timers of other code fire in between.
-func TestSimInBubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var j journal
-		start := time.Now()
-		sim := NewSim(SimOptions{Bubble: true, MessageCost: time.Millisecond})
-		sys := NewSystem(sim.Options())
-		root(t, sys, "a", probeSpec(probe{
-			start: func(c *Context) { c.After(2*time.Hour, &work{2}) },
-			receive: func(c *Context, msg any) {
-				j.add("%d %t", msg.(*work).n, c.Now().Equal(time.Now()))
-				if h := int(time.Since(start).Hours()); h != msg.(*work).n {
-					t.Errorf("message %d handled after %d h", msg.(*work).n, h)
-				}
-			},
-		}))
-		time.AfterFunc(time.Hour, func() { sys.Send(sys.PID("a"), &work{1}) })
-		time.AfterFunc(3*time.Hour, func() { sys.Send(sys.PID("a"), &work{3}) })
-		run(t, sim, 4*time.Hour)
-		if d := time.Since(start); d != 4*time.Hour {
-			t.Errorf("%v have passed", d)
-		}
-		expect(t, &j, "1 true", "2 true", "3 true")
-		if err := sys.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // TestSimScheduler: another Scheduler can be written with Step alone.

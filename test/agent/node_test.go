@@ -2,9 +2,7 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -139,24 +137,7 @@ func (n *node) register(name, ip, cidr string) {
 
 // get asks the agent and decodes the answer into v, or returns what went wrong.
 func (n *node) get(path string, v any) string {
-	answer, err := n.client.Get("http://agent" + path)
-	if err != nil {
-		return err.Error()
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	switch {
-	case err != nil:
-		return err.Error()
-	case answer.StatusCode != http.StatusOK:
-		return fmt.Sprintf("%s: %s", answer.Status, text)
-	case v == nil:
-		return ""
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Sprintf("decode %s: %v", path, err)
-	}
-	return ""
+	return controlplane.Get(&n.client, "http://agent"+path, v)
 }
 
 // ready waits until the node is ready.

@@ -54,7 +54,7 @@ func TestKubernetes(t *testing.T) {
 	if *campaign {
 		played = shards
 	}
-	all := results{file: filepath.Join(build.Root(), "docs", "conformance.md"), vpp: strings.TrimPrefix(version, "vpp ")}
+	all := results{file: filepath.Join(build.Root(), "docs", "conformance.md"), vpp: strings.TrimSuffix(strings.TrimPrefix(version, "vpp v"), "-release")}
 	for name, focus := range played {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,10 +2,7 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,33 +91,26 @@ func (c *Cluster) Said() (all string) {
 
 // Get asks the agent of a node and decodes the answer into v, or returns what went wrong.
 func (c *Cluster) Get(on int, path string, v any) string {
-	answer, err := c.Nodes[on].Client().Get("http://127.0.0.1:9990" + path)
-	if err != nil {
-		return err.Error()
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	switch {
-	case err != nil:
-		return err.Error()
-	case answer.StatusCode != http.StatusOK:
-		return fmt.Sprintf("%s: %s", answer.Status, text)
-	case v == nil:
-		return ""
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Sprintf("decode %s: %v", path, err)
-	}
-	return ""
+	return controlplane.Get(c.Nodes[on].Client(), "http://127.0.0.1:9990"+path, v)
 }
 
-// Logs shows the end of the agents' logs of a test that has failed.
+// Logs shows, if the test has failed, the end of the logs of agent and VPP, the network of the nodes
+// and all warnings.
 func (c *Cluster) Logs() {
 	if !c.Failed() {
 		return
 	}
 	for _, n := range c.Nodes {
-		out, _ := n.Try("sh", "-c", "tail -n 12 /var/log/pods/*/agent/*.log")
-		c.Logf("%s: logs of the agent:\n%s", n.Name, out)
+		out, _ := n.Try("sh", "-c", "tail -n 20 /var/log/pods/*/agent/*.log /var/log/pods/example-cni_*/*/*.log; ip address; ip route")
+		c.Logf("%s: %s", n.Name, out)
+	}
+	events, err := c.Admin.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for _, e := range events.Items {
+		if e.Type == corev1.EventTypeWarning {
+			c.Logf("event: %s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
+		}
 	}
 }

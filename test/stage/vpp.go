@@ -10,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -59,7 +58,6 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	c = &Cluster{T: t, Program: program, Plane: controlplane.StartForNodes(t, o.Binaries, "--allow-privileged=true", "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+Services6)}
 	c.Nodes = o.Nodes(t, c.Plane, append(o.Images, archive, vppArchive)...)
 	t.Cleanup(c.Logs)
-	t.Cleanup(c.vppLogs)
 	outside = node.Machine(t, "outside")
 	outside.Do("ip", "link", "add", "br0", "up", "type", "bridge")
 	outside.Do("ip", "address", "add", Outside.String()+"/24", "dev", "br0")
@@ -132,26 +130,6 @@ func Edit(t *testing.T, file string, pairs ...string) {
 	}
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// vppLogs shows the logs of VPP and its companion in a test that has failed.
-func (c *Cluster) vppLogs() {
-	if !c.Failed() {
-		return
-	}
-	for _, n := range c.Nodes {
-		out, _ := n.Try("sh", "-c", "tail -n 20 /var/log/pods/example-cni_*/*/*.log; ip address; ip route")
-		c.Logf("%s: logs of VPP:\n%s", n.Name, out)
-	}
-	events, err := c.Admin.CoreV1().Events("").List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		return
-	}
-	for _, e := range events.Items {
-		if e.Type == corev1.EventTypeWarning {
-			c.Logf("event: %s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
-		}
 	}
 }
 

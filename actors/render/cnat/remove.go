@@ -14,8 +14,8 @@ import (
 )
 
 // remove removes the agent's objects. Translations and source NAT have marks; the nodes on
-// interfaces go if the agent has recorded them as its own. Source NAT and nodes stay if another client of VPP
-// uses CNAT. A VPP without CNAT has nothing to remove.
+// interfaces go if the agent has recorded them as its own. Source NAT and nodes stay if another
+// client of VPP uses CNAT. A VPP without CNAT has nothing to remove.
 func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
 	indexes, err := cnat.Interfaces(ctx, vpp)
 	if err != nil {

@@ -162,7 +162,7 @@ func (a *adapter) gate(k object, want, held *nat44.Row) render.Gate {
 		return render.Closed
 	case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && want != nil:
 		return render.Blocked
-	case a.phase < render.Passed && (want == nil || a.anothers(want, held)):
+	case a.around.Phase < render.Passed && (want == nil || a.anothers(want, held)):
 		return render.Closed
 	}
 	return render.Open
@@ -174,7 +174,7 @@ func (a *adapter) nextLists(k object) (s render.Step) {
 	s.Wanted = true
 	blocked := !a.ranges.Known() || a.resting(k) || k == extraLists && (a.listsPending() || a.rowsPending() > 0)
 	switch {
-	case a.another != "", k == extraLists && a.phase < render.Passed:
+	case a.another != "", k == extraLists && a.around.Phase < render.Passed:
 		s.Gate = render.Closed
 	case blocked:
 		s.Gate = render.Blocked
@@ -235,7 +235,7 @@ func (a *adapter) rowsPending() int {
 // to backends of the wrong service.
 func (a *adapter) anothers(want, held *nat44.Row) bool {
 	if held == nil {
-		return a.phase == render.Rendering && want.Rank >= rule.OfLoadBalancer
+		return a.around.Phase == render.Rendering && want.Rank >= rule.OfLoadBalancer
 	}
 	return !want.SameService(held)
 }

@@ -37,8 +37,7 @@ type adapter struct {
 	set      *messages.InterfaceSet // nil = not known
 	podCIDRs []netip.Prefix         // of the node; nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of the agent that were in use before
-	phase    render.Phase           // when Settle was called last
-	around   render.Surroundings    // of that call
+	around   render.Surroundings    // when Settle was called last
 
 	// Messages of its own: changed by Handle and After too, each in its file.
 	external externalConfig
@@ -232,14 +231,13 @@ func (a *adapter) Settle(s render.Surroundings) {
 	if s.Begin != a.around.Begin || s.Set != a.around.Set {
 		a.surroundings(s)
 	}
-	a.around = s
-	if phase := s.Phase; phase > a.phase {
+	if s.Phase > a.around.Phase {
 		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
 		a.drains.surroundings()
 		a.settings = false // settings that are not needed any more leave VPP now
 	}
-	a.phase = s.Phase
+	a.around = s
 	if a.ranges.Stale() {
 		plans, moved, turned := a.ranges.Fit()
 		closing := make([]object, len(turned))
@@ -265,7 +263,7 @@ func (a *adapter) rowDirty(k rule.Key) bool { return a.progress.Dirty(rowOf(k)) 
 // dropsOf is the service whose drops count at a frontend. There is none while VPP holds the row of
 // another service that may still render and own the frontend: foreign rules would drop its clients.
 func (a *adapter) dropsOf(k rule.Key) (service string, claimed bool) {
-	if a.have != nil && a.phase < render.Passed {
+	if a.have != nil && a.around.Phase < render.Passed {
 		want := a.wanted(rowOf(k))
 		if want != nil && a.anothers(want, a.held(rowOf(k))) || want == nil && a.held(rowOf(k)) != nil {
 			return "", true

@@ -182,7 +182,7 @@ func (a *adapter) serving(k object) map[string]bool {
 // gone are the draining backends that do not serve the clients of some rows any more. While some
 // services have not rendered, each of them may have the backend.
 func (a *adapter) gone() (list []*messages.GoneBackend) {
-	if a.phase < render.Passed {
+	if a.around.Phase < render.Passed {
 		return nil
 	}
 	of := map[string]*messages.GoneBackend{}

@@ -638,9 +638,8 @@ func TestDrainedLeaveAFewAtATime(t *testing.T) {
 	})
 }
 
-// TestLeftoverWaitsForTheInterfaces: a service has gone while the renderer was away, another one has
-// its endpoint, and the interfaces are known last, when every service has rendered. The row leaves
-// all the same.
+// TestLeftoverWaitsForTheInterfaces: a service has gone while the renderer was away. Another one has
+// its endpoint. The interfaces are known last, when every service has rendered. The row leaves.
 func TestLeftoverWaitsForTheInterfaces(t *testing.T) {
 	withServices(t, []string{"a/a", "b/b"}, func(s scene) {
 		s.Begin(1, "a/a", "b/b")

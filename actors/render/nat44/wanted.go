@@ -61,7 +61,7 @@ func (a *adapter) kept(k object, claimed bool, held *nat44.Row, at netip.AddrPor
 		return "a connection of a service that has the endpoint may begin"
 	case held.Affinity == 0 && one.over(): // with affinity, only the row as a whole can go
 		return ""
-	case a.phase < render.Passed:
+	case a.around.Phase < render.Passed:
 		return "a service that has not rendered may have the endpoint"
 	case one == nil && scarce: // a row would double when all its backends change
 		return ""
@@ -137,7 +137,7 @@ func (a *adapter) wanted(k object) *nat44.Row {
 		return &r
 	case claimed && len(held.Draining) == 0 && slices.Equal(r.Locals, held.Locals): // nearly all
 		return &r
-	case len(r.Locals) == 0 && a.phase < render.Passed:
+	case len(r.Locals) == 0 && a.around.Phase < render.Passed:
 		// the removal of the last backend waits as the deletion of the row does
 		return nil
 	case !claimed && (a.ranges.Closed(k.Key) || a.spares(k)):
