@@ -202,20 +202,13 @@ func (w *world) draining() map[string]bool {
 	return drained
 }
 
-// mayEnd reports whether a key is that of a session that may be ended: its endpoint serves in no
-// unchanged row.
+// mayEnd reports whether a key is that of a session that may be ended: its row has changed, it
+// drains, or it has affinity, which outlives no silent session.
 func (w *world) mayEnd(key string) bool {
-	endpoint, is := strings.CutPrefix(key, sessionPrefix)
-	if !is {
-		return false
-	}
-	at, proto, _ := strings.Cut(endpoint, "/")
-	for key, row := range w.present.rows {
-		if strings.HasSuffix(key, "/"+proto) && strings.Contains(row, at+" weight") && !w.touched[key] && !w.drained[key] {
-			return false
-		}
-	}
-	return true
+	client, is := strings.CutPrefix(key, sessionPrefix)
+	through := w.through[client]
+	row, stays := w.present.rows[through]
+	return is && through != "" && (!stays || w.touched[through] || w.drained[through] || strings.Contains(row, " affinity "))
 }
 
 // probe sends new clients to every row: allowed ones reach an endpoint, others do not, and no other
@@ -227,6 +220,7 @@ func (w *world) probe() {
 		for _, source := range []string{client, stranger} {
 			w.port++
 			v := w.vpp.Send(simulator.Packet{In: uplink, Src: netip.AddrPortFrom(netip.MustParseAddr(source), w.port), Dst: vip, Proto: proto})
+			w.through[fmt.Sprintf("%s/%d", v.Src, proto)] = key
 			reached := v.Action == simulator.Delivered && slices.Contains(w.present.outside[key], v.Dst.String())
 			if want := len(w.present.outside[key]) > 0 && (source == client || !w.present.ranged[key]); reached != want {
 				w.Errorf("%s from %s: reached an endpoint %t, want %t: %s", key, source, reached, want, v)

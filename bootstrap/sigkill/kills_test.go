@@ -31,9 +31,10 @@ type world struct {
 	touched map[string]bool // rows that changed since VPP was verified last
 	// drained are the rows and addresses with endpoints that drained when VPP was last compared.
 	drained  map[string]bool
-	lists    bool            // and whether access lists had to
-	sources  map[string]bool // FIB sources that were made
-	before   map[string]int  // routes that were there before the first agent
+	through  map[string]string // keys of rows, by the client of a probe as the endpoint sees it
+	lists    bool              // and whether access lists had to
+	sources  map[string]bool   // FIB sources that were made
+	before   map[string]int    // routes that were there before the first agent
 	verified int
 	deaths   map[string]int
 }
@@ -80,7 +81,7 @@ func newWorld(t *testing.T, seed uint64, etcd string) *world {
 	t.Helper()
 	t.Logf("seed %d: repeat with -seed %d -kills %d", seed, seed, *kills)
 	random := rand.New(rand.NewPCG(seed, 1))
-	w := &world{witness: &witness{}, random: random, touched: map[string]bool{}, sources: map[string]bool{}, deaths: map[string]int{}, port: 1024}
+	w := &world{witness: &witness{}, random: random, touched: map[string]bool{}, sources: map[string]bool{}, through: map[string]string{}, deaths: map[string]int{}, port: 1024}
 	w.vpp = simulator.New(simulator.Options{Observe: w.witness.observe, OnBoot: topology(t)})
 	t.Cleanup(func() { _ = w.vpp.Close() })
 	dir, err := os.MkdirTemp("", "kill") // a short name: it holds sockets

@@ -79,7 +79,7 @@ func (w *witness) total() int {
 	return w.all
 }
 
-// Beginnings of keys: of a FIB source, and of a session, by its endpoint.
+// Beginnings of keys: of a FIB source, and of a session, by its client as the endpoint sees it.
 const (
 	sourcePrefix  = "FIB source "
 	sessionPrefix = "session "
@@ -95,7 +95,7 @@ func keyOf(req api.Message) string {
 	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
 	case *nat44_ed.Nat44DelSession:
-		return sessionPrefix + text(m.Address, m.Port, m.Protocol)
+		return sessionPrefix + text(m.ExtHostAddress, m.ExtHostPort, m.Protocol)
 	case *fib.FibSourceAdd:
 		return sourcePrefix + m.Src.Name
 	case *ip.IPRouteAddDelV2:

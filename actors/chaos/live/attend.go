@@ -87,8 +87,8 @@ func (l *Live) watch(a *active) (v verdict) {
 		case problem != "":
 			since = time.Time{}
 			if now.Sub(released) > releaseEvery {
-				// a hook that ran when the fault ended may have failed the actor
-				// once more
+				// a kill, or a hook that ran when the fault ended, may have led to
+				// a quarantine
 				released = now
 				l.releaseQuarantine(a)
 			}
@@ -147,9 +147,9 @@ func (l *Live) worsened(a *active) string {
 	return worse(a.began.complaints, complaints(ctx, l.cfg.World))
 }
 
-// releaseQuarantine restarts an actor that this fault has put into quarantine.
+// releaseQuarantine restarts the actor of a fault that has ended, if it is in quarantine.
 func (l *Live) releaseQuarantine(a *active) {
-	if state, found := l.system.Actor(a.path); found && a.def.quarantines && state.State == runtime.StateQuarantined {
+	if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined {
 		_ = l.system.ResetBackoff(a.path)
 	}
 }

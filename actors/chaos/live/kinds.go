@@ -50,9 +50,6 @@ type Definition struct {
 	// restarts reports whether the fault begins with a kill of the actor, which counts against
 	// the budget of its supervisor; nil = never.
 	restarts func(*Fault) bool
-	// quarantines means that the actor may be in quarantine at the end of the fault and is
-	// released from it.
-	quarantines bool
 	// inject begins the fault and end takes its effect away, both under the lock of Live; nil =
 	// nothing to do.
 	inject func(*Live, *active) error
@@ -77,10 +74,9 @@ var kinds = []Definition{
 	},
 	{
 		Kind: Panic, Help: "Let an actor panic before or after a message, in its start or in its stop", NeedsActor: true, supervisors: true,
-		Parameters:  []string{"phase", "message", "rate", "times", "for"},
-		restarts:    func(f *Fault) bool { return f.Phase == PhaseStart || f.Phase == PhaseStop },
-		quarantines: true,
-		inject:      arm, end: disarm,
+		Parameters: []string{"phase", "message", "rate", "times", "for"},
+		restarts:   func(f *Fault) bool { return f.Phase == PhaseStart || f.Phase == PhaseStop },
+		inject:     arm, end: disarm,
 		over:  func(a *active) bool { return a.left.Load() <= 0 },
 		fails: func(a *armed, msg any, phase runtime.Phase) bool { return phaseName(phase) == a.Phase && a.hits(msg) },
 	},
@@ -104,10 +100,9 @@ var kinds = []Definition{
 	},
 	{
 		Kind: CrashLoop, Help: "Fail every start of an actor, until it is in quarantine", NeedsActor: true,
-		Parameters:  []string{"for"},
-		restarts:    always,
-		quarantines: true,
-		inject:      arm, end: disarm,
+		Parameters: []string{"for"},
+		restarts:   always,
+		inject:     arm, end: disarm,
 		fails: func(_ *armed, _ any, phase runtime.Phase) bool { return phase == runtime.Starting },
 	},
 }

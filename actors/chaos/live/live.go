@@ -294,8 +294,6 @@ func (l *Live) end(a *active, by string) {
 	a.struck.Store(a.count()) // before the effect goes: messages that waited have arrived after it
 	if a.def.end != nil {
 		a.def.end(l, a)
-	}
-	if a.def.quarantines {
 		_ = l.system.ResetBackoff(a.path) // the actor may be gone
 	}
 	a.record.Ended, a.record.EndedBy, a.record.State, a.record.Struck = time.Now(), by, StateRecovering, a.struck.Load()

@@ -224,6 +224,27 @@ func TestCrashLoop(t *testing.T) {
 	})
 }
 
+// TestKillsEndInNoQuarantine: a drill that kills the same service again and again is over soon after
+// its stop, although the supervisor puts the service into quarantine.
+func TestKillsEndInNoQuarantine(t *testing.T) {
+	play(t, func(t *testing.T, th *theatre) {
+		path := address.Service("shop/a")
+		var last Record
+		for range 3 {
+			time.Sleep(1500 * time.Millisecond) // the service is well again in between
+			last = th.must(t, Fault{Kind: Kill, Actor: "shop/a"})
+			synctest.Wait()
+		}
+		if s := th.state(t, path); s.State != runtime.StateQuarantined {
+			t.Errorf("after three kills: %+v", s)
+		}
+		time.Sleep(3 * time.Second)
+		if got := th.record(t, last.ID); got.State != StateWell || th.state(t, path).State != runtime.StateIdle {
+			t.Errorf("%+v; %+v", got, th.state(t, path))
+		}
+	})
+}
+
 // TestCrashLoopOfAWorker: a long crash loop stays below the budget of the supervisor.
 func TestCrashLoopOfAWorker(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {

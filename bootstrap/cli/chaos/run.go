@@ -108,11 +108,12 @@ func readPlan(file string, in io.Reader) (*live.Plan, error) {
 // drillBy starts a drill and waits for its end. It stops the drill when ctx ends.
 func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to cli.Streams) (*live.RunStatus, error) {
 	var run live.RunStatus
-	if err := c.PostFor(ctx, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {
+	detached := context.WithoutCancel(ctx) // the drill would go on if Ctrl-C cut off the answer
+	if err := c.PostFor(detached, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(to.Errs, "run %d until %s, seed %d; Ctrl-C or 'troupe chaos stop' ends it\n", run.ID, look.Clock(run.Until), run.Seed)
-	said, detached := run.State, context.WithoutCancel(ctx)
+	said := run.State
 	for stopped := false; !run.State.Over(); {
 		if ctx.Err() != nil && !stopped {
 			stopped = true
