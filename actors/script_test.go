@@ -70,6 +70,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	routes FILE          it holds these routes of the agent (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it
 //	                     does not matter how many
+//	calls MESSAGE N      VPP has received N messages of that name, since the beginning
 //	says KEY TEXT        the status of the service has this text in an error, an approximation or
 //	                     what is not rendered
 //	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an
@@ -208,6 +209,7 @@ func (s *story) run(command string, args []string) {
 		"ended":        {1, func(args []string) { s.exchange(args[0], false) }},
 		"routes":       {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
 		"drained":      {0, func([]string) { s.drained() }},
+		"calls":        {2, func(args []string) { s.calls(args[0], args[1]) }},
 		"writes":       {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict":     {-1, s.conflict},
 		"says":         {-1, s.says},
@@ -471,6 +473,13 @@ func (s *story) says(args []string) {
 			said += fmt.Sprint(r.GetError(), r.GetApproximations(), r.GetUnrendered())
 		}
 		return strings.Contains(said, text)
+	})
+}
+
+func (s *story) calls(message, want string) {
+	s.world.Await(s.line, func() bool {
+		now := s.world.VPP.Counters()
+		return strconv.FormatUint(now.Of(message), 10) == want
 	})
 }
 
