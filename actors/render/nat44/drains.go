@@ -41,8 +41,8 @@ type drains struct {
 // other changes do not wait for many of them.
 const fewEnding = 64
 
-// listRest is the rest after a list of draining backends, for each hundred of them. So lists take
-// about one percent of the time.
+// listRest is the rest after a list, for each hundred draining backends and rows with affinity. So
+// lists take about one percent of the time.
 const listRest = 5 * time.Millisecond
 
 // listRested is the message that another list may be sent.
@@ -285,18 +285,23 @@ func (a *adapter) endDrains() {
 // blind are the addresses of these endpoints that are behind interfaces with the outside role
 // alone, as far as the agent knows: the pod network of the node tells local endpoints from others.
 func (a *adapter) blind(endpoints []string) (addrs []string) {
+	known := len(a.podCIDRs) > 0
+	local, remote := false, false // whether such an interface leads to local or to other endpoints
+	for _, i := range a.set.GetInterfaces() {
+		if needed(i) && a.outsideAlone(i) {
+			local = local || i.GetBackend() || !known
+			remote = remote || !i.GetLocal() || !known
+		}
+	}
 	for _, text := range endpoints {
 		at, err := netip.ParseAddrPort(text)
 		here := slices.ContainsFunc(a.podCIDRs, func(p netip.Prefix) bool { return p.Contains(at.Addr()) })
-		leads := func(i *messages.Interface) bool {
-			there := i.GetBackend() && here || !i.GetLocal() && !here || len(a.podCIDRs) == 0
-			return there && needed(i) && a.outsideAlone(i)
-		}
-		if addr := at.Addr().String(); err == nil && slices.ContainsFunc(a.set.GetInterfaces(), leads) && !slices.Contains(addrs, addr) {
-			addrs = append(addrs, addr)
+		if err == nil && (here && local || !here && remote) {
+			addrs = append(addrs, at.Addr().String())
 		}
 	}
-	return addrs
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
 }
 
 // sendDraining sends the list of draining backends and of rows with affinity, if it has changed.
@@ -305,7 +310,7 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 		return
 	}
 	a.drains.stale = false
-	if rest := time.Duration(len(a.drains.at)/100) * listRest; rest > 0 {
+	if rest := time.Duration((len(a.drains.at)+len(a.drains.sticky))/100) * listRest; rest > 0 {
 		a.drains.resting = true
 		c.After(rest, &listRested{})
 	}

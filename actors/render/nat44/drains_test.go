@@ -564,36 +564,49 @@ func TestWhoServesIsReported(t *testing.T) {
 	})
 }
 
-// TestLongListsRest: the renderer does not send a long list of draining backends with every change,
-// and the last list is complete.
+// TestLongListsRest: the renderer does not send a long list of draining backends, or of rows with
+// affinity, with every change, and the last list is complete.
 func TestLongListsRest(t *testing.T) {
-	services := make([]string, 40)
-	for i := range services {
-		services[i] = fmt.Sprintf("a/%02d", i)
+	const services = 40
+	keys := make([]string, services)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("a/%02d", i)
 	}
-	withConfig(t, testConfig, services, func(s scene) {
-		s.Keeps = true
-		s.Begin(1, services...)
-		render := func(generation uint64, endpoints int) {
-			for i, key := range services {
-				list := []string{"10.1.1.3"}
-				for k := range endpoints {
-					list = append(list, fmt.Sprintf("10.1.%d.%d", 10+i, 1+k))
+	for name, c := range map[string]struct {
+		endpoints int // that leave
+		sticky    int // rows of a service
+	}{"draining": {endpoints: 10}, "affinity": {sticky: 10}} {
+		withConfig(t, testConfig, keys, func(s scene) {
+			s.Keeps = true
+			s.Begin(1, keys...)
+			render := func(generation uint64, endpoints int) {
+				for i, key := range keys {
+					list := []string{"10.1.1.3"}
+					for k := range endpoints {
+						list = append(list, fmt.Sprintf("10.1.%d.%d", 10+i, 1+k))
+					}
+					view := served(key, fmt.Sprint("10.96.0.", 1+i), tcp, list...)
+					for p := range c.sticky {
+						f := served(key, fmt.Sprint("10.96.0.", 1+i), udp, list...).Frontends[0]
+						f.Port, f.AffinitySeconds = uint32(1000+p), uint32(generation)
+						view.Frontends = append(view.Frontends, f)
+					}
+					s.Render(generation, view)
 				}
-				s.Render(generation, served(key, fmt.Sprint("10.96.0.", 1+i), tcp, list...))
 			}
-		}
-		render(1, 10)
-		before := len(s.Draining)
-		render(2, 0)
-		if n := len(s.Draining) - before; n < 2 || n > 15 {
-			t.Errorf("%d lists after 40 changes", n)
-		}
-		s.Run(time.Second)
-		if n := len(s.Draining[len(s.Draining)-1].GetEndpoints()); n != 400 {
-			t.Errorf("the last list has %d backends", n)
-		}
-	})
+			render(1, c.endpoints)
+			before := len(s.Draining)
+			render(2, 0)
+			if n := len(s.Draining) - before; n < 2 || n > 15 {
+				t.Errorf("%s: %d lists after 40 changes", name, n)
+			}
+			s.Run(time.Second)
+			last := s.Draining[len(s.Draining)-1]
+			if n := len(last.GetEndpoints()) + len(last.GetSticky()); n != 10*services {
+				t.Errorf("%s: the last list has %d backends and rows", name, n)
+			}
+		})
+	}
 }
 
 // TestDrainedLeaveAFewAtATime: a change that comes when the backends of many rows have drained
