@@ -34,9 +34,12 @@ type observed struct {
 	inward    frontend          // of the inward service
 
 	// The ageing service: only its changes and its row set these fields.
-	years   int  // changes so far
-	reached int  // the newest endpoint that was in VPP
-	refused bool // VPP has refused a part of a change of the row, which may cost the row
+	years   int          // changes so far
+	reached int          // the newest endpoint that was in VPP
+	own     int          // the newest one that this process of the agent has put there
+	active  map[int]bool // endpoints that got new connections when the row was compared last
+	started int          // starts of VPP before that
+	refused bool         // VPP has refused a part of a change of the row, which may cost the row
 
 	// Connections: only watch, and faults that end connections, set these fields.
 	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
@@ -103,6 +106,11 @@ func (s *observed) grow(k *cluster) {
 
 // changed checks a change of a row.
 func (s *observed) changed(w *world, c virtual.RowChange) {
+	if boots := w.vpp.Boots(); boots != s.started {
+		// what an earlier process had put there is unknown to an agent that cannot handle the
+		// list of the source and has the local mirror
+		s.started, s.reached, s.active = boots, s.own, nil
+	}
 	switch {
 	case (s.frontends[c.At] || s.rests(w.cluster, c.At)) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
@@ -133,25 +141,26 @@ func (s *observed) rests(k *cluster, at frontend) bool {
 	return known && k.touched[n] <= s.version
 }
 
-// compare checks that the row of the ageing service does not go back (I7).
+// compare checks that the row of the ageing service does not go back (I7). The nth state of the
+// service has the endpoints n-1 and n. While a row changes, it may lack n and still have older ones.
 func (s *observed) compare(w *world) {
 	for _, row := range w.rows() {
-		if row.At != s.at {
+		if row.At != s.at || len(row.Backends) == 0 { // VPP has refused those that replace draining ones
 			continue
 		}
-		if len(row.Backends) == 0 {
-			continue // VPP has refused the backends that replace the draining ones
-		}
-		newest := -1
+		newest, active := -1, map[int]bool{}
 		for n := range s.years + 1 {
 			if slices.Contains(row.Backends, netip.AddrPortFrom(year(n), endpointPort)) {
-				newest = n
+				newest, active[n] = n, true
+				if n < s.reached-1 && !s.active[n] {
+					w.breach("I7: %s got endpoint %d back after %d: %v", s.at, n, s.reached, row)
+				}
 			}
 		}
-		if newest < s.reached {
+		if newest < s.reached-1 {
 			w.breach("I7: %s went back from endpoint %d to %d: %v", s.at, s.reached, newest, row)
 		}
-		s.reached = newest
+		s.reached, s.own, s.active = max(newest, s.reached), max(newest, s.own), active
 	}
 }
 

@@ -93,6 +93,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 // start starts a process of the agent, which knows nothing of the previous process.
 func (w *world) start() error {
 	clear(w.provisional)
+	w.observed.own = 0
 	w.source = newSource(w.sim, w.cluster, w.listed)
 	feed := relay.New(w.mirrored(w.source), nil, w.sim.Now)
 	ctx, cancel := context.WithCancel(context.Background())
