@@ -114,6 +114,7 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 	}
 	outside.Forward(stage.Outside.String()+":6443", c.Address())
 	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
+	go balance(t.Context(), c, outside)
 	return c, outside
 }
 

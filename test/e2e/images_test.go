@@ -23,7 +23,7 @@ const (
 // tools are the commands that the tests run in pods, by the command of this machine.
 var tools = map[string]string{
 	"sh": "dash", "nc": "nc.openbsd", "bash": "", "cat": "", "curl": "", "date": "", "dig": "", "echo": "", "env": "", "hostname": "",
-	"grep": "", "ip": "", "iperf": "", "ls": "", "mkdir": "", "nslookup": "", "seq": "", "sleep": "", "ss": "", "timeout": "", "touch": "", "wget": "",
+	"grep": "", "ip": "", "ls": "", "mkdir": "", "nslookup": "", "seq": "", "sleep": "", "ss": "", "timeout": "", "touch": "", "wget": "",
 }
 
 // missingTools says which commands the machine lacks, or "".
@@ -33,7 +33,7 @@ func missingTools() string {
 			command = name
 		}
 		if _, err := exec.LookPath(command); err != nil {
-			return "the images of the pods need " + command + ", of the packages bind9-dnsutils, curl, dash, iperf, netcat-openbsd, wget"
+			return "the images of the pods need " + command + ", of the packages bind9-dnsutils, curl, dash, netcat-openbsd, wget"
 		}
 	}
 	return ""
