@@ -42,7 +42,7 @@ func (r *results) add(t *testing.T, played []result) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	rows := map[string]string{}
+	var rows []string
 	for _, one := range played {
 		name := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
 		said, reason := one.State, reasons[name]
@@ -58,7 +58,7 @@ func (r *results) add(t *testing.T, played []result) {
 			t.Errorf("%s: %s: %s", name, one.State, one.Failure.Message)
 		}
 		t.Logf("%s: %s", name, said)
-		rows[name] = fmt.Sprintf("| %s | %s | %s | %s |", name, said, r.vpp, time.Now().UTC().Format(time.DateOnly))
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", name, said, r.vpp, time.Now().UTC().Format(time.DateOnly)))
 	}
 	write(t, r.file, rows)
 }
@@ -69,8 +69,8 @@ func firstLine(text string) string {
 	return strings.ReplaceAll(line[:min(len(line), 200)], "|", "/")
 }
 
-// write puts the rows into the table, in which those of tests that were not played stay.
-func write(t *testing.T, file string, rows map[string]string) {
+// write puts the rows into the table. A row of another test, or with another version of VPP, stays.
+func write(t *testing.T, file string, rows []string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -80,16 +80,15 @@ func write(t *testing.T, file string, rows map[string]string) {
 	if !found || !strings.Contains(text, "Kubernetes "+build.Kubernetes()) {
 		t.Fatalf("%s has no table of Kubernetes %s", file, build.Kubernetes())
 	}
-	all := map[string]string{}
-	for line := range strings.Lines(table) {
+	all := map[string]string{} // by test and VPP
+	for _, line := range append(strings.Split(table, "\n"), rows...) {
 		if cells := strings.Split(line, " | "); len(cells) == 4 {
-			all[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSpace(line)
+			all[cells[0]+" | "+cells[2]] = line
 		}
 	}
-	maps.Copy(all, rows)
 	text += header
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		text += all[name] + "\n"
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		text += all[key] + "\n"
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
