@@ -26,7 +26,7 @@ type results struct {
 }
 
 // add writes rows of tests, and fails for each that did not pass without a reason in reasons.yaml,
-// or passes in spite of one.
+// or passes in spite of one that is not chance.
 func (r *results) add(t *testing.T, played []result) {
 	t.Helper()
 	content, err := os.ReadFile("reasons.yaml")
@@ -47,7 +47,7 @@ func (r *results) add(t *testing.T, played []result) {
 		name := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
 		said, reason := one.State, reasons[name]
 		switch {
-		case one.State == "passed" && reason != "":
+		case one.State == "passed" && reason != "" && !strings.HasPrefix(reason, "by chance"):
 			t.Errorf("%s has passed, but reasons.yaml has a reason against it", name)
 		case one.State == "skipped":
 			said = "not played: " + firstLine(one.Failure.Message)
