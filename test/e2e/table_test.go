@@ -21,22 +21,29 @@ const header = "| Test | Result | VPP | Date |\n|---|---|---|---|\n"
 type results struct {
 	file string
 	vpp  string // version
+	// reasons of reasons.yaml, by the test
+	reasons map[string]string
 
 	mutex sync.Mutex // of the file
+}
+
+// reasons reads reasons.yaml.
+func reasons(t *testing.T) (all map[string]string) {
+	t.Helper()
+	content, err := os.ReadFile("reasons.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // add writes rows of tests, and fails for each that did not pass without a reason in reasons.yaml,
 // or passes in spite of one that is not chance.
 func (r *results) add(t *testing.T, played []result) {
 	t.Helper()
-	content, err := os.ReadFile("reasons.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reasons := map[string]string{}
-	if err := yaml.UnmarshalStrict(content, &reasons); err != nil {
-		t.Fatal(err)
-	}
 	if len(played) == 0 {
 		t.Error("no test was played")
 	}
@@ -45,7 +52,7 @@ func (r *results) add(t *testing.T, played []result) {
 	var rows []string
 	for _, one := range played {
 		name := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
-		said, reason := one.State, reasons[name]
+		said, reason := one.State, r.reasons[name]
 		switch {
 		case one.State == "passed" && reason != "" && !strings.HasPrefix(reason, "by chance"):
 			t.Errorf("%s has passed, but reasons.yaml has a reason against it", name)
