@@ -70,7 +70,7 @@ func StartForNodes(t testing.TB, bin string, more ...string) *Plane {
 	}
 	p.flags = []string{
 		"--disable-admission-plugins=TaintNodesByCondition", "--egress-selector-config-file=" + egress,
-		"--kubelet-client-certificate=" + p.Certificate(), "--kubelet-client-key=" + p.file("api.key"),
+		"--kubelet-preferred-address-types=InternalIP", "--kubelet-client-certificate=" + p.Certificate(), "--kubelet-client-key=" + p.file("api.key"),
 	}
 	p.flags = append(p.flags, more...)
 	p.start()

@@ -1,15 +1,18 @@
 package deploy
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +55,24 @@ func copied(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+// TestGateways: an administrator writes a gateway for each family, with a comma, into the component.
+func TestGateways(t *testing.T) {
+	dir, both := copied(t), "169.254.1.1,fe80::1"
+	file := filepath.Join(dir, "components", "host-route", "kustomization.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(content, []byte("172.30.0.1"), []byte(both), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range manifests.Render(t, filepath.Join(dir, "overlays", "host-route")) {
+		if object.GetKind() == "DaemonSet" && !strings.Contains(fmt.Sprint(object.Object), "--host-route-gateway="+both+" ") {
+			t.Errorf("the agent does not get both gateways: %v", object.Object)
+		}
+	}
 }
 
 // pair makes a certificate that signs itself, and its key, in PEM.

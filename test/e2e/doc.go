@@ -1,10 +1,11 @@
 // Package e2e plays Kubernetes' own end-to-end tests of SIG network on a cluster whose pods are
 // behind a real VPP:
 //
-//	TROUPE_VPP_BIN=... TROUPE_VPP_PLUGINS=... go -C test test ./e2e -timeout 60m -v
+//	TROUPE_VPP_BIN=... TROUPE_VPP_PLUGINS=... go -C test test ./e2e -timeout 3h -v
 //
-// By default it plays Services [Conformance], with -campaign everything that concerns services, and
-// with -focus the tests whose names match. The first build takes up to 20 minutes. The results of
-// the tests that were played are rows of docs/conformance.md. Reasons of tests that do not pass are
-// in reasons.yaml.
+// By default it plays Services [Conformance], with -focus the tests whose names match, and with
+// -campaign everything that concerns services, of which -run TestKubernetes/granular is a part. The
+// first build takes up to 20 minutes. The results of the tests that were played are rows of
+// docs/conformance.md. Reasons of tests that do not pass are in reasons.yaml. The reason of a test
+// that passes or fails by chance begins with these words.
 package e2e

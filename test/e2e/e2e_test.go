@@ -26,8 +26,9 @@ var shards = map[string]string{
 	"granular": `\[sig-network\] Networking `,
 	"others": `\[sig-network\] (Conntrack|EndpointSlice|Endpoints|Service CIDRs|ServiceCIDR|API Server|Proxy|` +
 		`Traffic Distribution|Topology Hints|NoSNAT|Connectivity|Service endpoints latency|HostPort)`,
-	"dual stack":     `\[sig-network\] \[Feature:IPv6DualStack\]`,
-	"load balancers": `\[sig-network\] LoadBalancers `,
+	"dual stack":      `\[sig-network\] \[Feature:IPv6DualStack\]`,
+	"load balancers":  `\[sig-network\] LoadBalancers .*should [^n]`,
+	"rolling updates": `\[sig-network\] LoadBalancers .*should n`,
 }
 
 // never is played: the outage of a node, and what lies outside of the machine.
@@ -44,6 +45,7 @@ func TestKubernetes(t *testing.T) {
 			t.Skip(missing)
 		}
 	}
+	all := results{file: filepath.Join(build.Root(), "docs", "conformance.md"), reasons: reasons(t)}
 	suite, dns, err := build.Suite(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +56,7 @@ func TestKubernetes(t *testing.T) {
 	if *campaign {
 		played = shards
 	}
-	all := results{file: filepath.Join(build.Root(), "docs", "conformance.md"), vpp: strings.TrimSuffix(strings.TrimPrefix(version, "vpp v"), "-release")}
+	all.vpp = strings.TrimSuffix(strings.TrimPrefix(version, "vpp v"), "-release")
 	for name, focus := range played {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,6 +116,7 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 	}
 	outside.Forward(stage.Outside.String()+":6443", c.Address())
 	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
+	go balance(t.Context(), c, outside)
 	return c, outside
 }
 

@@ -23,7 +23,7 @@ const (
 // tools are the commands that the tests run in pods, by the command of this machine.
 var tools = map[string]string{
 	"sh": "dash", "nc": "nc.openbsd", "bash": "", "cat": "", "curl": "", "date": "", "dig": "", "echo": "", "env": "", "hostname": "",
-	"ip": "", "ls": "", "mkdir": "", "nslookup": "", "seq": "", "sleep": "", "ss": "", "timeout": "", "touch": "", "wget": "",
+	"grep": "", "ip": "", "ls": "", "mkdir": "", "nslookup": "", "seq": "", "sleep": "", "ss": "", "timeout": "", "touch": "", "wget": "",
 }
 
 // missingTools says which commands the machine lacks, or "".

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/test/node"
@@ -9,5 +11,8 @@ import (
 
 func TestMain(m *testing.M) {
 	node.Init()
+	if err := flag.Set("test.parallel", strconv.Itoa(len(shards))); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
