@@ -90,7 +90,7 @@ func (l *layout) fails(reason string, names ...string) {
 // layouts are all of them.
 var layouts = []layout{
 	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
-	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
+	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
 
@@ -426,7 +426,17 @@ vpp set interface unnumbered host-p$pod use loop$k
 vpp set ip neighbor static host-p$pod $a $mac
 vpp ip route add $a/32 via $a host-p$pod`
 	l.fails("CNAT does not serve a pod that reaches itself", "pod to itself")
+	l.warns = "connections of a pod to itself through a service are lost, unless .*: VPP itself has the addresses of 3 pods"
 	l.newer = map[string][]string{"26.06 loses packets to the host at an address with node ports": {"host to ClusterIP", "pod to ClusterIP, host endpoint"}}
+})
+
+// calicoClassified: classifiers look up in the main table what goes to the pod itself.
+var calicoClassified = calico.with(func(l *layout) {
+	l.name, l.known, l.warns = "calicoclassified", plain.known, ""
+	l.node += "\nvpp classify table mask l3 ip4 dst buckets 16 acl-miss-next permit"
+	l.pod += `
+vpp classify session acl-hit-next permit table-index 0 match l3 ip4 dst $a action set-ip4-fib-id 0
+vpp set interface input acl intfc host-p$pod ip4-table 0`
 })
 
 // without returns the lines that have none of the words.
