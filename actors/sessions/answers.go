@@ -88,9 +88,8 @@ func (k *housekeeper) lookedAtAnswers(c *runtime.Context, m *answersLooked) {
 		return // the next look of the table says why sessions cannot be read
 	}
 	w.signs = m.signs
-	w.young, w.silent = len(m.flows) > 0, sessions.Judge(m.flows)
-	alarm, next := sessions.DecideAnswers(c.Now(), w.silent, m.signs, w.history)
-	w.history = next
+	silent, alarm, next := sessions.DecideAnswers(c.Now(), m.flows, m.signs, w.history)
+	w.young, w.silent, w.history = len(m.flows) > 0, silent, next
 	what := "answers do not come back"
 	if len(w.silent) == 0 {
 		what = "packets of other protocols are lost"

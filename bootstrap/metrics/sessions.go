@@ -46,7 +46,7 @@ func newNATSessions() *natSessions {
 		limit:   gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
 		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
 		drains:  gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new connections."),
-		silent:  gauge("troupe_unanswered_endpoints", "Endpoints, and clients of all endpoints, whose new connections get no answer through VPP."),
+		silent:  gauge("troupe_unanswered_endpoints", "Endpoints, clients, and clients at one endpoint, whose new connections get no answer through VPP."),
 		lost:    gauge("troupe_answers_alarm", "1 while answers of services do not come back, or NAT44 changes packets of other protocols."),
 		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
 		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),

@@ -52,6 +52,8 @@ type layout struct {
 	// says is what the readiness of the agent and the services behind the interface say where they
 	// are not served; "" = the agent is ready.
 	says string
+	// warns is what the readiness of a ready agent says after the known checks have failed.
+	warns string
 	// steps follow when all checks were made.
 	steps []step
 }
@@ -148,7 +150,19 @@ func (w *world) play() {
 	}
 	w.apply(w.objects())
 	w.begin()
-	w.keeps(w.judge("with the agent", checks, w.known))
+	begun := time.Now()
+	hold := w.judge("with the agent", checks, w.known)
+	if w.warns != "" && *renderer == "" {
+		controlplane.Eventually(w, "readiness warns of what fails", func() string {
+			text, status := w.ask("/readyz?verbose")
+			if status != http.StatusOK || !regexp.MustCompile(w.warns).MatchString(text) {
+				return text
+			}
+			return ""
+		})
+		w.Logf("readiness says %q, %.1f s after the first packet", w.warns, time.Since(begun).Seconds())
+	}
+	w.keeps(hold)
 	for _, s := range w.steps {
 		w.script("1", s.script)
 		// Foreign protocols pass until an interface has its roles again.

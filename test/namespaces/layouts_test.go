@@ -89,8 +89,8 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
-	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoCNAT,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
+	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
 
@@ -139,12 +139,21 @@ vpp l2fib add 02:fe:00:00:09:0$o 9 vxlan_tunnel0 static
 vpp set ip neighbor static loop1 192.168.30.$o 02:fe:00:00:09:0$o
 vpp ip route add table 2 $theirnet via 192.168.30.$o loop1
 vpp ip route add 0.0.0.0/0 via $ext host-up`
+	// Contiv-VPP routes what is for the host of another node as it routes what is for its pods.
+	l.host = without(l.host, "n2 vpp") + `
+n2 vpp ip route add table 2 172.30.0.0/24 via 192.168.30.1 loop1`
+})
+
+// vxlanHost: other nodes answer the host past the mesh.
+var vxlanHost = vxlan.with(func(l *layout) {
+	l.name, l.host = "vxlanhost", plain.host
 	l.fails("answers to the host come in at table 0, those to pods at table 2", "host to ClusterIP, remote endpoint")
+	l.warns = `answers do not come back: 4 of 4 connections of 172\.30\.0\.2 to 10\.1\.129\.2:8080: other clients get answers there`
 })
 
 // vxlan0 is the same mesh with everything in table 0.
 var vxlan0 = vxlan.with(func(l *layout) {
-	l.name, l.node, l.known = "vxlan0", plain.node+loopback0, plain.known
+	l.name, l.node, l.host = "vxlan0", plain.node+loopback0, plain.host
 	l.pod = borrowed + podRoute
 	l.routes = strings.ReplaceAll(without(l.routes, "set interface ip table"), "table 2 ", "")
 })
@@ -417,7 +426,17 @@ vpp set interface unnumbered host-p$pod use loop$k
 vpp set ip neighbor static host-p$pod $a $mac
 vpp ip route add $a/32 via $a host-p$pod`
 	l.fails("CNAT does not serve a pod that reaches itself", "pod to itself")
+	l.warns = "connections of a pod to itself through a service are lost, unless .*: VPP itself has the addresses of 3 pods"
 	l.newer = map[string][]string{"26.06 loses packets to the host at an address with node ports": {"host to ClusterIP", "pod to ClusterIP, host endpoint"}}
+})
+
+// calicoClassified: classifiers look up in the main table what goes to the pod itself.
+var calicoClassified = calico.with(func(l *layout) {
+	l.name, l.known, l.warns = "calicoclassified", plain.known, ""
+	l.node += "\nvpp classify table mask l3 ip4 dst buckets 16 acl-miss-next permit"
+	l.pod += `
+vpp classify session acl-hit-next permit table-index 0 match l3 ip4 dst $a action set-ip4-fib-id 0
+vpp set interface input acl intfc host-p$pod ip4-table 0`
 })
 
 // without returns the lines that have none of the words.

@@ -55,11 +55,11 @@ func (f *Flow) Unanswered() bool {
 // Other packets have synLeast bytes or more.
 func (f *Flow) astray() bool { return f.Packets > 1 && f.Bytes < synLeast*f.Packets }
 
-// Silent is an endpoint or a client whose connections get no answer.
+// Silent is an endpoint, a client, or a client at an endpoint whose connections get no answer.
 type Silent struct {
-	// Endpoint is the backend; not valid for a client.
+	// Endpoint is the backend; not valid for a client at all endpoints.
 	Endpoint netip.AddrPort
-	// Client is the client; not valid for an endpoint.
+	// Client is the client; not valid for an endpoint at which all clients count.
 	Client netip.Addr
 	// Unanswered of so many Connections of the last half minute got no answer.
 	Unanswered, Connections int
@@ -67,14 +67,20 @@ type Silent struct {
 	Astray bool
 }
 
-// String describes the connections: "8 of 9 new connections to 10.1.1.3:8080".
+// String describes the connections: "8 of 9 connections of 10.1.1.2 to 10.1.1.3:8080".
 func (s Silent) String() string {
-	to := "to " + s.Endpoint.String()
+	text := fmt.Sprintf("%d of %d connections", s.Unanswered, s.Connections)
 	if s.Client.IsValid() {
-		to = "of " + s.Client.String()
+		text += " of " + s.Client.String()
 	}
-	return fmt.Sprintf("%d of %d connections %s", s.Unanswered, s.Connections, to)
+	if s.Endpoint.IsValid() {
+		text += " to " + s.Endpoint.String()
+	}
+	return text
 }
+
+// paired reports whether other clients get answers from the endpoint.
+func (s Silent) paired() bool { return s.Endpoint.IsValid() && s.Client.IsValid() }
 
 // silentFrom is how many connections without an answer are needed for a verdict, and young the time
 // since the last packet up to which a connection counts.
@@ -83,44 +89,38 @@ const (
 	young      = 30 * time.Second
 )
 
-// Judge returns the endpoints of which most connections get no answer, and the clients of which no
-// connection gets one, ordered. A client is left out if silent endpoints explain it.
-func Judge(flows []Flow) (silent []Silent) {
-	endpoints, clients := map[netip.AddrPort]*Silent{}, map[netip.Addr]*Silent{}
-	count := func(s *Silent, f *Flow) {
-		if s.Connections++; f.Unanswered() {
-			s.Unanswered++
-			s.Astray = s.Astray || f.astray()
+// Judge returns the endpoints of which most connections get no answer, the clients of which no
+// connection gets one, and the clients that get none from an endpoint, ordered. A connection counts
+// for the first kind that explains it. While access lists deny packets, the last kind is left out:
+// a policy may ask for it.
+func Judge(flows []Flow, denied bool) (silent []Silent) {
+	explained := map[Silent]bool{}
+	endpoint := func(f *Flow) Silent { return Silent{Endpoint: f.Backend} }
+	client := func(f *Flow) Silent { return Silent{Client: f.Client.Addr()} }
+	both := func(f *Flow) Silent { return Silent{Endpoint: f.Backend, Client: f.Client.Addr()} }
+	for _, of := range []func(*Flow) Silent{endpoint, client, both} {
+		counts := map[Silent]Silent{}
+		for i := range flows {
+			f := &flows[i]
+			if explained[endpoint(f)] || explained[client(f)] {
+				continue
+			}
+			s := counts[of(f)]
+			if s.Connections++; f.Unanswered() {
+				s.Unanswered++
+				s.Astray = s.Astray || f.astray()
+			}
+			counts[of(f)] = s
 		}
-	}
-	lost := func(s *Silent) bool {
-		return s.Unanswered >= silentFrom && 2*s.Unanswered > s.Connections && (!s.Client.IsValid() || s.Unanswered == s.Connections)
-	}
-	for i := range flows {
-		f := &flows[i]
-		if endpoints[f.Backend] == nil {
-			endpoints[f.Backend] = &Silent{Endpoint: f.Backend}
-		}
-		count(endpoints[f.Backend], f)
-	}
-	for i := range flows {
-		f := &flows[i]
-		if lost(endpoints[f.Backend]) {
-			continue
-		}
-		if clients[f.Client.Addr()] == nil {
-			clients[f.Client.Addr()] = &Silent{Client: f.Client.Addr()}
-		}
-		count(clients[f.Client.Addr()], f)
-	}
-	for _, s := range endpoints {
-		if lost(s) {
-			silent = append(silent, *s)
-		}
-	}
-	for _, s := range clients {
-		if lost(s) {
-			silent = append(silent, *s)
+		for who, s := range counts {
+			s.Endpoint, s.Client = who.Endpoint, who.Client
+			enough := 2*s.Unanswered > s.Connections
+			if s.Client.IsValid() {
+				enough = s.Unanswered == s.Connections && !(s.paired() && denied)
+			}
+			if enough && s.Unanswered >= silentFrom {
+				silent, explained[who] = append(silent, s), true
+			}
 		}
 	}
 	slices.SortFunc(silent, func(a, b Silent) int {
@@ -233,9 +233,10 @@ type AnswersHistory struct {
 // signsCount is how long a counter that has grown is a hint.
 const signsCount = time.Minute
 
-// DecideAnswers returns a line for the operator while answers do not come back, or NAT44 changes
-// packets that are none of its business; "" = all is well. signs is nil without statistics.
-func DecideAnswers(now time.Time, silent []Silent, signs *Signs, h AnswersHistory) (alarm string, next AnswersHistory) {
+// DecideAnswers returns who gets no answers to young connections (see Judge), and a line for the
+// operator while answers do not come back, or NAT44 changes packets that are none of its business;
+// "" = all is well. signs is nil without statistics.
+func DecideAnswers(now time.Time, flows []Flow, signs *Signs, h AnswersHistory) (silent []Silent, alarm string, next AnswersHistory) {
 	if signs != nil {
 		if h.known {
 			for _, c := range []struct {
@@ -254,6 +255,7 @@ func DecideAnswers(now time.Time, silent []Silent, signs *Signs, h AnswersHistor
 		}
 		h.last, h.known = *signs, true
 	}
+	silent = Judge(flows, recent(now, h.grew.denied, signsCount))
 	var lines []string
 	if len(silent) > 0 {
 		const most = 3
@@ -269,7 +271,7 @@ func DecideAnswers(now time.Time, silent []Silent, signs *Signs, h AnswersHistor
 	if recent(now, h.grew.foreign, signsCount) {
 		lines = append(lines, "NAT44 changes or drops packets of other protocols than TCP, UDP and ICMP, for example of tunnels")
 	}
-	return strings.Join(lines, "; "), h
+	return silent, strings.Join(lines, "; "), h
 }
 
 // cause is the likeliest reason, in words.
@@ -281,6 +283,8 @@ func (h *AnswersHistory) cause(now time.Time, silent []Silent) string {
 		return "access lists in VPP deny packets"
 	case recent(now, h.grew.noTunnel, signsCount):
 		return "packets of a tunnel are dropped, because VPP has no such tunnel"
+	case slices.ContainsFunc(silent, Silent.paired):
+		return "other clients get answers there: look at the way back to this one, which has to end at an interface of the endpoint's table (VRF)"
 	}
 	return "VPP recognises none: look at the table (VRF) of the endpoint's interface, the endpoint, policies and the way back"
 }

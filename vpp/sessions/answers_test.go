@@ -67,7 +67,11 @@ func TestJudge(t *testing.T) {
 		"most of an endpoint":        {"1>a=2/5", "5 of 7 connections to 10.1.1.1:80"},
 		"one client":                 {"1>a=9/0 1>b=9/0 2>a=0/3 2>b=0/2", "5 of 5 connections of 198.18.0.2"},
 		"a client of a lost endpoint, which another one serves": {"1>a=0/9 1>b=3/0", "9 of 9 connections to 10.1.1.1:80"},
-		"two endpoints": {"1>b=0/3 1>a=0/3", "3 of 3 connections to 10.1.1.1:80, 3 of 3 connections to 10.1.1.2:80"},
+		"two endpoints":                    {"1>b=0/3 1>a=0/3", "3 of 3 connections to 10.1.1.1:80, 3 of 3 connections to 10.1.1.2:80"},
+		"a client at one endpoint":         {"1>a=5/0 2>a=0/4 2>b=4/0", "4 of 4 connections of 198.18.0.2 to 10.1.1.1:80"},
+		"most of a client at one endpoint": {"1>a=5/0 2>a=1/4 2>b=4/0", ""},
+		"the endpoint explains a client":   {"1>a=0/5 2>a=0/4 2>b=4/0", "9 of 9 connections to 10.1.1.1:80"},
+		"denied: may be a policy":          {"1>a=5/0 2>a=0/4 2>b=4/0", ""},
 	} {
 		var flows []Flow
 		for _, text := range strings.Fields(tt.flows) {
@@ -86,7 +90,7 @@ func TestJudge(t *testing.T) {
 			flows = append(flows, slices.Repeat([]Flow{f}, unanswered)...)
 		}
 		var got []string
-		for _, s := range Judge(flows) {
+		for _, s := range Judge(flows, strings.HasPrefix(name, "denied")) {
 			got = append(got, s.String())
 		}
 		if strings.Join(got, ", ") != tt.want {
@@ -97,10 +101,20 @@ func TestJudge(t *testing.T) {
 
 // TestDecideAnswers: the alarm names who is silent, and the counters that grow name the cause.
 func TestDecideAnswers(t *testing.T) {
-	lost := []Silent{{Endpoint: netip.MustParseAddrPort("10.1.1.1:80"), Unanswered: 24, Connections: 24}}
+	connection := Flow{Protocol: protoTCP, Service: true, Backend: netip.MustParseAddrPort("10.1.1.1:80"), Client: netip.MustParseAddrPort("198.18.0.1:4000"), Packets: 4, Bytes: 240}
+	lost := slices.Repeat([]Flow{connection}, 24)
+	connection.Bytes = 120
+	astray := slices.Repeat([]Flow{connection}, 24)
+	connection.Bytes = 240
+	paired := slices.Repeat([]Flow{connection}, 4)
+	connection.Client = netip.MustParseAddrPort("198.18.0.2:4000")
+	connection.Bytes = 253
+	paired = append(paired, slices.Repeat([]Flow{connection}, 5)...)
+	connection.Client, connection.Backend = paired[0].Client, netip.MustParseAddrPort("10.1.1.2:80")
+	paired = append(paired, connection)
 	const said = "services are programmed, but answers do not come back: 24 of 24 connections to 10.1.1.1:80: "
 	for name, tt := range map[string]struct {
-		silent        []Silent
+		flows         []Flow
 		before, after *Signs
 		want          string
 	}{
@@ -110,19 +124,20 @@ func TestDecideAnswers(t *testing.T) {
 		"lost":                             {lost, &Signs{Strangers: 7}, &Signs{Strangers: 7}, said + "VPP recognises none"},
 		"lost, no statistics":              {lost, nil, nil, said + "VPP recognises none"},
 		"another table":                    {lost, &Signs{}, &Signs{Strangers: 136, Denied: 1}, said + "they come in where VPP does not know their connection"},
-		"another table, outside role only": {[]Silent{{Endpoint: lost[0].Endpoint, Unanswered: 24, Connections: 24, Astray: true}}, &Signs{}, &Signs{}, said + "they come in where VPP"},
+		"another table, outside role only": {astray, &Signs{}, &Signs{}, said + "they come in where VPP"},
 		"denied":                           {lost, &Signs{}, &Signs{Denied: 9}, said + "access lists"},
 		"no tunnel":                        {lost, &Signs{}, &Signs{NoTunnel: 9}, said + "packets of a tunnel are dropped"},
+		"one way back":                     {paired, &Signs{}, &Signs{}, "services are programmed, but answers do not come back: 4 of 4 connections of 198.18.0.1 to 10.1.1.1:80: other clients get answers there"},
 		"foreign":                          {nil, &Signs{}, &Signs{Foreign: 16}, "NAT44 changes or drops packets of other protocols"},
 		"a VPP that started anew":          {nil, &Signs{Foreign: 16}, &Signs{}, ""},
 	} {
 		now := time.Unix(1_000_000, 0)
-		_, h := DecideAnswers(now, nil, tt.before, AnswersHistory{})
-		got, h := DecideAnswers(now.Add(5*time.Second), tt.silent, tt.after, h)
+		_, _, h := DecideAnswers(now, nil, tt.before, AnswersHistory{})
+		_, got, h := DecideAnswers(now.Add(5*time.Second), tt.flows, tt.after, h)
 		if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
-		if over, _ := DecideAnswers(now.Add(2*signsCount), nil, tt.after, h); over != "" {
+		if _, over, _ := DecideAnswers(now.Add(2*signsCount), nil, tt.after, h); over != "" {
 			t.Errorf("%s: a minute later: %q", name, over)
 		}
 	}

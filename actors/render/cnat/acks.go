@@ -65,7 +65,7 @@ func (a *adapter) unreachable(service string, plan *cnat.ServicePlan) (found []*
 		r := &plan.Rows[i]
 		if slices.ContainsFunc(r.Backends, func(b netip.AddrPort) bool { return slices.Contains(own, b.Addr().String()) }) {
 			found = append(found, &messages.Approximation{
-				Service: service, Frontend: r.Key.String(), Wanted: "a pod reaches itself through the service", Rendered: "such a connection is lost",
+				Service: service, Frontend: r.Key.String(), Wanted: "a pod reaches itself through the service", Rendered: "such a connection is lost, unless the CNI has set a classifier for the pod",
 				Why: "VPP itself has the address of the pod in the table of the pod's interface",
 			})
 		}

@@ -284,6 +284,11 @@ func (a *adapter) warning() string {
 	case a.progress.Memory() > heap.Enough:
 		return "VPP's memory is nearly used up: services may lack endpoints; see main-heap-size in VPP's startup.conf"
 	}
+	if own := ownAddresses(a.set); a.config.IPv4 && len(own) > 0 {
+		const text = "connections of a pod to itself through a service are lost, unless the CNI has set classifiers (docs/globals.md): " +
+			"VPP itself has the addresses of %d pods in their tables, first %s"
+		return fmt.Sprintf(text, len(own), own[0])
+	}
 	return ""
 }
 

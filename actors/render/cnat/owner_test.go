@@ -73,7 +73,7 @@ func TestAddressOfAnotherClient(t *testing.T) {
 }
 
 // TestOwnAddress: a pod whose address VPP itself has in the pod's table does not reach itself, and
-// its services say so.
+// its services and readiness say so.
 func TestOwnAddress(t *testing.T) {
 	withIPv4(t, func(s scene) {
 		s.Begin(1, "a/a")
@@ -84,13 +84,19 @@ func TestOwnAddress(t *testing.T) {
 		if n := len(s.Ack("a/a").GetApproximations()); n != 0 {
 			t.Errorf("acknowledged %v", s.Ack("a/a"))
 		}
+		if h := s.Health(); h.GetReason() != "" {
+			t.Errorf("health %v", h)
+		}
 		set = s.Interfaces(3, probe.Uplink, "pod2")
 		set.Interfaces[1].OwnAddress = "10.1.1.2"
 		s.Tell(set)
 		s.Run(time.Second)
 		found := s.Ack("a/a").GetApproximations()
-		if len(found) != 1 || found[0].GetRendered() != "such a connection is lost" || s.State("a/a") != rendertest.InSync {
+		if len(found) != 1 || !strings.HasPrefix(found[0].GetRendered(), "such a connection is lost, unless") || s.State("a/a") != rendertest.InSync {
 			t.Errorf("acknowledged %v", s.Ack("a/a"))
+		}
+		if h := s.Health(); !h.GetOk() || !strings.HasPrefix(h.GetReason(), "connections of a pod to itself through a service are lost, unless") {
+			t.Errorf("health %v", h)
 		}
 	})
 }

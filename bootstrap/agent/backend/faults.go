@@ -20,7 +20,7 @@ func (b Backend) faults(page *status.ServicesPage) faults {
 	out := faults{}
 	for _, s := range b.agent.Metrics.Silent() {
 		if s.Endpoint.IsValid() {
-			out[s.Endpoint.Addr().String()] = fmt.Sprintf("%d of %d new connections got no answer", s.Unanswered, s.Connections)
+			out[s.Endpoint.Addr().String()] = s.String() + " got no answer"
 		}
 	}
 	for _, address := range page.Unplaced {
