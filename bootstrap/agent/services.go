@@ -1,10 +1,11 @@
-package backend
+package agent
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -23,16 +24,16 @@ import (
 )
 
 // Services satisfies api.Reader.
-func (b Backend) Services(ctx context.Context) ([]api.Service, error) {
-	page, err := ask[*status.ServicesPage](ctx, b.system(), address.Introspect, &status.ServicesQuery{})
+func (b backend) Services(ctx context.Context) ([]api.Service, error) {
+	page, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}
-	return b.Summaries(page), nil
+	return b.summaries(page), nil
 }
 
-// Summaries summarises each service.
-func (b Backend) Summaries(page *status.ServicesPage) []api.Service {
+// summaries summarises each service.
+func (b backend) summaries(page *status.ServicesPage) []api.Service {
 	lost, faults := b.lostVPP(), b.faults(page)
 	out := make([]api.Service, len(page.Services))
 	for i, s := range page.Services {
@@ -43,8 +44,8 @@ func (b Backend) Summaries(page *status.ServicesPage) []api.Service {
 }
 
 // lostVPP is the reason why the state of VPP is unknown; "" = it is known.
-func (b Backend) lostVPP() string {
-	for _, p := range b.agent.Readiness.Load().Parts {
+func (b backend) lostVPP() string {
+	for _, p := range b.agent.readiness.Load().Parts {
 		if p.Name == "link" && !p.OK {
 			return "VPP is not connected: " + p.Reason
 		}
@@ -53,8 +54,8 @@ func (b Backend) lostVPP() string {
 }
 
 // Service satisfies api.Reader.
-func (b Backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
-	page, err := ask[*status.ServicesPage](ctx, b.system(), address.Introspect, &status.ServicesQuery{Key: key})
+func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
+	page, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +144,9 @@ func uses(s *messages.ServiceStatus, faults faults) []api.EndpointUse {
 }
 
 // rows returns the rows that the renderers want for a service, and its rows in VPP.
-func (b Backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
-	for _, renderer := range b.agent.Renderers() {
-		page, err := ask[*render.RowsPage](ctx, b.system(), address.Renderer(renderer), &render.RowsQuery{Service: key})
+func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
+	for _, renderer := range b.agent.renderers() {
+		page, err := ask[*render.RowsPage](ctx, b.agent.system, address.Renderer(renderer), &render.RowsQuery{Service: key})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -156,7 +157,7 @@ func (b Backend) rows(ctx context.Context, key string) (wanted, held []*messages
 
 // service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do
 // not count.
-func (b Backend) service(s *messages.ServiceStatus, lost string, faults faults) api.Service {
+func (b backend) service(s *messages.ServiceStatus, lost string, faults faults) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
@@ -186,19 +187,19 @@ func (b Backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 		out.Error = faults.of(s.GetView())
 	}
 	if out.Error == "" {
-		out.Error = b.agent.Unserved(s.GetKey())
+		out.Error = b.agent.unserved(s.GetKey())
 	}
 	if lost != "" && out.State != api.ServiceNotServed {
 		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
 	}
-	if actor, ok := b.system().Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
+	if actor, ok := b.agent.system.Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
 	}
 	return out
 }
 
 // stateOf is the worst state of the renderers.
-func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
+func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	switch {
 	case s.GetView().GetNotServed() != "":
 		return api.ServiceNotServed
@@ -206,7 +207,7 @@ func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 		return api.ServiceFailed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(b.agent.Renderers()) {
+	if len(s.GetRenders()) < len(b.agent.renderers()) {
 		// a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}
@@ -272,4 +273,135 @@ func endpoints(view *messages.ServiceView) int {
 		}
 	}
 	return len(seen)
+}
+
+// faulty makes a service failed that has endpoints in the network of an interface with a fault: VPP
+// holds its rows, and answers of these endpoints do not come back.
+func faulty(out *api.Service, view *messages.ServiceView, interfaces []*messages.Interface) {
+	for _, i := range interfaces {
+		if (out.State == api.ServiceInSync || out.State == api.ServicePartly) && leadsTo(i, view) {
+			out.State, out.Error = api.ServiceFailed, "endpoints behind "+i.GetName()+": "+i.GetFault()
+		}
+	}
+}
+
+// leadsTo reports whether an endpoint of a view is in a network of the interface.
+func leadsTo(i *messages.Interface, view *messages.ServiceView) bool {
+	return slices.ContainsFunc(i.GetAddresses(), func(text string) bool {
+		network, err := netip.ParsePrefix(text)
+		return err == nil && slices.ContainsFunc(view.GetFrontends(), func(f *messages.Frontend) bool {
+			return slices.ContainsFunc(f.GetBackends(), func(b *messages.Backend) bool {
+				a, err := netip.ParseAddr(b.GetAddress())
+				return err == nil && network.Contains(a)
+			})
+		})
+	})
+}
+
+// faults are the reasons why connections to endpoints are lost although VPP holds every row, by the
+// address of the endpoint.
+type faults map[string]string
+
+// faults returns the known faults of endpoints.
+func (b backend) faults(page *status.ServicesPage) faults {
+	out := faults{}
+	for _, s := range b.agent.metrics.Silent() {
+		if s.Endpoint.IsValid() {
+			out[s.Endpoint.Addr().String()] = fmt.Sprintf("%d of %d new connections got no answer", s.Unanswered, s.Connections)
+		}
+	}
+	for _, address := range page.Unplaced {
+		out[address] = "VPP has no interface or route for it: connections to it are lost"
+	}
+	networks := service.Networks(b.agent.cfg.Services.ServiceCIDRs)
+	if len(networks) == 0 {
+		networks = service.Networks(page.ServiceCIDRs)
+	}
+	for _, s := range page.Services {
+		for _, address := range endpointsWithin(networks, s.GetView()) {
+			out[address] = "it is in the service CIDRs, and VPP translates a packet once: connections to it are refused"
+		}
+	}
+	return out
+}
+
+// endpointsWithin returns the endpoints of a view in these networks.
+func endpointsWithin(networks []netip.Prefix, view *messages.ServiceView) (addresses []string) {
+	for _, f := range view.GetFrontends() {
+		for _, b := range f.GetBackends() {
+			a, err := netip.ParseAddr(b.GetAddress())
+			if err == nil && slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) }) {
+				addresses = append(addresses, b.GetAddress())
+			}
+		}
+	}
+	return addresses
+}
+
+// of describes the faults of the endpoints of a service in one line; "" = there is none.
+func (f faults) of(view *messages.ServiceView) string {
+	if len(f) == 0 {
+		return ""
+	}
+	var lost []string
+	all := map[string]bool{}
+	for _, frontend := range view.GetFrontends() {
+		for _, b := range frontend.GetBackends() {
+			if !all[b.GetAddress()] && f[b.GetAddress()] != "" {
+				lost = append(lost, b.GetAddress())
+			}
+			all[b.GetAddress()] = true
+		}
+	}
+	if len(lost) == 0 {
+		return ""
+	}
+	slices.Sort(lost)
+	const most = 3
+	more := ""
+	if len(lost) > most {
+		more = fmt.Sprintf(" and %d more", len(lost)-most)
+	}
+	return fmt.Sprintf("%d of %d endpoints: %s%s: %s", len(lost), len(all), strings.Join(lost[:min(len(lost), most)], ", "), more, f[lost[0]])
+}
+
+// approximations counts the services for each general reason of a renderer why a row is not exact,
+// or missing.
+func approximations(services []*messages.ServiceStatus) []api.Approximation {
+	type reason struct{ renderer, why string }
+	found := map[reason]*api.Approximation{}
+	for _, s := range services {
+		counted := map[reason]bool{}
+		count := func(renderer, wanted, rendered, why string) {
+			r := reason{renderer, why}
+			if counted[r] {
+				return
+			}
+			counted[r] = true
+			if found[r] == nil {
+				found[r] = &api.Approximation{Renderer: renderer, Wanted: wanted, Rendered: rendered, Why: why}
+			}
+			found[r].Services++
+		}
+		for _, ack := range s.GetRenders() {
+			for _, a := range ack.GetApproximations() {
+				if !a.GetParticular() {
+					count(ack.GetRenderer(), a.GetWanted(), a.GetRendered(), a.GetWhy())
+				}
+			}
+			for _, e := range ack.GetUnrendered() {
+				if e.GetGeneral() != "" {
+					count(ack.GetRenderer(), "served", "not served", e.GetGeneral())
+				}
+			}
+		}
+	}
+	all := make([]api.Approximation, 0, len(found))
+	for _, a := range found {
+		all = append(all, *a)
+	}
+	slices.SortFunc(all, func(a, b api.Approximation) int {
+		return cmp.Or(cmp.Compare(a.Renderer, b.Renderer), cmp.Compare(a.Why, b.Why))
+	})
+	return all
 }

@@ -1,4 +1,4 @@
-package outside
+package agent
 
 import (
 	"context"
@@ -9,21 +9,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/actors/external"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestKeep: the next actor always finds the saved documents; the next process finds them if there
 // is a directory.
 func TestKeep(t *testing.T) {
 	for name, dir := range map[string]string{"with a directory": filepath.Join(t.TempDir(), "a", "b"), "in memory": ""} {
 		t.Run(name, func(t *testing.T) {
-			s := New(Config{Dir: dir})
-			check := func(s *Sources, want map[string][]byte) {
+			s := &outsideSources{dir: dir}
+			check := func(s *outsideSources, want map[string][]byte) {
 				t.Helper()
 				if got, err := s.Load(t.Context()); err != nil || cmp.Diff(want, got) != "" {
 					t.Fatalf("loaded %q, %v, want %q", got, err, want)
@@ -49,11 +46,11 @@ func TestKeep(t *testing.T) {
 			if dir == "" {
 				want = map[string][]byte{}
 			}
-			check(New(Config{Dir: dir}), want)
+			check(&outsideSources{dir: dir}, want)
 			save("ops", "")
 			check(s, map[string][]byte{"etcd:n1/web": []byte("{1}")})
 			if dir != "" {
-				check(New(Config{Dir: dir}), map[string][]byte{"etcd:n1/web": []byte("{1}")})
+				check(&outsideSources{dir: dir}, map[string][]byte{"etcd:n1/web": []byte("{1}")})
 			}
 		})
 	}
@@ -66,7 +63,7 @@ func TestKeepFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{Dir: filepath.Join(file, "x")})
+	s := &outsideSources{dir: filepath.Join(file, "x")}
 	if err := s.Save(t.Context(), "ops", []byte("{}")); err == nil || len(s.kept) != 0 {
 		t.Errorf("%v, kept %q", err, s.kept)
 	}
@@ -76,17 +73,17 @@ func TestKeepFails(t *testing.T) {
 // rest, and a document can be removed.
 func TestKeepWithoutLoad(t *testing.T) {
 	dir := t.TempDir()
-	before := New(Config{Dir: dir})
+	before := &outsideSources{dir: dir}
 	for _, source := range []string{"ops", "old"} {
 		if err := before.Save(t.Context(), source, []byte("{1}")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	unreadable := filepath.Join(dir, "x"+suffix)
+	unreadable := filepath.Join(dir, "x"+documentSuffix)
 	if err := os.Mkdir(unreadable, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := New(Config{Dir: dir})
+	s := &outsideSources{dir: dir}
 	if _, err := s.Load(t.Context()); err == nil {
 		t.Fatal("it could be loaded")
 	}
@@ -99,11 +96,11 @@ func TestKeepWithoutLoad(t *testing.T) {
 	}
 }
 
-// TestFile: the file is followed whether it exists or not, and a file that is not YAML is an error
+// Testfile: the file is followed whether it exists or not, and a file that is not YAML is an error
 // that says so.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")
-	s := New(Config{File: path})
+	s := &outsideSources{file: path}
 	ctx, cancel := context.WithCancel(t.Context())
 	told, ended := make(chan external.Update, 10), make(chan error, 1)
 	go func() { ended <- s.Run(ctx, func(u external.Update) { told <- u }) }()

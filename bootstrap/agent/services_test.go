@@ -1,16 +1,16 @@
-package backend
+package agent
 
 import (
 	"log/slog"
 	"strings"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -36,7 +36,7 @@ func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAc
 
 func TestServiceLine(t *testing.T) {
 	system := runtime.NewSystem(runtime.Options{Logger: slog.New(slog.DiscardHandler)})
-	b := New(Agent{System: func() *runtime.System { return system }, Renderers: (&actors.Deps{}).Renderers, Unserved: func(string) string { return "" }})
+	b := backend{agent: &Agent{system: system, cfg: &config.Agent{Renderer: config.RendererNAT44}, health: healthcheck.New(healthcheck.Config{})}}
 	for name, tt := range map[string]struct {
 		change func(s *messages.ServiceStatus, ack *messages.RenderAck)
 		lost   string
@@ -112,7 +112,7 @@ func TestWords(t *testing.T) {
 // TestFaultsOfEndpoints: a service in sync whose endpoint has no interface says so, also at the
 // endpoint.
 func TestFaultsOfEndpoints(t *testing.T) {
-	b := New(Agent{Metrics: metrics.New(), Config: &config.Agent{}})
+	b := backend{agent: &Agent{metrics: metrics.New(), cfg: &config.Agent{}}}
 	lost := b.faults(&status.ServicesPage{Unplaced: []string{"10.1.1.4", "10.1.9.9"}})
 	view := &messages.ServiceView{Frontends: []*messages.Frontend{frontend("10.96.0.10", 80, nil), frontend("10.96.0.10", 81, nil)}}
 	const want = "1 of 2 endpoints: 10.1.1.4: VPP has no interface or route for it: connections to it are lost"
