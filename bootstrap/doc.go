@@ -18,7 +18,6 @@
 //	bootstrap/otlp        traces of changes for an OpenTelemetry collector
 //	bootstrap/hostroute   routes of the host to VPP
 //	bootstrap/listening   ports on which the node listens
-//	bootstrap/drill       the file of a chaos drill
 //	bootstrap/sigkill     tests only: the agent as a process, killed at random times
 //	bootstrap/greedy      a benchmark only: a tenant with very many frontends
 //

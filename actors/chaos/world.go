@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -94,7 +94,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 func (w *world) start() error {
 	clear(w.provisional)
 	w.source = newSource(w.sim, w.cluster, w.listed)
-	feed := relay.New(w.mirrored(w.source), nil, w.sim.Now)
+	feed := kube.NewRelay(w.mirrored(w.source), nil, w.sim.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{

@@ -26,7 +26,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -165,7 +164,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	// configuration have passed.
 	a.startOutside(client)
 	hints := make(chan struct{}, 1)
-	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
+	feed := kube.NewRelay(a.mirrored(source), sourceObserver{a}, time.Now)
 	options := runtime.Options{
 		Logger: a.log, OnFault: a.onFault,
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },

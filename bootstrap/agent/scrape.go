@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -170,7 +169,7 @@ func (r *refusals) tooManyConnections(listener string) func() {
 // metrics and the journal.
 type sourceObserver struct{ *Agent }
 
-var _ relay.Observer = sourceObserver{}
+var _ kube.Observer = sourceObserver{}
 
 // NodeChanged satisfies relay.Observer.
 func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
@@ -208,7 +207,7 @@ func (a sourceObserver) Health(h kube.Health) {
 }
 
 // runSource runs the source. A source returns an error if it can never work; then the process ends.
-func (a *Agent) runSource(r *relay.Relay) func(context.Context) error {
+func (a *Agent) runSource(r *kube.Relay) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := r.Run(ctx); err != nil {
 			a.fail(err)
