@@ -9,19 +9,15 @@
 //	bootstrap/config      the configuration file and its flags
 //	bootstrap/plan        the dry run: objects -> frontends and rows of a node
 //	bootstrap/api         the contract of the HTTP API: types, errors, Backend
-//	bootstrap/api/server  the HTTP server of a Backend
-//	bootstrap/api/peer    the client of a request, for audit records
+//	bootstrap/api/server  the HTTP server of a Backend, its answers about actors
 //	bootstrap/client      the HTTP client of the commands
-//	bootstrap/inspect     answers about actors, for the agent and the connector
 //	bootstrap/page        the web page
 //	bootstrap/show        the JSON of frontends and rows, for plan and API
 //	bootstrap/sysdump     archives of many agents
 //	bootstrap/metrics     the Prometheus metrics
 //	bootstrap/otlp        traces of changes for an OpenTelemetry collector
-//	bootstrap/outside     sources and store of external configuration
 //	bootstrap/hostroute   routes of the host to VPP
 //	bootstrap/listening   ports on which the node listens
-//	bootstrap/drill       the file of a chaos drill
 //	bootstrap/sigkill     tests only: the agent as a process, killed at random times
 //	bootstrap/greedy      a benchmark only: a tenant with very many frontends
 //

@@ -1,21 +1,21 @@
 // Package kube reads Kubernetes. Its root holds the parts that all sources share: the interfaces
-// Source, Sink and Feed, and the Store, which joins normalised objects into the messages for the
-// actors.
+// Source, Sink and Feed, the Store, which joins normalised objects into the messages for the actors,
+// and the Relay. The Relay runs the source for the life of the process and passes its deliveries to
+// one listener at a time: the watch actor, whose restart therefore costs the API server no request.
+// The Relay starts no goroutine; it holds its lock while it calls the listener, which must not block.
 //
 //	kube/normalize    API objects -> messages, pure
 //	kube/files        the source that reads YAML and JSON files of a watched directory
-//	kube/files/watch  when to read a directory again
 //	kube/informers    the source that watches the API server
 //	kube/apiserver    the requests to the API server
 //	kube/mirror       the source in front of one of these that keeps their last state on disk
-//	kube/relay        runs the source and passes it to the watch actor: the Feed
 //	kube/service      what a node serves: ServiceInput + NodeContext -> ServiceView, pure
 //	kube/healthcheck  HTTP servers for load balancers that check services and the node
 //	kube/events       Kubernetes Events about services and the node
 //	kube/strictyaml   strict decoding of YAML with lines, paths and limits
 //	kube/durable      small files that survive a crash of the process or of the machine
 //	kube/connector    services of an outside catalog, as Services of the cluster
-//	kube/precheck     what an API server lacks for an agent, before the install
+//	kube/check        what a cluster lacks for an agent, and packets between its pods
 //	kube/podforward   reaches the agent of a node through the API server, for commands
 //	kube/kubetest     a Sink and objects for tests
 //

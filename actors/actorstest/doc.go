@@ -1,6 +1,6 @@
 // Package actorstest is the stage of the tests of the whole troupe: one cluster in memory (Source),
 // one simulated VPP, and the troupe between them (World). The troupe is built as in production: the
-// source runs in kube/relay, behind kube/mirror if a test wants it, and actors.Tree makes the
+// source runs in kube.Relay, behind kube/mirror if a test wants it, and actors.Tree makes the
 // actors.
 //
 // A World runs on the real dispatcher, with VPP behind its socket, or in virtual time on a seeded

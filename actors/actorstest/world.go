@@ -17,7 +17,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	vpplink "github.com/troupe-vpp/troupe/vpp/link"
@@ -167,7 +166,7 @@ func (w *World) Start() {
 	if w.Sim != nil {
 		now = w.Sim.Now
 	}
-	feed := relay.New(source, nil, now)
+	feed := kube.NewRelay(source, nil, now)
 	w.Deps = &actors.Deps{
 		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true, Ground: reserved()}, Readiness: w.Readiness, Log: log,
 	}
@@ -209,7 +208,7 @@ func (w *World) connect(log *slog.Logger) {
 }
 
 // run runs the source until Stop.
-func (w *World) run(feed *relay.Relay) {
+func (w *World) run(feed *kube.Relay) {
 	ctx, cancel := context.WithCancel(context.Background())
 	read := func() {
 		if err := feed.Run(ctx); err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/kube/mirror"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -128,7 +127,7 @@ func (w *threaded) start(unseen time.Duration) {
 		w.outage(unseen)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	feed := relay.New(mirror.New(w.source, mirror.NewStore(w.mirror, w.disk), mirror.Config{
+	feed := kube.NewRelay(mirror.New(w.source, mirror.NewStore(w.mirror, w.disk), mirror.Config{
 		Node: thisNode, Origin: mirrorOrigin, Grace: 5 * time.Second / speed, Delay: 2 * time.Second / speed,
 	}, quiet), nil, time.Now)
 	ctx, cancel := context.WithCancel(context.Background())

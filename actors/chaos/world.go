@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -95,7 +95,7 @@ func (w *world) start() error {
 	clear(w.provisional)
 	w.observed.own = 0
 	w.source = newSource(w.sim, w.cluster, w.listed)
-	feed := relay.New(w.mirrored(w.source), nil, w.sim.Now)
+	feed := kube.NewRelay(w.mirrored(w.source), nil, w.sim.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{

@@ -15,21 +15,17 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
-	"github.com/troupe-vpp/troupe/bootstrap/agent/backend"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
-	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
-	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -45,7 +41,7 @@ type Agent struct {
 	cfg       *config.Agent
 	log       *slog.Logger
 	replant   chan struct{} // closed when CNAT is chosen for IPv4
-	backend   backend.Backend
+	backend   backend
 	readiness *health.Readiness
 	metrics   *metrics.Metrics
 	pending   *status.PendingSince
@@ -61,8 +57,8 @@ type Agent struct {
 	vpp         link.Caller
 	events      events.Recorder
 	health      *healthcheck.Servers
-	outside     *outside.Sources // nil without NAT44
-	stage       *stage           // nil without --enable-chaos
+	outside     *outsideSources // nil without NAT44
+	stage       *stage          // nil without --enable-chaos
 	system      *runtime.System
 	hostRoutes  hostRoutes
 	podNetworks podNetworks
@@ -96,7 +92,7 @@ type sourceMaker func(*Agent) (kube.Source, *apiserver.Client, error)
 // startWith is Start with another source, for tests.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}, replant: make(chan struct{})}
-	a.backend = a.newBackend()
+	a.backend = backend{func() *runtime.System { return a.system }, a}
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{
 		State: a.nodeState, Answered: a.metrics.Probed, LostTimeout: cfg.API.HealthzLostAfter.Duration(),
@@ -168,22 +164,23 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	// configuration have passed.
 	a.startOutside(client)
 	hints := make(chan struct{}, 1)
-	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
+	feed := kube.NewRelay(a.mirrored(source), sourceObserver{a}, time.Now)
 	options := runtime.Options{
 		Logger: a.log, OnFault: a.onFault,
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
 	}
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.watchVPP(socket, a.prepareChaos(a.newLink(socket, hints), &options)),
-		InterfaceEvents: hints, Listening: a.listening(), OtherProtocols: otherProtocols(stats), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve, Heap: heapStats(stats),
+		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve,
 		SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
-		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionSigns: sessionSigns(stats), SessionObserver: &sessionObserver{Metrics: a.metrics, agent: a},
+		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionObserver: &sessionObserver{Metrics: a.metrics, agent: a},
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
 			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(), Staleness: a.cfg.Kubernetes.Staleness(),
 		},
 	}
+	readStatistics(stats, deps)
 	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
@@ -247,21 +244,9 @@ func (a *Agent) HTTPAddress() string { return a.http.address() }
 // Backend gives the answers of the HTTP server without HTTP.
 func (a *Agent) Backend() api.Backend { return a.backend }
 
-// newBackend makes the backend of the HTTP servers. Its functions read the fields late, because the
-// servers listen before the actors exist.
-func (a *Agent) newBackend() backend.Backend {
-	return backend.New(backend.Agent{
-		Config: a.cfg, Log: a.log, System: func() *runtime.System { return a.system }, Readiness: a.readiness, Metrics: a.metrics, Renderers: a.renderers, Choice: a.choiceText,
-		VPP:      func() link.Caller { return a.vpp },
-		Eligible: func() bool { return a.node.Load().eligible() },
-		Parts: func() []api.Part {
-			return slices.Concat(a.hostRoutes.parts(), a.podNetworks.parts(), a.healthCheckParts(), a.choiceParts())
-		},
-		Unserved: a.unserved,
-		External: func() bool { return a.outside != nil && a.rendering().Renderer != config.RendererCNAT },
-		Chaos:    func() *live.Live { return a.stage.live() },
-		Changes:  func() { a.stage.countChanges(1) },
-	})
+// parts returns the parts of readiness that no actor reports.
+func (a *Agent) parts() []api.Part {
+	return slices.Concat(a.hostRoutes.parts(), a.podNetworks.parts(), a.healthCheckParts(), a.choiceParts())
 }
 
 // Metrics answers scrapes.

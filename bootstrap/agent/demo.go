@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
-	"github.com/troupe-vpp/troupe/bootstrap/agent/backend"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -20,7 +19,7 @@ import (
 // Statuses returns the status of all services, ordered by key. The values are shared and must not
 // be modified.
 func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error) {
-	page, err := backend.Ask[*status.ServicesPage](ctx, a.system, address.Introspect, &status.ServicesQuery{})
+	page, err := askUntil[*status.ServicesPage](ctx, a.system, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}

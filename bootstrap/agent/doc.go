@@ -14,6 +14,12 @@
 // The build tag agent, for the image, leaves out the embedded etcd and the simulated VPP. Start
 // then returns an error if the configuration asks for one of them.
 //
+// # Answers
+//
+// backend implements api.Backend: it queries the actors and translates their answers into the types
+// of the API. A query that an actor answers from its memory is limited to 2 s. A query that reads
+// VPP, and a command, end at the deadline of the caller.
+//
 // # Stop
 //
 // Close stops in reverse order: HTTP servers, actors (leaves first, each with its goroutines), then

@@ -1,14 +1,22 @@
 package agent
 
 import (
+	"fmt"
 	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
-	interfacesactor "github.com/troupe-vpp/troupe/actors/interfaces"
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/render"
-	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/bootstrap/listening"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
@@ -31,40 +39,15 @@ func (a *Agent) listening() func(time.Time) []string {
 	return listening.New("/proc", a.log.With("part", "interfaces")).Read
 }
 
-// sessionStats makes the reader of the number of NAT sessions; nil = the configuration has no
+// readStatistics gives the actors the readers of VPP's statistics, unless the configuration has no
 // statistics socket.
-func sessionStats(socket string) sessionsactor.Stats {
+func readStatistics(socket string, deps *actors.Deps) {
 	if socket == "" {
-		return nil
+		return
 	}
-	return sessions.NewReader(socket)
-}
-
-// otherProtocols makes the reader of the interfaces with packets that are not TCP, UDP or ICMP; nil
-// = the configuration has no statistics socket.
-func otherProtocols(socket string) interfacesactor.Protocols {
-	if socket == "" {
-		return nil
-	}
-	return interfaces.NewOtherProtocols(socket)
-}
-
-// sessionSigns makes the reader of hints at lost answers; nil = the configuration has no statistics
-// socket.
-func sessionSigns(socket string) sessionsactor.Signs {
-	if socket == "" {
-		return nil
-	}
-	return sessions.NewSignsReader(socket)
-}
-
-// heapStats makes readers of the state of VPP's heap, one for each renderer; nil = the
-// configuration has no statistics socket.
-func heapStats(socket string) func() render.Heap {
-	if socket == "" {
-		return nil
-	}
-	return func() render.Heap { return heap.NewStatistics(socket) }
+	deps.OtherProtocols = interfaces.NewOtherProtocols(socket)
+	deps.Heap = func() render.Heap { return heap.NewStatistics(socket) }
+	deps.SessionStats, deps.SessionSigns = sessions.NewReader(socket), sessions.NewSignsReader(socket)
 }
 
 // ownMemory is the memory of the agent besides the frontends and backends of services, in bytes:
@@ -78,4 +61,124 @@ func memoryRoom(limit int64) int {
 		return 0
 	}
 	return int(max(limit-ownMemory, 1<<20))
+}
+
+// podNetworks checks the pod networks; the zero value has no result.
+type podNetworks struct {
+	serving service.Config
+	result  atomic.Pointer[string]
+}
+
+// changed compares the pod networks of the agent with the Nodes and ServiceCIDRs of the cluster.
+func (p *podNetworks) changed(in *messages.NodeInput) {
+	if len(p.serving.ClusterCIDRs) == 0 && !p.serving.NodesPodNetworks {
+		return
+	}
+	text := podNetworksText(&p.serving, in)
+	p.result.Store(&text)
+}
+
+// parts returns the line of /readyz?verbose. Doubtful pod networks do not make the node unready,
+// because its services are in VPP.
+func (p *podNetworks) parts() []api.Part {
+	result := p.result.Load()
+	if result == nil {
+		return nil
+	}
+	return []api.Part{{Name: "pod-networks", OK: true, Reason: *result}}
+}
+
+// podNetworksText names the pod networks, or the first problem with them.
+func podNetworksText(serving *service.Config, in *messages.NodeInput) string {
+	networks := serving.PodNetworks(in.GetNodes())
+	if len(networks) == 0 {
+		return "warning: no Node has spec.podCIDRs: name the networks of pods in services.clusterCIDRs"
+	}
+	ranges := serving.ServiceCIDRs
+	if len(ranges) == 0 {
+		ranges = service.Networks(in.GetServiceCidrs())
+	}
+	for _, network := range networks {
+		if i := slices.IndexFunc(ranges, network.Overlaps); i >= 0 {
+			return fmt.Sprintf("warning: %s of pods (services.clusterCIDRs) overlaps %s of services", network, ranges[i])
+		}
+	}
+	for _, own := range service.Networks(in.GetSelf().GetPodCidrs()) {
+		if !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Bits() <= own.Bits() && n.Contains(own.Addr()) }) {
+			return fmt.Sprintf("warning: services.clusterCIDRs %v do not contain spec.podCIDRs %s of this node", networks, own)
+		}
+	}
+	return fmt.Sprint(networks)
+}
+
+// hostRoutes are the routes of the host that lead to VPP; the zero value has none.
+type hostRoutes struct {
+	keepers []*hostroute.Keeper // one for each address family
+	fixed   bool                // the configuration has the networks
+	ports   service.NodePortAddresses
+}
+
+// keepHostRoutes starts the keepers of the host routes, if they are configured.
+func (a *Agent) keepHostRoutes(serving service.Config) error {
+	all, err := a.cfg.HostRoute.Keepers()
+	if err != nil {
+		return fmt.Errorf("hostRoute.gateway: %w", err)
+	}
+	a.hostRoutes.fixed, a.hostRoutes.ports = len(serving.ServiceCIDRs) > 0, serving.NodePortAddresses
+	for _, cfg := range all {
+		keeper := hostroute.New(cfg, hostroute.Host(cfg.Gateway), a.log.With("part", "host-route"))
+		a.hostRoutes.keepers = append(a.hostRoutes.keepers, keeper)
+		if a.hostRoutes.fixed {
+			keeper.Route(serving.ServiceCIDRs)
+		}
+		if a.cfg.CleanupOnExit {
+			a.onClose("host routes", keeper.Remove)
+		}
+		a.own("keeper of host routes", keeper.Run)
+	}
+	return nil
+}
+
+// changed sets the addresses of the node, and the networks to the service CIDRs of the cluster,
+// unless they are configured. It does not block.
+func (h hostRoutes) changed(in *messages.NodeInput) {
+	addresses := in.GetSelf().GetAddresses()
+	node := &messages.NodeContext{Node: in.GetSelf(), Addresses: addresses}
+	ported := slices.Concat(h.ports.Select(node, messages.IPFamily_IPV4), h.ports.Select(node, messages.IPFamily_IPV6))
+	for _, keeper := range h.keepers {
+		if in.GetSelf() != nil {
+			keeper.Node(addresses, ported)
+		}
+		if !h.fixed {
+			keeper.Route(service.Networks(in.GetServiceCidrs()))
+		}
+	}
+}
+
+// parts returns the line of /readyz?verbose. A missing route does not make the node unready,
+// because services still work for pods.
+func (h hostRoutes) parts() []api.Part {
+	if len(h.keepers) == 0 {
+		return nil
+	}
+	var problems []string
+	for _, keeper := range h.keepers {
+		if p := keeper.Status().Problem; p != "" && !slices.Contains(problems, p) {
+			problems = append(problems, p)
+		}
+	}
+	return []api.Part{{Name: "host-route", OK: true, Reason: strings.Join(problems, "; ")}}
+}
+
+// numbers returns the number of service CIDRs by state, for metrics.Sources.
+func (h hostRoutes) numbers() map[string]int {
+	if len(h.keepers) == 0 {
+		return nil
+	}
+	n := map[string]int{}
+	for _, keeper := range h.keepers {
+		s := keeper.Status()
+		n["kept"], n["foreign"], n["failed"] = n["kept"]+s.Kept, n["foreign"]+s.Foreign, n["failed"]+s.Failed
+	}
+	return n
 }

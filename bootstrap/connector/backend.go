@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
-	"github.com/troupe-vpp/troupe/bootstrap/inspect"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 )
 
 // backend answers the API of the connector: probes, and its actors.
 type backend struct {
-	inspect.Tree
+	server.Tree
 	c *Connector
 }
 
@@ -31,7 +30,7 @@ func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
 		return fmt.Errorf("%s %s: %w: the actor is exempt", verb, path, api.ErrForbidden)
 	}
 	if err := b.c.system.Kill(path); err != nil {
-		return inspect.NotFound(err)
+		return server.NotFound(err)
 	}
 	return nil
 }
@@ -184,6 +183,6 @@ func (c *Connector) confirm(r *http.Request) (any, error) {
 	if !out.known {
 		return nil, fmt.Errorf("source %s: %w", r.PathValue("source"), api.ErrNotFound)
 	}
-	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(out.released), "who", peer.Of(r.Context()))
+	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(out.released), "who", server.PeerOf(r.Context()))
 	return map[string]any{"released": append([]string{}, out.released...)}, nil
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-	"github.com/troupe-vpp/troupe/kube/connector/consul"
-	"github.com/troupe-vpp/troupe/kube/connector/dnssource"
-	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
 )
 
 // Outputs of a Config.
@@ -137,14 +134,14 @@ func (c *Config) sources(log *slog.Logger) ([]namedSource, error) {
 func (c *Config) source(kind, where string, log *slog.Logger) (func() (catalog.Source, error), error) {
 	switch kind {
 	case "yaml":
-		return func() (catalog.Source, error) { return yamlsource.New(where, catalog.DefaultLimits(), log), nil }, nil
+		return func() (catalog.Source, error) { return catalog.NewYAML(where, catalog.DefaultLimits(), log), nil }, nil
 	case "consul":
-		options, err := consul.Parse(where)
+		options, err := catalog.ParseConsul(where)
 		options.TokenFile, options.CAFile, options.Limits = c.ConsulTokenFile, c.ConsulCA, catalog.DefaultLimits()
-		return func() (catalog.Source, error) { return consul.New(options, log) }, err
+		return func() (catalog.Source, error) { return catalog.NewConsul(options, log) }, err
 	case "dns":
-		options, err := dnssource.Parse(where)
-		return func() (catalog.Source, error) { return dnssource.New(options, log), nil }, err
+		options, err := catalog.ParseDNS(where)
+		return func() (catalog.Source, error) { return catalog.NewDNS(options, log), nil }, err
 	default:
 		return nil, fmt.Errorf("unknown kind of source %q: expected consul, yaml or dns", kind)
 	}

@@ -1,8 +1,7 @@
 // Package connector runs the catalog connector, `troupe connector`: the published services of a
 // Source become Services and EndpointSlices.
 //
-//	kube/connector/catalog  the model of a catalog: limits, addresses, names, deletions; pure
-//	kube/connector/yamlsource, consul, dnssource  the sources
+//	kube/connector/catalog  the model of a catalog and its sources: YAML, Consul, DNS
 //	kube/connector/render   the wanted objects, and the writes that create them; pure
 //	kube/connector/store    the objects in the API server or in a directory
 //

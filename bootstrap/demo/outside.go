@@ -11,25 +11,25 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/connector"
 	"github.com/troupe-vpp/troupe/deploy/demo"
-	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
 // outside starts a connector that adds the services of the catalog to the built-in cluster below
 // dir, and returns the number of these services. It writes files beside the files of the cluster,
 // as for a cluster without an API server.
 func (o *Options) outside(dir string) (*connector.Connector, int, error) {
-	catalog, err := fs.Sub(demo.Catalog, "catalog")
+	files, err := fs.Sub(demo.Catalog, "catalog")
 	if err == nil {
-		err = os.CopyFS(filepath.Join(dir, "catalog"), catalog)
+		err = os.CopyFS(filepath.Join(dir, "catalog"), files)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	text, err := fs.ReadFile(catalog, "catalog.yaml")
+	text, err := fs.ReadFile(files, "catalog.yaml")
 	if err != nil {
 		return nil, 0, err
 	}
-	services, errs := yamlsource.Decode(text)
+	services, errs := catalog.DecodeYAML(text)
 	if len(errs) > 0 {
 		return nil, 0, errors.Join(errs...)
 	}

@@ -91,7 +91,7 @@ func New(rc *rest.Config, others ...string) (*Client, error) {
 }
 
 // Core sends requests to the core group that the agent does not send: the commands of a user
-// send them (kube/podcheck).
+// send them (kube/check).
 func (c *Client) Core() rest.Interface { return c.groups[corev1.SchemeGroupVersion] }
 
 // versionOf asks for the version of the API server, once.

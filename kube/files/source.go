@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/files/watch"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -20,7 +19,7 @@ type Source struct {
 	dir   string
 	node  string
 	log   *slog.Logger
-	pace  watch.Pace
+	pace  Pace
 	store *kube.Store
 
 	asked   atomic.Bool   // for a snapshot
@@ -49,7 +48,7 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 	dir = filepath.Clean(dir) // as the watcher of fsnotify names it
 	return &Source{
 		dir: dir, node: nodeName, log: log,
-		pace:    watch.DefaultPace(),
+		pace:    DefaultPace(),
 		store:   kube.NewStore(nodeName),
 		refresh: make(chan struct{}, 1),
 		read:    &directory{path: dir, files: map[string]*file{}, settle: settle},
@@ -79,7 +78,7 @@ func (s *Source) request() {
 // Run satisfies kube.Source. It never fails: a directory that cannot be read is bad health.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	s.sink = sink
-	watch.Run(ctx, s.dir, s.pace, s.log, s.look, s.refresh, s.answer)
+	Watch(ctx, s.dir, s.pace, s.log, s.look, s.refresh, s.answer)
 	return nil
 }
 

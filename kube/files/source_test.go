@@ -16,12 +16,11 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/files/watch"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // start runs a source of a directory until the test ends, with a fast pace.
-func start(t *testing.T, dir string, pace watch.Pace) (*Source, *kubetest.Mirror, *buffer) {
+func start(t *testing.T, dir string, pace Pace) (*Source, *kubetest.Mirror, *buffer) {
 	t.Helper()
 	log, mirror := &buffer{}, kubetest.NewMirror()
 	s := New(dir, "n1", slog.New(slog.NewTextHandler(log, nil)))
@@ -40,10 +39,10 @@ func start(t *testing.T, dir string, pace watch.Pace) (*Source, *kubetest.Mirror
 }
 
 // events has a long poll interval, so a change was seen through an event.
-var events = watch.Pace{Quiet: 5 * time.Millisecond, Most: 50 * time.Millisecond, Poll: time.Hour}
+var events = Pace{Quiet: 5 * time.Millisecond, Most: 50 * time.Millisecond, Poll: time.Hour}
 
 // polling has no events in time.
-var polling = watch.Pace{Quiet: time.Hour, Most: time.Hour, Poll: 5 * time.Millisecond}
+var polling = Pace{Quiet: time.Hour, Most: time.Hour, Poll: 5 * time.Millisecond}
 
 // buffer is a log that can be read while it is written.
 type buffer struct {
@@ -192,7 +191,7 @@ func TestWatchFollowsAReplacedDirectory(t *testing.T) {
 	if err := os.Symlink("one", dir); err != nil {
 		t.Fatal(err)
 	}
-	_, mirror, _ := start(t, dir, watch.Pace{Quiet: time.Millisecond, Most: time.Millisecond, Poll: 20 * time.Millisecond})
+	_, mirror, _ := start(t, dir, Pace{Quiet: time.Millisecond, Most: time.Millisecond, Poll: 20 * time.Millisecond})
 	mirror.Wait(t, "the first directory", has("one"))
 	if err := os.Symlink("two", dir+".tmp"); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 )
 
 // TestChaosStatus holds the answer to each request about chaos, on each listener.
@@ -62,7 +62,7 @@ func TestPeer(t *testing.T) {
 	if want := fmt.Sprintf("uid %d, pid %d", os.Getuid(), os.Getpid()); r.Who != want && r.Who != "the control socket" {
 		t.Errorf("who: %q, want %q", r.Who, want)
 	}
-	if got := peer.Of(t.Context()); got != "unknown" {
+	if got := server.PeerOf(t.Context()); got != "unknown" {
 		t.Errorf("outside of a request: %q", got)
 	}
 }

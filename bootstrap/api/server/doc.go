@@ -29,6 +29,9 @@
 //	404 the object does not exist                      503 the agent cannot answer at present
 //	405 wrong method (see Allow)                       504 the agent did not answer in time
 //
+// Tree answers about the actors of a system. It reads their mailboxes and sends no message, except
+// for State, so that it works while actors hang.
+//
 // # Concurrency
 //
 // Each request runs in its own goroutine of net/http with a deadline; the Backend must be safe

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 )
 
 // Reasons to refuse requests and connections (Refusal.Why).
@@ -104,7 +102,7 @@ func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
 				"to create pods/portforward, or troupe on the node"
 		}
 		if why != "" {
-			s.refuse(w, http.StatusForbidden, Refusal{Listener: ListenerHTTP, Why: why, Client: peer.Of(r.Context()), Text: text})
+			s.refuse(w, http.StatusForbidden, Refusal{Listener: ListenerHTTP, Why: why, Client: PeerOf(r.Context()), Text: text})
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 )
 
@@ -177,7 +176,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		WriteTimeout:   s.cfg.Timeout + time.Second,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		ConnContext:    peer.With,
+		ConnContext:    withPeer,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		// Active requests outlive ctx: Shutdown waits for them, Close ends them.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/api/peer"
 )
 
 // Limits of a trace. It is for interactive use and must cost the agent little.
@@ -88,7 +87,7 @@ func (s *Server) traces(control bool) http.HandlerFunc {
 		case active <- struct{}{}:
 			defer func() { <-active }()
 		default:
-			s.refuse(w, http.StatusServiceUnavailable, Refusal{listenerName(control), RefusedTraces, peer.Of(r.Context()), text})
+			s.refuse(w, http.StatusServiceUnavailable, Refusal{listenerName(control), RefusedTraces, PeerOf(r.Context()), text})
 			return
 		}
 		s.trace(w, r, q)

@@ -16,7 +16,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/bootstrap/drill"
 )
 
 const faultLong = `
@@ -222,7 +221,7 @@ func newChaosRecordCommand(std cli.Streams) *cobra.Command {
 			APIVersion string `json:"apiVersion"`
 			Kind       string `json:"kind"`
 			live.Plan
-		}{config.APIVersion, drill.Kind, status.Replay()}
+		}{config.APIVersion, planKind, status.Replay()}
 		if !cmd.Flags().Changed("output") {
 			*l.Out = "yaml"
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/drill"
 )
 
 const runLong = `Run injects the faults of a plan into a running agent and evaluates invariants: the
@@ -98,7 +97,7 @@ func readPlan(file string, in io.Reader) (*live.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
-	plan, err := drill.Decode(data, file)
+	plan, err := decodePlan(data, file)
 	if err != nil {
 		return nil, cli.Usagef("%s", err)
 	}

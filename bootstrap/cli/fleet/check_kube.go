@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
+	"github.com/troupe-vpp/troupe/kube/check"
 	"github.com/troupe-vpp/troupe/kube/informers"
-	"github.com/troupe-vpp/troupe/kube/precheck"
 )
 
 // kubernetes checks the API server, the rights there and the networks of the cluster.
@@ -26,20 +26,20 @@ func (c *checks) kubernetes(ctx context.Context, kubeconfig string) {
 		c.add(checkFailed, "API server", err.Error(), "the address must be one that a node reaches without any service: kubernetes.apiServer")
 		return
 	}
-	if precheck.TooOld(v.GitVersion) {
-		c.add(checkFailed, "API server", "version "+v.GitVersion, "the agent needs Kubernetes "+precheck.Oldest+" or later")
+	if check.TooOld(v.GitVersion) {
+		c.add(checkFailed, "API server", "version "+v.GitVersion, "the agent needs Kubernetes "+check.Oldest+" or later")
 		return
 	}
 	c.add(checkOK, "API server", "version "+v.GitVersion, "")
 	const rights = "deploy/kubernetes/base/rbac.yaml has the rights of the agent"
-	granted, nodes := precheck.Rights(ctx, client, len(c.cfg.Services.ServiceCIDRs) == 0)
+	granted, nodes := check.Rights(ctx, client, len(c.cfg.Services.ServiceCIDRs) == 0)
 	for _, r := range granted {
 		c.result("right to list "+r.Resource, "granted", r.Err, rights)
 	}
 	if nodes != nil {
 		c.networks(nodes)
 	}
-	c.kubeProxy(precheck.KubeProxy(ctx, client))
+	c.kubeProxy(check.KubeProxy(ctx, client))
 }
 
 // kubeProxy says what a kube-proxy does beside the agent. Both listen on the port of the node's
@@ -72,15 +72,15 @@ func (c *checks) client(kubeconfig string) (*apiserver.Client, error) {
 }
 
 // networks compares the networks of the configuration with the nodes.
-func (c *checks) networks(nodes []precheck.Node) {
+func (c *checks) networks(nodes []check.Node) {
 	name := c.cfg.NodeName
-	if name != "" && !slices.ContainsFunc(nodes, func(n precheck.Node) bool { return n.Name == name }) {
+	if name != "" && !slices.ContainsFunc(nodes, func(n check.Node) bool { return n.Name == name }) {
 		c.add(checkFailed, "node "+name, "the cluster has no such Node", "set nodeName to the name of the Node")
 	}
 	if len(c.cfg.Services.ClusterCIDRs) == 0 {
 		c.add(checkWarn, "pod networks", "services.clusterCIDRs is empty: clients in pods of other nodes count as outside of the cluster", "set services.clusterCIDRs")
 	}
-	found := precheck.Compare(nodes, c.cfg.Services.ClusterCIDRs, c.cfg.Services.ServiceCIDRs)
+	found := check.Compare(nodes, c.cfg.Services.ClusterCIDRs, c.cfg.Services.ServiceCIDRs)
 	c.many("pod networks are inside of services.clusterCIDRs", found.Outside, "add them to services.clusterCIDRs")
 	c.many("pod networks and services.serviceCIDRs are apart", found.Overlap, "correct services.clusterCIDRs and services.serviceCIDRs")
 	if len(found.Without) > 0 && c.cfg.NAT44.LoopbackIP == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/kube/podcheck"
+	"github.com/troupe-vpp/troupe/kube/check"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -40,7 +40,7 @@ func (c *checks) packets(ctx context.Context, f *fleet, only []string) {
 }
 
 // sendPackets runs the check with packets on the nodes with these names.
-func (c *checks) sendPackets(ctx context.Context, f *fleet, only []string) ([]podcheck.Result, error) {
+func (c *checks) sendPackets(ctx context.Context, f *fleet, only []string) ([]check.Result, error) {
 	client, err := c.client(f.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (c *checks) sendPackets(ctx context.Context, f *fleet, only []string) ([]po
 	if err != nil {
 		return nil, err
 	}
-	options := &podcheck.Options{Core: client.Core(), Times: connections}
+	options := &check.Options{Core: client.Core(), Times: connections}
 	for i := range agents {
 		if a := &agents[i]; slices.Contains(only, a.Node) || slices.Contains(only, allNodes) {
 			options.Nodes, options.Image = append(options.Nodes, a.Node), a.Image
@@ -75,23 +75,23 @@ func (c *checks) sendPackets(ctx context.Context, f *fleet, only []string) ([]po
 		}
 		return at
 	}
-	return podcheck.Run(ctx, options)
+	return check.Run(ctx, options)
 }
 
 // judge adds a line for each node and kind of addresses.
-func (c *checks) judge(results []podcheck.Result) {
+func (c *checks) judge(results []check.Result) {
 	advice := map[string]string{
-		podcheck.Pods:       "no service is involved: the network of the pods (CNI) does not connect these nodes",
-		podcheck.ClusterIPs: "troupe explain --packet and troupe capture on that node show the way of a packet",
-		podcheck.NodePorts:  "services.nodePortAddresses has the addresses with node ports; the network must lead to them",
+		check.Pods:       "no service is involved: the network of the pods (CNI) does not connect these nodes",
+		check.ClusterIPs: "troupe explain --packet and troupe capture on that node show the way of a packet",
+		check.NodePorts:  "services.nodePortAddresses has the addresses with node ports; the network must lead to them",
 	}
 	for len(results) > 0 {
 		from := results[0].From
-		end := slices.IndexFunc(results, func(r podcheck.Result) bool { return r.From != from })
+		end := slices.IndexFunc(results, func(r check.Result) bool { return r.From != from })
 		if end < 0 {
 			end = len(results)
 		}
-		for _, kind := range []string{podcheck.Pods, podcheck.ClusterIPs, podcheck.NodePorts} {
+		for _, kind := range []string{check.Pods, check.ClusterIPs, check.NodePorts} {
 			asked, answered := 0, 0
 			var wrong []string
 			for _, r := range results[:end] {
@@ -121,7 +121,7 @@ func (c *checks) judge(results []podcheck.Result) {
 }
 
 // wrongWith says what is wrong with a result; "" = nothing.
-func wrongWith(r *podcheck.Result) string {
+func wrongWith(r *check.Result) string {
 	if r.Failed > 0 {
 		return fmt.Sprintf("(%d failed: %s)", r.Failed, r.Error)
 	}
@@ -139,11 +139,11 @@ func NewPackets(std cli.Streams) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use: "answer NAME", Short: "Answer TCP connections with a name", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			listener, err := net.Listen("tcp", ":"+strconv.Itoa(podcheck.AnswerPort))
+			listener, err := net.Listen("tcp", ":"+strconv.Itoa(check.AnswerPort))
 			if err != nil {
 				return fmt.Errorf("listen for packets: %w", err)
 			}
-			return podcheck.Answer(cmd.Context(), listener, args[0])
+			return check.Answer(cmd.Context(), listener, args[0])
 		},
 	}, &cobra.Command{
 		Use: "ask TIMES ADDRESS...", Short: "Connect to addresses HOST:PORT and print who answers, as JSON", Args: cobra.MinimumNArgs(2),
@@ -152,7 +152,7 @@ func NewPackets(std cli.Streams) *cobra.Command {
 			if err != nil {
 				return cli.Usagef("TIMES %s: want a number", args[0])
 			}
-			return json.NewEncoder(std.Out).Encode(podcheck.Ask(cmd.Context(), args[1:], times, podcheck.ForProgramming))
+			return json.NewEncoder(std.Out).Encode(check.Ask(cmd.Context(), args[1:], times, check.ForProgramming))
 		},
 	})
 	return cmd

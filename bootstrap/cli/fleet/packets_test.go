@@ -4,23 +4,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/kube/podcheck"
+	"github.com/troupe-vpp/troupe/kube/check"
 )
 
 // TestJudge: a line for each node and kind of addresses, failed where one address does not answer.
 func TestJudge(t *testing.T) {
-	result := func(from, kind, address, node string, talk podcheck.Talk) podcheck.Result {
-		return podcheck.Result{From: from, Target: podcheck.Target{Kind: kind, Address: address, Node: node}, Talk: talk}
+	result := func(from, kind, address, node string, talk check.Talk) check.Result {
+		return check.Result{From: from, Target: check.Target{Kind: kind, Address: address, Node: node}, Talk: talk}
 	}
-	answered := func(node string) podcheck.Talk { return podcheck.Talk{Answers: map[string]int{node: connections}} }
+	answered := func(node string) check.Talk { return check.Talk{Answers: map[string]int{node: connections}} }
 	c := &checks{}
-	c.judge([]podcheck.Result{
-		result("n1", podcheck.Pods, "10.1.1.2:8080", "n1", answered("n1")),
-		result("n1", podcheck.Pods, "10.1.2.2:8080", "n2", answered("n2")),
-		result("n1", podcheck.ClusterIPs, "10.96.0.9:80", "", podcheck.Talk{Answers: map[string]int{"n1": 4, "n2": 6}}),
-		result("n2", podcheck.Pods, "10.1.1.2:8080", "n1", answered("n2")),
-		result("n2", podcheck.ClusterIPs, "10.96.0.9:80", "", podcheck.Talk{Answers: map[string]int{"n1": 7}, Failed: 3, Error: "i/o timeout"}),
-		result("n2", podcheck.NodePorts, "192.0.2.1:30001", "", answered("n1")),
+	c.judge([]check.Result{
+		result("n1", check.Pods, "10.1.1.2:8080", "n1", answered("n1")),
+		result("n1", check.Pods, "10.1.2.2:8080", "n2", answered("n2")),
+		result("n1", check.ClusterIPs, "10.96.0.9:80", "", check.Talk{Answers: map[string]int{"n1": 4, "n2": 6}}),
+		result("n2", check.Pods, "10.1.1.2:8080", "n1", answered("n2")),
+		result("n2", check.ClusterIPs, "10.96.0.9:80", "", check.Talk{Answers: map[string]int{"n1": 7}, Failed: 3, Error: "i/o timeout"}),
+		result("n2", check.NodePorts, "192.0.2.1:30001", "", answered("n1")),
 	})
 	var have []string
 	for _, l := range c.lines {

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
-	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -22,7 +21,7 @@ func TestA25Golden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	services, errs := yamlsource.Decode(content)
+	services, errs := catalog.DecodeYAML(content)
 	if errs != nil {
 		t.Fatal(errs)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 	"github.com/troupe-vpp/troupe/kube/durable"
-	"github.com/troupe-vpp/troupe/kube/files/watch"
+	"github.com/troupe-vpp/troupe/kube/files"
 )
 
 // Files is the store without Kubernetes: a directory with one YAML file for each Service and
@@ -74,7 +74,7 @@ func NewFiles(config Config, log *slog.Logger) *Files {
 
 // Run satisfies Store.
 func (s *Files) Run(ctx context.Context, changed func()) error {
-	watch.Run(ctx, filepath.Clean(s.config.Directory), watch.DefaultPace(), s.log, func(bool) {
+	files.Watch(ctx, filepath.Clean(s.config.Directory), files.DefaultPace(), s.log, func(bool) {
 		if s.read() {
 			changed()
 		}

@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/server"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
+)
+
+// askTimeout limits a query that an actor answers from its memory.
+const askTimeout = 2 * time.Second
+
+// backend answers the HTTP server with queries to the actors of its agent, before they exist with
+// errors. It has no state of its own.
+type backend struct {
+	server.Tree
+	agent *Agent
+}
+
+var _ api.Backend = backend{}
+
+// ask is askUntil with the time limit askTimeout.
+func ask[T any](ctx context.Context, s *runtime.System, path string, question any) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return askUntil[T](ctx, s, path, question)
+}
+
+// askUntil sends a query to an actor and expects an answer of one type before the deadline of ctx.
+// The error of an actor that does not answer is api.ErrUnavailable.
+func askUntil[T any](ctx context.Context, s *runtime.System, path string, question any) (T, error) {
+	var none T
+	answer, err := s.Ask(ctx, path, question)
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+	}
+	typed, ok := answer.(T)
+	if !ok {
+		return none, fmt.Errorf("%s answered with %T", path, answer)
+	}
+	return typed, nil
+}
+
+// Live satisfies api.Prober. Supervisors repair all failures except the end of the root actor.
+func (b backend) Live() error {
+	if _, ok := b.agent.system.Actor(address.RootName); !ok {
+		return errors.New("the root actor is gone")
+	}
+	return nil
+}
+
+// Readiness satisfies api.Prober.
+func (b backend) Readiness() api.Readiness {
+	report := b.agent.readiness.Load()
+	out := api.Readiness{Ready: report.Ready, Since: report.Since, Parts: make([]api.Part, len(report.Parts))}
+	for i, p := range report.Parts {
+		out.Parts[i] = api.Part{Name: p.Name, OK: p.OK, Reason: p.Reason, Epoch: p.Epoch}
+		if !p.AsOf.IsZero() {
+			out.Parts[i].Reason += fmt.Sprintf(" (what is served is %s old)", time.Since(p.AsOf).Round(time.Second))
+		}
+	}
+	out.Parts = append(out.Parts, b.agent.parts()...)
+	return out
+}
+
+// Node satisfies api.Prober.
+func (b backend) Node() api.NodeHealth {
+	report, now := b.agent.readiness.Load(), time.Now()
+	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.agent.node.Load().eligible(), Healthy: report.Ready}
+	if !report.Ready {
+		health.LastUpdated = report.Since
+	}
+	return health
+}
+
+// world queries introspection for its state without the services.
+func (b backend) world(ctx context.Context) (*status.WorldPage, error) {
+	return ask[*status.WorldPage](ctx, b.agent.system, address.Introspect, &status.WorldQuery{})
+}
+
+// Interfaces satisfies api.Reader.
+func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := world.Interfaces
+	if set == nil {
+		return nil, fmt.Errorf("%w: the agent has not read the interfaces of VPP yet", api.ErrUnavailable)
+	}
+	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Items: []api.Interface{}, Unplaced: set.GetUnplaced()}
+	for _, i := range set.GetInterfaces() {
+		if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
+			out.Uplink = i.GetName()
+		}
+		out.Items = append(out.Items, api.Interface{
+			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: kindWord(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
+			Addresses: append([]string{}, i.GetAddresses()...), Pods: append([]string{}, i.GetPods()...), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
+			OtherProtocols: i.GetOtherProtocols(),
+		})
+	}
+	return out, nil
+}
+
+// kindWord is an interface kind in the API; unknown kinds of later versions are "other".
+func kindWord(k messages.InterfaceKind) string {
+	switch k {
+	case messages.InterfaceKind_INTERFACE_POD:
+		return "pod"
+	case messages.InterfaceKind_INTERFACE_UPLINK:
+		return "uplink"
+	case messages.InterfaceKind_INTERFACE_INTERNAL:
+		return "internal"
+	default:
+		return "other"
+	}
+}
+
+// Events satisfies api.Reader.
+func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
+	page, err := ask[*status.EventsPage](ctx, b.agent.system, address.Journal, &status.EventsQuery{
+		Before: query.Before, After: query.After, Limit: query.Limit, Kind: query.Kind, Object: query.Object, Cause: query.Cause,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.EventPage{Items: make([]api.Event, len(page.Events)), Next: page.Next}
+	for i, e := range page.Events {
+		out.Items[i] = api.Event{
+			Seq: e.GetSeq(), Time: time.Unix(0, e.GetTime()), Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
+			Cause: e.GetCause(), Method: methodWord(e.GetMethod()), Operations: e.GetOperations(), Executed: e.GetExecuted(), Error: e.GetError(),
+		}
+	}
+	return out, nil
+}
+
+// methodWord is the method of a transaction in the API; "" = the event is not a transaction.
+func methodWord(m messages.Method) string {
+	switch m {
+	case messages.Method_METHOD_UPDATE:
+		return "update"
+	case messages.Method_METHOD_UPSTREAM_RESYNC:
+		return "upstream-resync"
+	case messages.Method_METHOD_DOWNSTREAM_RESYNC:
+		return "downstream-resync"
+	case messages.Method_METHOD_FULL_RESYNC:
+		return "full-resync"
+	default:
+		return ""
+	}
+}
+
+// Resync satisfies api.Reader.
+func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resync := &api.Resync{}
+	for _, renderer := range b.agent.renderers() {
+		sync := api.RendererSync{Renderer: renderer}
+		for _, p := range b.agent.readiness.Load().Parts {
+			if p.Name == sync.Renderer {
+				sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
+			}
+		}
+		for _, v := range world.Verified {
+			if v.GetRenderer() == sync.Renderer {
+				sync.Differences, sync.Operations, sync.Error = v.GetDifferences(), v.GetOperations(), v.GetError()
+			}
+		}
+		resync.Renderers = append(resync.Renderers, sync)
+	}
+	return b.healing(ctx, resync)
+}
+
+// Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.
+func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
+	all := &api.Diff{}
+	for _, renderer := range b.agent.renderers() {
+		page, err := askUntil[*render.DiffPage](ctx, b.agent.system, address.Renderer(renderer), &render.DiffQuery{})
+		if err != nil {
+			return nil, err
+		}
+		diff := api.RendererDiff{Renderer: renderer, Operations: append([]string{}, page.Operations...)}
+		if page.Err != nil {
+			diff.Error = page.Err.Error()
+		}
+		all.Renderers = append(all.Renderers, diff)
+	}
+	return all, nil
+}
+
+// StartResync satisfies api.Controller.
+func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
+	if request.Method != api.ResyncDownstream {
+		b.agent.system.Send(b.agent.system.PID(address.Watch), &messages.Pull{})
+	}
+	for _, renderer := range b.agent.renderers() {
+		if request.Method != api.ResyncUpstream {
+			b.agent.system.Send(b.agent.system.PID(address.Renderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
+		}
+	}
+	return nil
+}
+
+// healing adds the repairs and the unhealthy parts.
+func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, error) {
+	page, err := ask[*health.Page](ctx, b.agent.system, address.Healer, &health.Query{})
+	if err != nil {
+		return nil, err
+	}
+	to.Healing, to.Ill = []api.HealingCount{}, make([]api.IllPart, len(page.Cases))
+	for part, counts := range page.Counts {
+		for step, n := range counts {
+			to.Healing = append(to.Healing, api.HealingCount{Part: part, Rung: step, Count: n})
+		}
+	}
+	slices.SortFunc(to.Healing, func(a, b api.HealingCount) int {
+		return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Rung, b.Rung))
+	})
+	for i, c := range page.Cases {
+		to.Ill[i] = api.IllPart{Part: c.Part, Reason: c.Reason, Since: c.Since, Next: c.Until, Rung: c.Step}
+	}
+	return to, nil
+}
+
+// drainPatience limits the wait of a status for the number of draining endpoints, which only the
+// renderer knows.
+const drainPatience = 200 * time.Millisecond
+
+// Status satisfies api.Reader.
+func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
+	services, err := b.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := api.StatusOf(b.agent.cfg.NodeName, api.ReadBuild().String(), b.Readiness(), services)
+	if world.Link.GetUp() {
+		s.VPP = world.Link.GetVersion()
+	}
+	if sessions, err := b.Sessions(ctx); err == nil {
+		s.Sessions = sessions.BusiestWorker
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	var renderer struct {
+		Draining int `json:"draining"`
+	}
+	if state, err := b.State(ctx, address.Renderer("nat44")); err == nil && json.Unmarshal(state, &renderer) == nil {
+		s.Draining = renderer.Draining
+	}
+	return s, nil
+}
+
+// Nodes satisfies api.Reader: the nodes of the store, or the nodes of Kubernetes without a store.
+func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	services, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Nodes{Self: b.agent.cfg.NodeName, Claim: "none", Renderer: b.agent.choiceText(), Items: []api.Node{}, Approximations: approximations(services.Services)}
+	if cluster := world.Cluster; cluster != nil {
+		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
+		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {
+			n := cluster.GetNodes()[name]
+			id := n.GetId()
+			if name == cluster.GetSelf() {
+				// from an earlier process; unconfirmed until the claim is held
+				id = cmp.Or(id, cluster.GetId())
+			}
+			out.Items = append(out.Items, api.Node{
+				Name: name, ID: id, VPPAddresses: append([]string{}, n.GetVppAddresses()...), ManagementAddresses: append([]string{}, n.GetManagementAddresses()...),
+				PodCIDRs: append([]string{}, n.GetPodCidrs()...),
+			})
+		}
+		return out, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(world.Node.GetNodes())) {
+		n := world.Node.GetNodes()[name]
+		out.Items = append(out.Items, api.Node{
+			Name: name, VPPAddresses: []string{}, ManagementAddresses: append([]string{}, n.GetAddresses()...), PodCIDRs: append([]string{}, n.GetPodCidrs()...),
+		})
+	}
+	return out, nil
+}
+
+// claimWord is a claim state in the API.
+func claimWord(c messages.ClaimState) string {
+	switch c {
+	case messages.ClaimState_CLAIM_HELD:
+		return "held"
+	case messages.ClaimState_CLAIM_FENCED:
+		return "fenced"
+	default:
+		return "pending"
+	}
+}
+
+// Sessions satisfies api.Reader. It returns the latest observation of the agent, so that clients
+// cost VPP nothing.
+func (b backend) Sessions(context.Context) (*api.Sessions, error) {
+	table := b.agent.metrics.LastSessions()
+	if table == nil {
+		return nil, fmt.Errorf("%w: the agent has not read the NAT sessions of VPP yet", api.ErrUnavailable)
+	}
+	out := &api.Sessions{Time: table.At, BusiestWorker: table.Usage.Busiest, Limit: table.Limit, Alarm: table.Alarm, Protocols: []api.ProtocolSessions{}}
+	for p := range sessions.Protocols {
+		if !table.Survey.Known {
+			break
+		}
+		count := table.Survey.By[p]
+		out.Protocols = append(out.Protocols, api.ProtocolSessions{Protocol: p.String(), Sessions: count.Sessions, Expired: count.Expired})
+	}
+	return out, nil
+}
