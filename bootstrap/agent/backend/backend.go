@@ -213,14 +213,28 @@ func (b Backend) Resync(ctx context.Context) (*api.Resync, error) {
 				sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
 			}
 		}
-		for _, v := range world.Verified {
-			if v.GetRenderer() == sync.Renderer {
-				sync.Differences, sync.Operations, sync.Error = v.GetDifferences(), v.GetOperations(), v.GetError()
-			}
+		if v := world.Verified[renderer]; v != nil {
+			sync.Read, sync.Because, sync.Differences = time.Unix(0, v.GetBegan()), v.GetReason(), v.GetDifferences()
 		}
+		sync.Repair = repair(world.Repairs[renderer])
 		resync.Renderers = append(resync.Renderers, sync)
 	}
 	return b.healing(ctx, resync)
+}
+
+// repair is a reading with differences; nil = there was none.
+func repair(v *messages.Verified) *api.Repair {
+	if v == nil {
+		return nil
+	}
+	out := &api.Repair{
+		Found: time.Unix(0, v.GetBegan()), Because: v.GetReason(), Differences: v.GetDifferences(), Operations: v.GetOperations(),
+		First: append([]string{}, v.GetFirst()...),
+	}
+	if v.GetRepaired() != 0 {
+		out.Repaired = time.Unix(0, v.GetRepaired())
+	}
+	return out
 }
 
 // Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -27,6 +28,9 @@ func (b Backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	if world.Link.GetUp() {
 		s.VPP = world.Link.GetVersion()
 	}
+	if !world.Back.IsZero() {
+		s.Restart = &api.Restart{Lost: world.Lost, Back: world.Back, Filled: b.filled(world)}
+	}
 	if sessions, err := b.Sessions(ctx); err == nil {
 		s.Sessions = sessions.BusiestWorker
 	}
@@ -39,4 +43,25 @@ func (b Backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 		s.Draining = renderer.Draining
 	}
 	return s, nil
+}
+
+// filled is when every renderer had repaired the VPP that is connected; zero = not yet.
+func (b Backend) filled(world *status.WorldPage) (at time.Time) {
+	for _, renderer := range b.agent.Renderers() {
+		read, found := world.Verified[renderer], world.Repairs[renderer]
+		if time.Unix(0, read.GetBegan()).Before(world.Back) {
+			return time.Time{}
+		}
+		end := time.Unix(0, read.GetBegan()+read.GetTook())
+		if r := repair(found); r != nil && !r.Found.Before(world.Back) {
+			end = r.Repaired
+		}
+		if end.IsZero() {
+			return time.Time{}
+		}
+		if end.After(at) {
+			at = end
+		}
+	}
+	return at
 }
