@@ -1318,17 +1318,24 @@ func (x *Verify) GetRoutine() bool {
 	return false
 }
 
-// renderer -> introspection, audit: VPP was read and compared.
+// renderer -> introspection, audit: VPP was read and compared. Introspection gets it again when the
+// differences are repaired.
 type Verified struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
 	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Differences found and operations made.
+	// Objects and settings in which VPP differed.
 	Differences uint32 `protobuf:"varint,3,opt,name=differences,proto3" json:"differences,omitempty"`
-	Operations  uint32 `protobuf:"varint,4,opt,name=operations,proto3" json:"operations,omitempty"`
-	Error       string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	// Duration of the reading, in nanoseconds.
-	Took          int64 `protobuf:"varint,6,opt,name=took,proto3" json:"took,omitempty"`
+	// Why VPP was read.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When the reading began, in Unix nanoseconds, and how long it took.
+	Began int64 `protobuf:"varint,5,opt,name=began,proto3" json:"began,omitempty"`
+	Took  int64 `protobuf:"varint,6,opt,name=took,proto3" json:"took,omitempty"`
+	// When the differences were repaired, in Unix nanoseconds; 0 = not yet, or there were none.
+	Repaired int64 `protobuf:"varint,7,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	// The operations since the reading: their number, and the first ones, a line each.
+	Operations    uint32   `protobuf:"varint,8,opt,name=operations,proto3" json:"operations,omitempty"`
+	First         []string `protobuf:"bytes,9,rep,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1384,18 +1391,18 @@ func (x *Verified) GetDifferences() uint32 {
 	return 0
 }
 
-func (x *Verified) GetOperations() uint32 {
+func (x *Verified) GetReason() string {
 	if x != nil {
-		return x.Operations
-	}
-	return 0
-}
-
-func (x *Verified) GetError() string {
-	if x != nil {
-		return x.Error
+		return x.Reason
 	}
 	return ""
+}
+
+func (x *Verified) GetBegan() int64 {
+	if x != nil {
+		return x.Began
+	}
+	return 0
 }
 
 func (x *Verified) GetTook() int64 {
@@ -1403,6 +1410,27 @@ func (x *Verified) GetTook() int64 {
 		return x.Took
 	}
 	return 0
+}
+
+func (x *Verified) GetRepaired() int64 {
+	if x != nil {
+		return x.Repaired
+	}
+	return 0
+}
+
+func (x *Verified) GetOperations() uint32 {
+	if x != nil {
+		return x.Operations
+	}
+	return 0
+}
+
+func (x *Verified) GetFirst() []string {
+	if x != nil {
+		return x.First
+	}
+	return nil
 }
 
 // any actor -> journal: an event for the operator.
@@ -1755,16 +1783,19 @@ const file_control_proto_rawDesc = "" +
 	"\x04json\x18\x01 \x01(\tR\x04json\":\n" +
 	"\x06Verify\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
-	"\aroutine\x18\x02 \x01(\bR\aroutine\"\xa8\x01\n" +
+	"\aroutine\x18\x02 \x01(\bR\aroutine\"\xf2\x01\n" +
 	"\bVerified\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12 \n" +
-	"\vdifferences\x18\x03 \x01(\rR\vdifferences\x12\x1e\n" +
+	"\vdifferences\x18\x03 \x01(\rR\vdifferences\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05began\x18\x05 \x01(\x03R\x05began\x12\x12\n" +
+	"\x04took\x18\x06 \x01(\x03R\x04took\x12\x1a\n" +
+	"\brepaired\x18\a \x01(\x03R\brepaired\x12\x1e\n" +
 	"\n" +
-	"operations\x18\x04 \x01(\rR\n" +
+	"operations\x18\b \x01(\rR\n" +
 	"operations\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\x12\x12\n" +
-	"\x04took\x18\x06 \x01(\x03R\x04took\"\x93\x02\n" +
+	"\x05first\x18\t \x03(\tR\x05first\"\x93\x02\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x12\n" +

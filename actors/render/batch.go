@@ -88,6 +88,7 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		d.budget = min(d.budget+TurnMessages, batchMessages)
 	}
 	d.record(c, m.results)
+	repairing(d.connection.repair, m.results)
 	if m.exchange.connection != d.connection.number() || !d.known {
 		return // VPP was away meanwhile, everything is read again
 	}

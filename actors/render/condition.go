@@ -41,6 +41,7 @@ func (d *Driver[K]) report(c *runtime.Context) {
 	state := d.kind.State()
 	if d.resting() && state.Settings {
 		d.connection.damaged, d.connection.programmed = false, d.connection.programmed || d.opened
+		d.repaired(c)
 	}
 	warning := cmp.Or(d.shortage(), state.Warning)
 	if warning != d.told {

@@ -43,6 +43,8 @@ type connection struct {
 	// Passes: changed by read.go, condition.go and synced.
 	damaged    bool // VPP was modified outside of the agent and is not repaired: not ready
 	programmed bool // everything has been programmed once in this incarnation
+	// the last reading with differences, until they are repaired; nil = there are none
+	repair *messages.Verified
 	// when the read began after which everything is being programmed; zero = none
 	full time.Time
 }

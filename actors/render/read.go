@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -78,7 +80,13 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.exchange.reason, d.kind.State().Summary(), differences),
 		})
 	}
-	verified := &messages.Verified{Renderer: d.name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.exchange.began))}
+	verified := &messages.Verified{
+		Renderer: d.name, Epoch: c.Incarnation(), Differences: uint32(differences), Reason: m.exchange.reason,
+		Began: m.exchange.began.UnixNano(), Took: int64(c.Now().Sub(m.exchange.began)),
+	}
+	if differences > 0 {
+		d.connection.repair = proto.CloneOf(verified)
+	}
 	for _, path := range []string{address.Introspect, address.Audit} {
 		c.Send(c.PID(path), verified)
 	}
@@ -88,6 +96,29 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	}
 	d.answerEach(c, slices.Concat(services, slices.Collect(maps.Keys(d.queue.leaving))))
 	d.answerFor(c, slices.Concat(changed, settled, drifted))
+}
+
+// mostFirst is the number of operations of a repair that operators see.
+const mostFirst = 5
+
+// repairing adds the operations of a batch to the repair.
+func repairing[K Key](repair *messages.Verified, results []Result[K]) {
+	for i := range results {
+		if r := &results[i]; repair != nil && !r.Idle && r.Err == nil {
+			if repair.Operations++; len(repair.First) < mostFirst {
+				repair.First = append(repair.First, r.Op.Describe())
+			}
+		}
+	}
+}
+
+// repaired tells introspection that the differences of the last reading are repaired.
+func (d *Driver[K]) repaired(c *runtime.Context) {
+	if done := d.connection.repair; done != nil && d.known {
+		d.connection.repair = nil
+		done.Repaired = c.Now().UnixNano()
+		c.Send(c.PID(address.Introspect), done)
+	}
 }
 
 // mayDiffer reports whether an object is compared with the wanted one. Objects that no service

@@ -264,7 +264,7 @@ func TestDriverRepairsDamage(t *testing.T) {
 		s.outside(s.remove, "10.0.0.1")
 		s.Tell(&messages.Verify{Reason: "test"})
 		s.expect("repaired", "10.0.0.1", "10.0.0.2")
-		if v := s.Verified(); v.GetDifferences() != 1 || s.Observed.Drift != 1 {
+		if v := s.Verified(); v.GetDifferences() != 1 || v.GetReason() != "test" || v.GetRepaired() < v.GetBegan() || v.GetOperations() == 0 || s.Observed.Drift != 1 {
 			s.Errorf("verified %v, counted %d", v, s.Observed.Drift)
 		}
 		if h := s.Healths(); len(h) != 2 || h[0].GetOk() || !h[1].GetOk() {

@@ -53,6 +53,8 @@ type ServicesPage struct {
 	ServiceCIDRs []string
 	// Faulty are the interfaces with a fault, behind which endpoints cannot be served.
 	Faulty []*messages.Interface
+	// Read is when the oldest of the renderers' last readings of VPP began; zero = there is none.
+	Read time.Time
 }
 
 // WorldQuery asks introspection for everything except the services. The answer is a WorldPage.
@@ -69,8 +71,11 @@ type WorldPage struct {
 	Cluster *messages.ClusterState
 	// Node has the nodes and pods in Kubernetes.
 	Node *messages.NodeInput
-	// Verified is the last result of each renderer's comparison with VPP, ordered by renderer.
-	Verified []*messages.Verified
+	// Verified are the last readings of VPP by renderer, Repairs the last ones with differences.
+	Verified, Repairs map[string]*messages.Verified
+	// Lost and Back are when the connection to the VPP before ended, and when this one was
+	// connected; zero = VPP has not restarted since the start of introspection.
+	Lost, Back time.Time
 }
 
 // introspect keeps the last state that each actor has sent, for operators.
@@ -80,16 +85,18 @@ type introspect struct {
 	exist     map[string]bool // the services in the registry's last complete list
 	listed    uint64          // the generation of that list
 	world     WorldPage
-	verified  map[string]*messages.Verified
-	problems  int // of services
-	counted   int // problems that the observer was last called with
+	boot      string    // of the VPP that was connected last
+	down      time.Time // when the last connection ended
+	problems  int       // of services
+	counted   int       // problems that the observer was last called with
 	publisher *publisher
 }
 
 // NewIntrospect returns the actor.
 func NewIntrospect(config *Config) runtime.Behaviour {
 	return &introspect{
-		config: config, publisher: newPublisher(config), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{},
+		config: config, publisher: newPublisher(config), services: map[string]*messages.ServiceStatus{},
+		world: WorldPage{Verified: map[string]*messages.Verified{}, Repairs: map[string]*messages.Verified{}},
 	}
 }
 
@@ -117,7 +124,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	case *messages.Fault:
 		i.publisher.fault(m)
 	case *messages.LinkState:
-		i.world.Link = m
+		i.link(m, c.Now())
 	case *messages.InterfaceSet:
 		i.world.Interfaces = m
 	case *messages.ClusterState:
@@ -126,16 +133,31 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 		i.world.Node = m.GetInput()
 		i.countProblems()
 	case *messages.Verified:
-		i.verified[m.GetRenderer()] = m
+		i.world.Verified[m.GetRenderer()] = m
+		if m.GetDifferences() > 0 {
+			i.world.Repairs[m.GetRenderer()] = m
+		}
 	case *ServicesQuery:
 		c.Reply(i.page(m))
 	case *WorldQuery:
 		page := i.world
-		for _, name := range slices.Sorted(maps.Keys(i.verified)) {
-			page.Verified = append(page.Verified, i.verified[name])
-		}
+		page.Verified, page.Repairs = maps.Clone(page.Verified), maps.Clone(page.Repairs)
 		c.Reply(&page)
 	}
+}
+
+// link takes the state of the connection, and notes a restart of VPP.
+func (i *introspect) link(m *messages.LinkState, now time.Time) {
+	if i.world.Link.GetUp() && !m.GetUp() {
+		i.down = now
+	}
+	if m.GetUp() {
+		if i.boot != "" && i.boot != m.GetBoot() {
+			i.world.Lost, i.world.Back = i.down, now
+		}
+		i.boot = m.GetBoot()
+	}
+	i.world.Link = m
 }
 
 // status takes the status of a service; a roll call repeats the same value.
@@ -200,6 +222,11 @@ func (i *introspect) page(q *ServicesQuery) *ServicesPage {
 	for _, one := range i.world.Interfaces.GetInterfaces() {
 		if one.GetFault() != "" {
 			page.Faulty = append(page.Faulty, one)
+		}
+	}
+	for _, v := range i.world.Verified {
+		if began := time.Unix(0, v.GetBegan()); page.Read.IsZero() || began.Before(page.Read) {
+			page.Read = began
 		}
 	}
 	if q.Key != "" {

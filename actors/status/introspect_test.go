@@ -119,19 +119,50 @@ func TestIntrospectionCountsProblems(t *testing.T) {
 
 func TestIntrospectionKnowsTheWorld(t *testing.T) {
 	perform(t, nil, func(s *stage) {
-		if page := s.Ask(&WorldQuery{}).(*WorldPage); page.Link != nil || page.Node != nil || page.Verified != nil {
+		if page := s.Ask(&WorldQuery{}).(*WorldPage); page.Link != nil || page.Node != nil || len(page.Verified) != 0 {
 			t.Errorf("knows %+v of nothing", page)
 		}
 		s.Tell(
 			&messages.LinkState{Session: 1}, &messages.InterfaceSet{Generation: 2}, &messages.ClusterState{Id: 3},
-			&messages.NodeChanged{Input: &messages.NodeInput{Generation: 4}}, &messages.Verified{Renderer: "nat44", Epoch: 5}, &messages.Verified{Renderer: "cnat"},
+			&messages.NodeChanged{Input: &messages.NodeInput{Generation: 4}}, &messages.Verified{Renderer: "nat44", Differences: 7, Began: 2e9}, &messages.Verified{Renderer: "cnat", Began: 1e9},
 		)
+		s.Tell(&messages.Verified{Renderer: "nat44", Epoch: 5, Began: 3e9})
 		page := s.Ask(&WorldQuery{}).(*WorldPage)
 		if page.Link.GetSession() != 1 || page.Interfaces.GetGeneration() != 2 || page.Cluster.GetId() != 3 || page.Node.GetGeneration() != 4 {
 			t.Errorf("knows %+v", page)
 		}
-		if len(page.Verified) != 2 || page.Verified[1].GetEpoch() != 5 {
-			t.Errorf("verified %v", page.Verified)
+		if len(page.Verified) != 2 || page.Verified["nat44"].GetEpoch() != 5 || page.Repairs["nat44"].GetDifferences() != 7 || page.Repairs["cnat"] != nil {
+			t.Errorf("verified %v, repaired %v", page.Verified, page.Repairs)
+		}
+		if read := s.Ask(&ServicesQuery{}).(*ServicesPage).Read; read.Unix() != 1 {
+			t.Errorf("the oldest reading began at %v", read)
+		}
+	})
+}
+
+// TestIntrospectionSeesARestartOfVPP: another process is a restart, the same one again is none.
+func TestIntrospectionSeesARestartOfVPP(t *testing.T) {
+	perform(t, nil, func(s *stage) {
+		for _, step := range []struct {
+			state     *messages.LinkState
+			restarted bool
+		}{
+			{&messages.LinkState{Up: true, Boot: "a"}, false},
+			{&messages.LinkState{}, false},
+			{&messages.LinkState{Up: true, Boot: "a"}, false},
+			{&messages.LinkState{}, false},
+			{&messages.LinkState{Reason: "still away"}, false},
+			{&messages.LinkState{Up: true, Boot: "b"}, true},
+		} {
+			s.Tell(step.state)
+			page := s.Ask(&WorldQuery{}).(*WorldPage)
+			if restarted := !page.Back.IsZero(); restarted != step.restarted {
+				t.Errorf("%v: restarted %v, want %v", step.state, restarted, step.restarted)
+			}
+			s.Run(time.Second)
+			if step.restarted && page.Back.Sub(page.Lost).Round(time.Second) != 2*time.Second {
+				t.Errorf("away from %v to %v, want 2 s", page.Lost, page.Back)
+			}
 		}
 	})
 }

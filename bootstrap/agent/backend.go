@@ -178,14 +178,28 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 				sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
 			}
 		}
-		for _, v := range world.Verified {
-			if v.GetRenderer() == sync.Renderer {
-				sync.Differences, sync.Operations, sync.Error = v.GetDifferences(), v.GetOperations(), v.GetError()
-			}
+		if v := world.Verified[renderer]; v != nil {
+			sync.Read, sync.Because, sync.Differences = time.Unix(0, v.GetBegan()), v.GetReason(), v.GetDifferences()
 		}
+		sync.Repair = repair(world.Repairs[renderer])
 		resync.Renderers = append(resync.Renderers, sync)
 	}
 	return b.healing(ctx, resync)
+}
+
+// repair is a reading with differences; nil = there was none.
+func repair(v *messages.Verified) *api.Repair {
+	if v == nil {
+		return nil
+	}
+	out := &api.Repair{
+		Found: time.Unix(0, v.GetBegan()), Because: v.GetReason(), Differences: v.GetDifferences(), Operations: v.GetOperations(),
+		First: append([]string{}, v.GetFirst()...),
+	}
+	if v.GetRepaired() != 0 {
+		out.Repaired = time.Unix(0, v.GetRepaired())
+	}
+	return out
 }
 
 // Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.
@@ -257,6 +271,9 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	if world.Link.GetUp() {
 		s.VPP = world.Link.GetVersion()
 	}
+	if !world.Back.IsZero() {
+		s.Restart = &api.Restart{Lost: world.Lost, Back: world.Back, Filled: b.filled(world)}
+	}
 	if sessions, err := b.Sessions(ctx); err == nil {
 		s.Sessions = sessions.BusiestWorker
 	}
@@ -269,6 +286,27 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 		s.Draining = renderer.Draining
 	}
 	return s, nil
+}
+
+// filled is when every renderer had repaired the VPP that is connected; zero = not yet.
+func (b backend) filled(world *status.WorldPage) (at time.Time) {
+	for _, renderer := range b.agent.Renderers() {
+		read, found := world.Verified[renderer], world.Repairs[renderer]
+		if time.Unix(0, read.GetBegan()).Before(world.Back) {
+			return time.Time{}
+		}
+		end := time.Unix(0, read.GetBegan()+read.GetTook())
+		if r := repair(found); r != nil && !r.Found.Before(world.Back) {
+			end = r.Repaired
+		}
+		if end.IsZero() {
+			return time.Time{}
+		}
+		if end.After(at) {
+			at = end
+		}
+	}
+	return at
 }
 
 // Nodes satisfies api.Reader: the nodes of the store, or the nodes of Kubernetes without a store.

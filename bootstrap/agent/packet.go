@@ -41,7 +41,9 @@ func (b backend) Packet(ctx context.Context, source, destination string) (*api.P
 		}
 	}
 	w.faults = b.faults(page)
-	return explainPacket(p, w), nil
+	out := explainPacket(p, w)
+	out.Read = page.Read
+	return out, nil
 }
 
 // packetWorld is this node, without services.

@@ -69,7 +69,7 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	s, faults := page.Services[0], b.faults(page)
 	detail := &api.ServiceDetail{
 		Service: b.service(s, b.lostVPP(), faults), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
-		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Draining: draining(held),
+		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Read: page.Read, Draining: draining(held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s, faults),
 	}
 	faulty(&detail.Service, s.GetView(), page.Faulty)

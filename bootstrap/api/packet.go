@@ -1,6 +1,10 @@
 package api
 
-import "github.com/troupe-vpp/troupe/bootstrap/show"
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
 
 // Packet explains how this node handles the first packet of a connection.
 type Packet struct {
@@ -22,9 +26,11 @@ type Packet struct {
 	Backends []PacketBackend `json:"backends"`
 	// Others are frontends with this destination that do not decide.
 	Others []PacketOther `json:"others"`
-	// Wanted and InVPP are the rows of the destination.
+	// Wanted and InVPP are the rows of the destination. InVPP was read from VPP at Read, or
+	// written to it since.
 	Wanted []show.Row `json:"wanted"`
 	InVPP  []show.Row `json:"inVPP"`
+	Read   time.Time  `json:"read,omitzero"`
 	// VPP compares Wanted and InVPP: as wanted, missing, other than wanted, left over, or no
 	// row.
 	VPP            string               `json:"vpp"`

@@ -34,15 +34,33 @@ type IllPart struct {
 // RendererSync is the state of one renderer.
 type RendererSync struct {
 	Renderer string `json:"renderer"`
-	// Epoch counts its starts from a read of VPP.
+	// Epoch counts its starts.
 	Epoch uint64 `json:"epoch"`
-	// InSync is true if VPP is in the desired state.
+	// InSync is true if VPP is in the desired state as far as the renderer knows; Reason is why
+	// it is not, or a warning.
 	InSync bool   `json:"inSync"`
 	Reason string `json:"reason,omitempty"`
-	// Differences found and operations made by the latest drift check or resync.
-	Differences uint32 `json:"differences"`
-	Operations  uint32 `json:"operations"`
-	Error       string `json:"error,omitempty"`
+	// Read is when the latest reading of VPP began, left out before the first. Because is its
+	// reason, Differences the number of objects and settings that differed.
+	Read        time.Time `json:"read,omitzero"`
+	Because     string    `json:"because,omitempty"`
+	Differences uint32    `json:"differences"`
+	// Repair is about the latest reading with differences; left out if there was none.
+	Repair *Repair `json:"repair,omitempty"`
+}
+
+// Repair is a reading of VPP that found differences, with their repair.
+type Repair struct {
+	// Found is when the reading began, Because its reason, Differences the number of objects and
+	// settings that differed.
+	Found       time.Time `json:"found"`
+	Because     string    `json:"because"`
+	Differences uint32    `json:"differences"`
+	// Repaired is when VPP was in the desired state again; left out until then.
+	Repaired time.Time `json:"repaired,omitzero"`
+	// Operations counts the operations since the reading, First are the first ones, a line each.
+	Operations uint32   `json:"operations"`
+	First      []string `json:"first"`
 }
 
 // ResyncRequest is the body of POST /api/v1/resync.

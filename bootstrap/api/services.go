@@ -65,9 +65,10 @@ type ServiceDetail struct {
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
 	// Rendered are the desired rows.
 	Rendered []show.Row `json:"rendered"`
-	// InVPP are the rows that the renderer last read from VPP or wrote to it, except rows of
-	// frontends that another service owns.
+	// InVPP are the rows that the renderers read from VPP at Read or wrote to it since, except
+	// rows of frontends that another service owns. Diff reads VPP now.
 	InVPP []show.Row `json:"inVPP"`
+	Read  time.Time  `json:"read,omitzero"`
 	// Draining are the endpoints that keep their connections through VPP and get no new
 	// connections, ordered by address.
 	Draining []DrainingEndpoint `json:"draining"`

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // Readiness reports whether the node is ready, part by part.
@@ -52,6 +55,8 @@ type NodeStatus struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// VPP is its version; "" = it is not connected.
 	VPP string `json:"vpp,omitempty"`
+	// Restart is the last restart of VPP that this agent has seen; left out if there was none.
+	Restart *Restart `json:"restart,omitempty"`
 	// Services counts services by state, without the states of no service.
 	Services map[ServiceState]int `json:"services"`
 	// Draining counts endpoints that keep connections and get no new ones.
@@ -60,6 +65,25 @@ type NodeStatus struct {
 	Sessions uint64 `json:"sessions"`
 	// Changed is the time of the latest change of a service; left out if there was none.
 	Changed time.Time `json:"changed,omitzero"`
+}
+
+// Restart is a restart of VPP.
+type Restart struct {
+	// Lost is when the connection to the VPP before ended, Back when the next one was connected.
+	Lost time.Time `json:"lost"`
+	Back time.Time `json:"back"`
+	// Filled is when VPP was in the desired state again; left out until then.
+	Filled time.Time `json:"filled,omitzero"`
+}
+
+// String describes the restart in words, for example "VPP restarted 3 min ago: away for 1.2s, filled
+// 40ms later".
+func (r *Restart) String() string {
+	text := fmt.Sprintf("VPP restarted %s ago: away for %v, ", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
+	if r.Filled.IsZero() {
+		return text + "not filled yet"
+	}
+	return text + fmt.Sprintf("filled %v later", r.Filled.Sub(r.Back).Round(time.Millisecond))
 }
 
 // StatusOf makes the parts of a NodeStatus that follow from readiness and services.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // view is one document: its template, its entry in the navigation, and its data.
@@ -100,7 +101,7 @@ func parse() (map[string]*template.Template, error) {
 // functions are the functions of the templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":     func(t time.Time) string { return ago(time.Since(t)) },
+		"ago":     func(t time.Time) string { return show.Age(time.Since(t)) },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
 		"class":   class,
@@ -109,22 +110,6 @@ func functions() template.FuncMap {
 		"seconds": func(s float64) string {
 			return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
 		},
-	}
-}
-
-// ago is an age for people.
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "less than 1 s"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
 	}
 }
 

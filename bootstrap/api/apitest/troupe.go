@@ -34,6 +34,7 @@ type Troupe struct {
 	live     error
 	ready    api.Readiness
 	node     api.NodeHealth
+	read     time.Time // of the last resync
 	resyncs  int
 	drift    []string
 	chaos    chaos
@@ -265,7 +266,7 @@ func (t *Troupe) Events(_ context.Context, q api.EventQuery) (*api.EventPage, er
 func (t *Troupe) Resync(context.Context) (*api.Resync, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0}}, Healing: []api.HealingCount{}, Ill: []api.IllPart{}}, nil
+	return &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0, Read: t.read}}, Healing: []api.HealingCount{}, Ill: []api.IllPart{}}, nil
 }
 
 // Diff satisfies api.Reader.
@@ -285,6 +286,7 @@ func (t *Troupe) StartResync(_ context.Context, r api.ResyncRequest) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.resyncs++
+	t.read = time.Now()
 	t.record(api.Event{Kind: "resync", Actor: "agent/healer", Text: r.Reason, Operations: t.drift})
 	t.drift = nil
 	return nil

@@ -196,6 +196,9 @@ func countBad(lines []nodeStatus) (n int) {
 	return n
 }
 
+// restartShown is how long a restart of VPP is shown.
+const restartShown = 24 * time.Hour
+
 // columns are the titles of cells.
 func columns() []any {
 	return []any{"NODE", "READY", "VERSION", "VPP", "IN SYNC", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY"}
@@ -220,6 +223,9 @@ func (s *nodeStatus) cells(now time.Time) []any {
 		why = append(why, s.Reason)
 	}
 	why = append(why, s.Warnings...)
+	if s.Restart != nil && now.Sub(s.Restart.Back) < restartShown {
+		why = append(why, s.Restart.String())
+	}
 	if len(s.Differs) > 0 {
 		why = append(why, "differs: "+strings.Join(s.Differs, ", "))
 	}

@@ -66,7 +66,7 @@ func verdict(diff api.Diff) error {
 		case r.Error != "":
 			return fmt.Errorf("%s: VPP could not be read: %s", r.Renderer, r.Error)
 		case len(r.Operations) > 0:
-			return fmt.Errorf("%s: VPP differs from the desired state: %d operations would repair it", r.Renderer, len(r.Operations))
+			return fmt.Errorf("%s: VPP differs from the desired state: %d operations would repair it; on the node, 'troupe resync' repairs it now", r.Renderer, len(r.Operations))
 		}
 	}
 	return nil

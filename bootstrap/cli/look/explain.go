@@ -32,9 +32,8 @@ type explanation struct {
 	Unused []api.EndpointUse `json:"unused"`
 	// Draining are the endpoints that keep their connections and get no new ones.
 	Draining []api.DrainingEndpoint `json:"draining"`
-	// Differences between the desired rows and the rows in VPP.
-	Differences []string `json:"differences"`
-	// InVPP are the rows in VPP.
+	reading
+	// InVPP are the rows in VPP as the agent remembers them.
 	InVPP []show.Row `json:"rows"`
 	// Actor is the actor of the service.
 	Actor *api.Actor `json:"actor"`
@@ -76,7 +75,14 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 		case *isPacket && len(args) != 2:
 			return cli.Usagef("expected --packet SOURCE DESTINATION:PORT/PROTOCOL")
 		case *isPacket:
-			return l.Show(cmd, std, Fetch("packet", url.Values{"source": args[:1], "destination": args[1:]}, packetTable))
+			return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+				e := &explainedPacket{Packet: new(api.Packet)}
+				err := c.Get(ctx, "packet", url.Values{"source": args[:1], "destination": args[1:]}, e.Packet)
+				if err == nil {
+					e.compare(read(ctx, c, e.Destination))
+				}
+				return answered(e, err, packetTable)
+			})
 		case len(args) != 1:
 			return cli.Usagef("expected one service NAMESPACE/NAME, or --packet")
 		}
@@ -99,6 +105,7 @@ func askExplanation(ctx context.Context, c *client.Client, path string) (*explan
 		return nil, err
 	}
 	e := explain(&detail)
+	e.compare(read(ctx, c, e.frontends()...))
 	var actor api.Actor
 	if c.Get(ctx, "actors/"+escapePath(address.Service(detail.Key)), nil, &actor) == nil {
 		e.Actor = &actor
@@ -123,7 +130,7 @@ func askExplanation(ctx context.Context, c *client.Client, path string) (*explan
 // explain compares each frontend with its rows.
 func explain(s *api.ServiceDetail) *explanation {
 	e := &explanation{
-		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, Differences: differences(s), InVPP: s.InVPP,
+		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, InVPP: s.InVPP,
 		Draining: append([]api.DrainingEndpoint{}, s.Draining...),
 		Unused:   slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
 	}
@@ -165,40 +172,21 @@ func (e *explanation) factor() {
 	}
 }
 
-// differences describes the parts of rows in which VPP differs from the desired rows, one line for
-// each part.
-func differences(s *api.ServiceDetail) []string {
-	out := []string{}
-	for i := range s.Rendered {
-		w := &s.Rendered[i]
-		h := show.Find(s.InVPP, w.Renderer, w.VIP)
-		if h == nil {
-			out = append(out, w.VIP+": VPP has no row")
-			continue
-		}
-		if !slices.Equal(w.Flags, h.Flags) {
-			out = append(out, fmt.Sprintf("%s: flags: wanted %s, VPP has %s", w.VIP, strings.Join(w.Flags, ","), strings.Join(h.Flags, ",")))
-		}
-		if w.AffinitySeconds != h.AffinitySeconds {
-			out = append(out, fmt.Sprintf("%s: affinity: wanted %d s, VPP has %d s", w.VIP, w.AffinitySeconds, h.AffinitySeconds))
-		}
-		for _, l := range w.Locals {
-			if !slices.Contains(h.Locals, l) {
-				out = append(out, fmt.Sprintf("%s: VPP lacks backend %s, weight %d", w.VIP, l.Text(), l.Weight))
-			}
-		}
-		for _, l := range h.Locals {
-			if !slices.Contains(w.Locals, l) {
-				out = append(out, fmt.Sprintf("%s: VPP has backend %s, weight %d, too", w.VIP, l.Text(), l.Weight))
-			}
-		}
-	}
-	for _, h := range s.InVPP {
-		if show.Find(s.Rendered, h.Renderer, h.VIP) == nil {
-			out = append(out, h.VIP+": VPP has a row that is not wanted")
-		}
+// frontends are the addresses of the service.
+func (e *explanation) frontends() []string {
+	out := make([]string, len(e.Frontends))
+	for i := range e.Frontends {
+		out[i] = e.Frontends[i].Frontend
 	}
 	return out
+}
+
+// compare takes a reading of VPP.
+func (e *explanation) compare(r reading) {
+	e.reading = r
+	for i := range e.Frontends {
+		e.Frontends[i].InVPP = r.standing(e.Frontends[i].Frontend, e.Frontends[i].InVPP)
+	}
 }
 
 // byVIP returns rows by their address.
@@ -258,6 +246,7 @@ func explanationTable(c *cli.Columns, e *explanation) {
 			c.Row("Last failure:", e.Actor.LastFailure)
 		}
 	}
+	e.table(c)
 	if len(e.Frontends) > 0 {
 		c.Section("Frontends")
 		c.Row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
@@ -279,13 +268,8 @@ func explanationTable(c *cli.Columns, e *explanation) {
 		}
 		c.Row(d.Address, d.State())
 	}
-	for i, text := range e.Differences {
-		if i == 0 {
-			c.Section("Differences")
-		}
-		c.Row(text)
-	}
-	if len(e.InVPP) > 0 {
+	e.repairs(c)
+	if len(e.InVPP) > 0 && len(e.Differences) == 0 {
 		c.Section("In VPP")
 		RowsTable(c, e.InVPP)
 	}

@@ -8,8 +8,26 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
+// explainedPacket is a packet with a reading of VPP.
+type explainedPacket struct {
+	*api.Packet
+	reading
+}
+
+// compare takes a reading of VPP. The shares in VPP are not known where it differs.
+func (p *explainedPacket) compare(r reading) {
+	p.reading = r
+	p.VPP = r.standing(p.Destination, p.VPP)
+	if len(r.Differences) > 0 {
+		p.InVPP = []show.Row{}
+		for i := range p.Backends {
+			p.Backends[i].ShareInVPP = 0
+		}
+	}
+}
+
 // packetTable prints what happens to a packet.
-func packetTable(c *cli.Columns, p *api.Packet) {
+func packetTable(c *cli.Columns, p *explainedPacket) {
 	c.Row("Packet:", p.Source+" -> "+p.Destination)
 	c.Row("Client:", p.Class)
 	c.Row("Action:", p.Action)
@@ -28,6 +46,8 @@ func packetTable(c *cli.Columns, p *api.Packet) {
 		vpp = "no row, and none is needed"
 	}
 	c.Row("Row in VPP:", vpp)
+	p.table(c)
+	p.repairs(c)
 	if len(p.Backends) > 0 {
 		c.Section("Destination becomes one of")
 		c.Row("ENDPOINT", "SHARE", "SHARE IN VPP", "SOURCE")
@@ -37,7 +57,11 @@ func packetTable(c *cli.Columns, p *api.Packet) {
 		if b.SourceReplaced {
 			source = "an address of this node"
 		}
-		cells := []any{b.Address, percent(b.Share), percent(b.ShareInVPP), source}
+		inVPP := percent(b.ShareInVPP)
+		if len(p.Differences) > 0 {
+			inVPP = "unknown"
+		}
+		cells := []any{b.Address, percent(b.Share), inVPP, source}
 		if b.Fault != "" {
 			cells = append(cells, b.Fault)
 		}

@@ -3,7 +3,10 @@ package look
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -132,12 +135,30 @@ func newGetResync(std cli.Streams) *cobra.Command {
 	return newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable))
 }
 
-// resyncTable prints the renderers, the repairs so far, and the unhealthy parts with their next
-// escalation step.
+// resyncTable prints the renderers with their latest repairs, the steps of escalation so far, and
+// the unhealthy parts with their next step.
 func resyncTable(c *cli.Columns, state *api.Resync) {
-	c.Row("RENDERER", "EPOCH", "IN SYNC", "DIFFERENCES", "OPERATIONS", "REASON", "ERROR")
+	c.Row("RENDERER", "EPOCH", "IN SYNC", "VPP READ", "BECAUSE", "DIFFERED", "REASON")
 	for _, r := range state.Renderers {
-		c.Row(r.Renderer, r.Epoch, r.InSync, r.Differences, r.Operations, r.Reason, r.Error)
+		c.Row(r.Renderer, r.Epoch, r.InSync, since(r.Read), r.Because, r.Differences, r.Reason)
+	}
+	repairs := slices.DeleteFunc(slices.Clone(state.Renderers), func(r api.RendererSync) bool { return r.Repair == nil })
+	if len(repairs) > 0 {
+		c.Section("Latest repairs")
+		c.Row("RENDERER", "FOUND", "BECAUSE", "DIFFERED", "REPAIRED", "OPERATIONS")
+	}
+	for _, r := range repairs {
+		took := "not yet"
+		if end := r.Repair.Repaired; !end.IsZero() {
+			took = "after " + end.Sub(r.Repair.Found).Round(time.Millisecond).String()
+		}
+		c.Row(r.Renderer, since(r.Repair.Found), r.Repair.Because, r.Repair.Differences, took, r.Repair.Operations)
+		for _, op := range r.Repair.First {
+			c.Note(op)
+		}
+		if more := int(r.Repair.Operations) - len(r.Repair.First); more > 0 {
+			c.Note(fmt.Sprintf("and %d more: troupe events --kind render", more))
+		}
 	}
 	if len(state.Healing) > 0 {
 		c.Section("Healing")
@@ -159,20 +180,62 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 func newResyncCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resync", Short: "Read Kubernetes and VPP again and repair differences", Args: cobra.NoArgs,
-		Long: "Start to read Kubernetes and VPP again and to repair differences. 'troupe get resync' shows the progress. It needs the control socket.",
+		Long: `Read Kubernetes and VPP again, repair differences, and show them as 'troupe get resync' does. It
+ends when every renderer has read VPP and is in sync; the exit code is 1 if that takes longer than
+--timeout. With --method upstream it does not wait. It needs the control socket.`,
 	}
 	c := NewControl(cmd)
 	request := api.ResyncRequest{}
 	cmd.Flags().StringVar((*string)(&request.Method), "method", string(api.ResyncFull), "full, upstream = only Kubernetes, or downstream = only VPP")
 	cmd.Flags().StringVar(&request.Reason, "reason", "", "reason for the journal")
+	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "time limit of the wait; 0 = do not wait")
 	cli.CompleteFlag(cmd, "method", string(api.ResyncFull), string(api.ResyncUpstream), string(api.ResyncDownstream))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := c.Client().Post(cmd.Context(), "resync", request); err != nil {
+		client, asked := c.Client(), time.Now()
+		if err := client.Post(cmd.Context(), "resync", request); err != nil {
 			return err
 		}
-		return c.Out.Print(std.Out, struct {
-			Method api.ResyncMethod `json:"method"`
-		}{request.Method}, func(t *cli.Columns) { t.Row(string(request.Method) + " resync started") })
+		patience := *timeout
+		if request.Method == api.ResyncUpstream {
+			patience = 0
+		}
+		state, waits, err := awaitResync(cmd.Context(), client, asked, patience)
+		if err != nil {
+			return err
+		}
+		if err := c.Out.Print(std.Out, state, func(c *cli.Columns) { resyncTable(c, state) }); err != nil || patience == 0 {
+			return err
+		}
+		return waits
 	}
 	return cmd
+}
+
+// awaitResync returns the state when every renderer has read VPP after a time and is in sync. After
+// patience it returns the state as it is; waits is what it has waited for, nil = nothing.
+func awaitResync(ctx context.Context, c *client.Client, asked time.Time, patience time.Duration) (state *api.Resync, waits, err error) {
+	for {
+		state, waits = &api.Resync{}, nil
+		if err := c.Get(ctx, "resync", nil, state); err != nil {
+			return nil, nil, err
+		}
+		for _, r := range state.Renderers {
+			switch {
+			case !r.InSync:
+				waits = fmt.Errorf("%s is not in sync: %s", r.Renderer, r.Reason)
+			case r.Read.Before(asked):
+				waits = fmt.Errorf("%s has not read VPP", r.Renderer)
+			case r.Repair != nil && r.Repair.Repaired.IsZero():
+				waits = fmt.Errorf("%s has not repaired %d differences", r.Renderer, r.Repair.Differences)
+			}
+		}
+		if waits == nil || time.Since(asked) > patience {
+			return state, waits, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("wait for the resync: %w", ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }

@@ -3,6 +3,7 @@ package look
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -147,22 +149,27 @@ const clearScreen = "\x1b[H\x1b[2J"
 // later query is printed, because an agent that restarts comes back.
 func (l *Query) follow(ctx context.Context, to cli.Streams, a *answer, ask func() (*answer, error)) error {
 	s := cli.ScreenOf(to.Out)
-	var before []byte
+	var before, shown []byte // the value and the text of the last answer
 	failed := ""
 	for {
 		if a != nil {
+			value, err := json.Marshal(a.value)
+			if err != nil {
+				return fmt.Errorf("encode the answer: %w", err)
+			}
 			var text bytes.Buffer
 			if err := l.Out.Print(&cli.Framed{Writer: &text, Screen: s}, a.value, a.table); err != nil {
 				return err
 			}
-			if !bytes.Equal(text.Bytes(), before) {
+			// without a terminal, the ages in a text are no change
+			if changed := !bytes.Equal(value, before); changed || s.Width > 0 && !bytes.Equal(text.Bytes(), shown) {
 				if s.Width > 0 {
 					_ = cli.Control(to.Out, clearScreen)
 				} else if before != nil && *l.Out != "json" {
 					fmt.Fprintln(to.Out, "---")
 				}
-				before = bytes.Clone(text.Bytes())
-				if err := cli.Control(to.Out, string(before)); err != nil { // Print has made it safe
+				before, shown = value, bytes.Clone(text.Bytes())
+				if err := cli.Control(to.Out, string(shown)); err != nil { // Print has made it safe
 					return fmt.Errorf("write output: %w", err)
 				}
 			}
@@ -230,6 +237,14 @@ func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 		}
 		return query
 	}
+}
+
+// since is the age of a time for a table; "" = the time is not known.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return show.Age(time.Since(t)) + " ago"
 }
 
 // Clock formats a time for a table, in UTC as in the log.

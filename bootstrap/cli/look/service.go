@@ -54,7 +54,11 @@ func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
 	HealthChecksTable(c, s.HealthChecks)
 	c.Section("Rendered")
 	RowsTable(c, s.Rendered)
-	c.Section("In VPP")
+	title := "In VPP"
+	if !s.Read.IsZero() {
+		title += ", as read " + since(s.Read) + " or written since"
+	}
+	c.Section(title)
 	RowsTable(c, s.InVPP)
 	ApproximationsTable(c, s.Approximations)
 	if len(s.Conflicts) > 0 {

@@ -1,0 +1,92 @@
+package look
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// reading is VPP's side of an explanation. The agent remembers what it has read and written, and
+// another program may have changed VPP since.
+type reading struct {
+	// Asked is when VPP was read for the explanation. Unread is why it was not; "" = it was.
+	Asked  time.Time `json:"vppRead,omitzero"`
+	Unread string    `json:"vppUnread,omitempty"`
+	// Differences are the operations on the frontends that would repair VPP.
+	Differences []string `json:"differences"`
+}
+
+// read lets the agent read VPP, and compares some frontends. Over TCP the reading may be some
+// seconds old.
+func read(ctx context.Context, c *client.Client, frontends ...string) (r reading) {
+	r.Differences = []string{}
+	var diff api.Diff
+	if err := c.Get(ctx, "diff", nil, &diff); err != nil {
+		r.Unread = err.Error()
+		return r
+	}
+	r.Asked = diff.Time
+	for _, renderer := range diff.Renderers {
+		if renderer.Error != "" {
+			r.Unread = renderer.Renderer + ": " + renderer.Error
+		}
+		for _, op := range renderer.Operations {
+			if slices.ContainsFunc(frontends, func(f string) bool { return concerns(op, f) }) {
+				r.Differences = append(r.Differences, op)
+			}
+		}
+	}
+	return r
+}
+
+// concerns reports whether the line of an operation names a frontend, or a route to it.
+func concerns(op, frontend string) bool {
+	route := ""
+	at, _, _ := strings.Cut(frontend, "/")
+	if to, err := netip.ParseAddrPort(at); err == nil {
+		route = netip.PrefixFrom(to.Addr(), to.Addr().BitLen()).String()
+	}
+	words := strings.FieldsFunc(op, func(r rune) bool { return r == ' ' || r == ',' })
+	return slices.Contains(words, frontend) || slices.Contains(words, route)
+}
+
+// standing is the standing of a frontend's row in the reading. known is what the agent remembers.
+func (r *reading) standing(frontend, known string) string {
+	for _, op := range r.Differences {
+		switch {
+		case !concerns(op, frontend):
+		case strings.HasPrefix(op, "add row "):
+			return show.Missing
+		default:
+			return show.OtherThanWanted
+		}
+	}
+	return known
+}
+
+// table prints when VPP was read.
+func (r *reading) table(c *cli.Columns) {
+	if r.Unread != "" {
+		c.Row("VPP:", "not read, so this is what the agent remembers of it: "+r.Unread)
+		return
+	}
+	c.Row("VPP:", "read "+since(r.Asked))
+}
+
+// repairs prints the differences and the command that repairs them.
+func (r *reading) repairs(c *cli.Columns) {
+	if len(r.Differences) == 0 {
+		return
+	}
+	c.Section("VPP differs from what the agent remembers; on the node, 'troupe resync' repairs it now")
+	for _, op := range r.Differences {
+		c.Row(op)
+	}
+}
