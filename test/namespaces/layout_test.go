@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,7 +91,7 @@ func (l *layout) variables(node, other string) []string {
 	if *renderer == "cnat" {
 		vars["loop"] = podNetworkEnd // CNAT has no setting for it
 	}
-	for _, name := range []string{"node", "net", "bvi", "node6", "net6", "bvi6", "up", "first", "last"} {
+	for _, name := range []string{"node", "net", "bvi", "node6", "net6", "bvi6", "up", "first", "last", "private", "public"} {
 		vars[name], vars["their"+name] = vars[name+node], vars[name+other]
 	}
 	maps.Copy(vars, podAddress)
@@ -119,11 +117,6 @@ func TestLayouts(t *testing.T) {
 // play is the story of a layout.
 func (w *world) play() {
 	w.Helper()
-	if w.plugin != "" {
-		if _, err := os.Stat(filepath.Join(w.plugins, w.plugin)); err != nil {
-			w.Skip("not played: this VPP has no " + w.plugin)
-		}
-	}
 	if w.is2606 && w.not2606 != "" {
 		w.Skip("not played with VPP 26.06: " + w.not2606)
 	}

@@ -89,7 +89,7 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec, wireguard,
 	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
@@ -197,11 +197,16 @@ vpp ip route add $theirnet via ipip0`
 	l.host = without(l.host, "n2 vpp")
 })
 
-// gre is ipip with tunnels of GRE, in which VPP completes no checksums.
-var gre = ipip.with(func(l *layout) {
-	l.name, l.plugin = "gre", "gre_plugin.so"
+// summed is ipip with checksums that Linux completes, as VPP does not in tunnels of GRE and
+// WireGuard.
+var summed = ipip.with(func(l *layout) {
 	l.pod += "\n$pod ethtool -K eth0 tx off"
 	l.host += "\nhost ethtool -K eth0 tx off\next ethtool -K eth0 tx off"
+})
+
+// gre has a tunnel of GRE.
+var gre = summed.with(func(l *layout) {
+	l.name, l.plugin = "gre", "gre_plugin.so"
 	l.routes = strings.NewReplacer("create ipip", "create gre", "ipip0", "gre0").Replace(l.routes)
 })
 
@@ -215,6 +220,24 @@ vpp ipsec tunnel protect ipip0 sa-in $o sa-out $n`
 	l.also = append(slices.Clone(l.also),
 		check{name: "ESP, sent", how: "vpp", to: "show ipsec sa 0", by: "packets:[1-9]", direct: true},
 		check{name: "ESP, received", how: "vpp", to: "show ipsec sa 1", by: "packets:[1-9]", direct: true})
+})
+
+// wireguard has WireGuard between the nodes, a tunnel of UDP. The keys are of no use elsewhere.
+var wireguard = summed.with(func(l *layout) {
+	l.name, l.plugin = "wireguard", "wireguard_plugin.so"
+	l.vars = []string{
+		"private1", "0NNah2jhuYOzBvumHfxBRE5l659fSSrlr9gkDyUpe3s=", "public1", "9hXyZwIVEY/JEnig5h4NCs7cd54Lp0+JWA5bv2vWvGY=",
+		"private2", "aG5nVMhxlHNGc5nnHxtYSY5DRb8bsZVzq/5odrAIaWY=", "public2", "kdB/tAAJtkMhfG/CCB3Y5bFPsB5IsjF3tzo2zUHQzTQ=",
+	}
+	l.routes = `
+vpp ip route add 0.0.0.0/0 via $ext host-up
+vpp wireguard create listen-port 51820 private-key $private src $node
+vpp set interface state wg0 up
+vpp set interface unnumbered wg0 use host-up
+vpp wireguard peer add wg0 public-key $theirpublic endpoint $theirnode allowed-ip 0.0.0.0/0 dst-port 51820
+vpp ip route add $theirnet via $theirnode wg0`
+	l.also = append(slices.Clone(l.also),
+		check{name: "WireGuard, established", how: "vpp", to: "show wireguard peer", by: "flags: 2", direct: true})
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;

@@ -2,6 +2,7 @@ package namespaces
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ var names = []string{"tr-pod3", "tr-pod4", "tr-out"}
 type stage struct {
 	*testing.T
 	dir, vppBinary, plugins, troupe string
+	plugin                          string // one that VPP loads beside those of all stages
 	netns                           string // where VPP runs; "" = where the test runs
 	vpp, agent                      *controlplane.Process
 	servers                         map[string]*exec.Cmd
@@ -137,8 +139,8 @@ socksvr { socket-name %[1]s/api.sock }
 statseg { socket-name %[1]s/stats.sock }
 api-segment { prefix %[3]s }
 buffers { buffers-per-numa 4096 page-size default }
-plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin gre_plugin.so { enable } }
-`, s.dir, s.plugins, filepath.Base(s.dir))
+plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin %[4]s { enable } }
+`, s.dir, s.plugins, filepath.Base(s.dir), cmp.Or(s.plugin, "gre_plugin.so"))
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}
