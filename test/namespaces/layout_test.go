@@ -26,6 +26,8 @@ type layout struct {
 	v6, hosted bool
 	// plugin is one of VPP that the layout needs beside those of all layouts.
 	plugin string
+	// workers are those of VPP at node n1, at most one for each core but the first.
+	workers int
 	// more are further namespaces, of routers, and others further ones of hosts.
 	more, others []string
 	// fabric, host and last are carried out once, node before the pods of each node, pod for each

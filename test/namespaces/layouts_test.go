@@ -89,7 +89,7 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec, wireguard,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlanWorkers, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec, wireguard,
 	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
@@ -150,6 +150,9 @@ var vxlanHost = vxlan.with(func(l *layout) {
 	l.fails("answers to the host come in at table 0, those to pods at table 2", "host to ClusterIP, remote endpoint")
 	l.warns = `answers do not come back: 4 of 4 connections of 172\.30\.0\.2 to 10\.1\.129\.2:8080: other clients get answers there`
 })
+
+// vxlanWorkers is vxlan with a VPP that has workers.
+var vxlanWorkers = vxlan.with(func(l *layout) { l.name, l.workers = "vxlanworkers", 2 })
 
 // vxlan0 is the same mesh with everything in table 0.
 var vxlan0 = vxlan.with(func(l *layout) {

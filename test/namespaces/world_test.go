@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,9 @@ func newWorld(base *stage, t *testing.T, l layout) *world {
 	two := one
 	for _, s := range []*stage{&one, &two} {
 		s.directories()
+	}
+	if one.workers = min(l.workers, runtime.NumCPU()-1); one.workers < l.workers {
+		t.Logf("%d of %d workers: this machine has %d cores", one.workers, l.workers, runtime.NumCPU())
 	}
 	w := &world{stage: &one, layout: l, second: &two, prefix: fmt.Sprintf("tl-%d-", os.Getpid()), socket: map[string]string{}}
 	w.sweep()
