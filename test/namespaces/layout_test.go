@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +56,8 @@ type layout struct {
 	says string
 	// warns is what the readiness of a ready agent says after the known checks have failed.
 	warns string
+	// looks are commands of docs/cni.md, each with a regular expression for what it prints.
+	looks []string
 	// steps follow when all checks were made.
 	steps []step
 }
@@ -157,11 +161,30 @@ func (w *world) play() {
 		})
 		w.Logf("readiness says %q, %.1f s after the first packet", w.warns, time.Since(begun).Seconds())
 	}
+	w.lookAt()
 	w.keeps(hold)
 	for _, s := range w.steps {
 		w.script("1", s.script)
 		// Foreign protocols pass until an interface has its roles again.
 		w.judge(s.name, slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.how == "raw" }), s.known)
+	}
+}
+
+// lookAt runs the commands of docs/cni.md.
+func (w *world) lookAt() {
+	w.Helper()
+	socket := filepath.Join(w.dir, "control.sock")
+	for i := 0; i < len(w.looks) && *renderer == ""; i += 2 {
+		arguments := append(strings.Fields(w.looks[i]), "--control-socket", socket)
+		if arguments[0] == "check" {
+			arguments = append(arguments, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(w.dir, "objects"), "--vpp-api-socket", filepath.Join(w.dir, "api.sock"))
+		}
+		said, _ := exec.Command(w.troupe, arguments...).CombinedOutput() // check fails for things that are not of the layout
+		line := regexp.MustCompile(`(?m)^.*` + expand(w.looks[i+1], w.variables("1", "2")...) + `.*$`).FindString(string(said))
+		if line == "" {
+			w.Errorf("troupe %s says nothing of %q:\n%s", w.looks[i], w.looks[i+1], said)
+		}
+		w.Logf("troupe %s: %s", w.looks[i], strings.Join(strings.Fields(line), " "))
 	}
 }
 
