@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,6 +28,8 @@ type layout struct {
 	v6, hosted bool
 	// plugin is one of VPP that the layout needs beside those of all layouts.
 	plugin string
+	// workers are those of VPP at node n1, at most one for each core but the first.
+	workers int
 	// more are further namespaces, of routers, and others further ones of hosts.
 	more, others []string
 	// fabric, host and last are carried out once, node before the pods of each node, pod for each
@@ -54,6 +56,8 @@ type layout struct {
 	says string
 	// warns is what the readiness of a ready agent says after the known checks have failed.
 	warns string
+	// looks are commands of docs/cni.md, each with a regular expression for what it prints.
+	looks []string
 	// steps follow when all checks were made.
 	steps []step
 }
@@ -93,7 +97,7 @@ func (l *layout) variables(node, other string) []string {
 	if *renderer == "cnat" {
 		vars["loop"] = podNetworkEnd // CNAT has no setting for it
 	}
-	for _, name := range []string{"node", "net", "bvi", "node6", "net6", "bvi6", "up", "first", "last"} {
+	for _, name := range []string{"node", "net", "bvi", "node6", "net6", "bvi6", "up", "first", "last", "private", "public"} {
 		vars[name], vars["their"+name] = vars[name+node], vars[name+other]
 	}
 	maps.Copy(vars, podAddress)
@@ -119,11 +123,6 @@ func TestLayouts(t *testing.T) {
 // play is the story of a layout.
 func (w *world) play() {
 	w.Helper()
-	if w.plugin != "" {
-		if _, err := os.Stat(filepath.Join(w.plugins, w.plugin)); err != nil {
-			w.Skip("not played: this VPP has no " + w.plugin)
-		}
-	}
 	if w.is2606 && w.not2606 != "" {
 		w.Skip("not played with VPP 26.06: " + w.not2606)
 	}
@@ -162,11 +161,30 @@ func (w *world) play() {
 		})
 		w.Logf("readiness says %q, %.1f s after the first packet", w.warns, time.Since(begun).Seconds())
 	}
+	w.lookAt()
 	w.keeps(hold)
 	for _, s := range w.steps {
 		w.script("1", s.script)
 		// Foreign protocols pass until an interface has its roles again.
 		w.judge(s.name, slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.how == "raw" }), s.known)
+	}
+}
+
+// lookAt runs the commands of docs/cni.md.
+func (w *world) lookAt() {
+	w.Helper()
+	socket := filepath.Join(w.dir, "control.sock")
+	for i := 0; i < len(w.looks) && *renderer == ""; i += 2 {
+		arguments := append(strings.Fields(w.looks[i]), "--control-socket", socket)
+		if arguments[0] == "check" {
+			arguments = append(arguments, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(w.dir, "objects"), "--vpp-api-socket", filepath.Join(w.dir, "api.sock"))
+		}
+		said, _ := exec.Command(w.troupe, arguments...).CombinedOutput() // check fails for things that are not of the layout
+		line := regexp.MustCompile(`(?m)^.*` + expand(w.looks[i+1], w.variables("1", "2")...) + `.*$`).FindString(string(said))
+		if line == "" {
+			w.Errorf("troupe %s says nothing of %q:\n%s", w.looks[i], w.looks[i+1], said)
+		}
+		w.Logf("troupe %s: %s", w.looks[i], strings.Join(strings.Fields(line), " "))
 	}
 }
 

@@ -33,6 +33,7 @@ var defaults = []string{
 // fabric. The processes of the host are behind an interface, as docs/operations.md has it.
 var plain = layout{
 	name: "plain", v6: true, hosted: true,
+	looks: []string{"check", `renderer of IPv4 +ok +nat44`},
 	fabric: `
 port n1:up
 port n2:up
@@ -89,7 +90,7 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlanWorkers, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec, wireguard,
 	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
@@ -142,6 +143,7 @@ vpp ip route add 0.0.0.0/0 via $ext host-up`
 	// Contiv-VPP routes what is for the host of another node as it routes what is for its pods.
 	l.host = without(l.host, "n2 vpp") + `
 n2 vpp ip route add table 2 172.30.0.0/24 via 192.168.30.1 loop1`
+	l.looks = []string{"get service shop/far", `10\.1\.129\.2:8080 \(table 2\)`}
 })
 
 // vxlanHost: other nodes answer the host past the mesh.
@@ -149,11 +151,15 @@ var vxlanHost = vxlan.with(func(l *layout) {
 	l.name, l.host = "vxlanhost", plain.host
 	l.fails("answers to the host come in at table 0, those to pods at table 2", "host to ClusterIP, remote endpoint")
 	l.warns = `answers do not come back: 4 of 4 connections of 172\.30\.0\.2 to 10\.1\.129\.2:8080: other clients get answers there`
+	l.looks = []string{"check", `agent of node n1 +warning +ready; .*answers do not come back`}
 })
+
+// vxlanWorkers is vxlan with a VPP that has workers.
+var vxlanWorkers = vxlan.with(func(l *layout) { l.name, l.workers = "vxlanworkers", 2 })
 
 // vxlan0 is the same mesh with everything in table 0.
 var vxlan0 = vxlan.with(func(l *layout) {
-	l.name, l.node, l.host = "vxlan0", plain.node+loopback0, plain.host
+	l.name, l.node, l.host, l.looks = "vxlan0", plain.node+loopback0, plain.host, plain.looks
 	l.pod = borrowed + podRoute
 	l.routes = strings.ReplaceAll(without(l.routes, "set interface ip table"), "table 2 ", "")
 })
@@ -181,6 +187,7 @@ vpp create ipip tunnel src $node dst $theirnode
 vpp set interface state ipip0 up
 vpp set interface unnumbered ipip0 use host-up
 vpp ip route add $theirnet via ipip0`
+	l.looks = []string{"get interfaces", `ipip0 +other`}
 })
 
 // ipipRouted: the tunnel is between loopbacks, over the two routers of ecmp.
@@ -195,14 +202,21 @@ vpp set interface unnumbered ipip0 use loop6
 vpp ip route add $theirnet via ipip0`
 	l.last = "n2 vpp ip route add 172.30.0.0/24 via ipip0"
 	l.host = without(l.host, "n2 vpp")
+	l.looks = []string{"get interfaces", `ipip0 +other`}
 })
 
-// gre is ipip with tunnels of GRE, in which VPP completes no checksums.
-var gre = ipip.with(func(l *layout) {
-	l.name, l.plugin = "gre", "gre_plugin.so"
+// summed is ipip with checksums that Linux completes, as VPP does not in tunnels of GRE and
+// WireGuard.
+var summed = ipip.with(func(l *layout) {
 	l.pod += "\n$pod ethtool -K eth0 tx off"
 	l.host += "\nhost ethtool -K eth0 tx off\next ethtool -K eth0 tx off"
+})
+
+// gre has a tunnel of GRE.
+var gre = summed.with(func(l *layout) {
+	l.name, l.plugin = "gre", "gre_plugin.so"
 	l.routes = strings.NewReplacer("create ipip", "create gre", "ipip0", "gre0").Replace(l.routes)
+	l.looks = []string{"get interfaces", `gre0 +other`}
 })
 
 // ipsec is ipip with ESP between the nodes: the tunnel is protected by one SA in each direction.
@@ -215,6 +229,25 @@ vpp ipsec tunnel protect ipip0 sa-in $o sa-out $n`
 	l.also = append(slices.Clone(l.also),
 		check{name: "ESP, sent", how: "vpp", to: "show ipsec sa 0", by: "packets:[1-9]", direct: true},
 		check{name: "ESP, received", how: "vpp", to: "show ipsec sa 1", by: "packets:[1-9]", direct: true})
+})
+
+// wireguard has WireGuard between the nodes, a tunnel of UDP. The keys are of no use elsewhere.
+var wireguard = summed.with(func(l *layout) {
+	l.name, l.plugin = "wireguard", "wireguard_plugin.so"
+	l.vars = []string{
+		"private1", "0NNah2jhuYOzBvumHfxBRE5l659fSSrlr9gkDyUpe3s=", "public1", "9hXyZwIVEY/JEnig5h4NCs7cd54Lp0+JWA5bv2vWvGY=",
+		"private2", "aG5nVMhxlHNGc5nnHxtYSY5DRb8bsZVzq/5odrAIaWY=", "public2", "kdB/tAAJtkMhfG/CCB3Y5bFPsB5IsjF3tzo2zUHQzTQ=",
+	}
+	l.routes = `
+vpp ip route add 0.0.0.0/0 via $ext host-up
+vpp wireguard create listen-port 51820 private-key $private src $node
+vpp set interface state wg0 up
+vpp set interface unnumbered wg0 use host-up
+vpp wireguard peer add wg0 public-key $theirpublic endpoint $theirnode allowed-ip 0.0.0.0/0 dst-port 51820
+vpp ip route add $theirnet via $theirnode wg0`
+	l.also = append(slices.Clone(l.also),
+		check{name: "WireGuard, established", how: "vpp", to: "show wireguard peer", by: "flags: 2", direct: true})
+	l.looks = []string{"get interfaces", `wg0 +other`}
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;
@@ -240,13 +273,14 @@ vpp set interface l2 bridge host-p$pod 5`
 	l.says = "pods in bridge domain 5 answer each other past NAT"
 	l.fails("pods answer each other past NAT", "pod to ClusterIP", "pod to ClusterIP, UDP", "pod to ClusterIP, IPv6")
 	l.fails("nobody answers ARP for the NAT loopback", "pod to itself", "pod to node port", "outside to node port")
+	l.looks = []string{"check", `VPP: bridge domains +warning`}
 })
 
 // bridgeSplit: the same with the pods in one split-horizon group and proxy ARP at the virtual
 // interface, so that pods reach each other only through it. The NAT loopback is outside of the
 // subnet.
 var bridgeSplit = bridge.with(func(l *layout) {
-	l.name, l.v6, l.known, l.says = "bridgesplit", false, plain.known, ""
+	l.name, l.v6, l.known, l.says, l.looks = "bridgesplit", false, plain.known, "", plain.looks
 	l.node = without(l.node, "$bvi6") + `
 vpp set arp proxy table-id 0 start $first end $last
 vpp set interface proxy-arp bvi0 enable`
@@ -261,6 +295,7 @@ var bridgeLoopback = bridgeSplit.with(func(l *layout) {
 	l.name, l.vars, l.flags, l.routes = "bridgeloopback", nil, nil, plain.routes
 	l.says = "the NAT loopback 10.1.127.254 is inside of the network 10.1.0.0/17 of bvi0"
 	l.fails("pods do not find the NAT loopback", "pod to itself", "pod to node port", "outside to node port")
+	l.looks = []string{"check", `agent of node n1 +failed +not ready: .*NAT loopback 10\.1\.127\.254`}
 })
 
 // bviUplink: the uplink is a port of a bridge domain; the node's address is on a loopback that is
@@ -278,6 +313,7 @@ vpp set interface state loop0 up
 vpp set interface ip address loop0 $node/24
 vpp set interface ip address loop0 $node6/64`
 	l.vars = []string{"up1", "loop0", "up2", "loop0"}
+	l.looks = []string{"get interfaces", `$up1 +uplink`}
 })
 
 // ecmp: two uplinks to two routers, with a default route over both. The client outside is behind
@@ -300,6 +336,7 @@ vpp set interface ip address loop6 $node/32` + uplink("1") + uplink("2")
 	l.routes = `
 vpp ip route add 0.0.0.0/0 via 10.9.1.$n0 host-u1
 vpp ip route add 0.0.0.0/0 via 10.9.2.$n0 host-u2`
+	l.looks = []string{"get interfaces", `host-u1 +uplink`}
 })
 
 // router is a router of ecmp: a /31 to each node, and a network with the client outside.
@@ -346,6 +383,7 @@ vpp ip route add $ext/32 via host-up
 vpp ip route add $theirnode/32 via host-up
 vpp ip route add 0.0.0.0/0 via $ext host-up
 vpp ip route add $theirnet via $theirnode host-up`
+	l.looks = []string{"get interfaces", `$up1 +uplink`}
 })
 
 // uplinkTable: the uplink, the routes, the pods and the host are in table 7. Nothing is in table 0.
@@ -359,6 +397,7 @@ var uplinkTable = plain.with(func(l *layout) {
 	}
 	l.node = "\nvpp ip table add 7" + l.node
 	l.host = strings.ReplaceAll(l.host, "via $node1", "via $node1 $up2")
+	l.looks = []string{"get service shop/far", `10\.1\.129\.2:8080 \(table 7\)`}
 })
 
 // ownHost: the host has the address of the node. Its interface is in a table of its own, VPP has
@@ -377,6 +416,7 @@ n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
 	// The uplink then has the outside role alone, and VPP drops the answers of remote endpoints to
 	// its own address, which the host has too (docs/semantics.md).
 	l.not = []string{"foreign protocols, outside to pod"}
+	l.looks = []string{"get service shop/onhost", `192\.168\.50\.1:8080 \(table 10\)`}
 })
 
 const hostStack = `
@@ -403,7 +443,7 @@ n1 vpp set interface state host-tap0 up
 n1 vpp set interface unnumbered host-tap0 use host-up` + punt
 	// CNAT takes the host's interface for one to the outside
 	l.instead = []check{{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"}}
-	l.known = plain.known
+	l.known, l.looks = plain.known, plain.looks
 })
 
 // calico is Calico-VPP 3.32: a table for each pod, in which a loopback has the pod's own address;
@@ -428,6 +468,7 @@ vpp ip route add $a/32 via $a host-p$pod`
 	l.fails("CNAT does not serve a pod that reaches itself", "pod to itself")
 	l.warns = "connections of a pod to itself through a service are lost, unless .*: VPP itself has the addresses of 3 pods"
 	l.newer = map[string][]string{"26.06 loses packets to the host at an address with node ports": {"host to ClusterIP", "pod to ClusterIP, host endpoint"}}
+	l.looks = []string{"check", `renderer of IPv4 +ok +cnat`}
 })
 
 // calicoClassified: classifiers look up in the main table what goes to the pod itself.

@@ -35,6 +35,7 @@ n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
 		{name: "pod to ClusterIP, outside endpoint", from: "c1", how: "tcp", to: "10.96.0.13:80", by: "ext", saw: "$node1 $c1"},
 	}
 	l.also = []check{{name: "translation of another owner", from: "c1", how: "tcp", to: "10.96.0.99:80", by: "b1", saw: "$c1", direct: true}}
+	l.looks = []string{"check", `CNAT +warning +another client of VPP`}
 })
 
 // policy: access lists of another owner at a server. b1 admits only c1, by its address, and may not
@@ -57,6 +58,7 @@ n1 vpp set acl-plugin interface host-pb1 input acl 1`
 		// NAT44 replaces the source, so that b1 refuses it
 		{name: "c1 to node port", from: "c1", how: "tcp", to: "$node1:30080", by: "b2 lost", byCNAT: "b1 b2", saw: "$loop $c1"},
 	}
+	l.looks = []string{"check", `VPP: access lists of others +warning`}
 })
 
 // policyEgress: access lists of another owner at a client. c1 may connect only to the pods, by
@@ -137,6 +139,7 @@ vpp ip route add table 5 0.0.0.0/0 via $ext host-up
 vpp ip route add table 5 $theirnet via $theirnode host-up
 vpp ip route add 0.0.0.0/0 via ip4-lookup-in-table 5`},
 	}
+	l.looks = []string{"get interfaces", `$up1 +uplink`}
 })
 
 // vlan: the uplink is a sub-interface with a VLAN. Where the kernel has no VLANs, node n2 is the
@@ -166,6 +169,7 @@ n2 vpp set interface state bvi8 up`
 	l.node = `
 vpp set interface ip address $up $node/24
 vpp set interface ip address $up $node6/64`
+	l.looks = []string{"get interfaces", `$up1 +uplink`}
 })
 
 // bond: the uplink is a bond of two interfaces.
@@ -174,6 +178,7 @@ var bond = plain.with(func(l *layout) {
 	l.vars = []string{"up1", "BondEthernet0", "up2", "BondEthernet0"}
 	l.fabric += "\nport n1:uq\nport n2:uq"
 	l.node = bonded("active-backup")
+	l.looks = []string{"get interfaces", `$up1 +uplink`}
 })
 
 // bonded makes the bond of a node.
@@ -247,4 +252,5 @@ n1 vpp set interface ip address host-m%p 10.77.%k.1/24`)
 		{name: "second network, outside to pod", from: "ext2", how: "tcp", to: "10.77.2.2:8080", by: "b1", saw: "10.77.9.2", direct: true},
 		{name: "second network, address of a service", from: "c1", how: "tcp", source: "10.77.1.2", to: "10.96.0.10:8080", by: "ext2", saw: "10.77.1.2", direct: true},
 	}
+	l.looks = []string{"get interfaces", `host-mc1 +other +true +true`}
 })

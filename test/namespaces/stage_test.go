@@ -2,6 +2,7 @@ package namespaces
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,8 @@ var names = []string{"tr-pod3", "tr-pod4", "tr-out"}
 type stage struct {
 	*testing.T
 	dir, vppBinary, plugins, troupe string
+	plugin                          string // one that VPP loads beside those of all stages
+	workers                         int    // of VPP
 	netns                           string // where VPP runs; "" = where the test runs
 	vpp, agent                      *controlplane.Process
 	servers                         map[string]*exec.Cmd
@@ -132,13 +135,18 @@ func (s *stage) startVPP() {
 func (s *stage) bareVPP(commands []string) {
 	s.Helper()
 	conf := filepath.Join(s.dir, "startup.conf")
+	cpu := ""
+	if s.workers > 0 { // which share cores, so they must not spin
+		cpu = fmt.Sprintf("unix { poll-sleep-usec 50 }\ncpu { main-core 0 corelist-workers 1-%d }", s.workers)
+	}
 	text := fmt.Sprintf(`unix { nodaemon cli-listen %[1]s/cli.sock runtime-dir %[1]s/vpp }
 socksvr { socket-name %[1]s/api.sock }
 statseg { socket-name %[1]s/stats.sock }
 api-segment { prefix %[3]s }
 buffers { buffers-per-numa 4096 page-size default }
-plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin gre_plugin.so { enable } }
-`, s.dir, s.plugins, filepath.Base(s.dir))
+%[5]s
+plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin %[4]s { enable } }
+`, s.dir, s.plugins, filepath.Base(s.dir), cmp.Or(s.plugin, "gre_plugin.so"), cpu)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}

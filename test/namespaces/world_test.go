@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -36,9 +37,17 @@ func newWorld(base *stage, t *testing.T, l layout) *world {
 	t.Helper()
 	one := *base
 	one.T = t
+	if one.plugin = l.plugin; one.plugin != "" {
+		if _, err := os.Stat(filepath.Join(one.plugins, one.plugin)); err != nil {
+			t.Skip("not played: this VPP has no " + one.plugin)
+		}
+	}
 	two := one
 	for _, s := range []*stage{&one, &two} {
 		s.directories()
+	}
+	if one.workers = min(l.workers, runtime.NumCPU()-1); one.workers < l.workers {
+		t.Logf("%d of %d workers: this machine has %d cores", one.workers, l.workers, runtime.NumCPU())
 	}
 	w := &world{stage: &one, layout: l, second: &two, prefix: fmt.Sprintf("tl-%d-", os.Getpid()), socket: map[string]string{}}
 	w.sweep()
