@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -53,27 +54,44 @@ func within(networks []netip.Prefix, view *messages.ServiceView) (addresses []st
 
 // of describes the faults of the endpoints of a service in one line; "" = there is none.
 func (f faults) of(view *messages.ServiceView) string {
-	if len(f) == 0 {
-		return ""
-	}
-	var lost []string
-	all := map[string]bool{}
-	for _, frontend := range view.GetFrontends() {
-		for _, b := range frontend.GetBackends() {
-			if !all[b.GetAddress()] && f[b.GetAddress()] != "" {
-				lost = append(lost, b.GetAddress())
-			}
-			all[b.GetAddress()] = true
-		}
-	}
+	lost, all := f.lost(view)
 	if len(lost) == 0 {
 		return ""
 	}
-	slices.Sort(lost)
 	const most = 3
 	more := ""
 	if len(lost) > most {
 		more = fmt.Sprintf(" and %d more", len(lost)-most)
 	}
-	return fmt.Sprintf("%d of %d endpoints: %s%s: %s", len(lost), len(all), strings.Join(lost[:min(len(lost), most)], ", "), more, f[lost[0]])
+	return fmt.Sprintf("%d of %d endpoints: %s%s: %s", len(lost), all, strings.Join(lost[:min(len(lost), most)], ", "), more, f[lost[0]])
+}
+
+// served says what users of a service get whose frontends are all in VPP.
+func (f faults) served(view *messages.ServiceView) api.Served {
+	switch lost, all := f.lost(view); len(lost) {
+	case 0:
+		return api.ServedAll
+	case all:
+		return api.ServedNone
+	default:
+		return api.ServedPartly
+	}
+}
+
+// lost are the endpoints of a service with a fault, ordered; all counts its endpoints.
+func (f faults) lost(view *messages.ServiceView) (lost []string, all int) {
+	if len(f) == 0 {
+		return nil, 0
+	}
+	seen := map[string]bool{}
+	for _, frontend := range view.GetFrontends() {
+		for _, b := range frontend.GetBackends() {
+			if !seen[b.GetAddress()] && f[b.GetAddress()] != "" {
+				lost = append(lost, b.GetAddress())
+			}
+			seen[b.GetAddress()] = true
+		}
+	}
+	slices.Sort(lost)
+	return lost, len(seen)
 }

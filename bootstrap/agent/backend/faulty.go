@@ -13,7 +13,7 @@ import (
 func faulty(out *api.Service, view *messages.ServiceView, interfaces []*messages.Interface) {
 	for _, i := range interfaces {
 		if (out.State == api.ServiceInSync || out.State == api.ServicePartly) && leadsTo(i, view) {
-			out.State, out.Error = api.ServiceFailed, "endpoints behind "+i.GetName()+": "+i.GetFault()
+			out.State, out.Served, out.Error = api.ServiceFailed, api.ServedPartly, "endpoints behind "+i.GetName()+": "+i.GetFault()
 		}
 	}
 }

@@ -161,6 +161,9 @@ func (b Backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
 	}
+	if addresses := s.GetSpec().GetInput().GetService().GetClusterIps(); len(addresses) > 0 {
+		out.ClusterIP = addresses[0]
+	}
 	for _, r := range s.GetRenders() {
 		for _, row := range r.GetRows() {
 			if row.GetInSync() {
@@ -188,8 +191,12 @@ func (b Backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 	if out.Error == "" {
 		out.Error = b.agent.Unserved(s.GetKey())
 	}
+	out.Served = served(s, out.State)
+	if out.Served == api.ServedAll {
+		out.Served = faults.served(s.GetView())
+	}
 	if lost != "" && out.State != api.ServiceNotServed {
-		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
+		out.State, out.Served, out.Rows, out.Error = api.ServicePending, api.ServedWaiting, 0, lost
 	}
 	if actor, ok := b.system().Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
@@ -221,7 +228,13 @@ func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	if state != api.ServiceInSync {
 		return state
 	}
-	switch lacking, particular := unserved(s); {
+	names, lacking, particular := unserved(s), 0, false
+	for _, f := range s.GetView().GetFrontends() {
+		if why, is := names[service.FrontendText(f)]; is {
+			lacking, particular = lacking+1, particular || why
+		}
+	}
+	switch {
 	case lacking > 0 && lacking == len(s.GetView().GetFrontends()):
 		return api.ServiceNotServed
 	case particular:
@@ -230,33 +243,25 @@ func (b Backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	return state
 }
 
-// unserved counts the frontends of a service that no renderer serves. particular is true if one of
-// them is missing for another reason than its address family, which is a setting of the agent. Its
-// time is linear, because a service may have thousands of frontends.
-func unserved(s *messages.ServiceStatus) (lacking int, particular bool) {
+// unserved are the frontends of a service that no renderer serves. The value is true if a frontend
+// is missing for another reason than its address family, which is a setting of the agent. Its time
+// is linear, because a service may have thousands of frontends.
+func unserved(s *messages.ServiceStatus) map[string]bool {
 	names := map[string]bool{}
 	for _, r := range s.GetRenders() {
 		for _, e := range r.GetUnrendered() {
 			text, is := strings.CutPrefix(e.GetMessage(), "frontend ")
 			if name, _, cut := strings.Cut(text, " is "); is && cut && e.GetSource() != acl.Renderer {
-				names[name], particular = true, particular || e.GetGeneral() == ""
+				names[name] = names[name] || e.GetGeneral() == ""
 			}
 		}
 		for _, a := range r.GetApproximations() {
 			if a.GetRendered() == acl.NoRow {
-				names[a.GetFrontend()], particular = true, true
+				names[a.GetFrontend()] = true
 			}
 		}
 	}
-	if len(names) == 0 {
-		return 0, false
-	}
-	for _, f := range s.GetView().GetFrontends() {
-		if names[service.FrontendText(f)] {
-			lacking++
-		}
-	}
-	return lacking, particular
+	return names
 }
 
 // endpoints counts the distinct endpoints of a view.
