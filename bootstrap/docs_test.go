@@ -18,6 +18,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
@@ -56,6 +57,35 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			if known, ok := there.has(span[1]); known && !ok {
 				t.Errorf("%s: there is no `%s`", filepath.Base(document), span[1])
 			}
+		}
+	}
+}
+
+// TestIncidentsArePlayed: a script, or the test of capture, runs each command of the chapter
+// "Something is wrong", which explains each word of SERVED and STATE.
+func TestIncidentsArePlayed(t *testing.T) {
+	text := read(t, filepath.Join(casefile.ModuleRoot(t), "docs", "operations.md"))
+	_, chapter, _ := strings.Cut(text, "\n## Something is wrong\n")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	played := read(t, "testdata/script/incidents.txtar") + read(t, "capture_cmd_test.go")
+	trees, _, _ := strings.Cut(chapter, "\n### Other faults\n")
+	commands := regexp.MustCompile("(?m)^\\| `troupe ([a-z]+(?: --?[a-z-]+| [a-z]+)*)").FindAllStringSubmatch(trees, -1)
+	if len(commands) < 10 {
+		t.Errorf("%d commands in\n%s", len(commands), trees)
+	}
+	for _, c := range commands {
+		if !strings.Contains(played, "troupe "+c[1]) && !strings.Contains(played, `"`+c[1]+` `) {
+			t.Errorf("no test plays troupe %s", c[1])
+		}
+	}
+	for _, word := range api.ServedWords() {
+		if row := fmt.Sprintf("\n| `%s` | %s |\n", word, word.Why()); !strings.Contains(chapter, row) {
+			t.Errorf("operations.md does not have %s", row)
+		}
+	}
+	for _, state := range api.ServiceStates() {
+		if !regexp.MustCompile("(?m)^\\| (`[a-z-]+`, )?`" + string(state) + "`[ ,]").MatchString(chapter) {
+			t.Errorf("operations.md does not explain %s", state)
 		}
 	}
 }

@@ -192,7 +192,7 @@ func TestStatusOfAllNodes(t *testing.T) {
 	r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig)
 	lines := strings.Split(squeeze(r.out), "\n")
 	want := []string{
-		"NODE READY VERSION VPP IN SYNC OTHERS DRAINING SESSIONS CHANGED WHY",
+		"NODE READY VERSION VPP SERVED OTHERS DRAINING SESSIONS CHANGED WHY",
 		"n4 unknown - - - - - - - pod agent-n4 is Pending",
 		"n5 unknown - - - - - - - ask the agent at node n5: nothing listens on port 9990 of the node's loopback: its agent does not run, or api.httpAddress has another port than --address",
 		"n2 no v1.2.3 25.10-release 2 - 2 7 ", "n3 yes v1.2.2 25.10-release 2 - 2 7 ", "n1 yes v1.2.3 25.10-release 2 - 2 7 ",

@@ -32,15 +32,15 @@ func TestLookTables(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"get services": `
-SERVICE            STATE     FRONTENDS   ENDPOINTS   ROWS   GENERATION   CHANGED                    ERROR
-shop/service-000   in-sync   1           1           1      0            2026-11-21T08:00:00.000Z   -
-shop/service-001   in-sync   1           1           1      1            2026-11-21T08:00:00.000Z   -
+SERVICE            CLUSTER-IP   SERVED   STATE     FRONTENDS   ENDPOINTS   ROWS   CHANGED   ERROR
+shop/service-000   10.96.0.1    served   in-sync   1           1           1      AGE ago   -
+shop/service-001   10.96.0.1    served   in-sync   1           1           1      AGE ago   -
 `,
 		"get service shop/service-001": `
-Service:      shop/service-001
-State:        in-sync
-Generation:   1
-Changed:      2026-11-21T08:00:00.000Z
+Service:   shop/service-001
+Served:    served: every frontend leads to ready endpoints
+State:     in-sync
+Changed:   AGE ago
 
 Wanted
 FRONTEND           SERVICE            PORT   KIND        FROM   ACTION    ENDPOINTS       AFFINITY   MASQUERADE   SOURCES

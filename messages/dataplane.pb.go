@@ -1553,7 +1553,11 @@ type LinkState struct {
 	// unknown.
 	Session uint64 `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
 	// Features of this VPP, in the order of presentation; empty when the connection is down.
-	Features      []*VPPFeature `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
+	Features []*VPPFeature `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
+	// The last restart of VPP: when the connection to the VPP before ended, and when the next VPP was
+	// connected, in Unix nanoseconds; 0 = the actor has seen none.
+	Lost          int64 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
+	Back          int64 `protobuf:"varint,8,opt,name=back,proto3" json:"back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1628,6 +1632,20 @@ func (x *LinkState) GetFeatures() []*VPPFeature {
 		return x.Features
 	}
 	return nil
+}
+
+func (x *LinkState) GetLost() int64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *LinkState) GetBack() int64 {
+	if x != nil {
+		return x.Back
+	}
+	return 0
 }
 
 // A task of the agent in VPP, and whether this VPP has the messages for it.
@@ -2017,14 +2035,16 @@ const file_dataplane_proto_rawDesc = "" +
 	"\anetwork\x18\x02 \x01(\tR\anetwork\x12\x1e\n" +
 	"\n" +
 	"interfaces\x18\x03 \x03(\tR\n" +
-	"interfaces\"\xab\x01\n" +
+	"interfaces\"\xd3\x01\n" +
 	"\tLinkState\x12\x0e\n" +
 	"\x02up\x18\x01 \x01(\bR\x02up\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
 	"\asession\x18\x05 \x01(\x04R\asession\x12.\n" +
-	"\bfeatures\x18\x06 \x03(\v2\x12.troupe.VPPFeatureR\bfeatures\"\xa0\x01\n" +
+	"\bfeatures\x18\x06 \x03(\v2\x12.troupe.VPPFeatureR\bfeatures\x12\x12\n" +
+	"\x04lost\x18\a \x01(\x03R\x04lost\x12\x12\n" +
+	"\x04back\x18\b \x01(\x03R\x04back\"\xa0\x01\n" +
 	"\n" +
 	"VPPFeature\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +

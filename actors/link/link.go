@@ -43,6 +43,7 @@ type linkActor struct {
 	state  *messages.LinkState
 	// boot is the VPP of the last connection that ended, lost why it ended.
 	boot, lost string
+	ended      time.Time // when it ended
 	// trusted is when the loss of the last session is no warning any more; zero = it is none.
 	trusted time.Time
 }
@@ -121,10 +122,14 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 		c.Logger().Info("VPP connection changed", "up", m.GetUp(), "boot", m.GetBoot(), "session", m.GetSession(), "reason", m.GetReason())
 	}
 	switch {
-	case l.state.GetUp() && !m.GetUp():
-		l.boot, l.lost, l.trusted = l.state.GetBoot(), m.GetReason(), time.Time{}
+	case l.state.GetUp() && (!m.GetUp() || m.GetBoot() != l.state.GetBoot()):
+		l.boot, l.lost, l.ended, l.trusted = l.state.GetBoot(), m.GetReason(), c.Now(), time.Time{}
 	case m.GetUp() && l.lost != "" && l.boot == m.GetBoot():
 		l.trusted = c.Now().Add(distrust)
+	}
+	m.Lost, m.Back = l.state.GetLost(), l.state.GetBack()
+	if m.GetUp() && l.boot != "" && l.boot != m.GetBoot() {
+		m.Lost, m.Back, l.boot = l.ended.UnixNano(), c.Now().UnixNano(), ""
 	}
 	l.state = m
 	l.report(c)

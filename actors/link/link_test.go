@@ -71,6 +71,9 @@ func TestLinkReportsTheConnection(t *testing.T) {
 					t.Errorf("%s: %s was told %v", step.name, path, got)
 				}
 			}
+			if now := state(s); (now.GetBack() != 0) != (step.name == "another VPP") || now.GetBack() < now.GetLost() {
+				t.Errorf("%s: a restart of VPP from %d to %d", step.name, now.GetLost(), now.GetBack())
+			}
 			h := probe.Latest[*messages.Health](s, address.Healer)
 			if h.GetOk() != step.up || h.GetReason() != step.reason {
 				t.Errorf("%s: health %v, want ok %t, reason %q", step.name, h, step.up, step.reason)

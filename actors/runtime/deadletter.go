@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,9 +81,31 @@ func (s *System) replaceEventStream() {
 			// messages of the life cycle of an actor that has stopped already
 			return
 		}
+		if s.awaited(letter.PID.GetId()) {
+			return
+		}
 		s.letters.add(DeadLetter{
 			At: s.clock.Now(), To: letter.PID.GetId(), Type: typeName(letter.Message), Sender: letter.Sender.GetId(), Reason: "no such actor",
 		})
 	})
 	s.proto.EventStream = stream
+}
+
+// awaited reports whether an Ordered supervisor has declared an actor, or one above it, and not
+// started it, for example before the first Ready. Nothing is lost: an actor asks for everything at its start.
+func (s *System) awaited(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.boxes[path] == nil {
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		parent, name := path[:i], path[i+1:]
+		if box := s.boxes[parent]; box != nil {
+			return slices.ContainsFunc(box.spec.Children, func(c Child) bool { return c.Name == name })
+		}
+		path = parent
+	}
+	return false
 }

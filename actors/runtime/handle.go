@@ -275,7 +275,8 @@ func (t task) typeName() string {
 	return typeName(t.msg)
 }
 
-// typeName is the type of a message without its package, taken out of its envelope or timer.
+// typeName is the type of a message without its package and type parameters, taken out of its
+// envelope or timer.
 func typeName(msg any) string {
 	if t, ok := msg.(*timer); ok {
 		msg = t.msg
@@ -290,6 +291,6 @@ func nameOf(t reflect.Type) string {
 	if t == nil {
 		return ""
 	}
-	name := t.String()
+	name, _, _ := strings.Cut(t.String(), "[")
 	return name[strings.LastIndexByte(name, '.')+1:]
 }

@@ -355,3 +355,34 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 func (b *Mailbox) behaviour() Behaviour {
 	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*adapter).behaviour
 }
+
+// TestNoDeadLettersBeforeTheStart: a message to a declared actor that waits for its turn is no loss,
+// a message to an unknown actor is.
+func TestNoDeadLettersBeforeTheStart(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	inner := Ordered("inner", scripted(&j)(Child{Name: "c"}), Policy{})
+	children := append(scripted(&j, "a")(Child{Name: "a"}, Child{Name: "b"}), Child{Name: "inner", Spec: inner})
+	root(t, sys, "sup", Ordered("sup", children, Policy{}))
+	settle(t, sim)
+	for _, path := range []string{"sup/b", "sup/inner/c", "sup/unknown", "unknown"} {
+		sys.Send(sys.PID(path), &work{})
+	}
+	var to []string
+	_, letters := sys.DeadLetters()
+	for _, letter := range letters {
+		to = append(to, letter.To)
+	}
+	if want := []string{"sup/unknown", "unknown"}; !slices.Equal(to, want) {
+		t.Errorf("dead letters to %v, want %v", to, want)
+	}
+}
+
+// TestNamesOfTypes: a generic type has its own name, not that of its parameter.
+func TestNamesOfTypes(t *testing.T) {
+	if got := typeName(&generic[journal]{}) + " " + typeName(&work{}); got != "generic work" {
+		t.Error(got)
+	}
+}
+
+type generic[T any] struct{}

@@ -73,9 +73,6 @@ type WorldPage struct {
 	Node *messages.NodeInput
 	// Verified are the last readings of VPP by renderer, Repairs the last ones with differences.
 	Verified, Repairs map[string]*messages.Verified
-	// Lost and Back are when the connection to the VPP before ended, and when this one was
-	// connected; zero = VPP has not restarted since the start of introspection.
-	Lost, Back time.Time
 }
 
 // introspect keeps the last state that each actor has sent, for operators.
@@ -85,10 +82,8 @@ type introspect struct {
 	exist     map[string]bool // the services in the registry's last complete list
 	listed    uint64          // the generation of that list
 	world     WorldPage
-	boot      string    // of the VPP that was connected last
-	down      time.Time // when the last connection ended
-	problems  int       // of services
-	counted   int       // problems that the observer was last called with
+	problems  int // of services
+	counted   int // problems that the observer was last called with
 	publisher *publisher
 }
 
@@ -124,7 +119,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	case *messages.Fault:
 		i.publisher.fault(m)
 	case *messages.LinkState:
-		i.link(m, c.Now())
+		i.world.Link = m
 	case *messages.InterfaceSet:
 		i.world.Interfaces = m
 	case *messages.ClusterState:
@@ -144,20 +139,6 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 		page.Verified, page.Repairs = maps.Clone(page.Verified), maps.Clone(page.Repairs)
 		c.Reply(&page)
 	}
-}
-
-// link takes the state of the connection, and notes a restart of VPP.
-func (i *introspect) link(m *messages.LinkState, now time.Time) {
-	if i.world.Link.GetUp() && !m.GetUp() {
-		i.down = now
-	}
-	if m.GetUp() {
-		if i.boot != "" && i.boot != m.GetBoot() {
-			i.world.Lost, i.world.Back = i.down, now
-		}
-		i.boot = m.GetBoot()
-	}
-	i.world.Link = m
 }
 
 // status takes the status of a service; a roll call repeats the same value.

@@ -140,33 +140,6 @@ func TestIntrospectionKnowsTheWorld(t *testing.T) {
 	})
 }
 
-// TestIntrospectionSeesARestartOfVPP: another process is a restart, the same one again is none.
-func TestIntrospectionSeesARestartOfVPP(t *testing.T) {
-	perform(t, nil, func(s *stage) {
-		for _, step := range []struct {
-			state     *messages.LinkState
-			restarted bool
-		}{
-			{&messages.LinkState{Up: true, Boot: "a"}, false},
-			{&messages.LinkState{}, false},
-			{&messages.LinkState{Up: true, Boot: "a"}, false},
-			{&messages.LinkState{}, false},
-			{&messages.LinkState{Reason: "still away"}, false},
-			{&messages.LinkState{Up: true, Boot: "b"}, true},
-		} {
-			s.Tell(step.state)
-			page := s.Ask(&WorldQuery{}).(*WorldPage)
-			if restarted := !page.Back.IsZero(); restarted != step.restarted {
-				t.Errorf("%v: restarted %v, want %v", step.state, restarted, step.restarted)
-			}
-			s.Run(time.Second)
-			if step.restarted && page.Back.Sub(page.Lost).Round(time.Second) != 2*time.Second {
-				t.Errorf("away from %v to %v, want 2 s", page.Lost, page.Back)
-			}
-		}
-	})
-}
-
 // TestIntrospectionAsksOnlyAfterARestart: a restarted introspection asks each sender once;
 // otherwise it only listens.
 func TestIntrospectionAsksOnlyAfterARestart(t *testing.T) {

@@ -271,8 +271,8 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	if world.Link.GetUp() {
 		s.VPP = world.Link.GetVersion()
 	}
-	if !world.Back.IsZero() {
-		s.Restart = &api.Restart{Lost: world.Lost, Back: world.Back, Filled: b.filled(world)}
+	if l := world.Link; l.GetBack() != 0 {
+		s.Restart = &api.Restart{Lost: time.Unix(0, l.GetLost()), Back: time.Unix(0, l.GetBack()), Filled: b.filled(world)}
 	}
 	if sessions, err := b.Sessions(ctx); err == nil {
 		s.Sessions = sessions.BusiestWorker
@@ -290,20 +290,18 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 
 // filled is when every renderer had repaired the VPP that is connected; zero = not yet.
 func (b backend) filled(world *status.WorldPage) (at time.Time) {
+	back := world.Link.GetBack()
 	for _, renderer := range b.agent.Renderers() {
 		read, found := world.Verified[renderer], world.Repairs[renderer]
-		if time.Unix(0, read.GetBegan()).Before(world.Back) {
+		end := read.GetBegan() + read.GetTook()
+		if found.GetBegan() >= back {
+			end = found.GetRepaired()
+		}
+		if read.GetBegan() < back || end == 0 {
 			return time.Time{}
 		}
-		end := time.Unix(0, read.GetBegan()+read.GetTook())
-		if r := repair(found); r != nil && !r.Found.Before(world.Back) {
-			end = r.Repaired
-		}
-		if end.IsZero() {
-			return time.Time{}
-		}
-		if end.After(at) {
-			at = end
+		if t := time.Unix(0, end); t.After(at) {
+			at = t
 		}
 	}
 	return at

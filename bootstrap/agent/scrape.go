@@ -50,9 +50,7 @@ func (a *Agent) count(ctx context.Context) {
 		return
 	}
 	byState := map[string]int{}
-	for _, state := range []api.ServiceState{
-		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServicePartly, api.ServiceNotServed,
-	} {
+	for _, state := range api.ServiceStates() {
 		byState[string(state)] = 0 // alerts compare values, and an absent series has none
 	}
 	var internal4, external4, internal6, external6 int

@@ -162,6 +162,9 @@ func (b backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
 	}
+	if addresses := s.GetSpec().GetInput().GetService().GetClusterIps(); len(addresses) > 0 {
+		out.ClusterIP = addresses[0]
+	}
 	for _, r := range s.GetRenders() {
 		for _, row := range r.GetRows() {
 			if row.GetInSync() {
@@ -189,8 +192,12 @@ func (b backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 	if out.Error == "" {
 		out.Error = b.agent.unserved(s.GetKey())
 	}
+	out.Served = served(s, out.State)
+	if out.Served == api.ServedAll {
+		out.Served = faults.served(s.GetView())
+	}
 	if lost != "" && out.State != api.ServiceNotServed {
-		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
+		out.State, out.Served, out.Rows, out.Error = api.ServicePending, api.ServedWaiting, 0, lost
 	}
 	if actor, ok := b.agent.system.Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
@@ -222,7 +229,13 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	if state != api.ServiceInSync {
 		return state
 	}
-	switch lacking, particular := unserved(s); {
+	names, lacking, particular := unserved(s), 0, false
+	for _, f := range s.GetView().GetFrontends() {
+		if why, is := names[service.FrontendText(f)]; is {
+			lacking, particular = lacking+1, particular || why
+		}
+	}
+	switch {
 	case lacking > 0 && lacking == len(s.GetView().GetFrontends()):
 		return api.ServiceNotServed
 	case particular:
@@ -231,33 +244,25 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	return state
 }
 
-// unserved counts the frontends of a service that no renderer serves. particular is true if one of
-// them is missing for another reason than its address family, which is a setting of the agent. Its
-// time is linear, because a service may have thousands of frontends.
-func unserved(s *messages.ServiceStatus) (lacking int, particular bool) {
+// unserved are the frontends of a service that no renderer serves. The value is true if a frontend
+// is missing for another reason than its address family, which is a setting of the agent. Its time
+// is linear, because a service may have thousands of frontends.
+func unserved(s *messages.ServiceStatus) map[string]bool {
 	names := map[string]bool{}
 	for _, r := range s.GetRenders() {
 		for _, e := range r.GetUnrendered() {
 			text, is := strings.CutPrefix(e.GetMessage(), "frontend ")
 			if name, _, cut := strings.Cut(text, " is "); is && cut && e.GetSource() != acl.Renderer {
-				names[name], particular = true, particular || e.GetGeneral() == ""
+				names[name] = names[name] || e.GetGeneral() == ""
 			}
 		}
 		for _, a := range r.GetApproximations() {
 			if a.GetRendered() == acl.NoRow {
-				names[a.GetFrontend()], particular = true, true
+				names[a.GetFrontend()] = true
 			}
 		}
 	}
-	if len(names) == 0 {
-		return 0, false
-	}
-	for _, f := range s.GetView().GetFrontends() {
-		if names[service.FrontendText(f)] {
-			lacking++
-		}
-	}
-	return lacking, particular
+	return names
 }
 
 // endpoints counts the distinct endpoints of a view.
@@ -280,7 +285,7 @@ func endpoints(view *messages.ServiceView) int {
 func faulty(out *api.Service, view *messages.ServiceView, interfaces []*messages.Interface) {
 	for _, i := range interfaces {
 		if (out.State == api.ServiceInSync || out.State == api.ServicePartly) && leadsTo(i, view) {
-			out.State, out.Error = api.ServiceFailed, "endpoints behind "+i.GetName()+": "+i.GetFault()
+			out.State, out.Served, out.Error = api.ServiceFailed, api.ServedPartly, "endpoints behind "+i.GetName()+": "+i.GetFault()
 		}
 	}
 }
@@ -340,29 +345,46 @@ func endpointsWithin(networks []netip.Prefix, view *messages.ServiceView) (addre
 
 // of describes the faults of the endpoints of a service in one line; "" = there is none.
 func (f faults) of(view *messages.ServiceView) string {
-	if len(f) == 0 {
-		return ""
-	}
-	var lost []string
-	all := map[string]bool{}
-	for _, frontend := range view.GetFrontends() {
-		for _, b := range frontend.GetBackends() {
-			if !all[b.GetAddress()] && f[b.GetAddress()] != "" {
-				lost = append(lost, b.GetAddress())
-			}
-			all[b.GetAddress()] = true
-		}
-	}
+	lost, all := f.lost(view)
 	if len(lost) == 0 {
 		return ""
 	}
-	slices.Sort(lost)
 	const most = 3
 	more := ""
 	if len(lost) > most {
 		more = fmt.Sprintf(" and %d more", len(lost)-most)
 	}
-	return fmt.Sprintf("%d of %d endpoints: %s%s: %s", len(lost), len(all), strings.Join(lost[:min(len(lost), most)], ", "), more, f[lost[0]])
+	return fmt.Sprintf("%d of %d endpoints: %s%s: %s", len(lost), all, strings.Join(lost[:min(len(lost), most)], ", "), more, f[lost[0]])
+}
+
+// served says what users of a service get whose frontends are all in VPP.
+func (f faults) served(view *messages.ServiceView) api.Served {
+	switch lost, all := f.lost(view); len(lost) {
+	case 0:
+		return api.ServedAll
+	case all:
+		return api.ServedNone
+	default:
+		return api.ServedPartly
+	}
+}
+
+// lost are the endpoints of a service with a fault, ordered; all counts its endpoints.
+func (f faults) lost(view *messages.ServiceView) (lost []string, all int) {
+	if len(f) == 0 {
+		return nil, 0
+	}
+	seen := map[string]bool{}
+	for _, frontend := range view.GetFrontends() {
+		for _, b := range frontend.GetBackends() {
+			if !seen[b.GetAddress()] && f[b.GetAddress()] != "" {
+				lost = append(lost, b.GetAddress())
+			}
+			seen[b.GetAddress()] = true
+		}
+	}
+	slices.Sort(lost)
+	return lost, len(seen)
 }
 
 // approximations counts the services for each general reason of a renderer why a row is not exact,

@@ -30,11 +30,56 @@ const (
 	ServiceNotServed ServiceState = "not-served"
 )
 
+// Served says what the users of a service get at this node.
+type Served string
+
+// Values of Served.
+const (
+	ServedAll     Served = "served"
+	ServedPartly  Served = "partly"
+	ServedWaiting Served = "waiting"
+	ServedRefused Served = "refused"
+	ServedNone    Served = "not-served"
+)
+
+// ServedWords are the values of Served, the worst first.
+func ServedWords() []Served {
+	return []Served{ServedNone, ServedRefused, ServedWaiting, ServedPartly, ServedAll}
+}
+
+// ServiceStates are the states of a service, the worst first.
+func ServiceStates() []ServiceState {
+	return []ServiceState{ServiceQuarantined, ServiceFailed, ServicePending, ServiceNotServed, ServicePartly, ServiceInSync}
+}
+
+// Texts are words as texts.
+func Texts[S ~string](words []S) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = string(w)
+	}
+	return out
+}
+
+// Why explains the value in words.
+func (s Served) Why() string {
+	return map[Served]string{
+		ServedAll:     "every frontend leads to ready endpoints",
+		ServedPartly:  "some frontends or endpoints are served, others are not",
+		ServedWaiting: "VPP does not hold it yet",
+		ServedRefused: "no endpoint is ready, so clients get an error",
+		ServedNone:    "no frontend is served: the service has none, for example because it is headless, or VPP cannot serve it or reach its endpoints",
+	}[s]
+}
+
 // Service is the summary of a service.
 type Service struct {
 	// Key is "namespace/name".
-	Key   string       `json:"service"`
-	State ServiceState `json:"state"`
+	Key string `json:"service"`
+	// ClusterIP is its first cluster IP; "" = none.
+	ClusterIP string       `json:"clusterIP,omitempty"`
+	Served    Served       `json:"served"`
+	State     ServiceState `json:"state"`
 	// Generation of its latest input.
 	Generation uint64 `json:"generation"`
 	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and

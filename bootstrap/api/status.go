@@ -59,6 +59,8 @@ type NodeStatus struct {
 	Restart *Restart `json:"restart,omitempty"`
 	// Services counts services by state, without the states of no service.
 	Services map[ServiceState]int `json:"services"`
+	// Served counts services by what their users get.
+	Served map[Served]int `json:"served"`
 	// Draining counts endpoints that keep connections and get no new ones.
 	Draining int `json:"draining"`
 	// Sessions is the number of NAT sessions of the busiest worker; 0 = none, or unknown.
@@ -88,7 +90,7 @@ func (r *Restart) String() string {
 
 // StatusOf makes the parts of a NodeStatus that follow from readiness and services.
 func StatusOf(node, version string, ready Readiness, services []Service) *NodeStatus {
-	s := &NodeStatus{Node: node, Version: version, Ready: ready.Ready, Since: ready.Since, Services: map[ServiceState]int{}}
+	s := &NodeStatus{Node: node, Version: version, Ready: ready.Ready, Since: ready.Since, Services: map[ServiceState]int{}, Served: map[Served]int{}}
 	// a lost VPP or API server is the cause of what other parts report
 	for _, cause := range []string{"link", "watch", ""} {
 		for _, p := range ready.Parts {
@@ -98,13 +100,14 @@ func StatusOf(node, version string, ready Readiness, services []Service) *NodeSt
 		}
 	}
 	for _, p := range ready.Parts {
-		// the part of pod networks says what it found, too
-		if p.OK && p.Reason != "" && (p.Name != "pod-networks" || strings.HasPrefix(p.Reason, "warning: ")) {
+		// two parts also say what they found
+		if p.OK && p.Reason != "" && (p.Name != "pod-networks" && p.Name != "renderer" || strings.HasPrefix(p.Reason, "warning: ")) {
 			s.Warnings = append(s.Warnings, p.Name+": "+strings.TrimPrefix(p.Reason, "warning: "))
 		}
 	}
 	for i := range services {
 		s.Services[services[i].State]++
+		s.Served[services[i].Served]++
 		if services[i].Changed.After(s.Changed) {
 			s.Changed = services[i].Changed
 		}

@@ -267,7 +267,7 @@ const (
 
 // colors are the colors of cells with a state.
 var colors = map[string]string{
-	"in-sync": green, "as wanted": green, "held": yellow,
+	"in-sync": green, "as wanted": green, "served": green, "held": yellow, "waiting": yellow,
 	"pending": yellow, "partly": yellow, "not-served": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
 	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
 }

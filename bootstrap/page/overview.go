@@ -35,10 +35,10 @@ type linked struct {
 	Session               uint64
 }
 
-// count is the number of services in a state.
+// count is the number of services whose users get the same.
 type count struct {
-	State api.ServiceState
-	N     int
+	Served api.Served
+	N      int
 }
 
 // overview is the first document.
@@ -52,10 +52,10 @@ func (h *handler) overview(r *http.Request) (any, error) {
 		return nil, err
 	}
 	data := summary{Total: len(services), Parts: h.Source.Readiness().Parts}
-	for _, state := range states() {
-		c := count{State: state}
+	for _, word := range api.ServedWords() {
+		c := count{Served: word}
 		for i := range services {
-			if services[i].State == state {
+			if services[i].Served == word {
 				c.N++
 			}
 		}

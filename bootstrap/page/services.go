@@ -11,16 +11,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// states of services, the worst first.
-func states() []api.ServiceState {
-	return []api.ServiceState{
-		api.ServiceQuarantined, api.ServiceFailed, api.ServicePending, api.ServiceNotServed, api.ServicePartly, api.ServiceInSync,
-	}
-}
-
 // services is the list of services, the worst first, with filters.
 func (h *handler) services(r *http.Request) (any, error) {
-	query, err := parameters(r, "state", "namespace", "page")
+	query, err := parameters(r, "served", "state", "namespace", "page")
 	if err != nil {
 		return nil, err
 	}
@@ -28,14 +21,17 @@ func (h *handler) services(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, namespace := query.Get("state"), query.Get("namespace")
+	served, state, namespace := query.Get("served"), query.Get("state"), query.Get("namespace")
 	all = slices.DeleteFunc(slices.Clone(all), func(s api.Service) bool {
-		return state != "" && string(s.State) != state || namespace != "" && !strings.HasPrefix(s.Key, namespace+"/")
+		return served != "" && string(s.Served) != served || state != "" && string(s.State) != state || namespace != "" && !strings.HasPrefix(s.Key, namespace+"/")
 	})
+	words, states := api.ServedWords(), api.ServiceStates()
 	slices.SortFunc(all, func(a, b api.Service) int {
-		return cmp.Or(cmp.Compare(slices.Index(states(), a.State), slices.Index(states(), b.State)), strings.Compare(a.Key, b.Key))
+		return cmp.Or(
+			cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State)),
+			cmp.Compare(slices.Index(words, a.Served), slices.Index(words, b.Served)), strings.Compare(a.Key, b.Key))
 	})
-	return paged(r, all, "state", "namespace")
+	return paged(r, all, "served", "state", "namespace")
 }
 
 // oneService is the data of the view of a service.

@@ -105,6 +105,7 @@ func functions() template.FuncMap {
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
 		"class":   class,
+		"served":  api.ServedWords,
 		"json":    indented,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"seconds": func(s float64) string {
@@ -116,9 +117,9 @@ func functions() template.FuncMap {
 // class is the style class for the state of an actor or a service.
 func class(state any) string {
 	switch fmt.Sprint(state) {
-	case "idle", "running", string(api.ServiceInSync):
+	case "idle", "running", string(api.ServiceInSync), string(api.ServedAll):
 		return "good"
-	case "starting", "held", string(api.ServicePending), string(api.ServicePartly), string(api.ServiceNotServed):
+	case "starting", "held", string(api.ServicePending), string(api.ServicePartly), string(api.ServiceNotServed), string(api.ServedWaiting):
 		return "warn"
 	default:
 		return "bad"

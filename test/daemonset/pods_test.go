@@ -46,7 +46,7 @@ func realPods(c *cluster) {
 	c.removePod("a")
 	c.rows("shop/web", both, row(vip, second))
 	for command, want := range map[string]string{
-		"troupe get services -o wide":      `(?m)^shop/web +in-sync +1 +1 +1 `,
+		"troupe get services -o wide":      `(?m)^shop/web +\S+ +served +in-sync +1 +1 +1 `,
 		"troupe explain shop/web":          `(?m)^` + regexp.QuoteMeta(vip) + `:80/TCP +clusterIP +any +forward +\S+:8080 +as wanted$`,
 		"troupe actors tree":               ` shop~web +service +(idle|running) `,
 		"troupe diff":                      `nat44 +VPP is in the desired state`,

@@ -187,6 +187,9 @@ func (op Op) Check() error {
 func (op Op) Describe() string {
 	switch op.Verb {
 	case Enable:
+		if op.Sessions == 0 { // VPP's own limit
+			return "enable NAT44"
+		}
 		return fmt.Sprintf("enable NAT44 for %d sessions", op.Sessions)
 	case OneWorker:
 		return "leave NAT to the first worker"

@@ -90,7 +90,7 @@ func (t *Troupe) addService(i int) {
 	vip := fmt.Sprintf("10.96.%d.%d:80/TCP", i/250, i%250+1)
 	detail := &api.ServiceDetail{
 		Service: api.Service{
-			Key: key, State: api.ServiceInSync, Generation: uint64(i), Frontends: 1, Endpoints: 1, Rows: 1, Changed: Began,
+			Key: key, ClusterIP: "10.96.0.1", Served: api.ServedAll, State: api.ServiceInSync, Generation: uint64(i), Frontends: 1, Endpoints: 1, Rows: 1, Changed: Began,
 		},
 		Wanted: []show.Frontend{{
 			Frontend: vip, Service: key, Scope: "cluster", Kind: "clusterIP", From: "any", Action: "forward",
@@ -106,7 +106,7 @@ func (t *Troupe) addService(i int) {
 		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
 	}
 	if i%10 == 9 {
-		detail.State, detail.Error = api.ServiceFailed, "VPP refused the row"
+		detail.Served, detail.State, detail.Error = api.ServedNone, api.ServiceFailed, "VPP refused the row"
 	} else {
 		detail.InVPP = detail.Rendered
 	}

@@ -23,7 +23,7 @@ func plain[T any](ask func(context.Context) (T, error)) get {
 }
 
 // listed is a list of actors or services with these orders and filters.
-func listed[T any](ask func(context.Context) ([]T, error), orders, filters []string, cut func([]T, *listQuery) api.Page[T]) get {
+func listed[T any](ask func(context.Context) ([]T, error), orders []string, filters map[string][]string, cut func([]T, *listQuery) api.Page[T]) get {
 	return func(r *http.Request) (any, error) {
 		q, err := parseList(r.URL.RawQuery, orders, filters)
 		if err != nil {

@@ -43,7 +43,7 @@ func operations() []operation {
 		{method: "GET", path: "/healthz", what: "Whether load balancers may use this node, as kube-proxy answers", answer: api.NodeHealth{}},
 		{method: "GET", path: "/openapi.json", what: "This document", answer: map[string]any{}},
 		{method: "GET", path: "/api/v1/status", what: "The node in one line", answer: api.NodeStatus{}},
-		{method: "GET", path: "/api/v1/services", what: "Services", query: append(list, "state", "namespace"), answer: api.Page[api.Service]{}},
+		{method: "GET", path: "/api/v1/services", what: "Services", query: append(list, "served", "state", "namespace"), answer: api.Page[api.Service]{}},
 		{method: "GET", path: "/api/v1/services/{namespace}/{name}", what: "One service with its frontends and rows", answer: api.ServiceDetail{}},
 		{method: "GET", path: "/api/v1/interfaces", what: "Interfaces of VPP", query: list, answer: api.Interfaces{}},
 		{method: "GET", path: "/api/v1/sessions", what: "NAT sessions of VPP", answer: api.Sessions{}},

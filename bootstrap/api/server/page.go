@@ -24,8 +24,10 @@ func sortNames() []string {
 	return []string{"path", "pending", "received", "restarts", "failures", "busy"}
 }
 
-// actorFilters are the filter parameters of a list of actors.
-func actorFilters() []string { return []string{"kind", "state", "under"} }
+// actorFilters are the filter parameters of a list of actors, each with its values; nil = any.
+func actorFilters() map[string][]string {
+	return map[string][]string{"kind": nil, "state": nil, "under": nil}
+}
 
 // pageActors selects, orders and cuts a list of actors.
 func pageActors(all []api.Actor, q *listQuery) api.Page[api.Actor] {
@@ -54,17 +56,19 @@ func isUnder(path, under string) bool {
 	return under == "" || path == under || strings.HasPrefix(path, under+"/")
 }
 
-// serviceFilters are the filter parameters of a list of services.
-func serviceFilters() []string { return []string{"state", "namespace"} }
+// serviceFilters are actorFilters for services.
+func serviceFilters() map[string][]string {
+	return map[string][]string{"served": api.Texts(api.ServedWords()), "state": api.Texts(api.ServiceStates()), "namespace": nil}
+}
 
 // pageServices selects and cuts a list of services.
 func pageServices(all []api.Service, q *listQuery) api.Page[api.Service] {
-	state, namespace := q.filters["state"], q.filters["namespace"]
+	served, state, namespace := q.filters["served"], q.filters["state"], q.filters["namespace"]
 	selected := all
-	if state != "" || namespace != "" {
+	if served != "" || state != "" || namespace != "" {
 		selected = nil
 		for _, s := range all {
-			if (state == "" || string(s.State) == state) && (namespace == "" || strings.HasPrefix(s.Key, namespace+"/")) {
+			if (served == "" || string(s.Served) == served) && (state == "" || string(s.State) == state) && (namespace == "" || strings.HasPrefix(s.Key, namespace+"/")) {
 				selected = append(selected, s)
 			}
 		}

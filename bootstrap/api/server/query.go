@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -89,11 +90,17 @@ func limitOf(values map[string]string) (int, error) {
 	return n, nil
 }
 
-// parseList reads the query of a list with these orders and filters.
-func parseList(raw string, orders, filters []string) (*listQuery, error) {
-	values, err := parameters(raw, append([]string{"limit", "cursor", "sort"}, filters...)...)
+// parseList reads the query of a list with these orders and filters. A value that no item can have
+// is an error, because the client would believe that there is no such item.
+func parseList(raw string, orders []string, filters map[string][]string) (*listQuery, error) {
+	values, err := parameters(raw, append([]string{"limit", "cursor", "sort"}, slices.Sorted(maps.Keys(filters))...)...)
 	if err != nil {
 		return nil, err
+	}
+	for name, known := range filters {
+		if value := values[name]; value != "" && known != nil && !slices.Contains(known, value) {
+			return nil, fmt.Errorf("%w: %s %q is not one of %s", errQuery, name, value, strings.Join(known, ", "))
+		}
 	}
 	q := &listQuery{sort: values["sort"], filters: values}
 	if q.limit, err = limitOf(values); err != nil {

@@ -87,7 +87,7 @@ func TestStatus(t *testing.T) {
 		{"GET", "/api/v1/services/shop", 404, "no such resource: /api/v1/services/shop"},
 		{"GET", "/api/v1/nothing", 404, "no such resource"},
 		{"GET", "/api/v2/services", 404, "no such resource"},
-		{"GET", "/api/v1/services?stat=failed", 400, `unknown parameter \"stat\": expected limit, cursor, sort, state, namespace`},
+		{"GET", "/api/v1/services?stat=failed", 400, `unknown parameter \"stat\": expected limit, cursor, sort, namespace, served, state`},
 		{"GET", "/api/v1/services?state=a&state=b", 400, `parameter \"state\" is duplicate`},
 		{"GET", "/api/v1/actors?limit=0", 400, "limit"},
 		{"GET", "/api/v1/actors?limit=x", 400, "limit"},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
 
@@ -201,7 +201,7 @@ const restartShown = 24 * time.Hour
 
 // columns are the titles of cells.
 func columns() []any {
-	return []any{"NODE", "READY", "VERSION", "VPP", "IN SYNC", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY"}
+	return []any{"NODE", "READY", "VERSION", "VPP", "SERVED", "OTHERS", "DRAINING", "SESSIONS", "CHANGED", "WHY"}
 }
 
 // cells are the cells of a node.
@@ -214,9 +214,14 @@ func (s *nodeStatus) cells(now time.Time) []any {
 		ready = "yes"
 	}
 	var others, why []string
-	for _, state := range slices.Sorted(maps.Keys(s.Services)) {
-		if state != api.ServiceInSync {
-			others = append(others, fmt.Sprintf("%d %s", s.Services[state], state))
+	for _, word := range api.ServedWords() {
+		if n := s.Served[word]; n > 0 && word != api.ServedAll {
+			others = append(others, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	for _, state := range []api.ServiceState{api.ServiceQuarantined, api.ServiceFailed} {
+		if n := s.Services[state]; n > 0 {
+			others = append(others, fmt.Sprintf("%d %s", n, state))
 		}
 	}
 	if s.Reason != "" {
@@ -231,10 +236,10 @@ func (s *nodeStatus) cells(now time.Time) []any {
 	}
 	changed := ""
 	if !s.Changed.IsZero() {
-		changed = now.Sub(s.Changed).Round(time.Second).String() + " ago"
+		changed = show.Age(now.Sub(s.Changed)) + " ago"
 	}
 	return []any{
-		s.Node, ready, s.Version, s.VPP, s.Services[api.ServiceInSync], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "),
+		s.Node, ready, s.Version, s.VPP, s.Served[api.ServedAll], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 // explanation is the state of one service and of its frontends, with reasons.
 type explanation struct {
 	Service string           `json:"service"`
+	Served  api.Served       `json:"served"`
 	State   api.ServiceState `json:"state"`
 	// Because are the reasons for the state, and all errors of the input.
 	Because []string `json:"because"`
@@ -130,7 +131,7 @@ func askExplanation(ctx context.Context, c *client.Client, path string) (*explan
 // explain compares each frontend with its rows.
 func explain(s *api.ServiceDetail) *explanation {
 	e := &explanation{
-		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, InVPP: s.InVPP,
+		Service: s.Key, Served: s.Served, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, InVPP: s.InVPP,
 		Draining: append([]api.DrainingEndpoint{}, s.Draining...),
 		Unused:   slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
 	}
@@ -236,6 +237,7 @@ func why(s *api.ServiceDetail, f *show.Frontend) []string {
 // explanationTable prints an explanation.
 func explanationTable(c *cli.Columns, e *explanation) {
 	c.Row("Service:", e.Service)
+	c.Row("Served:", fmt.Sprintf("%s: %s", e.Served, e.Served.Why()))
 	c.Row("State:", e.State)
 	for _, reason := range e.Because {
 		c.Row("Because:", reason)

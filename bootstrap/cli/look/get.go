@@ -18,15 +18,17 @@ import (
 // newGetServices returns `troupe get services`.
 func newGetServices(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
-	l, query := New(cmd), listFlags(cmd, "namespace", "state")
-	cli.CompleteFlag(cmd, "state", "in-sync", "pending", "failed", "quarantined", "partly", "not-served")
+	l, query := New(cmd), listFlags(cmd, "namespace", "served", "state")
+	cmd.Flags().Lookup("namespace").Shorthand = "n"
+	cli.CompleteFlag(cmd, "served", api.Texts(api.ServedWords())...)
+	cli.CompleteFlag(cmd, "state", api.Texts(api.ServiceStates())...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
 			return &answer{all, func(c *cli.Columns) {
-				c.Row("SERVICE", "STATE", "FRONTENDS", "ENDPOINTS", "ROWS", cli.Optional("GENERATION"), cli.Optional("CHANGED"), "ERROR")
+				c.Row("SERVICE", "CLUSTER-IP", "SERVED", "STATE", cli.Optional("FRONTENDS"), "ENDPOINTS", cli.Optional("ROWS"), cli.Optional("CHANGED"), "ERROR")
 				for _, s := range all {
-					c.Row(s.Key, s.State, s.Frontends, s.Endpoints, s.Rows, s.Generation, Clock(s.Changed), s.Error)
+					c.Row(s.Key, s.ClusterIP, s.Served, s.State, s.Frontends, s.Endpoints, s.Rows, since(s.Changed), s.Error)
 				}
 			}}, err
 		})

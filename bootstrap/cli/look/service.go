@@ -1,6 +1,7 @@
 package look
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,9 +41,9 @@ func ServicePath(arg string) (string, error) {
 // differ while a change is pending.
 func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
 	c.Row("Service:", s.Key)
+	c.Row("Served:", fmt.Sprintf("%s: %s", s.Served, s.Served.Why()))
 	c.Row("State:", s.State)
-	c.Row("Generation:", s.Generation)
-	c.Row("Changed:", Clock(s.Changed))
+	c.Row("Changed:", since(s.Changed))
 	if s.NotServed != "" {
 		c.Row("Not served:", s.NotServed)
 	}
