@@ -41,12 +41,9 @@ type Client struct {
 	groups map[schema.GroupVersion]rest.Interface
 }
 
-// Events creates and patches events of the group events.k8s.io in a namespace.
+// Events creates events of the group events.k8s.io in a namespace.
 type Events interface {
 	Create(ctx context.Context, event *eventsv1.Event, options metav1.CreateOptions) (*eventsv1.Event, error)
-	Patch(
-		ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
-	) (*eventsv1.Event, error)
 }
 
 // Leases reads and writes the Leases of a namespace.

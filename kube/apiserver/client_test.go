@@ -85,7 +85,6 @@ func use(t *testing.T, client *apiserver.Client) (answers []any) {
 	meta := metav1.ObjectMeta{Name: "x"}
 	events, leases := client.Events("shop"), client.Leases("troupe-system")
 	answer(events.Create(ctx, &eventsv1.Event{ObjectMeta: meta, EventTime: metav1.NewMicroTime(time.Unix(1, 0)), Note: "boom"}, metav1.CreateOptions{}))
-	answer(events.Patch(ctx, "x", types.MergePatchType, []byte(`{"note":"b"}`), metav1.PatchOptions{}))
 	answer(leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: meta}, metav1.CreateOptions{FieldManager: "m"}))
 	answer(leases.Patch(ctx, "x", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))
 	answer(leases.List(ctx, listing))

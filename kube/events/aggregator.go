@@ -21,27 +21,25 @@ func identityOf(e *Event) identity {
 	return identity{object: e.Object, kind: e.Type, reason: e.Reason, action: e.Action, note: e.Note, shared: e.Shared}
 }
 
-// series is one event with its repetitions.
-type series struct {
+// known is an event that was observed, with its repetitions.
+type known struct {
 	id          identity
-	first, last time.Time // observed
-	known       int       // count at the API server; 0 = it does not have the event yet
-	pending     int       // observations that are not in known
-	found       int       // 1 = a Standing state, for an event that the API server lacks
+	first, last time.Time // observed: the first time since the last write, the last time
+	occurrence  int       // number of the event that is written next
+	changes     int       // observed and not written, without states that stand or are shared
+	tried       bool      // a request for this occurrence may have been carried out
+	told        int       // number of changes in the first of these requests
 	waiting     bool      // in the queue
 	due         time.Time // when it may be written
 	wrote       time.Time // last write
 }
 
-// unknown says that the API server has the event, with a count that has not been read.
-const unknown = -1
-
-// aggregator joins equal events into series and says which series is to be written next. It does no
-// I/O; the Writer guards it with its lock.
+// aggregator joins equal events and says which event is to be written next. It does no I/O; the
+// Writer guards it with its lock.
 type aggregator struct {
 	cfg     Config
-	series  map[identity]*series
-	queue   []*series // series to be written, in order
+	known   map[identity]*known
+	queue   []*known // to be written, in order
 	objects map[Object]flowcontrol.PassiveRateLimiter
 	forgot  time.Time // last time that forget looked
 	stats   Stats
@@ -50,24 +48,25 @@ type aggregator struct {
 
 // newAggregator returns an aggregator without events; the configuration has its defaults.
 func newAggregator(cfg Config) *aggregator {
-	return &aggregator{cfg: cfg, series: map[identity]*series{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
+	return &aggregator{cfg: cfg, known: map[identity]*known{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
 }
 
-// record takes an observation. A repetition of a Standing or Shared event does not keep its series
-// alive. After Window the API server has removed the event, and the next observation writes it
-// again.
+// record takes an observation. A repetition of a Standing or Shared event does not keep the event
+// in memory. After Window the API server has removed it, and the next observation writes it again.
 func (a *aggregator) record(e *Event, now time.Time) {
 	a.stats.Recorded++
-	s := a.series[identityOf(e)]
+	s := a.known[identityOf(e)]
 	if s == nil {
 		a.begin(e, now)
 		return
 	}
 	a.stats.Repeated++
 	if !e.Standing && !e.Shared {
-		s.pending++
-		s.last = now
-		a.enqueue(s, s.wrote.Add(a.cfg.SeriesInterval))
+		if s.last = now; s.changes == 0 {
+			s.first = now
+		}
+		s.changes++
+		a.enqueue(s, s.wrote.Add(a.cfg.ObjectInterval))
 	}
 }
 
@@ -84,26 +83,24 @@ func (a *aggregator) begin(e *Event, now time.Time) {
 	case !limit.TryAccept():
 		a.stats.Limited++
 		return
-	case len(a.series) >= a.cfg.MaxSeries && !a.evict():
+	case len(a.known) >= a.cfg.MostEvents && !a.evict():
 		a.stats.Overflowed++
 		return
 	}
-	s := &series{id: identityOf(e), first: now, last: now}
-	if e.Standing || e.Shared {
-		s.found = 1
-	} else {
-		s.pending = 1
+	s := &known{id: identityOf(e), first: now, last: now}
+	if !e.Standing && !e.Shared {
+		s.changes = 1
 	}
-	a.series[s.id] = s
+	a.known[s.id] = s
 	a.enqueue(s, now)
 }
 
-// evict forgets the series that has been quiet for the longest time. It fails if all series wait to
-// be written. If the forgotten event occurs again, the API server still has it.
+// evict forgets the event that has been quiet for the longest time. It fails if all events wait to
+// be written.
 func (a *aggregator) evict() bool {
-	var oldest *series
-	for _, s := range a.series {
-		if len(a.queue) == len(a.series) {
+	var oldest *known
+	for _, s := range a.known {
+		if len(a.queue) == len(a.known) {
 			break // the usual case in a storm, which must not cost much
 		}
 		if !s.waiting && (oldest == nil || s.last.Before(oldest.last)) {
@@ -113,30 +110,29 @@ func (a *aggregator) evict() bool {
 	if oldest == nil {
 		return false
 	}
-	delete(a.series, oldest.id)
+	delete(a.known, oldest.id)
 	return true
 }
 
-// enqueue adds a series to the end of the queue. A series that is in the queue keeps its place and
-// its time.
-func (a *aggregator) enqueue(s *series, due time.Time) {
+// enqueue adds an event to the end of the queue. An event in the queue keeps its place and its time.
+func (a *aggregator) enqueue(s *known, due time.Time) {
 	if !s.waiting {
 		s.waiting, s.due = true, due
 		a.queue = append(a.queue, s)
 	}
 }
 
-// dequeue takes a series out of the queue.
-func (a *aggregator) dequeue(s *series) {
+// dequeue takes an event out of the queue.
+func (a *aggregator) dequeue(s *known) {
 	s.waiting = false
-	a.queue = slices.DeleteFunc(a.queue, func(other *series) bool { return other == s })
+	a.queue = slices.DeleteFunc(a.queue, func(other *known) bool { return other == s })
 }
 
-// next returns a copy of the series to be written now, or the time until one is due.
-func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
+// next returns a copy of the event to be written now, or the time until one is due.
+func (a *aggregator) next(now time.Time) (s *known, wait time.Duration) {
 	a.forget(now)
 	wait = a.cfg.Window
-	// The queue holds at most MaxSeries, and one is taken per request: a scan costs nothing beside
+	// The queue holds at most MostEvents, and one is taken per request: a scan costs nothing beside
 	// the request.
 	for _, s := range a.queue {
 		if !s.due.After(now) {
@@ -148,15 +144,15 @@ func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
 	return nil, wait
 }
 
-// forget drops series that were not observed within the window, written or not, and the limits of
-// objects without series. It does not look at every call, because it visits all series.
+// forget drops events that were not observed within the window, written or not, and the limits of
+// objects without events. It does not look at every call, because it visits all events.
 func (a *aggregator) forget(now time.Time) {
 	if now.Sub(a.forgot) < a.cfg.Window/60 {
 		return
 	}
 	a.forgot = now
 	remembered := map[Object]bool{}
-	for id, s := range a.series {
+	for id, s := range a.known {
 		if now.Sub(s.last) < a.cfg.Window {
 			remembered[id.object] = true
 			continue
@@ -165,37 +161,46 @@ func (a *aggregator) forget(now time.Time) {
 			a.stats.Expired++
 			a.dequeue(s)
 		}
-		delete(a.series, id)
+		delete(a.known, id)
 	}
 	maps.DeleteFunc(a.objects, func(o Object, _ flowcontrol.PassiveRateLimiter) bool { return !remembered[o] })
 }
 
-// finish records the result of writing a series.
-func (a *aggregator) finish(id identity, r *result, now time.Time) {
-	s := a.series[id] // present: a series in the queue is not forgotten while it is written
+// finish records the result of writing an event; job is the copy that was written. A state needs
+// one event only. A change needs one of its own: where the API server has one, it is that of a
+// request without an answer, or of an earlier run.
+func (a *aggregator) finish(job *known, r *result, now time.Time) {
+	s := a.known[job.id] // present: an event in the queue is not forgotten while it is written
 	a.dequeue(s)
-	if r.known != 0 {
-		s.known = r.known
-	}
-	if r.known > 0 {
-		s.found = 0
-	}
-	s.pending -= r.written
-	switch r.verdict {
-	case accepted:
-		if r.adopted {
-			a.stats.Adopted++
-		} else {
-			a.stats.Written++
+	told := job.changes
+	switch {
+	case r.verdict == later:
+		if !s.tried {
+			s.tried, s.told = true, job.changes
 		}
-		s.wrote = now
-		if s.pending > 0 { // observed during the request
-			a.enqueue(s, now.Add(a.cfg.SeriesInterval))
-		}
-	case later:
-		a.enqueue(s, now) // behind the other series: the API server may accept them
-	default:
+		a.enqueue(s, now) // behind the other events: the API server may accept them
+		return
+	case r.verdict == refused:
 		a.stats.Refused++
-		a.refusal, s.wrote = r.err.Error(), now
+		a.refusal = r.err.Error()
+	case r.verdict == accepted:
+		a.stats.Written++
+		s.occurrence++
+	case job.tried:
+		a.stats.Written++
+		s.occurrence++
+		told = job.told
+	case s.changes > 0: // an earlier run has written this occurrence
+		s.occurrence++
+		a.enqueue(s, now)
+		return
+	default:
+		a.stats.Adopted++
+		s.occurrence++
+	}
+	s.wrote, s.tried = now, false
+	if s.changes -= told; s.changes > 0 { // observed during the request, or after it
+		s.first = s.last
+		a.enqueue(s, now.Add(a.cfg.ObjectInterval))
 	}
 }

@@ -18,7 +18,7 @@ type machine struct {
 	server *apiServer
 	writer *Writer
 	now    time.Time
-	total  map[string]int // observations that must be counted, by note
+	total  map[string]int // observations of changes and of a first state, by note
 }
 
 // newMachine empties a server and uses it again, because making a server takes longer than a test.
@@ -60,7 +60,7 @@ func (m *machine) write() bool {
 		return false
 	}
 	r := m.writer.send(m.Context(), s)
-	m.writer.events.finish(s.id, &r, m.now)
+	m.writer.events.finish(s, &r, m.now)
 	return true
 }
 
@@ -81,7 +81,7 @@ func (m *machine) flush() {
 // check checks the invariants.
 func (m *machine) check() {
 	b, waiting := m.writer.events, 0
-	for id, s := range b.series {
+	for id, s := range b.known {
 		if s.id != id {
 			m.Fatalf("%v is kept as %v", s.id, id)
 		}
@@ -89,19 +89,29 @@ func (m *machine) check() {
 			waiting++
 		}
 	}
-	if len(b.queue) != waiting || len(b.series) > b.cfg.MaxSeries {
-		m.Fatalf("%d of %d wait, the queue has %d", waiting, len(b.series), len(b.queue))
+	if len(b.queue) != waiting || len(b.known) > b.cfg.MostEvents {
+		m.Fatalf("%d of %d wait, the queue has %d", waiting, len(b.known), len(b.queue))
 	}
-	for _, e := range m.server.events(m) {
-		if n := countOf(&e); n > m.total[e.Note] {
-			m.Fatalf("%s is counted %d times, it was observed %d times", e.Note, n, m.total[e.Note])
+	for note, n := range m.held() {
+		if n > m.total[note] {
+			m.Fatalf("%s is told %d times, it was observed %d times", note, n, m.total[note])
 		}
 	}
 }
 
-// TestEveryObservationIsCountedOnce: every observation is counted once, for any answers of the
-// server and any restarts of the agent in quiet times.
-func TestEveryObservationIsCountedOnce(t *testing.T) {
+// held returns the number of events by note.
+func (m *machine) held() map[string]int {
+	held := map[string]int{}
+	for _, e := range m.server.events(m) {
+		held[e.Note]++
+	}
+	return held
+}
+
+// TestNothingIsToldTwice: every note that was observed is told, and no observation is told twice,
+// for any answers of the server and any restarts of the agent in quiet times. An observation after
+// a quiet time is told by one more event.
+func TestNothingIsToldTwice(t *testing.T) {
 	server := newAPIServer()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t, server)
@@ -122,16 +132,17 @@ func TestEveryObservationIsCountedOnce(t *testing.T) {
 			"":        func(*rapid.T) { m.check() },
 		})
 		m.flush()
-		held := map[string]int{}
-		for _, e := range m.server.events(t) {
-			held[e.Note] = countOf(&e)
+		before := m.held()
+		if len(before) != len(m.total) {
+			t.Fatalf("the server holds %v, observed was %v", before, m.total)
 		}
-		if len(held) != len(m.total) {
-			t.Fatalf("the server holds %v, observed was %v", held, m.total)
+		for n := range m.total {
+			m.observe(n)
 		}
-		for n, want := range m.total {
-			if held[n] != want {
-				t.Fatalf("%s is counted %d times, it was observed %d times", n, held[n], want)
+		m.flush()
+		for n, now := range m.held() {
+			if now != before[n]+1 {
+				t.Fatalf("%s is told %d times, and %d times after one more observation", n, before[n], now)
 			}
 		}
 	})
@@ -139,24 +150,24 @@ func TestEveryObservationIsCountedOnce(t *testing.T) {
 
 func TestStatsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := newAggregator(Config{MaxSeries: 5, ObjectBurst: 3}.withDefaults())
+		b := newAggregator(Config{MostEvents: 5, ObjectBurst: 3}.withDefaults())
 		now, begun := begin, uint64(0)
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "seconds")) * time.Second)
-			before := len(b.series)
+			before := len(b.known)
 			e := on(fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "service")), fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "note")))
 			id := identityOf(&e)
-			known := b.series[id] != nil
+			known := b.known[id] != nil
 			b.record(&e, now)
-			if !known && b.series[id] != nil {
+			if !known && b.known[id] != nil {
 				begun++
 			}
-			if len(b.series) > 5 || len(b.series) < before {
-				t.Fatalf("%d events after %d", len(b.series), before)
+			if len(b.known) > 5 || len(b.known) < before {
+				t.Fatalf("%d events after %d", len(b.known), before)
 			}
 			if rapid.Bool().Draw(t, "written") {
 				if s, _ := b.next(now); s != nil {
-					b.finish(s.id, &result{verdict: accepted, known: 1, written: s.pending}, now)
+					b.finish(s, &result{}, now)
 				}
 			}
 			if s := b.stats; s.Recorded != s.Repeated+s.Limited+s.Overflowed+begun {
@@ -166,27 +177,27 @@ func TestStatsAddUp(t *testing.T) {
 	})
 }
 
-func TestQuietSeriesAreForgotten(t *testing.T) {
+func TestQuietEventsAreForgotten(t *testing.T) {
 	b := newAggregator(Config{Window: time.Hour}.withDefaults())
 	for i := range 10 {
 		e := on(fmt.Sprint(i), "boom")
 		b.record(&e, begin)
 		s, _ := b.next(begin)
-		b.finish(s.id, &result{verdict: accepted, known: 1, written: 1}, begin)
+		b.finish(s, &result{}, begin)
 	}
-	if len(b.series) != 10 || len(b.objects) != 10 {
-		t.Fatalf("%d events on %d objects", len(b.series), len(b.objects))
+	if len(b.known) != 10 || len(b.objects) != 10 {
+		t.Fatalf("%d events on %d objects", len(b.known), len(b.objects))
 	}
 	if s, pause := b.next(begin.Add(61 * time.Minute)); s != nil || pause != time.Hour {
 		t.Errorf("due: %v, pause %v", s, pause)
 	}
-	if len(b.series) != 0 || len(b.objects) != 0 {
-		t.Errorf("%d events on %d objects are left", len(b.series), len(b.objects))
+	if len(b.known) != 0 || len(b.objects) != 0 {
+		t.Errorf("%d events on %d objects are left", len(b.known), len(b.objects))
 	}
 }
 
 func TestTheQuietestMakesRoom(t *testing.T) {
-	b := newAggregator(Config{MaxSeries: 2}.withDefaults())
+	b := newAggregator(Config{MostEvents: 2}.withDefaults())
 	put := func(name string, second int) {
 		e := on(name, "boom")
 		b.record(&e, begin.Add(time.Duration(second)*time.Second))
@@ -194,19 +205,19 @@ func TestTheQuietestMakesRoom(t *testing.T) {
 	write := func() {
 		now := begin.Add(time.Minute)
 		if s, _ := b.next(now); s != nil {
-			b.finish(s.id, &result{verdict: accepted, known: 1, written: 1}, now)
+			b.finish(s, &result{}, now)
 		}
 	}
 	put("old", 0)
 	write()
 	put("young", 1)
 	write()
-	put("new", 62) // replaces the old series
+	put("new", 62) // replaces the old one
 	put("newer", 63)
-	put("newest", 64) // no room: the other series wait
+	put("newest", 64) // no room: the others wait
 	for name, want := range map[string]bool{"old": false, "young": false, "new": true, "newer": true, "newest": false} {
 		e := on(name, "boom")
-		if got := b.series[identityOf(&e)] != nil; got != want {
+		if got := b.known[identityOf(&e)] != nil; got != want {
 			t.Errorf("%s is known: %t", name, got)
 		}
 	}

@@ -15,18 +15,17 @@ type Config struct {
 	// once after a quiet time. Default 1 s and 25.
 	Interval time.Duration
 	Burst    int
-	// ObjectInterval and ObjectBurst bound the new events about one object. Default 5 min and 10.
+	// ObjectInterval and ObjectBurst bound the different events about one object. ObjectInterval is
+	// also the least time between two writes of the same event. Default 5 min and 10.
 	ObjectInterval time.Duration
 	ObjectBurst    int
-	// SeriesInterval is the least time between two writes of the count of one event. Default 1 min.
-	SeriesInterval time.Duration
 	// Window is the time for which an event is remembered after its last observation, and the
 	// largest age at which it is written. It should equal the time to live of events in the API
 	// server (--event-ttl). Default 1 h.
 	Window time.Duration
-	// MaxSeries bounds the number of remembered events, those that wait to be written included.
+	// MostEvents bounds the number of remembered events, those that wait to be written included.
 	// Default 1000.
-	MaxSeries int
+	MostEvents int
 	// Timeout bounds one request. Default 10 s.
 	Timeout time.Duration
 	// BackoffMin and BackoffMax bound the delay while the API server accepts no events; it doubles.
@@ -40,9 +39,8 @@ func (c Config) withDefaults() Config {
 	c.Burst = cmp.Or(c.Burst, 25)
 	c.ObjectInterval = cmp.Or(c.ObjectInterval, 5*time.Minute)
 	c.ObjectBurst = cmp.Or(c.ObjectBurst, 10)
-	c.SeriesInterval = cmp.Or(c.SeriesInterval, time.Minute)
 	c.Window = cmp.Or(c.Window, time.Hour)
-	c.MaxSeries = cmp.Or(c.MaxSeries, 1000)
+	c.MostEvents = cmp.Or(c.MostEvents, 1000)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, time.Minute)

@@ -3,7 +3,7 @@
 // show them.
 //
 //	Tracker, Diff   ServiceStatus -> its events; pure
-//	aggregator      joins repetitions into series, limits them, and orders the writes; no I/O
+//	aggregator      joins repetitions, limits events, and orders the writes; no I/O
 //	Writer          the Recorder that writes to the API server
 //	Log             the Recorder of an agent without an API server
 //
@@ -21,22 +21,22 @@
 // note, so a user would see only the first of two conflicts of one Service. It has no limit per
 // object. This package uses client-go's REST client, token buckets, back-off and conventions.
 //
-// # Series, names, restarts
+// # Names, repetitions, restarts
 //
-// A repeated event (same object, type, reason, action and note) raises series.count, at most once
-// per SeriesInterval. The name of an event follows from its content, so that a restarted agent
-// finds its own event: the API server answers "already exists". A state found at the start
-// (Event.Standing) needs no further write; a new occurrence raises the count. An event that is the
-// same on every node (Event.Shared: a conflict, a field that cannot be used) has one name in the
-// whole cluster. The first node writes it, and each other node gets one refused request. This needs
-// no chosen node, which could be down. Neither a restart of one agent nor of all agents causes a
-// storm, because properties of every service are no events (Approximation.particular,
-// ObjectError.general).
+// The name of an event follows from its content and from the number of its occurrence. A restarted
+// agent therefore finds its own events: the API server answers "already exists". A state found at
+// the start (Event.Standing) needs no further write. A change that occurs again is the next
+// occurrence, an event of its own, at most once per ObjectInterval; changes in between are joined.
+// An event that is the same on every node (Event.Shared: a conflict, a field that cannot be used)
+// has one name in the whole cluster. The first node writes it, and each other node gets one refused
+// request. This needs no chosen node, which could be down. Neither a restart of one agent nor of all
+// agents causes a storm, because properties of every service are no events
+// (Approximation.particular, ObjectError.general).
 //
 // # Limits
 //
 // A token bucket per object bounds new events; more events are dropped. A global token bucket
-// bounds requests; more requests wait. At most MaxSeries events are remembered; when all of them
+// bounds requests; more requests wait. At most MostEvents events are remembered; when all of them
 // wait, new events are dropped. Drops are counted (Writer.Stats) and logged at most once a minute.
 // A note with a part that changes all the time makes a new event each time, within the bucket of
 // its object.

@@ -110,7 +110,7 @@ type Event struct {
 	// Standing marks a state, found for example after a start, that is not a change. The event is
 	// written only if the API server does not have it.
 	Standing bool
-	// Shared marks an event that is the same on every node. One node writes it, without a count.
+	// Shared marks an event that is the same on every node. One node writes it, once.
 	Shared bool
 }
 

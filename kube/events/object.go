@@ -3,10 +3,8 @@ package events
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,13 +45,14 @@ func namespaceOf(o *Object) string {
 }
 
 // objectName returns the name of the API object of an event: the name of its subject and a hash of
-// its identity. All runs and nodes that write the same event use the same name.
-func objectName(id *identity, instance string) string {
+// its identity and the number of the occurrence. All runs and nodes that write the same event use
+// the same name.
+func objectName(id *identity, instance string, occurrence int) string {
 	if id.shared {
 		instance = ""
 	}
 	o := &id.object
-	hash := digest(o.Kind, o.Namespace, o.Name, o.UID, id.kind, id.reason, id.action, id.note, strconv.FormatBool(id.shared), instance)
+	hash := digest(o.Kind, o.Namespace, o.Name, o.UID, id.kind, id.reason, id.action, id.note, strconv.FormatBool(id.shared), instance, strconv.Itoa(occurrence))
 	head := o.Name[:min(len(o.Name), mostName-1-len(hash))]
 	name := strings.TrimRight(head, "-.") + "." + hash
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
@@ -87,38 +86,20 @@ func trim(note string) string {
 	return note[:end] + mark
 }
 
-// object makes the API object of an event with this count.
-func (s *series) object(instance string, count int) *eventsv1.Event {
-	o := &s.id.object
-	e := &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&s.id, instance), Namespace: namespaceOf(o)},
-		EventTime:           metav1.NewMicroTime(s.first),
+// object makes the API object of an event.
+func (k *known) object(instance string) *eventsv1.Event {
+	o := &k.id.object
+	return &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&k.id, instance, k.occurrence), Namespace: namespaceOf(o)},
+		EventTime:           metav1.NewMicroTime(k.first),
 		ReportingController: controller,
 		ReportingInstance:   instance,
-		Action:              s.id.action,
-		Reason:              s.id.reason,
+		Action:              k.id.action,
+		Reason:              k.id.reason,
 		Regarding: corev1.ObjectReference{
 			APIVersion: "v1", Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
 		},
-		Note: s.id.note,
-		Type: s.id.kind,
+		Note: k.id.note,
+		Type: k.id.kind,
 	}
-	if count > 1 && !s.id.shared {
-		e.Series = seriesOf(count, s.last)
-	}
-	return e
-}
-
-// seriesOf returns the series of an event with this count.
-func seriesOf(count int, last time.Time) *eventsv1.EventSeries {
-	return &eventsv1.EventSeries{Count: int32(min(count, 1<<30)), LastObservedTime: metav1.NewMicroTime(last)} //nolint:gosec // bounded
-}
-
-// seriesPatch is a merge patch that sets the count.
-func seriesPatch(count int, last time.Time) []byte {
-	patch, err := json.Marshal(map[string]any{"series": seriesOf(count, last)})
-	if err != nil {
-		return []byte("{}") // a number and a time always have a JSON form
-	}
-	return patch
 }

@@ -3,7 +3,6 @@ package events
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,11 +21,10 @@ func event(note string) Event {
 
 func TestTheObjectOfAnEvent(t *testing.T) {
 	e := event("boom")
-	j := &series{id: identityOf(&e), first: begin, last: begin.Add(time.Minute)}
+	j := &known{id: identityOf(&e), first: begin}
 	want := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "default"},
 		EventTime:           metav1.NewMicroTime(begin),
-		Series:              &eventsv1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(begin.Add(time.Minute))},
 		ReportingController: "troupe",
 		ReportingInstance:   "troupe-n1",
 		Action:              "Render",
@@ -35,7 +33,7 @@ func TestTheObjectOfAnEvent(t *testing.T) {
 		Note:                "boom",
 		Type:                "Warning",
 	}
-	got := j.object("troupe-n1", 3)
+	got := j.object("troupe-n1")
 	name := got.Name
 	got.Name = ""
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -44,17 +42,11 @@ func TestTheObjectOfAnEvent(t *testing.T) {
 	if !strings.HasPrefix(name, "web.") || len(name) != len("web.")+16 {
 		t.Errorf("name %q", name)
 	}
-	if got := j.object("troupe-n1", 1); got.Series != nil {
-		t.Errorf("a series of one: %v", got.Series)
-	}
-	if got := string(seriesPatch(7, begin)); got != `{"series":{"count":7,"lastObservedTime":"2026-01-02T03:04:05.000000Z"}}` {
-		t.Errorf("patch %s", got)
-	}
 }
 
 func TestNodeEventsLiveInDefault(t *testing.T) {
 	e := Started("n1")
-	got := (&series{id: identityOf(&e), first: begin}).object("troupe-n1", 1)
+	got := (&known{id: identityOf(&e), first: begin}).object("troupe-n1")
 	want := corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "n1"}
 	if got.Namespace != "default" || got.Regarding != want || got.Type != "Normal" {
 		t.Errorf("%+v", got)
@@ -79,16 +71,19 @@ func TestEverythingThatMakesAnEventIsInItsName(t *testing.T) {
 		e := base
 		change(&e)
 		id := identityOf(&e)
-		name := objectName(&id, "troupe-n1")
+		name := objectName(&id, "troupe-n1", 0)
 		if other, taken := names[name]; taken {
 			t.Errorf("%s and %s have the name %s", what, other, name)
 		}
 		names[name] = what
-		if elsewhere := objectName(&id, "troupe-n2"); (elsewhere == name) != e.Shared {
+		if again := objectName(&id, "troupe-n1", 1); again == name {
+			t.Errorf("%s: the next occurrence has the same name", what)
+		}
+		if elsewhere := objectName(&id, "troupe-n2", 0); (elsewhere == name) != e.Shared {
 			t.Errorf("%s: on another node %s, here %s", what, elsewhere, name)
 		}
 		e.Standing = true
-		if standing := identityOf(&e); objectName(&standing, "troupe-n1") != name {
+		if standing := identityOf(&e); objectName(&standing, "troupe-n1", 0) != name {
 			t.Errorf("%s: another name when it stands", what)
 		}
 	}
@@ -101,7 +96,7 @@ func TestNamesAreValid(t *testing.T) {
 		strings.Repeat("a", 235) + "..b": strings.Repeat("a", 235) + ".",
 	} {
 		id := identity{object: Object{Kind: "Node", Name: object}}
-		if got := objectName(&id, "troupe-n1"); !strings.HasPrefix(got, prefix) || len(got) > mostName || len(got) != len(prefix)+16 {
+		if got := objectName(&id, "troupe-n1", 0); !strings.HasPrefix(got, prefix) || len(got) > mostName || len(got) != len(prefix)+16 {
 			t.Errorf("%q: %q", object, got)
 		}
 	}

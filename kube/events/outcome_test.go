@@ -25,8 +25,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"nothing":            {nil, accepted, 0},
 		"exists":             {apierrors.NewAlreadyExists(resource, "a"), exists, 0},
-		"not found":          {apierrors.NewNotFound(resource, "a"), missing, 0},
-		"wrapped":            {fmt.Errorf("create: %w", apierrors.NewNotFound(resource, "a")), missing, 0},
+		"not found":          {apierrors.NewNotFound(resource, "a"), refused, 0},
+		"wrapped":            {fmt.Errorf("create: %w", apierrors.NewNotFound(resource, "a")), refused, 0},
 		"conflict":           {apierrors.NewConflict(resource, "a", errTest), later, 0},
 		"invalid":            {apierrors.NewInvalid(kind, "a", nil), refused, 0},
 		"bad request":        {apierrors.NewBadRequest("a"), refused, 0},

@@ -20,11 +20,11 @@ type Stats struct {
 	// Recorded counts calls of Record; Repeated counts the calls among them with a remembered
 	// event.
 	Recorded, Repeated uint64
-	// Written counts creations and updates that the API server accepted. Adopted counts events that
+	// Written counts events that the API server accepted. Adopted counts events that
 	// it had already, from an earlier run or another node.
 	Written, Adopted uint64
 	// Limited, Overflowed, Expired and Refused count dropped events: too many of one object, more
-	// than MaxSeries, not written within Window, and refused by the API server for good.
+	// than MostEvents, not written within Window, and refused by the API server for good.
 	Limited, Overflowed, Expired, Refused uint64
 	// Waiting is the number of events to be written.
 	Waiting int
@@ -55,7 +55,7 @@ type Writer struct {
 var _ Recorder = (*Writer)(nil)
 
 // New returns a recorder whose Run writes through this client; before Run, events wait. The client
-// needs the rights to create and patch events of the group events.k8s.io, and no other rights.
+// needs the right to create events of the group events.k8s.io, and no other right.
 func New(client *apiserver.Client, cfg Config, log *slog.Logger) *Writer {
 	cfg = cfg.withDefaults()
 	return &Writer{
@@ -112,15 +112,15 @@ func (w *Writer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{
 	}
 }
 
-// next returns the series to be written, or the time until one is due.
-func (w *Writer) next() (*series, time.Duration) {
+// next returns the event to be written, or the time until one is due.
+func (w *Writer) next() (*known, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.events.next(time.Now())
 }
 
-// write writes one series and returns for how long the API server should get no further request.
-func (w *Writer) write(ctx context.Context, s *series) (pause time.Duration) {
+// write writes one event and returns for how long the API server should get no further request.
+func (w *Writer) write(ctx context.Context, s *known) (pause time.Duration) {
 	r := w.send(ctx, s)
 	if ctx.Err() != nil {
 		return 0 // the error comes from the end of the context
@@ -140,7 +140,7 @@ func (w *Writer) write(ctx context.Context, s *series) (pause time.Duration) {
 	w.failing = failed
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.events.finish(s.id, &r, time.Now())
+	w.events.finish(s, &r, time.Now())
 	return pause
 }
 

@@ -19,7 +19,6 @@ func TestRights(t *testing.T) {
 	w.join(1)
 	w.join(2)
 	w.agree()
-	w.restart("n2") // its second event of a kind is a patch
 	w.join(3)
 	w.agree()
 	w.leave("n3")
