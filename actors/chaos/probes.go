@@ -34,12 +34,11 @@ type observed struct {
 	inward    frontend          // of the inward service
 
 	// The ageing service: only its changes and its row set these fields.
-	years   int          // changes so far
-	reached int          // the newest endpoint that was in VPP
-	own     int          // the newest one that this process of the agent has put there
-	active  map[int]bool // endpoints that got new connections when the row was compared last
-	started int          // starts of VPP before that
-	refused bool         // VPP has refused a part of a change of the row, which may cost the row
+	years   int  // changes so far
+	reached int  // the newest endpoint that was in VPP
+	own     int  // the newest one that this process of the agent has put there
+	started int  // starts of VPP before that
+	refused bool // VPP has refused a part of a change of the row, which may cost the row
 
 	// Connections: only watch, and faults that end connections, set these fields.
 	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
@@ -109,7 +108,7 @@ func (s *observed) changed(w *world, c virtual.RowChange) {
 	if boots := w.vpp.Boots(); boots != s.started {
 		// what an earlier process had put there is unknown to an agent that cannot handle the
 		// list of the source and has the local mirror
-		s.started, s.reached, s.active = boots, s.own, nil
+		s.started, s.reached = boots, s.own
 	}
 	switch {
 	case (s.frontends[c.At] || s.rests(w.cluster, c.At)) && (!c.Added || c.Backend.IsValid()):
@@ -142,25 +141,22 @@ func (s *observed) rests(k *cluster, at frontend) bool {
 }
 
 // compare checks that the row of the ageing service does not go back (I7). The nth state of the
-// service has the endpoints n-1 and n. While a row changes, it may lack n and still have older ones.
+// service has the endpoints n-1 and n. While a row changes, it may have n-1 alone.
 func (s *observed) compare(w *world) {
 	for _, row := range w.rows() {
 		if row.At != s.at || len(row.Backends) == 0 { // VPP has refused those that replace draining ones
 			continue
 		}
-		newest, active := -1, map[int]bool{}
+		oldest, newest := s.years+1, -1
 		for n := range s.years + 1 {
 			if slices.Contains(row.Backends, netip.AddrPortFrom(year(n), endpointPort)) {
-				newest, active[n] = n, true
-				if n < s.reached-1 && !s.active[n] {
-					w.breach("I7: %s got endpoint %d back after %d: %v", s.at, n, s.reached, row)
-				}
+				oldest, newest = min(oldest, n), n
 			}
 		}
-		if newest < s.reached-1 {
+		if newest < s.reached && (newest < 0 || oldest < s.reached-1) {
 			w.breach("I7: %s went back from endpoint %d to %d: %v", s.at, s.reached, newest, row)
 		}
-		s.reached, s.own, s.active = max(newest, s.reached), max(newest, s.own), active
+		s.reached, s.own = max(newest, s.reached), max(newest, s.own)
 	}
 }
 
