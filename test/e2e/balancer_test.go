@@ -16,7 +16,8 @@ import (
 )
 
 // balancer gives Services of type LoadBalancer addresses, as a controller of a cloud does. Routes
-// of the machine outside lead from there to nodes, as routers do that learn addresses by BGP.
+// of the machine outside lead from there to nodes, as routers do that learn addresses by BGP: each
+// connection to another node, or with affinity all of them to the same one.
 type balancer struct {
 	c       *stage.Cluster
 	outside *node.Node
@@ -76,6 +77,9 @@ func (b *balancer) hops(s *corev1.Service) (hops []string) {
 			}
 		}
 		hops = append(hops, "nexthop", "via", stage.Uplinks(i)[0].Addr().String())
+	}
+	if s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && len(hops) > 0 {
+		return hops[:3]
 	}
 	return hops
 }

@@ -116,6 +116,7 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 	}
 	outside.Forward(stage.Outside.String()+":6443", c.Address())
 	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
+	outside.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy") // by connection
 	go balance(t.Context(), c, outside)
 	return c, outside
 }

@@ -20,8 +20,8 @@ func serveEgress(t testing.TB, socket string, nodes []*Node) {
 	go func() { _ = server.Serve(listener) }()
 }
 
-// connect answers a request CONNECT NODE:PORT, with the name of a node or its address, or with the
-// address of a pod, which the host of each node reaches.
+// connect answers a request CONNECT ADDRESS:PORT, with the address of a node, or of a pod, which the
+// host of each node reaches.
 func connect(w http.ResponseWriter, r *http.Request, nodes []*Node) {
 	host, port, err := net.SplitHostPort(r.URL.Host)
 	if err != nil {
@@ -30,8 +30,8 @@ func connect(w http.ResponseWriter, r *http.Request, nodes []*Node) {
 	}
 	from := nodes[0]
 	for _, n := range nodes {
-		if host == n.Name || host == n.Address.String() {
-			from, host = n, n.Address.String()
+		if host == n.Address.String() {
+			from = n
 		}
 	}
 	out, err := from.dial(r.Context(), "tcp", net.JoinHostPort(host, port))
