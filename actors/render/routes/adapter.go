@@ -201,7 +201,11 @@ func (a *adapter) State() render.State[netip.Prefix] {
 			}
 		},
 		Summary: func() string {
-			return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+			text := fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+			if a.have.Unable != "" {
+				text += ", host unreachable in place of refused: " + a.have.Unable
+			}
+			return text
 		},
 	}
 	if a.unsupported {
