@@ -11,6 +11,10 @@ const (
 	// Reject discards and sends an ICMP error (path type ICMP_UNREACH): host unreachable for IPv4,
 	// no route for IPv6.
 	Reject
+	// Local makes the prefix one of VPP itself (path type LOCAL), where nothing listens: TCP gets a
+	// reset, UDP port unreachable, ping an answer. It takes the place of Reject where VPP refuses
+	// (State.Unable).
+	Local
 )
 
 // String returns the name of the kind; "other" for a path that no route of ours has.
@@ -20,6 +24,8 @@ func (k Kind) String() string {
 		return "drop"
 	case Reject:
 		return "reject"
+	case Local:
+		return "local"
 	default:
 		return "other"
 	}

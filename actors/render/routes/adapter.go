@@ -67,7 +67,8 @@ func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (ro
 	for i, c := range claims {
 		values[i] = c.Value
 	}
-	return routes.Resolve(p, values, a.ground)
+	route, wanted := routes.Resolve(p, values, a.ground)
+	return a.have.Refusing(route), wanted
 }
 
 // external are the external addresses for which services want a route.
@@ -147,7 +148,11 @@ func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings 
 	}
 	before := a.have
 	state.Inherit(before)
-	a.claims.Change(a.external(), func() { a.have = state })
+	changed := a.external()
+	if state.Unable != before.Unable {
+		changed = slices.Collect(a.claims.Keys())
+	}
+	a.claims.Change(changed, func() { a.have = state })
 	if known {
 		same := func(x, y routes.Kind) bool { return x == y }
 		for _, place := range render.Drifted(before.Routes, state.Routes, same) {
@@ -196,7 +201,11 @@ func (a *adapter) State() render.State[netip.Prefix] {
 			}
 		},
 		Summary: func() string {
-			return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+			text := fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+			if a.have.Unable != "" {
+				text += ", host unreachable in place of refused: " + a.have.Unable
+			}
+			return text
 		},
 	}
 	if a.unsupported {

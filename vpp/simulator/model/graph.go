@@ -66,7 +66,9 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	h := m.Forward(t.Table(), t.Dst.Addr())
 	switch h.Kind {
 	case fib.Local:
-		v.Action, v.Reason = packet.Local, h.Reason
+		if v.Action, v.Reason = packet.Local, h.Reason; m.SessionLayer && (t.Proto == packet.ProtoTCP || t.Proto == packet.ProtoUDP) {
+			v.Action, v.Reason = packet.Rejected, "nothing listens there"
+		}
 		return
 	case fib.Unreach, fib.Prohibit:
 		v.Action, v.Reason = packet.Rejected, h.Reason
