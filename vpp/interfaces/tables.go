@@ -1,6 +1,7 @@
 package interfaces
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -76,6 +77,21 @@ func (d *deriver) tables(in *Input) []*messages.TableNetwork {
 		out = append(out, &messages.TableNetwork{Network: n.Prefix.String(), Table: n.Table})
 	}
 	return out
+}
+
+// unanswered says why VPP may not answer packets to addresses of its own. It answers a client only
+// if a route of table 0, where it has received the packet, leads to the client without another
+// table.
+func (d *deriver) unanswered() string {
+	for _, i := range sorted(d.raw.Interfaces) {
+		if i.Table != 0 {
+			return fmt.Sprintf("interface %s is in table %d, and VPP drops packets to itself from other tables than 0", i.Name, i.Table)
+		}
+	}
+	if len(d.raw.tables6) > 0 {
+		return fmt.Sprintf("VPP has the IPv6 table %d, and drops packets to itself from other tables than 0", d.raw.tables6[0])
+	}
+	return ""
 }
 
 // localTables returns the tables of pods, local endpoints and addresses of this node. An interface

@@ -64,7 +64,7 @@ func readUnable(ctx context.Context, c link.Caller) (string, error) {
 var punted = regexp.MustCompile(`^IPV4 UDP ports punt :([ \d,]*)\nIPV6 UDP ports punt :([ \d,]*)$`)
 
 // onlyTunnels reports whether VPP has no UDP ports but those of its tunnels: VXLAN, VXLAN-GPE,
-// Geneve and GTP-U.
+// Geneve, GTP-U and IPsec. To them VPP answers nothing.
 func onlyTunnels(answer string) bool {
 	found := punted.FindStringSubmatch(answer)
 	if found == nil {
@@ -72,7 +72,7 @@ func onlyTunnels(answer string) bool {
 	}
 	for _, port := range strings.FieldsFunc(found[1]+" "+found[2], func(r rune) bool { return r == ' ' || r == ',' }) {
 		switch n, _ := strconv.Atoi(port); n {
-		case 4789, 4790, 6081, 2152:
+		case 4789, 4790, 6081, 2152, 4500:
 		default:
 			return false
 		}

@@ -33,7 +33,7 @@ func TestReadUnable(t *testing.T) {
 	for _, c := range []struct{ name, command, answer, want string }{
 		{"refuses", showUDP, refusing()[showUDP], ""},
 		{"with workers", showListeners, "Thread 0: 0 sessions matched filter\r\nThread 1: 0 sessions matched filter\r\n", ""},
-		{"with tunnels", showUDP, "IPV4 UDP ports punt : 4789, 4790, 6081\nIPV6 UDP ports punt : 4789, 2152\n", ""},
+		{"with tunnels", showUDP, "IPV4 UDP ports punt : 4789, 4790, 6081\nIPV6 UDP ports punt : 4789, 2152, 4500\n", ""},
 		{"a listener", showListeners, "Thread 0: 1 sessions matched filter\n", listener},
 		{"a listener of a worker", showListeners, "Thread 0: 0 sessions matched filter\nThread 1: 2 sessions matched filter\n", listener},
 		{"ten listeners", showListeners, "Thread 0: 10 sessions matched filter\n", listener},
@@ -54,7 +54,7 @@ func TestReadUnable(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", c.name, state.Unable, err, c.want)
 		}
 		for kind, want := range map[Kind]Kind{Drop: Drop, Reject: map[bool]Kind{true: Local, false: Reject}[c.want == ""]} {
-			check(t, c.name, Route{Kind: want, External: true}, state.Refusing(Route{Kind: kind, External: true}))
+			check(t, c.name, Route{Kind: want, External: true}, Route{Kind: kind, External: true}.Refusing(state.Unable))
 		}
 	}
 }

@@ -40,6 +40,15 @@ type Route struct {
 	External bool
 }
 
+// Refusing returns the route as VPP can have it: Local in place of Reject where no reason is against
+// it.
+func (r Route) Refusing(unable string) Route {
+	if r.Kind == Reject && unable == "" {
+		r.Kind = Local
+	}
+	return r
+}
+
 // String returns the route in one word or two.
 func (r Route) String() string {
 	if r.External {

@@ -37,14 +37,6 @@ type State struct {
 	Unable string
 }
 
-// Refusing returns the route as this VPP can have it: Local in place of Reject where VPP refuses.
-func (s *State) Refusing(route Route) Route {
-	if route.Kind == Reject && s.Unable == "" {
-		route.Kind = Local
-	}
-	return route
-}
-
 // NewState returns the state of a VPP without our sources.
 func NewState() *State {
 	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}, Unable: "VPP was not read"}

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,13 @@ func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (ro
 		values[i] = c.Value
 	}
 	route, wanted := routes.Resolve(p, values, a.ground)
-	return a.have.Refusing(route), wanted
+	return route.Refusing(a.unable()), wanted
+}
+
+// unable is why VPP does not refuse all clients, so that routes answer with ICMP host unreachable
+// instead; "" = it refuses them.
+func (a *adapter) unable() string {
+	return cmp.Or(a.have.Unable, a.around.Set.GetUnanswered())
 }
 
 // external are the external addresses for which services want a route.
@@ -92,10 +99,15 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do.
+// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do. Interfaces
+// decide whether VPP refuses.
 func (a *adapter) Settle(s render.Surroundings) {
 	before := a.around
-	a.around = s
+	var changed []netip.Prefix
+	if s.Set.GetUnanswered() != before.Set.GetUnanswered() {
+		changed = slices.Collect(a.claims.Keys())
+	}
+	a.claims.Change(changed, func() { a.around = s })
 	if s.Begin == nil || s.Set == nil || s.Begin == before.Begin && s.Set == before.Set {
 		return
 	}
@@ -202,8 +214,8 @@ func (a *adapter) State() render.State[netip.Prefix] {
 		},
 		Summary: func() string {
 			text := fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
-			if a.have.Unable != "" {
-				text += ", host unreachable in place of refused: " + a.have.Unable
+			if why := a.unable(); why != "" {
+				text += ", host unreachable in place of refused: " + why
 			}
 			return text
 		},

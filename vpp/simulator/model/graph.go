@@ -66,7 +66,12 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	h := m.Forward(t.Table(), t.Dst.Addr())
 	switch h.Kind {
 	case fib.Local:
-		if v.Action, v.Reason = packet.Local, h.Reason; m.SessionLayer && (t.Proto == packet.ProtoTCP || t.Proto == packet.ProtoUDP) {
+		v.Action, v.Reason = packet.Local, h.Reason
+		switch {
+		case !m.SessionLayer || t.Proto != packet.ProtoTCP && t.Proto != packet.ProtoUDP:
+		case !m.Answers(h.Table, t.Src.Addr()):
+			t.Drop("source lookup miss")
+		default:
 			v.Action, v.Reason = packet.Rejected, "nothing listens there"
 		}
 		return
