@@ -89,7 +89,7 @@ func (d *deriver) unanswered() string {
 		}
 	}
 	if len(d.raw.tables6) > 0 {
-		return fmt.Sprintf("VPP has the IPv6 table %d, and drops packets to itself from other tables than 0", d.raw.tables6[0])
+		return fmt.Sprintf("VPP has the IPv6 table %d, and VPP drops packets to itself from other tables than 0", d.raw.tables6[0])
 	}
 	return ""
 }

@@ -27,7 +27,7 @@ func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix)
 	}
 	state := NewState()
 	state.Source = found.current
-	if state.Unable, err = readUnable(ctx, c); err != nil {
+	if state.Unable, err = Unable(ctx, c); err != nil {
 		return nil, err
 	}
 	for _, id := range found.all {

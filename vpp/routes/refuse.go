@@ -31,8 +31,8 @@ var unables = [...]struct {
 	{"show udp punt", onlyTunnels, "VPP punts or serves UDP ports"},
 }
 
-// readUnable reads State.Unable. An answer that is not understood is a reason.
-func readUnable(ctx context.Context, c link.Caller) (string, error) {
+// Unable reads State.Unable. An answer that is not understood is a reason.
+func Unable(ctx context.Context, c link.Caller) (string, error) {
 	requests := make([]api.Message, len(unables))
 	for i := range unables {
 		requests[i] = &vlib.CliInband{Cmd: unables[i].command}
