@@ -139,12 +139,13 @@ vpp l2fib add 02:fe:00:00:09:0$o 9 vxlan_tunnel0 static
 vpp set ip neighbor static loop1 192.168.30.$o 02:fe:00:00:09:0$o
 vpp ip route add table 2 $theirnet via 192.168.30.$o loop1
 vpp ip route add 0.0.0.0/0 via $ext host-up`
+	l.instead = unreachable()
 	l.fails("answers to the host come in at table 0, those to pods at table 2", "host to ClusterIP, remote endpoint")
 })
 
 // vxlan0 is the same mesh with everything in table 0.
 var vxlan0 = vxlan.with(func(l *layout) {
-	l.name, l.node, l.known = "vxlan0", plain.node+loopback0, plain.known
+	l.name, l.node, l.known, l.instead = "vxlan0", plain.node+loopback0, plain.known, nil
 	l.pod = borrowed + podRoute
 	l.routes = strings.ReplaceAll(without(l.routes, "set interface ip table"), "table 2 ", "")
 })
@@ -350,6 +351,7 @@ var uplinkTable = plain.with(func(l *layout) {
 	}
 	l.node = "\nvpp ip table add 7" + l.node
 	l.host = strings.ReplaceAll(l.host, "via $node1", "via $node1 $up2")
+	l.not = refusals() // the routes of the agent are in table 0
 })
 
 // ownHost: the host has the address of the node. Its interface is in a table of its own, VPP has
@@ -368,6 +370,7 @@ n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
 	// The uplink then has the outside role alone, and VPP drops the answers of remote endpoints to
 	// its own address, which the host has too (docs/semantics.md).
 	l.not = []string{"foreign protocols, outside to pod"}
+	l.instead = unreachable()
 })
 
 const hostStack = `
@@ -393,7 +396,7 @@ n1 vpp create host-interface name tap0 hw-addr 02:fe:00:00:00:20
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface unnumbered host-tap0 use host-up` + punt
 	// CNAT takes the host's interface for one to the outside
-	l.instead = []check{{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"}}
+	l.instead = append(unreachable(), check{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"})
 	l.known = plain.known
 })
 

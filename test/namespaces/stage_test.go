@@ -24,6 +24,7 @@ type stage struct {
 	*testing.T
 	dir, vppBinary, plugins, troupe string
 	netns                           string // where VPP runs; "" = where the test runs
+	config                          string // of VPP, further sections
 	vpp, agent                      *controlplane.Process
 	servers                         map[string]*exec.Cmd
 }
@@ -138,7 +139,8 @@ statseg { socket-name %[1]s/stats.sock }
 api-segment { prefix %[3]s }
 buffers { buffers-per-numa 4096 page-size default }
 plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin gre_plugin.so { enable } }
-`, s.dir, s.plugins, filepath.Base(s.dir))
+%[4]s
+`, s.dir, s.plugins, filepath.Base(s.dir), s.config)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.fd.io/govpp/binapi/af_packet"
 
+	discovery "github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
@@ -55,8 +56,20 @@ var refusedCases = []contractCase{
 	}},
 }
 
+// intoTable are commands that put an interface into table 2 of both families. Its default leads to
+// table 0, which leads there by the network of the pod. VPP exempts routes between tables from its
+// check of sources if they were made by the API.
+const intoTable = `ip table add 2
+ip6 table add 2
+set interface ip table % 2
+set interface ip6 table % 2
+ip route add 10.1.0.0/24 via ip4-lookup-in-table 2
+ip route add fd01::/64 via ip6-lookup-in-table 2
+ip route add table 2 0.0.0.0/0 via ip4-lookup-in-table 0
+ip route add table 2 ::/0 via ip6-lookup-in-table 0`
+
 // TestRealVPPRefuses: a client in the namespace of a pod sees the refusals of both families and
-// protocols at once.
+// protocols at once, where it is in table 0.
 func TestRealVPPRefuses(t *testing.T) {
 	binary, plugins, why := realvpp.Find()
 	switch {
@@ -65,7 +78,8 @@ func TestRealVPPRefuses(t *testing.T) {
 	case os.Geteuid() != 0:
 		t.Skip("network namespaces need root")
 	}
-	v := newRig(t, real{realvpp.Start(t, binary, plugins)})
+	process := realvpp.Start(t, binary, plugins)
+	v := newRig(t, real{process})
 	name := fmt.Sprintf("tr%d", os.Getpid())
 	host, peer := name+"h", name+"p"
 	run := func(args ...string) {
@@ -98,26 +112,41 @@ func TestRealVPPRefuses(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		layer    bool
-		kind     routes.Kind
-		tcp, udp string
-	}{{true, routes.Local, "refused", "refused"}, {false, routes.Reject, "unreachable", "silence"}} {
+		layer, tables bool
+		kind          routes.Kind
+		tcp, udp      string
+	}{
+		{true, false, routes.Local, "refused", "refused"},
+		{true, true, routes.Local, "silence", "silence"}, // which the agent never asks for
+		{true, true, routes.Reject, "unreachable", "silence"},
+		{false, false, routes.Reject, "unreachable", "silence"},
+	} {
 		v.sessionLayer(t, c.layer)
 		port := ask[*af_packet.AfPacketCreateV3Reply](t, v, &af_packet.AfPacketCreateV3{
 			Mode: af_packet.AF_PACKET_API_MODE_ETHERNET, HostIfName: host, UseRandomHwAddr: true, NumRxQueues: 1, NumTxQueues: 1, Flags: af_packet.AF_PACKET_API_FLAG_CKSUM_GSO,
 		}).SwIfIndex
+		if c.tables {
+			g := realvpp.NewGenerator(t, process)
+			for _, command := range strings.Split(strings.ReplaceAll(intoTable, "%", "host-"+host), "\n") {
+				g.Command(t, command)
+			}
+		}
 		v.expect(t, ok, up(port))
 		v.expect(t, ok, address(t, port, "10.1.0.1/24"))
 		v.expect(t, ok, address(t, port, "fd01::1/64"))
 		run("-n", name, "neigh", "flush", "all") // the interface has another address than before
+		set, err := new(discovery.Reader).Discover(t.Context(), v.link, discovery.Input{Boot: v.boot})
+		if err != nil || (set.GetUnanswered() != "") != c.tables {
+			t.Errorf("tables %v: clients stay unanswered because %q, %v", c.tables, set.GetUnanswered(), err)
+		}
 		a := &refusals{rig: v}
 		a.settle(t, a.refusing(c.kind))
 		for _, to := range []string{clusterIP.Addr().String(), netip.MustParseAddr("10.96.7.7").String(), "fd96::7"} {
 			if got := attempt("tcp", to); got != c.tcp {
-				t.Errorf("session layer %v, TCP to %s: %s, want %s", c.layer, to, got, c.tcp)
+				t.Errorf("%+v: TCP to %s: %s", c, to, got)
 			}
 			if got := attempt("udp", to); got != c.udp {
-				t.Errorf("session layer %v, UDP to %s: %s, want %s", c.layer, to, got, c.udp)
+				t.Errorf("%+v: UDP to %s: %s", c, to, got)
 			}
 		}
 	}

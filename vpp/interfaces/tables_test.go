@@ -276,7 +276,7 @@ func TestLayouts(t *testing.T) {
 
 // TestUnanswered: tables => why VPP may not answer packets to itself.
 func TestUnanswered(t *testing.T) {
-	const why = ", and VPP drops packets to itself from other tables than 0"
+	const why = ", and VPP may leave clients of other tables than 0 without an answer"
 	one := []RawInterface{up(1, "pc1", "virtio", "10.1.1.1/24"), up(2, "pb1", "virtio", "10.1.2.1/24")}
 	for name, tt := range map[string]struct {
 		interfaces []RawInterface
