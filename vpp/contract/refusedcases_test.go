@@ -139,6 +139,13 @@ func TestRealVPPRefuses(t *testing.T) {
 		if err != nil || (set.GetUnanswered() != "") != c.tables {
 			t.Errorf("tables %v: clients stay unanswered because %q, %v", c.tables, set.GetUnanswered(), err)
 		}
+		// an address of VPP itself, with a node port that nothing serves
+		if got, want := attempt("tcp", "10.1.0.1"), map[bool]string{true: "refused", false: "silence"}[c.layer]; got != want {
+			t.Errorf("%+v: TCP to VPP: %s, want %s", c, got, want)
+		}
+		if got := attempt("udp", "10.1.0.1"); got != "refused" {
+			t.Errorf("%+v: UDP to VPP: %s", c, got)
+		}
 		a := &refusals{rig: v}
 		a.settle(t, a.refusing(c.kind))
 		for _, to := range []string{clusterIP.Addr().String(), netip.MustParseAddr("10.96.7.7").String(), "fd96::7"} {
