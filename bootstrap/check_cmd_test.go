@@ -11,7 +11,9 @@ import (
 	"go.fd.io/govpp/binapi/acl"
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/cnat"
+	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -98,6 +100,44 @@ func TestCheckLayout(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("no line %q in\n%s", want, out)
 		}
+	}
+}
+
+// TestCheckRefusals: session layer and tables of VPP => the line about refusals.
+func TestCheckRefusals(t *testing.T) {
+	const otherwise = ": clients of services without endpoints get host unreachable by TCP, a time-out by UDP "
+	for name, tt := range map[string]struct {
+		layer bool
+		table uint32
+		want  string
+	}{
+		"off":                      {want: "VPP: refusals warning VPP's session layer is off" + otherwise + "in startup.conf: session { enable }"},
+		"on":                       {layer: true, want: "VPP: refusals ok the session layer is on: clients of services without endpoints are refused -"},
+		"on, and a pod in a table": {layer: true, table: 2, want: "VPP: refusals warning interface pod1 is in table 2, and VPP may leave clients of other tables than 0 without an answer" + otherwise + "docs/semantics.md, Where nothing is served"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "vpp")
+			vpp := simulator.New(simulator.Options{SessionLayer: tt.layer})
+			if err := vpp.Listen(socket); err != nil {
+				t.Fatal(err)
+			}
+			defer vpp.Close()
+			if _, err := vpp.AddInterface("pod1", nil, true); err != nil {
+				t.Fatal(err)
+			}
+			if tt.table > 0 {
+				for _, request := range []api.Message{
+					&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: tt.table}}, &interfaces.SwInterfaceSetTable{SwIfIndex: 1, VrfID: tt.table},
+				} {
+					if _, err := vpp.Exec(request); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if out := squeeze(troupe("", "check", "--kube-source", "files:"+t.TempDir(), "--vpp-api-socket", socket).out); !strings.Contains(out, tt.want) {
+				t.Errorf("no line %q in\n%s", tt.want, out)
+			}
+		})
 	}
 }
 

@@ -1311,7 +1311,9 @@ type InterfaceSet struct {
 	Tables []*TableNetwork `protobuf:"bytes,10,rep,name=tables,proto3" json:"tables,omitempty"`
 	// Addresses of pods and endpoints of this node to which no interface leads, ordered. The
 	// interfaces actor leaves out addresses that may still be on their way.
-	Unplaced      []string `protobuf:"bytes,11,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
+	Unplaced []string `protobuf:"bytes,11,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
+	// Why VPP may drop packets to addresses of its own without an answer; "" = it answers all of them.
+	Unanswered    string `protobuf:"bytes,12,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1421,6 +1423,13 @@ func (x *InterfaceSet) GetUnplaced() []string {
 		return x.Unplaced
 	}
 	return nil
+}
+
+func (x *InterfaceSet) GetUnanswered() string {
+	if x != nil {
+		return x.Unanswered
+	}
+	return ""
 }
 
 // A network, and the table (VRF) of the interface to which its route leads.
@@ -2008,7 +2017,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\x89\x03\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xa9\x03\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2025,7 +2034,10 @@ const file_dataplane_proto_rawDesc = "" +
 	"\tlistening\x18\t \x03(\tR\tlistening\x12,\n" +
 	"\x06tables\x18\n" +
 	" \x03(\v2\x14.troupe.TableNetworkR\x06tables\x12\x1a\n" +
-	"\bunplaced\x18\v \x03(\tR\bunplacedB\t\n" +
+	"\bunplaced\x18\v \x03(\tR\bunplaced\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\f \x01(\tR\n" +
+	"unansweredB\t\n" +
 	"\a_uplink\">\n" +
 	"\fTableNetwork\x12\x18\n" +
 	"\anetwork\x18\x01 \x01(\tR\anetwork\x12\x14\n" +

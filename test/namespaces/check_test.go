@@ -29,6 +29,26 @@ type check struct {
 	direct bool
 }
 
+// refusals are the names of the checks that ask where nothing is served, which VPP refuses by its
+// session layer.
+func refusals() (names []string) {
+	for _, c := range commonChecks {
+		if c.by == "refused" {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// unreachable takes the place of these checks where VPP may not answer clients: its route answers
+// with ICMP, whose rate VPP limits.
+func unreachable() (all []check) {
+	for _, name := range refusals() {
+		all = append(all, check{name: name, how: "vpp", to: "show ip fib 10.96.0.17/32", by: "send-unreachable"})
+	}
+	return all
+}
+
 // commonChecks are the checks of every layout. The names begin with who asks.
 var commonChecks = []check{
 	{name: "pod to ClusterIP", from: "c1", how: "tcp", to: "10.96.0.10:80", by: "b1 b2", saw: "$c1"},
@@ -45,6 +65,11 @@ var commonChecks = []check{
 	{name: "outside to node port, policy Local", from: "ext", how: "tcp", to: "$node1:30082", by: "b1 b2", saw: "$ext"},
 	{name: "host to ClusterIP", from: "host", how: "tcp", to: "10.96.0.10:80", by: "b1 b2", saw: "$host"},
 	{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host"},
+	{name: "pod to ClusterIP without endpoints", from: "c1", how: "tcp", to: "10.96.0.17:80", by: "refused"},
+	{name: "pod to ClusterIP without endpoints, UDP", from: "c1", how: "udp", to: "10.96.0.17:53", by: "refused"},
+	{name: "pod to another port of a ClusterIP, UDP", from: "c1", how: "udp", to: "10.96.0.10:81", by: "refused"},
+	{name: "pod to ClusterIP without endpoints, IPv6", from: "c1", how: "tcp", to: "[fd00:96::17]:80", by: "refused"},
+	{name: "pod to ClusterIP without endpoints, IPv6, UDP", from: "c1", how: "udp", to: "[fd00:96::17]:53", by: "refused"},
 	{name: "pod to ClusterIP, IPv6", from: "c1", how: "tcp", to: "[fd00:96::10]:80", by: "b1 b2", saw: "$c16"},
 	{name: "pod to ClusterIP, remote endpoint, IPv6", from: "c1", how: "tcp", to: "[fd00:96::15]:80", by: "r1", saw: "$c16"},
 
@@ -175,6 +200,7 @@ func (w *world) objects() string {
 		w.service(&b, "onhost", "14", "n1", 0, "", "host")
 	}
 	w.service(&b, "far", "15", "n2", 30081, "Cluster", "r1")
+	w.service(&b, "empty", "17", "n1", 0, "")
 	w.service(&b, "local", "16", "n1", 30082, "Local", "b1", "b2")
 	return expand(b.String(), vars...)
 }
@@ -182,7 +208,7 @@ func (w *world) objects() string {
 // service writes a service, whose last byte of its addresses is given, with its slices.
 func (w *world) service(b *strings.Builder, name, last, node string, nodePort int, policy string, endpoints ...string) {
 	kind, families, ips, port := "ClusterIP", "IPv4", "10.96.0."+last, ""
-	six := w.v6 && node != "" && endpoints[0] != "host"
+	six := w.v6 && node != "" && !slices.Contains(endpoints, "host")
 	if six {
 		families, ips = "IPv4, IPv6", ips+`, "fd00:96::`+last+`"`
 	}

@@ -165,8 +165,9 @@ func (w *world) play() {
 	w.keeps(hold)
 	for _, s := range w.steps {
 		w.script("1", s.script)
-		// Foreign protocols pass until an interface has its roles again.
-		w.judge(s.name, slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.how == "raw" }), s.known)
+		// Foreign protocols pass until an interface has its roles again. In another table clients are
+		// not refused.
+		w.judge(s.name, slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.how == "raw" || c.by == "refused" }), s.known)
 	}
 }
 
@@ -267,7 +268,7 @@ func (w *world) keeps(checks []check) {
 	}
 	var all []open
 	for _, c := range checks {
-		if c.how != "tcp" || strings.Contains(c.by, "lost") {
+		if c.how != "tcp" || strings.Contains(c.by, "lost") || c.by == "refused" {
 			continue
 		}
 		answer, err := w.to(c.from, "hold", c.source+" "+c.to, 0)

@@ -144,6 +144,7 @@ vpp ip route add 0.0.0.0/0 via $ext host-up`
 	l.host = without(l.host, "n2 vpp") + `
 n2 vpp ip route add table 2 172.30.0.0/24 via 192.168.30.1 loop1`
 	l.looks = []string{"get service shop/far", `10\.1\.129\.2:8080 \(table 2\)`}
+	l.instead = unreachable()
 })
 
 // vxlanHost: other nodes answer the host past the mesh.
@@ -159,7 +160,7 @@ var vxlanWorkers = vxlan.with(func(l *layout) { l.name, l.workers = "vxlanworker
 
 // vxlan0 is the same mesh with everything in table 0.
 var vxlan0 = vxlan.with(func(l *layout) {
-	l.name, l.node, l.host, l.looks = "vxlan0", plain.node+loopback0, plain.host, plain.looks
+	l.name, l.node, l.host, l.looks, l.instead = "vxlan0", plain.node+loopback0, plain.host, plain.looks, nil
 	l.pod = borrowed + podRoute
 	l.routes = strings.ReplaceAll(without(l.routes, "set interface ip table"), "table 2 ", "")
 })
@@ -398,6 +399,7 @@ var uplinkTable = plain.with(func(l *layout) {
 	l.node = "\nvpp ip table add 7" + l.node
 	l.host = strings.ReplaceAll(l.host, "via $node1", "via $node1 $up2")
 	l.looks = []string{"get service shop/far", `10\.1\.129\.2:8080 \(table 7\)`}
+	l.not = refusals() // the routes of the agent are in table 0
 })
 
 // ownHost: the host has the address of the node. Its interface is in a table of its own, VPP has
@@ -417,6 +419,7 @@ n1 vpp ip route add table 10 $node1/32 via $node1 host-tap0` + punt
 	// its own address, which the host has too (docs/semantics.md).
 	l.not = []string{"foreign protocols, outside to pod"}
 	l.looks = []string{"get service shop/onhost", `192\.168\.50\.1:8080 \(table 10\)`}
+	l.instead = unreachable()
 })
 
 const hostStack = `
@@ -442,7 +445,7 @@ n1 vpp create host-interface name tap0 hw-addr 02:fe:00:00:00:20
 n1 vpp set interface state host-tap0 up
 n1 vpp set interface unnumbered host-tap0 use host-up` + punt
 	// CNAT takes the host's interface for one to the outside
-	l.instead = []check{{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"}}
+	l.instead = append(unreachable(), check{name: "host to ClusterIP, remote endpoint", from: "host", how: "tcp", to: "10.96.0.15:80", by: "r1", saw: "$host", sawCNAT: "$loop"})
 	l.known, l.looks = plain.known, plain.looks
 })
 

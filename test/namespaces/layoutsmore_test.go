@@ -246,6 +246,7 @@ n1 vpp set interface state host-m%p up
 n1 vpp set interface ip address host-m%p 10.77.%k.1/24`)
 	}
 	l.others = []string{"ext2"}
+	l.instead = unreachable()
 	l.also = []check{
 		{name: "second network, pod to pod", from: "c1", how: "tcp", to: "10.77.2.2:8080", by: "b1", saw: "10.77.1.2", direct: true},
 		{name: "second network, pod to outside", from: "c1", how: "tcp", to: "10.77.9.2:8080", by: "ext2", saw: "10.77.1.2", direct: true},

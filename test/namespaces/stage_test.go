@@ -27,6 +27,7 @@ type stage struct {
 	plugin                          string // one that VPP loads beside those of all stages
 	workers                         int    // of VPP
 	netns                           string // where VPP runs; "" = where the test runs
+	config                          string // of VPP, further sections
 	vpp, agent                      *controlplane.Process
 	servers                         map[string]*exec.Cmd
 }
@@ -146,7 +147,8 @@ api-segment { prefix %[3]s }
 buffers { buffers-per-numa 4096 page-size default }
 %[5]s
 plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } plugin vxlan_plugin.so { enable } plugin %[4]s { enable } }
-`, s.dir, s.plugins, filepath.Base(s.dir), cmp.Or(s.plugin, "gre_plugin.so"), cpu)
+%[6]s
+`, s.dir, s.plugins, filepath.Base(s.dir), cmp.Or(s.plugin, "gre_plugin.so"), cpu, s.config)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		s.Fatal(err)
 	}

@@ -56,6 +56,7 @@ func newWorld(base *stage, t *testing.T, l layout) *world {
 	}
 	w.script("", "fab ip link add name fabric type bridge\nfab ip link set fabric up")
 	one.netns, two.netns = w.prefix+"n1", w.prefix+"n2"
+	one.config = "session { enable }"
 	one.bareVPP(nil)
 	two.bareVPP(nil)
 	version, err := w.ctl("show version")

@@ -11,8 +11,9 @@ import (
 )
 
 // below returns the addresses with which VPP before 26.06 would crash, each with the covering route
-// that answers with ICMP. Kubernetes has allocated none of the addresses. A route of the address
-// itself protects it, unless that route answers with ICMP as well: package routes deletes its own.
+// that answers with ICMP, or may come to do so. Kubernetes has allocated none of the addresses. A
+// route of the address itself protects it, unless that is such a route as well: package routes
+// deletes its own.
 func below(ctx context.Context, c link.Caller, addresses []netip.Addr) (map[netip.Addr]netip.Prefix, error) {
 	// each address itself, and the entry that covers it without a route of its own
 	var lookups []netip.Prefix

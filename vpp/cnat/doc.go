@@ -41,7 +41,8 @@
 //   - CNAT takes the address of a row with all its ports, unless the row has RealIP. Only cluster
 //     IPs are taken, because a service may name the address of any host. VPP 25.10 crashes when an
 //     address with RealIP has no route of its own and a covering route answers with ICMP. Apply
-//     refuses such a row (ErrBelowICMP), Read finds such addresses. Nothing protects from a route
+//     refuses such a row (ErrBelowICMP), Read finds such addresses. The same goes for a route of
+//     package routes to VPP itself, which may become one with ICMP. Nothing protects from a route
 //     that another owner adds later.
 //   - Sessions outlive their backend and their translation: established TCP connections and every
 //     UDP flow that goes on stay with the deleted backend until 30 s without a packet have passed

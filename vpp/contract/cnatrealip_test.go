@@ -17,8 +17,14 @@ import (
 // unreachable is a route that answers with ICMP: of the network of the VIP, or of the VIP alone.
 func (n *cnatNode) unreachable(alone bool) *ip.IPRouteAddDel {
 	n.Helper()
+	return n.covering(unreachable, alone)
+}
+
+// covering is a route of the network of the VIP, or of the VIP alone.
+func (n *cnatNode) covering(kind fib_types.FibPathType, alone bool) *ip.IPRouteAddDel {
+	n.Helper()
 	path := via(none, [4]byte{})
-	path.Type, path.Proto = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_NH_PROTO_IP4
+	path.Type, path.Proto = kind, fib_types.FIB_API_PATH_NH_PROTO_IP4
 	network := netip.MustParsePrefix("10.96.0.0/16")
 	if n.ip6 {
 		path.Proto, network = fib_types.FIB_API_PATH_NH_PROTO_IP6, netip.MustParsePrefix("fd00:96::/112")
@@ -74,6 +80,13 @@ var cnatRealIPs = func() (cases []contractCase) {
 			if err := n.put(); !errors.Is(err, cnat.ErrBelowICMP) {
 				n.Errorf("the row is sent: %v", err)
 			}
+		}},
+		{"is not served below a route to VPP itself, which may become one", func(n *cnatNode) {
+			n.expect(n.T, ok, n.covering(toLocal, false))
+			if err := n.put(); errors.Is(err, cnat.ErrBelowICMP) != n.version(n).cnat.crashesBelowICMP {
+				n.Error(err)
+			}
+			n.expect(n.T, ok, n.unreachable(false))
 		}},
 		{"a route of its own that comes later is safe", func(n *cnatNode) {
 			if err := n.put(); err != nil {

@@ -36,7 +36,8 @@ type Winner struct {
 	Prefix netip.Prefix
 	// Source is the id of its source; set when Err is nil.
 	Source uint8
-	// ICMP says that it answers packets with an ICMP error.
+	// ICMP says that it answers packets with an ICMP error, or leads to VPP itself without having
+	// an interface. Package routes replaces the second by the first, and no address of VPP is so.
 	ICMP bool
 	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code:
 	// there is no such entry, for example.
@@ -78,7 +79,8 @@ func lookUp(ctx context.Context, c link.Caller, table uint32, prefixes []netip.P
 		default:
 			winners[i].Source, winners[i].Prefix = reply.Route.Src, FromPrefix(reply.Route.Prefix)
 			winners[i].ICMP = slices.ContainsFunc(reply.Route.Paths, func(p fib_types.FibPath) bool {
-				return p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH || p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT
+				return p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH || p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT ||
+					p.Type == fib_types.FIB_API_PATH_TYPE_LOCAL && p.SwIfIndex == ^uint32(0)
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package interfaces
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -76,6 +77,21 @@ func (d *deriver) tables(in *Input) []*messages.TableNetwork {
 		out = append(out, &messages.TableNetwork{Network: n.Prefix.String(), Table: n.Table})
 	}
 	return out
+}
+
+// unanswered says why VPP may not answer packets to addresses of its own. It takes them only from
+// sources to which table 0 has a route, not by another table unless the API has made that route, and
+// looks up the answer in the table of the interface.
+func (d *deriver) unanswered() string {
+	for _, i := range sorted(d.raw.Interfaces) {
+		if i.Table != 0 {
+			return fmt.Sprintf("interface %s is in table %d, and VPP may leave clients of other tables than 0 without an answer", i.Name, i.Table)
+		}
+	}
+	if len(d.raw.tables6) > 0 {
+		return fmt.Sprintf("VPP has the IPv6 table %d, and VPP may leave clients of other tables than 0 without an answer", d.raw.tables6[0])
+	}
+	return ""
 }
 
 // localTables returns the tables of pods, local endpoints and addresses of this node. An interface

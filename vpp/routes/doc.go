@@ -1,6 +1,6 @@
-// Package routes refuses, by unreachable routes in VPP's FIB, packets that no row of a renderer
-// serves: to cluster IPs and external addresses whose services have no endpoints, and to ports
-// without a service (VPP 25.10, APIs fib 1.0.0 and ip 3.2.0).
+// Package routes refuses, by routes to VPP itself or unreachable ones, packets that no row of a
+// renderer serves: to cluster IPs and external addresses whose services have no endpoints, and to
+// ports without a service (VPP 25.10, APIs fib 1.0.0 and ip 3.2.0).
 //
 // The planner is pure; only Read and Apply talk to VPP:
 //
@@ -54,11 +54,19 @@
 //
 // # What a client sees
 //
+//	Local    TCP and UDP: ECONNREFUSED at once; ping is answered
 //	Reject   IPv4 TCP: EHOSTUNREACH at once; IPv6 TCP: ENETUNREACH at once; UDP: nothing, the ICMP
-//	         error is not one that a socket reports
+//	         error is not one that a socket reports. VPP limits the rate of ICMP errors
 //	Drop     silence
 //
-// A route cannot send a TCP reset or a port unreachable. NAT runs before the lookup: a packet that
+// Local needs VPP's session layer, which sends TCP resets for packets to VPP itself. It takes the
+// place of Reject where VPP answers every client (State.Unable, and InterfaceSet.unanswered of the
+// agent): VPP checks that the table of the route has a route to the source that ends at an
+// interface, or that the API has made. It looks the answer up in the table of the interface where
+// the packet came in, of IPv6 by the number of the IPv4 table. Checksums need no care: VPP drops packets to
+// itself with wrong ones, as every other receiver does.
+//
+// NAT runs before the lookup: a packet that
 // has a row, hairpin included, never reaches the route. A row whose backend is behind an
 // unreachable route does not refuse either: VPP does not translate the ICMP error back, so the
 // client does not recognise it.

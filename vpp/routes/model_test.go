@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -25,7 +26,8 @@ type model struct {
 	registered []fib.FibSource // by id
 	entries    map[netip.Prefix]map[uint8]fib_types.FibPathType
 	died       string
-	sent       []string // names of the messages that change something
+	sent       []string          // names of the messages that change something
+	cli        map[string]string // answers to commands
 	// fault decides the fate of a message before it is executed.
 	fault func(api.Message) error
 	// before is called with every dump.
@@ -133,6 +135,11 @@ func (m *model) one(req api.Message) link.Result {
 		return link.Result{Reply: &ip.IPRouteAddDelV2Reply{}}
 	case *ip.IPRouteLookupV2:
 		return m.lookup(r)
+	case *vlib.CliInband:
+		if m.cli == nil { // no session layer
+			return link.Result{Err: &link.RetvalError{Message: r.GetMessageName(), Retval: -1}}
+		}
+		return link.Result{Reply: &vlib.CliInbandReply{Reply: m.cli[r.Cmd]}}
 	default:
 		panic(fmt.Sprintf("the model does not know %T", req))
 	}

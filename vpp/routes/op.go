@@ -55,7 +55,7 @@ type Op struct {
 func (op Op) Check() error {
 	why := ""
 	switch {
-	case op.Verb == Add && op.Kind != Reject && op.Kind != Drop:
+	case op.Verb == Add && (op.Kind < Drop || op.Kind > Local):
 		why = "no such kind"
 	case op.Verb == Add:
 		why = checkPrefix(op.Prefix)

@@ -27,6 +27,9 @@ func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix)
 	}
 	state := NewState()
 	state.Source = found.current
+	if state.Unable, err = Unable(ctx, c); err != nil {
+		return nil, err
+	}
 	for _, id := range found.all {
 		if id != state.Source {
 			state.Older = append(state.Older, id)

@@ -10,6 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -21,16 +22,20 @@ const (
 	toUnreach = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH
 )
 
-// TestReadStranger: a VPP that does not know us is asked for its sources only.
+// TestReadStranger: a VPP that does not know us is asked for its sources, and whether it refuses.
 func TestReadStranger(t *testing.T) {
 	m := newModel()
 	m.fault = func(msg api.Message) error {
-		if _, ok := msg.(*fib.FibSourceDump); !ok {
+		switch msg.(type) {
+		case *fib.FibSourceDump, *vlib.CliInband:
+		default:
 			t.Errorf("%s was sent", msg.GetMessageName())
 		}
 		return nil
 	}
-	check(t, "state", NewState(), m.read(t, nil, Want{pfx("10.96.0.0/16"): plainReject}))
+	want := NewState()
+	want.Unable = NoSessionLayer
+	check(t, "state", want, m.read(t, nil, Want{pfx("10.96.0.0/16"): plainReject}))
 }
 
 func TestRead(t *testing.T) {
@@ -53,6 +58,7 @@ func TestRead(t *testing.T) {
 	m.set(neighbour, fromNeighbour, toNormal)
 
 	want := NewState()
+	want.Unable = NoSessionLayer
 	want.Source, want.Older = firm, []uint8{old, again, former}
 	want.Routes = map[Place]Kind{
 		{network, firm}: Reject, {network6, firm}: Drop, {odd, firm}: 0, {vip, again}: Reject, {pfx("10.96.0.2/32"), old}: Reject,

@@ -11,6 +11,10 @@ const (
 	// Reject discards and sends an ICMP error (path type ICMP_UNREACH): host unreachable for IPv4,
 	// no route for IPv6.
 	Reject
+	// Local makes the prefix one of VPP itself (path type LOCAL), where nothing listens: TCP gets a
+	// reset, UDP port unreachable, ping an answer. It takes the place of Reject where VPP refuses
+	// (State.Unable).
+	Local
 )
 
 // String returns the name of the kind; "other" for a path that no route of ours has.
@@ -20,6 +24,8 @@ func (k Kind) String() string {
 		return "drop"
 	case Reject:
 		return "reject"
+	case Local:
+		return "local"
 	default:
 		return "other"
 	}
@@ -32,6 +38,15 @@ type Route struct {
 	// External says that the address is not one that only Kubernetes assigns: it has the route only
 	// while nothing else leads there (State.Covered).
 	External bool
+}
+
+// Refusing returns the route as VPP can have it: Local in place of Reject where no reason is against
+// it.
+func (r Route) Refusing(unable string) Route {
+	if r.Kind == Reject && unable == "" {
+		r.Kind = Local
+	}
+	return r
 }
 
 // String returns the route in one word or two.

@@ -32,11 +32,14 @@ type State struct {
 	// default route, with its prefix: they get no route. It holds only addresses that were
 	// passed to Read or found by Apply.
 	Covered map[netip.Prefix]netip.Prefix
+	// Unable says why VPP does not refuse packets to its own addresses, so that Reject has to do;
+	// "" = it refuses them.
+	Unable string
 }
 
 // NewState returns the state of a VPP without our sources.
 func NewState() *State {
-	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}}
+	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}, Unable: "VPP was not read"}
 }
 
 // Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil

@@ -34,8 +34,11 @@ func wirePath(op Op) fib_types.FibPath {
 	path := fib_types.FibPath{
 		SwIfIndex: noInterface, Type: fib_types.FIB_API_PATH_TYPE_DROP, Proto: fib_types.FIB_API_PATH_NH_PROTO_IP4, Weight: 1,
 	}
-	if op.Kind == Reject {
+	switch op.Kind {
+	case Reject:
 		path.Type = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH
+	case Local:
+		path.Type = fib_types.FIB_API_PATH_TYPE_LOCAL
 	}
 	if op.Prefix.Addr().Is6() {
 		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
@@ -51,6 +54,8 @@ func kindOf(paths []fib_types.FibPath) Kind {
 	switch paths[0].Type {
 	case fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH:
 		return Reject
+	case fib_types.FIB_API_PATH_TYPE_LOCAL:
+		return Local
 	case fib_types.FIB_API_PATH_TYPE_DROP:
 		return Drop
 	default:

@@ -12,9 +12,10 @@ const (
 	noRow          = "no row: the packet follows the routes of VPP"
 	refusedByRoute = "reject: host unreachable"
 
-	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
-	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there or another service has it: " +
-		"TCP clients fail at once, UDP clients only time out"
+	whyUnreachable = "without its session layer VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out; " +
+		"with session { enable } VPP refuses them, except where its tables or listeners prevent it"
+	whyOutside = "without its session layer VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there or another service has it: " +
+		"TCP clients fail at once, UDP clients only time out; with session { enable } VPP refuses them, except where its tables or listeners prevent it"
 	whyExternalIP = "an unreachable route would cut off every port of an address that is not of the cluster"
 	whyFragments  = "later fragments carry no port: an access list would drop those to every UDP port of an address that others use"
 	whyOneRoute   = "another port of the address is to be refused, and the unreachable route answers for all of them"

@@ -56,6 +56,34 @@ func TestForwarding(t *testing.T) {
 	}
 }
 
+// TestSessionLayer: session layer, source and protocol => what becomes of a packet to a route of type
+// LOCAL. As in VPP, a source without a route in the table of that route is not answered.
+func TestSessionLayer(t *testing.T) {
+	stranger := netip.MustParseAddr("240.0.0.9")
+	for _, tt := range []struct {
+		layer bool
+		src   netip.Addr
+		proto uint8
+		want  Action
+	}{
+		{false, clientPod, ProtoTCP, Local},
+		{false, clientPod, ProtoUDP, Local},
+		{true, clientPod, ProtoTCP, Rejected},
+		{true, clientPod, ProtoUDP, Rejected},
+		{true, clientPod, ProtoICMP, Local},
+		{true, stranger, ProtoTCP, Dropped},
+		{true, netip.MustParseAddr("192.168.50.1"), ProtoTCP, Dropped}, // an address of VPP
+	} {
+		r := bareRig(t, Options{SessionLayer: tt.layer})
+		r.ok(route("10.96.0.0/16", fib_types.FIB_API_PATH_TYPE_LOCAL))
+		r.ok(route("240.0.0.0/8", fib_types.FIB_API_PATH_TYPE_DROP))
+		v := r.Send(Packet{In: "p1", Src: at(tt.src, 9), Dst: at(netip.MustParseAddr("10.96.7.7"), 80), Proto: tt.proto, Flags: SYN})
+		if v.Action != tt.want {
+			t.Errorf("%+v: %s", tt, v)
+		}
+	}
+}
+
 func TestVRF(t *testing.T) {
 	r := bareRig(t, Options{})
 	r.enableNAT()

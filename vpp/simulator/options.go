@@ -27,6 +27,9 @@ type Options struct {
 	// SetWorkers.
 	NATWorkers int
 
+	// SessionLayer enables VPP's session layer: TCP to VPP itself is reset.
+	SessionLayer bool
+
 	// Heap is the size of the main heap in bytes, 0 = 1 GiB. VPP dies when rows have used it
 	// up.
 	Heap int

@@ -91,6 +91,7 @@ func (v *VPP) boot() {
 		ids:    v.catalog.Number(n),
 		model:  model.New(v.opts.Clock, v.opts.NATWorkers, v.opts.Heap),
 	}
+	v.inc.model.SessionLayer = v.opts.SessionLayer
 	v.mu.Unlock()
 	v.log.Info("simulated vpp started", "incarnation", n)
 	if v.opts.OnBoot != nil {
@@ -103,6 +104,13 @@ func (v *VPP) SetWorkers(n int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.opts.NATWorkers = n
+}
+
+// SetSessionLayer enables the session layer of the next incarnation, or disables it.
+func (v *VPP) SetSessionLayer(on bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.opts.SessionLayer = on
 }
 
 // Listen opens the binary-API socket at path and serves it until Close. Like VPP it replaces

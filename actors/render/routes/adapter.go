@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,14 @@ func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (ro
 	for i, c := range claims {
 		values[i] = c.Value
 	}
-	return routes.Resolve(p, values, a.ground)
+	route, wanted := routes.Resolve(p, values, a.ground)
+	return route.Refusing(a.unable()), wanted
+}
+
+// unable is why VPP does not refuse all clients, so that routes answer with ICMP host unreachable
+// instead; "" = it refuses them.
+func (a *adapter) unable() string {
+	return cmp.Or(a.have.Unable, a.around.Set.GetUnanswered())
 }
 
 // external are the external addresses for which services want a route.
@@ -91,10 +99,15 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do.
+// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do. Interfaces
+// decide whether VPP refuses.
 func (a *adapter) Settle(s render.Surroundings) {
 	before := a.around
-	a.around = s
+	var changed []netip.Prefix
+	if s.Set.GetUnanswered() != before.Set.GetUnanswered() {
+		changed = slices.Collect(a.claims.Keys())
+	}
+	a.claims.Change(changed, func() { a.around = s })
 	if s.Begin == nil || s.Set == nil || s.Begin == before.Begin && s.Set == before.Set {
 		return
 	}
@@ -147,7 +160,11 @@ func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings 
 	}
 	before := a.have
 	state.Inherit(before)
-	a.claims.Change(a.external(), func() { a.have = state })
+	changed := a.external()
+	if state.Unable != before.Unable {
+		changed = slices.Collect(a.claims.Keys())
+	}
+	a.claims.Change(changed, func() { a.have = state })
 	if known {
 		same := func(x, y routes.Kind) bool { return x == y }
 		for _, place := range render.Drifted(before.Routes, state.Routes, same) {
@@ -196,7 +213,11 @@ func (a *adapter) State() render.State[netip.Prefix] {
 			}
 		},
 		Summary: func() string {
-			return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+			text := fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+			if why := a.unable(); why != "" {
+				text += ", host unreachable in place of refused: " + why
+			}
+			return text
 		},
 	}
 	if a.unsupported {

@@ -168,6 +168,46 @@ func TestPacketsAreRefused(t *testing.T) {
 	})
 }
 
+// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, and the number of
+// writes. Routes change in place.
+func TestVPPRefuses(t *testing.T) {
+	const tables = "interface pod2 is in table 2"
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.96.0.1")
+		layer, before := false, s.Writes()
+		for i, c := range []struct {
+			name             string
+			layer            bool
+			unanswered, want string
+			writes           int
+		}{
+			{"no session layer", false, "", "reject", 0},
+			{"no session layer, and tables", false, tables, "reject", 0},
+			{"the session layer is on", true, "", "local", 3},
+			{"a pod comes in another table", true, tables, "reject", 2},
+			{"the same", true, tables, "reject", 0},
+			{"it leaves", true, "", "local", 2},
+			{"the session layer is off", false, "", "reject", 3},
+		} {
+			if c.layer != layer {
+				layer = c.layer
+				s.VPP.VPP.SetSessionLayer(layer)
+				s.Crash()
+				s.Reconnect(uint64(2 + 2*i))
+			}
+			set := s.Interfaces(uint64(3+2*i), "uplink0", "pod2")
+			set.Unanswered = c.unanswered
+			s.Tell(set)
+			expect(s, c.name, "10.96.0.0/16 "+c.want, "10.96.0.1/32 "+c.want)
+			if got := s.Writes() - before; got != c.writes || s.State("a/a") != rendertest.InSync {
+				s.Errorf("%s: %d writes, want %d; acknowledged %v", c.name, got, c.writes, s.Ack("a/a"))
+			}
+			before = s.Writes()
+		}
+	})
+}
+
 // TestAVPPWithoutRoutes: it is no failure of single routes. The renderer is ready with a warning,
 // services are acknowledged with an approximation, and another VPP may have them.
 func TestAVPPWithoutRoutes(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // States of a line of `troupe check`.
@@ -202,6 +203,7 @@ func (c *checks) layout(ctx context.Context, socket string) {
 		c.add(checkWarn, "VPP: layout", err.Error(), "start VPP; the agent needs the rights of VPP's socket")
 		return
 	}
+	c.refusals(l.Unable)
 	if len(l.Bridged) > 0 {
 		c.add(checkWarn, "VPP: bridge domains", "members of the bridge domains of "+first(l.Bridged)+" reach each other without it, so pods there would answer each other past NAT",
 			"docs/cni.md, Bridge domains")
@@ -217,6 +219,20 @@ func (c *checks) layout(ctx context.Context, socket string) {
 		c.add(checkWarn, "VPP: access lists of others", strings.Join(where, ", ")+"; with NAT44 the first kind sees addresses of services, with CNAT those of endpoints",
 			"docs/semantics.md, Access lists of others")
 	}
+}
+
+// refusals says what clients of services without endpoints get, and why they are not refused.
+func (c *checks) refusals(unable string) {
+	const name = "VPP: refusals"
+	do := "docs/semantics.md, Where nothing is served"
+	switch unable {
+	case "":
+		c.add(checkOK, name, "the session layer is on: clients of services without endpoints are refused", "")
+		return
+	case routes.NoSessionLayer:
+		do = "in startup.conf: session { enable }"
+	}
+	c.add(checkWarn, name, unable+": clients of services without endpoints get host unreachable by TCP, a time-out by UDP", do)
 }
 
 // local checks the ports and the data directory on this machine.

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // Layout is what of VPP's set-up by others decides how services are served: names of interfaces.
@@ -18,6 +20,8 @@ type Layout struct {
 	Bridged []string
 	// Input and Output have access lists of other owners, where packets enter and where they leave.
 	Input, Output []string
+	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses them.
+	Unable string
 }
 
 // AskLayout connects to VPP, reads its layout and disconnects again.
@@ -30,6 +34,11 @@ func AskLayout(ctx context.Context, socket string) (*Layout, error) {
 			return err
 		}
 		out.Bridged = reader.Bridged()
+		unable, err := routes.Unable(ctx, c)
+		if err != nil {
+			return err
+		}
+		out.Unable = cmp.Or(unable, set.GetUnanswered())
 		lists, err := acl.Read(ctx, c)
 		if errors.Is(err, link.ErrUnsupported) {
 			return nil // without the plugin there are none

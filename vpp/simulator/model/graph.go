@@ -67,6 +67,9 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	switch h.Kind {
 	case fib.Local:
 		v.Action, v.Reason = packet.Local, h.Reason
+		if m.SessionLayer && (t.Proto == packet.ProtoTCP || t.Proto == packet.ProtoUDP) {
+			m.refuse(t, v, h.Table)
+		}
 		return
 	case fib.Unreach, fib.Prohibit:
 		v.Action, v.Reason = packet.Rejected, h.Reason
@@ -89,4 +92,23 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	}
 	v.Action, v.OutIndex = packet.Delivered, h.SwIf
 	v.Out = m.Interface(h.SwIf).Name
+}
+
+// refuse answers a packet to VPP itself, which was found in a table: a TCP reset, or port unreachable.
+// The answer is looked up in the table of the interface; a reset of IPv6 by the number of that
+// interface's IPv4 table.
+func (m *Model) refuse(t *nat.Transit, v *packet.Verdict, table uint32) {
+	src := t.Src.Addr()
+	back := m.Interface(t.InIndex).FIB[vnet.Family(src)]
+	if t.Proto == packet.ProtoTCP {
+		back = m.Interface(t.InIndex).FIB[0]
+	}
+	switch {
+	case !m.Known(table, src):
+		t.Drop("source lookup miss")
+	case m.Forward(back, src).Kind != fib.NextHop:
+		t.Drop("no route for the answer")
+	default:
+		v.Action, v.Reason = packet.Rejected, "nothing listens there"
+	}
 }

@@ -23,12 +23,13 @@ import (
 // guarded by VPP.mu.
 type Model struct {
 	*vnet.Network
-	Workers     int
-	NATWorkers  uint64            // a bit for each that does NAT
-	Subscribers map[uint32]uint32 // interface events: pid by client index
-	NAT         *nat.Plugin
-	ACLs        *acl.Plugin
-	CNAT        *cnat.Plugin
+	Workers      int
+	NATWorkers   uint64 // a bit for each that does NAT
+	SessionLayer bool
+	Subscribers  map[uint32]uint32 // interface events: pid by client index
+	NAT          *nat.Plugin
+	ACLs         *acl.Plugin
+	CNAT         *cnat.Plugin
 
 	heap mainHeap
 }

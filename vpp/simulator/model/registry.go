@@ -155,6 +155,7 @@ func showThreads(c *Call, _ *vlib.ShowThreads) {
 // It accepts no abbreviations.
 func cliInband(c *Call, req *vlib.CliInband) {
 	reply := "unknown input `" + req.Cmd + "'\n"
+	retval := vnet.RetOK
 	command := strings.Join(strings.Fields(req.Cmd), " ")
 	if filters, is := strings.CutPrefix(command, "show nat44 sessions"); is {
 		if text, ok := c.NAT.Show(filters); ok {
@@ -172,8 +173,31 @@ func cliInband(c *Call, req *vlib.CliInband) {
 		reply = c.CNAT.Timestamps()
 	case "show errors":
 		reply = c.CNAT.Errors()
+	case "show session state listening lcl 0.0.0.0:0":
+		if reply = c.listeners(); !c.SessionLayer {
+			retval = commandFailed
+		}
+	case "show tcp punt":
+		reply = "IPv4 TCP punt: disabled\nIPv6 TCP punt: disabled\n"
+	case "show udp punt":
+		reply = "IPV4 UDP ports punt : \nIPV6 UDP ports punt : \n"
 	case "show cnat snat-policy":
 		reply = c.CNAT.SNAT.Show(c.NameOf)
 	}
-	c.Reply(&vlib.CliInbandReply{Reply: reply})
+	c.Reply(&vlib.CliInbandReply{Retval: retval, Reply: reply})
+}
+
+// commandFailed is the return value of a command that ends with an error.
+const commandFailed = -1
+
+// listeners shows that no application listens on every address.
+func (m *Model) listeners() string {
+	if !m.SessionLayer {
+		return "show session: session layer is not enabled\n"
+	}
+	var b strings.Builder
+	for thread := range 1 + m.Workers {
+		fmt.Fprintf(&b, "Thread %d: 0 sessions matched filter\n", thread)
+	}
+	return b.String()
 }

@@ -95,11 +95,11 @@ const (
 	// Delivered: it left through an interface.
 	Delivered Action = iota
 	// Local: its destination is VPP itself. UDP would be answered with port unreachable, TCP
-	// with silence.
+	// with silence. With the session layer both are Rejected.
 	Local
 	// Dropped: it vanished.
 	Dropped
-	// Rejected: it was answered with an ICMP error.
+	// Rejected: it was answered with an ICMP error or, by the session layer, with a TCP reset.
 	Rejected
 	// Died: it killed VPP.
 	Died

@@ -40,6 +40,7 @@ func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 type Hop struct {
 	Kind   fib.Kind // fib.NextHop, Local, Drop, Unreach or Prohibit
 	SwIf   uint32
+	Table  uint32 // where the route was found; not of fib.NextHop
 	Reason string
 }
 
@@ -67,10 +68,18 @@ func (m *Network) Forward(table uint32, dst netip.Addr) Hop {
 		case fib.Attached, fib.NextHop:
 			return m.onto(p.SwIf)
 		default:
-			return Hop{Kind: p.Kind, SwIf: p.SwIf, Reason: "route " + e.Prefix.String()}
+			return Hop{Kind: p.Kind, SwIf: p.SwIf, Table: table, Reason: "route " + e.Prefix.String()}
 		}
 	}
 	return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "recursion loop"}
+}
+
+// Known reports whether VPP takes packets from a source to an address of its own that it has found in
+// a table: a route of that table leads to the source. Routes that the API has made may lead through
+// other tables.
+func (m *Network) Known(table uint32, src netip.Addr) bool {
+	p, ok := m.choose(m.Tables[Family(src)][table].Lookup(netip.PrefixFrom(src, src.BitLen())).Best().Paths)
+	return ok && (p.Kind == fib.Attached || p.Kind == fib.NextHop || p.Kind == fib.Recursive || p.Kind == fib.Lookup)
 }
 
 // onto is the hop over an interface, if it can send.
