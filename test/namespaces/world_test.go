@@ -55,6 +55,9 @@ func newWorld(base *stage, t *testing.T, l layout) *world {
 		w.place(n)
 	}
 	w.script("", "fab ip link add name fabric type bridge\nfab ip link set fabric up")
+	// VPP gives the members of a bond one hardware address, and Linux would say at each member that
+	// the address is there.
+	w.script("", "n1 set net.ipv6.conf.default.disable_ipv6=1\nn2 set net.ipv6.conf.default.disable_ipv6=1")
 	one.netns, two.netns = w.prefix+"n1", w.prefix+"n2"
 	one.config = "session { enable }"
 	one.bareVPP(nil)
