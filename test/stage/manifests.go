@@ -13,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/build"
 )
 
-// CopyManifests returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API server and
-// the CIDR of services.
+// CopyManifests returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API
+// server and the CIDR of services.
 func CopyManifests(t testing.TB, apiServer, serviceCIDR string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -32,8 +32,8 @@ type YAML struct {
 	last    Snapshot
 }
 
-// NewYAML returns a source that reads path. If there is a directory at path when Run starts, path is a
-// directory, otherwise a file.
+// NewYAML returns a source that reads path. If there is a directory at path when Run starts, path
+// is a directory, otherwise a file.
 func NewYAML(path string, limits Limits, log *slog.Logger) *YAML {
 	return &YAML{path: filepath.Clean(path), limits: limits, log: log, pace: files.DefaultPace()}
 }
@@ -158,8 +158,8 @@ func readFile(path string, most int) ([]byte, error) {
 // expansion is the number of nodes that aliases and merges may add to all documents of a file.
 const expansion = 400_000
 
-// DecodeYAML reads all documents of a file. After an error nothing of the file is used. Each error has
-// one line.
+// DecodeYAML reads all documents of a file. After an error nothing of the file is used. Each error
+// has one line.
 func DecodeYAML(content []byte) (services []Service, errs []error) {
 	documents, problem := strictyaml.Parse(content)
 	budget := strictyaml.Budget(expansion)
