@@ -17,7 +17,6 @@
 //	bootstrap/metrics     the Prometheus metrics
 //	bootstrap/otlp        traces of changes for an OpenTelemetry collector
 //	bootstrap/hostroute   routes of the host to VPP
-//	bootstrap/listening   ports on which the node listens
 //	bootstrap/sigkill     tests only: the agent as a process, killed at random times
 //	bootstrap/greedy      a benchmark only: a tenant with very many frontends
 //

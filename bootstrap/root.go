@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli/fleet"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/run"
 )
 
 // root is the command tree, with the state of the command line.
@@ -48,12 +47,12 @@ func newRoot(std cli.Streams) *root {
 // commands returns every command of the program.
 func commands(std cli.Streams) []*cobra.Command {
 	all := []*cobra.Command{
-		run.NewAgent(std),
+		node.NewAgent(std),
 		newPlanCommand(std),
 		newConfigCommand(std),
 		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(chaos.Commands(std), simulationCommands(std)...)...),
 		look.NewExternal(std),
-		run.NewConnector(std),
+		node.NewConnector(std),
 		node.NewCleanup(std),
 		node.NewVersion(std),
 		fleet.NewStatus(std),

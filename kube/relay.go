@@ -29,8 +29,8 @@ type Relay struct {
 
 var _ Feed = (*Relay)(nil)
 
-// NewRelay returns a relay of a source that is not running. The observer sees every delivery before the
-// listener; nil = no observer. now returns the time of the begin of an outage.
+// NewRelay returns a relay of a source that is not running. The observer sees every delivery before
+// the listener; nil = no observer. now returns the time of the begin of an outage.
 func NewRelay(source Source, observer Observer, now func() time.Time) *Relay {
 	return &Relay{source: source, observer: observer, now: now, known: counted{}}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
-	"github.com/troupe-vpp/troupe/bootstrap/listening"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
@@ -36,7 +35,7 @@ func (a *Agent) listening() func(time.Time) []string {
 	if !a.cfg.Services.ReserveListening || a.cfg.VPP.Mode == config.VPPSimulated {
 		return nil
 	}
-	return listening.New("/proc", a.log.With("part", "interfaces")).Read
+	return newListening("/proc", a.log.With("part", "interfaces")).Read
 }
 
 // readStatistics gives the actors the readers of VPP's statistics, unless the configuration has no

@@ -7,11 +7,10 @@
 //
 // The packages below it have one file for each command:
 //
-//	cli/run        the agent and the connector as processes
 //	cli/look       queries and changes of one running agent
 //	cli/chaos      faults in a running agent
 //	cli/fleet      all nodes: status, check, sysdump, the archive
-//	cli/node       commands that connect to VPP: capture, cleanup, version
+//	cli/node       the agent and the connector as processes, and the VPP of the node
 //	cli/simulated  the demo, a simulated VPP, the simulation of faults; not in the image
 //
 // Each value belongs to the goroutine of its command, except Streams if the command says so.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -77,4 +78,46 @@ func (f *Format) Print(to io.Writer, value any, table func(*Columns)) error {
 func CompleteFlag(cmd *cobra.Command, flag string, values ...string) {
 	// fails only without the flag
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Streams are the standard streams of a command.
+type Streams struct {
+	In   io.Reader
+	Out  io.Writer
+	Errs io.Writer
+}
+
+// Read reads a file, or standard input for "-".
+func (s Streams) Read(name string) ([]byte, error) {
+	if name != "-" {
+		return os.ReadFile(name)
+	}
+	data, err := io.ReadAll(s.In)
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	return data, nil
+}
+
+// ScreenOf is the screen of a stream. Only a terminal limits the width of tables and has colors,
+// unless NO_COLOR is set (https://no-color.org) or the terminal is dumb.
+func ScreenOf(to io.Writer) Screen {
+	if f, ok := to.(*Framed); ok {
+		return f.Screen
+	}
+	file, ok := raw(to).(*os.File)
+	if !ok {
+		return Screen{}
+	}
+	width, terminal := widthOf(file)
+	if !terminal {
+		return Screen{}
+	}
+	return Screen{Width: width, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// Framed is a stream with a screen that replaces its own.
+type Framed struct {
+	io.Writer
+	Screen Screen
 }

@@ -116,3 +116,82 @@ func collectActors(to chan<- prometheus.Metric, actors []runtime.ActorState) {
 		}
 	}
 }
+
+// newRefused makes the counter of refused HTTP clients, with the series of all reasons at 0, so
+// that alerts on increases work from the first one.
+func newRefused() *prometheus.CounterVec {
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "troupe_http_refused_total",
+		Help: "HTTP requests and connections refused, by listener and reason: host = the host of the request does not belong to the agent; " +
+			"origin = a page of another site; address = a request for state that does not come over loopback; traces = too many traces at the same time; connections = closed to make room above the limit.",
+	}, []string{"listener", "why"})
+	for _, one := range [][]string{
+		{"http", "host"},
+		{"http", "origin"},
+		{"http", "address"},
+		{"http", "traces"},
+		{"http", "connections"},
+		{"control", "traces"},
+		{"healthz", "connections"},
+		{"health-check-node-port", "connections"},
+		{"metrics", "connections"},
+	} {
+		refused.WithLabelValues(one...)
+	}
+	return refused
+}
+
+// Refused counts a request or a connection that a listener has refused.
+func (m *Metrics) Refused(listener, why string) { m.refused.WithLabelValues(listener, why).Inc() }
+
+// mirror holds the metrics of the local mirror.
+type mirror struct {
+	serving  prometheus.Gauge
+	saved    prometheus.Gauge
+	saves    prometheus.Counter
+	notSaved *prometheus.CounterVec
+}
+
+func newMirror() *mirror {
+	return &mirror{
+		serving: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "troupe_mirror_serving",
+			Help: "1 while the agent uses the local mirror instead of the Kubernetes source.",
+		}),
+		saved: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "troupe_mirror_saved_timestamp_seconds",
+			Help: "Time at which this process last saved the local mirror; 0 = it has not.",
+		}),
+		saves: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "troupe_mirror_saves_total",
+			Help: "States saved in the local mirror.",
+		}),
+		notSaved: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "troupe_mirror_refused_total",
+			Help: "States that did not replace the local mirror: failed = the write failed; empty = the state has no service; foreign = the state belongs to another cluster, and the agent kept the old mirror under another name.",
+		}, []string{"why"}),
+	}
+}
+
+// register creates the series of all reasons with 0, so that alerts on increases work from the
+// first one.
+func (m *mirror) register(r *prometheus.Registry) {
+	for _, why := range []string{"failed", "empty", "foreign"} {
+		m.notSaved.WithLabelValues(why)
+	}
+	r.MustRegister(m.serving, m.saved, m.saves, m.notSaved)
+}
+
+// MirrorServing reports whether the agent uses the local mirror instead of the Kubernetes source.
+func (m *Metrics) MirrorServing(on bool) {
+	m.mirror.serving.Set(one(on))
+}
+
+// MirrorSaved counts a state saved in the local mirror.
+func (m *Metrics) MirrorSaved(at time.Time) {
+	m.mirror.saves.Inc()
+	m.mirror.saved.Set(seconds(at))
+}
+
+// MirrorNotSaved counts a state that did not replace the local mirror, by the reason.
+func (m *Metrics) MirrorNotSaved(why string) { m.mirror.notSaved.WithLabelValues(why).Inc() }

@@ -237,3 +237,38 @@ func (d *decoder) undecodable(v value, raw []byte, where place, kind string, err
 	}
 	d.report(kind, name, field, "%.200s (line %d)", text, where.stream(where.line))
 }
+
+// value is an object or a List somewhere in a document, YAML or JSON.
+type value interface {
+	// header returns apiVersion and kind. The error says that the value is no mapping, or that
+	// one of the two is no string.
+	header() (apiVersion, kind string, err error)
+	// names returns metadata.namespace and metadata.name as far as they can be read, whatever
+	// else is wrong with the value.
+	names() (namespace, name string)
+	// items returns the elements of the list at the key "items"; none if it is missing or null.
+	items() ([]value, error)
+	// json returns the value as JSON.
+	json() ([]byte, error)
+	// line returns the line of its first byte in its document, from 1.
+	line() int
+}
+
+var (
+	errNoMapping = errors.New("is not a mapping")
+	errNoString  = errors.New("is not a string")
+	errNoList    = errors.New("is not a list")
+	errTooDeep   = errors.New("is nested too deeply")
+	errTooLarge  = errors.New("is too large")
+)
+
+// Limits of one stream, beside the limits of strictyaml. They are far above what clusters hold and
+// low enough that a hostile file cannot take the agent down.
+const (
+	maxStream   = 512 << 20 // bytes of a stream
+	maxFile     = 128 << 20 // bytes of a file in the directory, which is read as a whole
+	maxDocument = 64 << 20  // bytes of one document: a dump of a cluster is one document
+	maxObject   = 4 << 20   // bytes of one object as JSON; etcd refuses more than 1.5 MiB
+	maxLists    = 3         // nesting of Lists
+	maxErrors   = 1000      // errors reported for one stream; the rest is counted
+)

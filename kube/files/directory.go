@@ -19,8 +19,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// extensions of the files that are read.
-var extensions = []string{".json", ".yaml", ".yml"}
+// Named reports whether a file of this name is read: *.json, *.yaml, *.yml, and not hidden.
+func Named(name string) bool {
+	return slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(name)) && !strings.HasPrefix(name, ".")
+}
 
 // directory is the content that was read from a directory. It belongs to one goroutine.
 type directory struct {
@@ -79,7 +81,7 @@ func (d *directory) scan(force bool) (content, error) {
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0)) // decoding takes a whole core
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, ".") || !slices.Contains(extensions, filepath.Ext(name)) {
+		if !Named(name) {
 			continue
 		}
 		// follows the symlinks of ConfigMap volumes
@@ -167,7 +169,7 @@ func (f *file) read(path string, info fs.FileInfo, err error, d *directory) {
 	name := filepath.Base(path)
 	var text []byte
 	if err == nil {
-		text, err = readFile(path, info)
+		text, err = ReadFile(path, maxFile, fmt.Errorf("is larger than %d MiB", maxFile>>20))
 	}
 	if err != nil {
 		f.broken, f.waits = true, 0
@@ -211,8 +213,13 @@ func count(o *normalize.Objects) int {
 	return len(o.Services) + len(o.Slices) + len(o.Nodes) + len(o.Pods) + len(o.ServiceCIDRs)
 }
 
-// readFile reads a regular file within the limit of a stream. Opening a pipe would block.
-func readFile(path string, info fs.FileInfo) ([]byte, error) {
+// ReadFile reads a regular file of at most so many bytes; larger is the error for more. Opening a
+// pipe would block.
+func ReadFile(path string, most int, larger error) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is no regular file")
 	}
@@ -221,9 +228,9 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // reading only, nothing can be lost
-	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("is larger than %d MiB", maxFile>>20)
+	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	if err == nil && len(text) > most {
+		return nil, larger
 	}
 	return text, err
 }

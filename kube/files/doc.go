@@ -10,7 +10,7 @@
 // ObjectError that names the object, its line and the field; all other objects are read.
 //
 // Input may be hostile: documents, objects, aliases, depth and the number of errors are limited
-// (limits.go).
+// (decode.go).
 //
 // # The directory
 //

@@ -2,7 +2,9 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -210,3 +212,49 @@ func (p *Plane) APIAddress() string { return p.address }
 
 // EtcdAddress is "host:port" of the clients of etcd, without TLS.
 func (p *Plane) EtcdAddress() string { return p.etcd }
+
+// FreeAddress returns an address of loopback whose port a server of the test can listen at. For a
+// minute the kernel gives the port to no other socket that lets it choose: a connection that ended
+// there is in the state TIME_WAIT, which only a listener with this very port passes over.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find free port: %v", err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatalf("reserve port: %v", err)
+	}
+	defer client.Close()
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatalf("reserve port: %v", err)
+	}
+	_ = server.Close() // before its client: the side that closes first keeps the port
+	return l.Addr().String()
+}
+
+// Get asks an agent and decodes the answer into v, unless that is nil. It returns what went wrong,
+// for Eventually.
+func Get(client *http.Client, url string, v any) string {
+	answer, err := client.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	switch {
+	case err != nil:
+		return err.Error()
+	case answer.StatusCode != http.StatusOK:
+		return fmt.Sprintf("%s: %s", answer.Status, text)
+	case v == nil:
+		return ""
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Sprintf("decode %s: %v", url, err)
+	}
+	return ""
+}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
-	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // deleteAll deletes the objects of a directory as kubectl delete -k does, and waits until they are
@@ -16,7 +16,7 @@ import (
 func (c *cluster) deleteAll(dir string) {
 	c.Helper()
 	objects, mapper := c.Objects()
-	for _, object := range manifests.Render(c.T, dir) {
+	for _, object := range stage.RenderManifests(c.T, dir) {
 		mapping, err := mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
 		if err != nil {
 			c.Fatal(err)

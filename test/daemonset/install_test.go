@@ -19,7 +19,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
-	"github.com/troupe-vpp/troupe/test/helm"
 	"github.com/troupe-vpp/troupe/test/node"
 	"github.com/troupe-vpp/troupe/test/stage"
 )
@@ -335,7 +334,7 @@ func (c *cluster) anotherVersion(name string) {
 func chart(c *cluster) {
 	const namespace = "networking"
 	c.anotherVersion("troupe.dev/troupe:next")
-	client := helm.New(c.T, c.AdminConfig(), namespace)
+	client := stage.NewHelm(c.T, c.AdminConfig(), namespace)
 	if _, err := client.Install(c.T, "config: {renderer: iptables}"); err == nil || !strings.Contains(err.Error(), "renderer") {
 		c.Errorf("wrong values: %v", err)
 	}

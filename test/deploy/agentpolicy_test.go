@@ -13,7 +13,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
-	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // agentIn is a client with the account of an agent on a node, in some namespace.
@@ -48,7 +48,7 @@ func TestAgentPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, o := range manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "startup-taint")) {
+	for _, o := range stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "startup-taint")) {
 		if strings.HasPrefix(o.GetKind(), "ValidatingAdmissionPolicy") {
 			if err := c.create(t, o, false); err != nil {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/troupe-vpp/troupe/test/build"
-	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // TestConnector: the connector takes the flags and the catalog of its manifest, and would write
@@ -24,7 +24,7 @@ func TestConnector(t *testing.T) {
 	}
 	var deployment appsv1.Deployment
 	catalog := t.TempDir()
-	for _, o := range manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "connector")) {
+	for _, o := range stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "connector")) {
 		switch o.GetKind() {
 		case "Deployment":
 			err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, &deployment, true)

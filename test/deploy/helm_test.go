@@ -14,18 +14,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/test/build"
-	"github.com/troupe-vpp/troupe/test/helm"
-	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // release is how the chart is rendered: helm install -n networking.
-var release = chartutil.ReleaseOptions{Name: helm.Release, Namespace: "networking", IsInstall: true}
+var release = chartutil.ReleaseOptions{Name: stage.HelmRelease, Namespace: "networking", IsInstall: true}
 
 // rendered renders the chart as helm template does, by name of the template.
 func rendered(t *testing.T, values string) (map[string]string, error) {
 	t.Helper()
-	chart := helm.Chart(t)
-	all, err := chartutil.ToRenderValues(chart, helm.Values(t, values), release, nil)
+	chart := stage.HelmChart(t)
+	all, err := chartutil.ToRenderValues(chart, stage.HelmValues(t, values), release, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +94,7 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]s
 // TestChart: without values the chart is the base in another namespace, and does not have the
 // namespace itself; with values it differs in what they say.
 func TestChart(t *testing.T) {
-	base := comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "base")))
+	base := comparable(t, stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "base")))
 	delete(base, "Namespace troupe-system")
 	for name, text := range base {
 		base[name] = strings.ReplaceAll(text, "namespace: troupe-system", "namespace: networking")
@@ -143,7 +142,7 @@ func TestChartParts(t *testing.T) {
 	if text := objects["ConfigMap troupe-dashboard"]; !strings.Contains(text, "grafana_dashboard") || !strings.Contains(text, "networking/troupe-agent") {
 		t.Errorf("dashboard: %.300s", text)
 	}
-	for name, want := range comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "connector"))) {
+	for name, want := range comparable(t, stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "connector"))) {
 		got := objects[name]
 		if name == "Deployment troupe-connector" {
 			if !strings.Contains(got, "- --source=consul=http://192.0.2.9:8500") {
@@ -163,7 +162,7 @@ func TestChartParts(t *testing.T) {
 // TestChartStartupTaint: the chart has the start-up taint of the overlay, with the service account
 // of the namespace of the release in the policy.
 func TestChartStartupTaint(t *testing.T) {
-	want := comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "startup-taint")))
+	want := comparable(t, stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "startup-taint")))
 	delete(want, "Namespace troupe-system")
 	for name, text := range want {
 		want[name] = strings.ReplaceAll(text, "troupe-system", "networking")

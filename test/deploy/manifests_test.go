@@ -19,7 +19,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
-	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // cluster sends objects of any kind to an API server.
@@ -89,7 +89,7 @@ func TestDryRun(t *testing.T) {
 	}
 	namespaced := map[string]bool{}
 	for _, name := range append(slices.Clone(directories), "connector", "example-cni") {
-		for _, object := range manifests.Render(t, filepath.Join(dir, name)) {
+		for _, object := range stage.RenderManifests(t, filepath.Join(dir, name)) {
 			if object.GetKind() == "Namespace" && !namespaced[object.GetName()] {
 				// the others need it, also in a dry run
 				if err := c.create(t, object.DeepCopy(), false); err != nil {
@@ -145,7 +145,7 @@ func TestFlags(t *testing.T) {
 	dir := copied(t)
 	for _, name := range directories {
 		t.Run(name, func(t *testing.T) {
-			set, config := agentOf(t, manifests.Render(t, filepath.Join(dir, name)))
+			set, config := agentOf(t, stage.RenderManifests(t, filepath.Join(dir, name)))
 			if name == "overlays/files" {
 				// there is none
 				config = strings.Replace(config, `apiServer: "https://192.0.2.1:6443"`, `apiServer: ""`, 1)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/test/manifests"
+	"github.com/troupe-vpp/troupe/test/stage"
 )
 
 // directories of the agent: the base, its overlays, and a kustomization of several components.
@@ -37,7 +37,7 @@ components: [../components/chaos, ../components/etcd, ../components/host-route, 
 // made the certificates of etcd.
 func copied(t *testing.T) string {
 	t.Helper()
-	dir := manifests.Copy(t, "https://192.0.2.1:6443", "10.96.0.0/12")
+	dir := stage.CopyManifests(t, "https://192.0.2.1:6443", "10.96.0.0/12")
 	tls := filepath.Join(dir, "components", "etcd", "tls")
 	if err := os.Mkdir(tls, 0o700); err != nil {
 		t.Fatal(err)

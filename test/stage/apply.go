@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
-	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
 // patched is the kustomization of the test over one of the repository.
@@ -30,7 +29,7 @@ patches:
 // test, the address of the API server and the networks of the cluster.
 func (c *Cluster) Apply(directory, apiServer string) {
 	c.Helper()
-	c.ApplyCopy(manifests.Copy(c.T, apiServer, controlplane.ServiceCIDR), directory)
+	c.ApplyCopy(CopyManifests(c.T, apiServer, controlplane.ServiceCIDR), directory)
 }
 
 // ApplyCopy does it for a copy of deploy/kubernetes that has been edited.
@@ -49,7 +48,7 @@ func (c *Cluster) ApplyCopy(dir, directory string) {
 func (c *Cluster) ApplyAsItIs(dir string) {
 	c.Helper()
 	objects, mapper := c.Objects()
-	for _, object := range manifests.Render(c.T, dir) {
+	for _, object := range RenderManifests(c.T, dir) {
 		c.applyObject(objects, mapper, object)
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
-	"github.com/troupe-vpp/troupe/test/manifests"
 	"github.com/troupe-vpp/troupe/test/node"
 )
 
@@ -91,7 +90,7 @@ func Pods6(on int) netip.Prefix {
 // node ports and this gateway of the host.
 func (c *Cluster) Manifests(nodePorts, gateway string) string {
 	c.Helper()
-	dir := manifests.Copy(c.T, "https://"+c.Address(), controlplane.ServiceCIDR+", "+Services6)
+	dir := CopyManifests(c.T, "https://"+c.Address(), controlplane.ServiceCIDR+", "+Services6)
 	Edit(c.T, filepath.Join(dir, "base", "agent.yaml"), "clusterCIDRs: [auto]", "clusterCIDRs: [auto]\n"+nodePorts)
 	Edit(c.T, filepath.Join(dir, "components", "host-route", "kustomization.yaml"), "172.30.0.1", gateway)
 	Edit(c.T, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK=vpp0")

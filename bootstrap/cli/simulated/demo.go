@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/run"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/bootstrap/demo"
 )
 
@@ -30,12 +30,12 @@ func NewDemo(std cli.Streams) *cobra.Command {
 		if *out == "yaml" {
 			return cli.Usagef("invalid argument \"yaml\" for -o: expected one of table, json")
 		}
-		if !run.ValidLevel(*level) {
+		if !node.ValidLevel(*level) {
 			return cli.Usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
 		options.Format = *out
-		options.Log = run.NewLog(std.Errs, "text", *level)
-		run.Quiet(options.Log)
+		options.Log = node.NewLog(std.Errs, "text", *level)
+		node.Quiet(options.Log)
 		if err := demo.Run(cmd.Context(), options); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/run"
+	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -55,10 +55,10 @@ func NewSimulator(std cli.Streams) *cobra.Command {
 		if *socket == "" {
 			return cli.Usagef("expected --api-socket PATH")
 		}
-		if !run.ValidLevel(*level) {
+		if !node.ValidLevel(*level) {
 			return cli.Usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
-		log := run.NewLog(std.Errs, "text", *level)
+		log := node.NewLog(std.Errs, "text", *level)
 		return runSimulator(cmd.Context(), std, log, simulatorFiles{api: *socket, stats: *stats, probes: *probes, topology: *file})
 	}
 	return cmd

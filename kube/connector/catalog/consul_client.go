@@ -188,8 +188,8 @@ type ConsulOptions struct {
 // Their instances would come back to the cluster that has them.
 const FromKubernetes = "k8s"
 
-// ParseConsul returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The error
-// names the wrong part.
+// ParseConsul returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The
+// error names the wrong part.
 func ParseConsul(text string) (ConsulOptions, error) {
 	out := ConsulOptions{ExcludedTag: FromKubernetes}
 	u, err := url.Parse(text)

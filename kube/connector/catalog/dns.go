@@ -174,8 +174,8 @@ type DNSOptions struct {
 	Servers []netip.AddrPort
 }
 
-// ParseDNS returns the options in NAME:PORT@SERVER or _PORT._PROTOCOL.NAME[:PORT]@SERVER, with servers
-// ADDRESS[:PORT],... The error names the wrong part.
+// ParseDNS returns the options in NAME:PORT@SERVER or _PORT._PROTOCOL.NAME[:PORT]@SERVER, with
+// servers ADDRESS[:PORT],... The error names the wrong part.
 func ParseDNS(text string) (DNSOptions, error) {
 	what, where, _ := strings.Cut(text, "@")
 	name, number, numbered := strings.Cut(what, ":")

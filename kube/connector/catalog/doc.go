@@ -34,11 +34,12 @@
 // # Consul
 //
 // Consul reads the services of a datacenter over its HTTP API. Three blocking queries wait for
-// changes: of the names in the catalog, of the critical checks, and of the nodes. A service is read at once if it is new, if one of its checks became critical or
-// stopped being critical, or if the address of its node changed. For any other change Consul does
-// not name the service. Then a sweep reads all services again, sixteen at a time. A blocking query
-// for each service would need a connection for each service, and Consul allows a client 200. While
-// the catalog rests, up to half a minute of sweep time is saved up.
+// changes: of the names in the catalog, of the critical checks, and of the nodes. A service is read
+// at once if it is new, if one of its checks became critical or stopped being critical, or if the
+// address of its node changed. For any other change Consul does not name the service. Then a sweep
+// reads all services again, sixteen at a time. A blocking query for each service would need a
+// connection for each service, and Consul allows a client 200. While the catalog rests, up to half
+// a minute of sweep time is saved up.
 //
 // A service without any instance in Consul is Unknown until the next answer with the names.
 // Otherwise a Consul that restarted empty would take the instances of services before the gate

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -32,8 +31,8 @@ type YAML struct {
 	last    Snapshot
 }
 
-// NewYAML returns a source that reads path. If there is a directory at path when Run starts, path is a
-// directory, otherwise a file.
+// NewYAML returns a source that reads path. If there is a directory at path when Run starts, path
+// is a directory, otherwise a file.
 func NewYAML(path string, limits Limits, log *slog.Logger) *YAML {
 	return &YAML{path: filepath.Clean(path), limits: limits, log: log, pace: files.DefaultPace()}
 }
@@ -101,7 +100,7 @@ func (s *YAML) read() (out []content) {
 		return []content{{name: filepath.Base(s.path), err: err}}
 	}
 	for _, path := range paths {
-		text, err := readFile(path, left)
+		text, err := files.ReadFile(path, left, errors.New("the catalog is too large"))
 		left -= len(text)
 		out = append(out, content{filepath.Base(path), text, err})
 	}
@@ -123,43 +122,18 @@ func (s *YAML) paths() ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		known := slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(e.Name()))
-		if known && !strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
+		if files.Named(e.Name()) && !e.IsDir() {
 			out = append(out, filepath.Join(s.path, e.Name()))
 		}
 	}
 	return out, nil
 }
 
-// readFile reads a regular file of at most the given size in bytes. Opening a pipe would block.
-func readFile(path string, most int) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("is no regular file")
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close() //nolint:errcheck // reading only, nothing can be lost
-	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if len(text) > most {
-		return nil, errors.New("the catalog is too large")
-	}
-	return text, nil
-}
-
 // expansion is the number of nodes that aliases and merges may add to all documents of a file.
 const expansion = 400_000
 
-// DecodeYAML reads all documents of a file. After an error nothing of the file is used. Each error has
-// one line.
+// DecodeYAML reads all documents of a file. After an error nothing of the file is used. Each error
+// has one line.
 func DecodeYAML(content []byte) (services []Service, errs []error) {
 	documents, problem := strictyaml.Parse(content)
 	budget := strictyaml.Budget(expansion)

@@ -1,4 +1,4 @@
-package run
+package node
 
 import (
 	"context"

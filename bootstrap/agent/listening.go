@@ -1,4 +1,4 @@
-package listening
+package agent
 
 import (
 	"bufio"
@@ -19,9 +19,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Keep is the time that a port stays after the last process listened on it, so that a daemon that
-// restarts gets its port back.
-const Keep = 10 * time.Minute
+// portKept is the time that a port stays after the last process listened on it, so that a daemon
+// that restarts gets its port back.
+const portKept = 10 * time.Minute
 
 // States of sockets in /proc/net.
 const (
@@ -29,8 +29,11 @@ const (
 	stateUnbound = 0x07 // UDP without a peer
 )
 
-// Ports reads the ports of this node on which processes listen.
-type Ports struct {
+// listeningPorts reads the ports of this node on which processes listen, so that a service cannot
+// take such a port from the node. It reads the kernel's tables in /proc/net in the network namespace
+// of the agent; in a DaemonSet with hostNetwork this is the namespace of the node. It is safe from
+// any goroutine.
+type listeningPorts struct {
 	proc string
 	log  *slog.Logger
 
@@ -39,21 +42,21 @@ type Ports struct {
 	failed bool
 }
 
-// New returns a reader of the tables below a directory, which is /proc except in tests.
-func New(proc string, log *slog.Logger) *Ports {
-	return &Ports{proc: proc, log: log, seen: map[rule.Port]time.Time{}}
+// newListening returns a reader of the tables below a directory, which is /proc except in tests.
+func newListening(proc string, log *slog.Logger) *listeningPorts {
+	return &listeningPorts{proc: proc, log: log, seen: map[rule.Port]time.Time{}}
 }
 
 // Read returns the ports, ordered, as "number/PROTO". A process listens on each of them at an
-// address other than loopback, or did so within Keep. Read leaves out UDP ports that the kernel
+// address other than loopback, or did so within portKept. Read leaves out UDP ports that the kernel
 // gives to clients (ip_local_port_range). While it cannot read the tables, it keeps all ports and
 // logs this once.
-func (p *Ports) Read(now time.Time) []string {
+func (p *listeningPorts) Read(now time.Time) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := p.read(now)
 	if err == nil {
-		maps.DeleteFunc(p.seen, func(_ rule.Port, last time.Time) bool { return now.Sub(last) > Keep })
+		maps.DeleteFunc(p.seen, func(_ rule.Port, last time.Time) bool { return now.Sub(last) > portKept })
 	} else if !p.failed {
 		p.log.Warn("cannot read the ports on which the node listens, services may claim new ones", "error", err)
 	}
@@ -68,7 +71,7 @@ func (p *Ports) Read(now time.Time) []string {
 	return texts
 }
 
-func (p *Ports) read(now time.Time) error {
+func (p *listeningPorts) read(now time.Time) error {
 	low, high, err := p.clientPorts()
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func (p *Ports) read(now time.Time) error {
 }
 
 // clientPorts returns the range from which the kernel gives clients their ports.
-func (p *Ports) clientPorts() (low, high uint16, err error) {
+func (p *listeningPorts) clientPorts() (low, high uint16, err error) {
 	text, err := os.ReadFile(p.proc + "/sys/net/ipv4/ip_local_port_range")
 	if err == nil {
 		_, err = fmt.Sscan(string(text), &low, &high)

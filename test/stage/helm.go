@@ -1,4 +1,4 @@
-package helm
+package stage
 
 import (
 	"context"
@@ -17,17 +17,17 @@ import (
 	"github.com/troupe-vpp/troupe/test/build"
 )
 
-// Release is the name of the release.
-const Release = "troupe"
+// HelmRelease is the name of the release.
+const HelmRelease = "troupe"
 
-// Client is helm for one namespace of a cluster.
-type Client struct {
+// Helm is helm for one namespace of a cluster.
+type Helm struct {
 	namespace string
 	config    *action.Configuration
 }
 
-// New returns helm for a namespace, with the rights of the configuration.
-func New(t testing.TB, config *rest.Config, namespace string) *Client {
+// NewHelm returns helm for a namespace, with the rights of the configuration.
+func NewHelm(t testing.TB, config *rest.Config, namespace string) *Helm {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.Namespace = &namespace
@@ -38,11 +38,11 @@ func New(t testing.TB, config *rest.Config, namespace string) *Client {
 	if err := actions.Init(flags, namespace, "secret", t.Logf); err != nil {
 		t.Fatalf("start helm: %v", err)
 	}
-	return &Client{namespace: namespace, config: actions}
+	return &Helm{namespace: namespace, config: actions}
 }
 
-// Chart reads the chart of the repository.
-func Chart(t testing.TB) *chart.Chart {
+// HelmChart reads the chart of the repository.
+func HelmChart(t testing.TB) *chart.Chart {
 	t.Helper()
 	read, err := loader.Load(filepath.Join(build.Root(), "deploy", "helm"))
 	if err != nil {
@@ -51,8 +51,8 @@ func Chart(t testing.TB) *chart.Chart {
 	return read
 }
 
-// Values reads values in YAML.
-func Values(t testing.TB, text string) map[string]any {
+// HelmValues reads values in YAML.
+func HelmValues(t testing.TB, text string) map[string]any {
 	t.Helper()
 	values, err := chartutil.ReadValues([]byte(text))
 	if err != nil {
@@ -62,31 +62,31 @@ func Values(t testing.TB, text string) map[string]any {
 }
 
 // Install is helm install -n NAMESPACE --create-namespace.
-func (c *Client) Install(t testing.TB, values string) (*release.Release, error) {
+func (c *Helm) Install(t testing.TB, values string) (*release.Release, error) {
 	t.Helper()
 	install := action.NewInstall(c.config)
-	install.ReleaseName, install.Namespace, install.CreateNamespace = Release, c.namespace, true
-	return install.RunWithContext(context.Background(), Chart(t), Values(t, values))
+	install.ReleaseName, install.Namespace, install.CreateNamespace = HelmRelease, c.namespace, true
+	return install.RunWithContext(context.Background(), HelmChart(t), HelmValues(t, values))
 }
 
 // Upgrade is helm upgrade -n NAMESPACE.
-func (c *Client) Upgrade(t testing.TB, values string) (*release.Release, error) {
+func (c *Helm) Upgrade(t testing.TB, values string) (*release.Release, error) {
 	t.Helper()
 	upgrade := action.NewUpgrade(c.config)
 	upgrade.Namespace = c.namespace
-	return upgrade.RunWithContext(context.Background(), Release, Chart(t), Values(t, values))
+	return upgrade.RunWithContext(context.Background(), HelmRelease, HelmChart(t), HelmValues(t, values))
 }
 
 // Rollback is helm rollback to a revision.
-func (c *Client) Rollback(revision int) error {
+func (c *Helm) Rollback(revision int) error {
 	rollback := action.NewRollback(c.config)
 	rollback.Version = revision
-	return rollback.Run(Release)
+	return rollback.Run(HelmRelease)
 }
 
 // Uninstall is helm uninstall.
-func (c *Client) Uninstall() error {
-	_, err := action.NewUninstall(c.config).Run(Release)
+func (c *Helm) Uninstall() error {
+	_, err := action.NewUninstall(c.config).Run(HelmRelease)
 	if err != nil {
 		return fmt.Errorf("uninstall: %w", err)
 	}

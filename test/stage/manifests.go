@@ -1,4 +1,4 @@
-package manifests
+package stage
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/test/build"
 )
 
-// Copy returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API server and
-// the CIDR of services.
-func Copy(t testing.TB, apiServer, serviceCIDR string) string {
+// CopyManifests returns a copy of deploy/kubernetes, in which agent.yaml has the URL of an API
+// server and the CIDR of services.
+func CopyManifests(t testing.TB, apiServer, serviceCIDR string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(build.Root(), "deploy", "kubernetes"))); err != nil {
@@ -41,8 +41,8 @@ func Copy(t testing.TB, apiServer, serviceCIDR string) string {
 	return dir
 }
 
-// Render returns the objects of a directory, as kubectl apply -k sends them.
-func Render(t testing.TB, dir string) []*unstructured.Unstructured {
+// RenderManifests returns the objects of a directory, as kubectl apply -k sends them.
+func RenderManifests(t testing.TB, dir string) []*unstructured.Unstructured {
 	t.Helper()
 	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {

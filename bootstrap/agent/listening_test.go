@@ -1,4 +1,4 @@
-package listening
+package agent
 
 import (
 	"log/slog"
@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 )
-
-// quiet drops the log.
-var quiet = slog.New(slog.DiscardHandler)
 
 const title = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 
@@ -54,7 +51,7 @@ func TestPorts(t *testing.T) {
 		"not a line":             {"tcp 00:280A 0A", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := New(tables(t, tc.socket), quiet).Read(time.Unix(0, 0)); strings.Join(got, " ") != tc.want {
+			if got := newListening(tables(t, tc.socket), slog.New(slog.DiscardHandler)).Read(time.Unix(0, 0)); strings.Join(got, " ") != tc.want {
 				t.Errorf("%v, want %s", got, tc.want)
 			}
 		})
@@ -64,7 +61,7 @@ func TestPorts(t *testing.T) {
 // TestPortsStay while a daemon restarts, and while the tables cannot be read, which is logged once.
 func TestPortsStay(t *testing.T) {
 	var log strings.Builder
-	p, begin := New(tables(t, "udp 00000000:0035 07", "tcp 00000000:0016 0A"), slog.New(slog.NewTextHandler(&log, nil))), time.Unix(0, 0)
+	p, begin := newListening(tables(t, "udp 00000000:0035 07", "tcp 00000000:0016 0A"), slog.New(slog.NewTextHandler(&log, nil))), time.Unix(0, 0)
 	for _, step := range []struct {
 		proc string
 		at   time.Duration
@@ -72,11 +69,11 @@ func TestPortsStay(t *testing.T) {
 		logs int
 	}{
 		{p.proc, 0, []string{"22/TCP", "53/UDP"}, 0},
-		{tables(t, "tcp 00000000:0016 0A"), Keep, []string{"22/TCP", "53/UDP"}, 0},
-		{tables(t), Keep + time.Second, []string{"22/TCP"}, 0},
-		{t.TempDir(), 3 * Keep, []string{"22/TCP"}, 1},
-		{t.TempDir(), 4 * Keep, []string{"22/TCP"}, 1},
-		{tables(t), 5 * Keep, []string{}, 1},
+		{tables(t, "tcp 00000000:0016 0A"), portKept, []string{"22/TCP", "53/UDP"}, 0},
+		{tables(t), portKept + time.Second, []string{"22/TCP"}, 0},
+		{t.TempDir(), 3 * portKept, []string{"22/TCP"}, 1},
+		{t.TempDir(), 4 * portKept, []string{"22/TCP"}, 1},
+		{tables(t), 5 * portKept, []string{}, 1},
 	} {
 		p.proc = step.proc
 		if got := p.Read(begin.Add(step.at)); !slices.Equal(got, step.want) || strings.Count(log.String(), "\n") != step.logs {
@@ -96,7 +93,7 @@ func TestPortsOfThisMachine(t *testing.T) {
 	}
 	defer l.Close()
 	want := strconv.Itoa(l.Addr().(*net.TCPAddr).Port) + "/TCP"
-	if got := New("/proc", quiet).Read(time.Now()); !slices.Contains(got, want) {
+	if got := newListening("/proc", slog.New(slog.DiscardHandler)).Read(time.Now()); !slices.Contains(got, want) {
 		t.Errorf("%v, want %s among them", got, want)
 	}
 }
