@@ -18,7 +18,7 @@ func TestCompletion(t *testing.T) {
 		"get service shop/service-00":            {"shop/service-000", "shop/service-001", "shop/service-002", "shop/service-003", "shop/service-004", "shop/service-005", "shop/service-006", "shop/service-007", "shop/service-008", "shop/service-009"},
 		"trace shop/service-011":                 {"shop/service-011"},
 		"actors show agent/data":                 {"agent/dataplane", "agent/dataplane/nat44"},
-		"get services --state qu":                {"in-sync", "pending", "failed", "quarantined", "partly", "not-served"},
+		"get services --state qu":                {"quarantined", "failed", "pending", "not-served", "partly", "in-sync"},
 		"resync --method up":                     {"full", "upstream", "downstream"},
 		"get services -o w":                      {"table", "wide", "json", "yaml"},
 		"explain shop/service-000 shop/service-": {},

@@ -244,7 +244,7 @@ func TestLookErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := troupe("", "get", "nodes", "--control-socket", socket)
-	if want := "troupe: ask the agent at " + socket + ": dial unix " + socket + ": connect: no such file or directory\n"; r.code != exitFailed || r.errs != want {
+	if want := "troupe: ask the agent at " + socket + " (--control-socket): dial unix " + socket + ": connect: no such file or directory\n"; r.code != exitFailed || r.errs != want {
 		t.Errorf("exit code %d: %swant %s", r.code, r.errs, want)
 	}
 }

@@ -2,6 +2,8 @@ package bootstrap
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,23 +19,31 @@ would install in VPP. It needs neither a cluster nor VPP. It reads the output of
 
   kubectl get svc,endpointslices,nodes,pods -A -o yaml
 
-The plan and standard error list unusable objects as problems. All other objects are planned.`
+It prints a line for each service; with a name, with -o wide, or in another format also the
+frontends, the rows, and the reasons for each difference between them. The plan and standard error list unusable objects as problems. All other objects are planned.`
 
 // newPlanCommand returns `troupe plan`.
 func newPlanCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "plan -f FILE --node-name NAME",
+		Use:     "plan -f FILE --node-name NAME [NAMESPACE/NAME]",
 		Short:   "Show the frontends and rows of a node without an agent or VPP",
 		Long:    planLong,
 		Example: "  kubectl get svc,endpointslices,nodes,pods -A -o yaml | troupe plan -f - --node-name worker-1",
-		Args:    cobra.NoArgs,
+		Args:    cobra.MaximumNArgs(1),
 	}
 	var files []string
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; repeatable")
 	flags := config.AddFlags(cmd, "node-name", "node-port-addresses", "cluster-cidr", "service-cidr", "masquerade-all", "allow-external-ips",
 		"reserved-ports", "renderer", "nat-loopback-ip")
+	namespace := cmd.Flags().StringP("namespace", "n", "", "only services of this namespace")
 	out := cli.AddFormat(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		name := strings.Join(args, "")
+		if len(args) > 0 {
+			if _, err := look.ServicePath(name); err != nil {
+				return err
+			}
+		}
 		opts, err := planOptions(flags)
 		if err != nil {
 			return err
@@ -41,7 +51,9 @@ func newPlanCommand(std cli.Streams) *cobra.Command {
 		if len(files) == 0 {
 			return cli.Usagef("expected -f FILE (- for standard input)")
 		}
-		return runPlan(std, files, opts, out)
+		return runPlan(std, files, opts, out, func(key string) bool {
+			return (name == "" || key == name) && (*namespace == "" || strings.HasPrefix(key, *namespace+"/"))
+		}, name != "" || *out == "wide")
 	}
 	return cmd
 }
@@ -76,8 +88,8 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	return opts, nil
 }
 
-// runPlan prints the plan, then returns the errors of the input.
-func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format) error {
+// runPlan prints the plan of the chosen services, then returns the errors of the input.
+func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format, chosen func(key string) bool, details bool) error {
 	objects, problems, err := plan.Read(files, std.In)
 	if err != nil {
 		return err
@@ -91,7 +103,8 @@ func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format
 		return err
 	}
 	report.Problems = show.Problems(problems)
-	if err := out.Print(std.Out, report, func(c *cli.Columns) { planTable(c, report) }); err != nil {
+	report = report.Only(chosen)
+	if err := out.Print(std.Out, report, func(c *cli.Columns) { planTable(c, report, details) }); err != nil {
 		return err
 	}
 	if len(problems) > 0 {
@@ -100,12 +113,27 @@ func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format
 	return nil
 }
 
-// planTable prints a plan.
-func planTable(c *cli.Columns, r *plan.Report) {
-	look.FrontendsTable(c, r.Frontends)
-	look.HealthChecksTable(c, r.HealthChecks)
-	c.Section("Rows in VPP")
-	look.RowsTable(c, r.Rows)
-	look.ApproximationsTable(c, r.Approximations)
+// planTable prints a plan: a line for each service, and the details.
+func planTable(c *cli.Columns, r *plan.Report, details bool) {
+	c.Paragraph(r.Summary() + "\n")
+	if len(r.Services) > 0 {
+		c.Section("Services")
+		c.Row("SERVICE", "PLAN", "FRONTENDS", "ENDPOINTS", "WHY")
+	}
+	for _, s := range r.Services {
+		why := strings.Join(s.Why[:min(len(s.Why), 1)], "")
+		if more := len(s.Why) - 1; more > 0 {
+			why += fmt.Sprintf("; and %d more", more)
+		}
+		c.Row(s.Service, s.Plan, s.Frontends, s.Endpoints, why)
+	}
+	if details {
+		c.Section("Frontends")
+		look.FrontendsTable(c, r.Frontends)
+		look.HealthChecksTable(c, r.HealthChecks)
+		c.Section("Rows in VPP")
+		look.RowsTable(c, r.Rows)
+		look.ApproximationsTable(c, r.Approximations)
+	}
 	look.ProblemsTable(c, r.Problems)
 }

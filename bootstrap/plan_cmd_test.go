@@ -46,6 +46,15 @@ func TestPlanJSON(t *testing.T) {
 	r := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "json")
 	want := `{
   "node": "a",
+  "services": [
+    {
+      "service": "shop/web",
+      "plan": "as asked",
+      "frontends": 2,
+      "endpoints": 2,
+      "why": []
+    }
+  ],
   "frontends": [
     {
       "frontend": "10.96.0.10:80/TCP",
@@ -149,10 +158,69 @@ func TestPlanFormats(t *testing.T) {
 	if diff := cmp.Diff(decodeReport(t, asJSON.out), decodeReport(t, string(text))); diff != "" {
 		t.Errorf("YAML differs from JSON:\n%s", diff)
 	}
-	table := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a")
+	table := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "wide")
 	for _, want := range []string{"FRONTEND", "10.96.0.10:80/TCP", "192.168.16.1:30080/TCP", "Rows in VPP", "out2in-only,twice-nat"} {
 		if !strings.Contains(table.out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table.out)
+		}
+	}
+}
+
+// TestPlanSummary: one line counts the services and each service has one; the details are those of
+// the chosen services.
+func TestPlanSummary(t *testing.T) {
+	more := `apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: headless}
+spec: {type: ClusterIP, clusterIP: None, ports: [{protocol: TCP, port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: alias}
+spec: {type: ExternalName, externalName: example.com}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: other, name: empty}
+spec: {type: ClusterIP, clusterIP: 10.96.0.11, clusterIPs: [10.96.0.11], ipFamilies: [IPv4], ports: [{protocol: TCP, port: 80}]}
+---
+`
+	for args, want := range map[string]string{
+		"": `
+4 services: 1 as asked, 1 refused, 2 not served
+
+Services
+SERVICE PLAN FRONTENDS ENDPOINTS WHY
+other/empty refused 1 0 no endpoint is ready; and 1 more
+shop/alias not served 0 0 ExternalName
+shop/headless not served 0 0 headless
+shop/web as asked 2 2 -`,
+		"-n other": `
+1 service: 1 refused
+
+Services
+SERVICE PLAN FRONTENDS ENDPOINTS WHY
+other/empty refused 1 0 no endpoint is ready; and 1 more`,
+		"shop/web": `
+1 service: 1 as asked
+
+Services
+SERVICE PLAN FRONTENDS ENDPOINTS WHY
+shop/web as asked 2 2 -
+
+Frontends
+FRONTEND SERVICE PORT KIND FROM ACTION ENDPOINTS AFFINITY MASQUERADE SOURCES
+10.96.0.10:80/TCP shop/web http clusterIP any forward 10.1.1.3:8080,10.1.2.3:8080 - - -
+192.168.16.1:30080/TCP shop/web http nodePort any forward 10.1.1.3:8080,10.1.2.3:8080 - pod,node,remote -
+
+Rows in VPP
+RENDERER VIP SERVICE FLAGS BACKENDS WEIGHT AFFINITY
+nat44 10.96.0.10:80/TCP shop/web out2in-only,self-twice-nat 10.1.1.3:8080,10.1.2.3:8080 7 -
+nat44 192.168.16.1:30080/TCP shop/web out2in-only,twice-nat 10.1.1.3:8080,10.1.2.3:8080 7 -`,
+	} {
+		r := troupe(nodeA+web+more, append([]string{"plan", "-f", "-", "--node-name", "a"}, strings.Fields(args)...)...)
+		if diff := cmp.Diff(strings.TrimSpace(want), squeeze(r.out)); diff != "" || r.code != exitOK {
+			t.Errorf("plan %s: %d %s (-want +got):\n%s", args, r.code, r.errs, diff)
 		}
 	}
 }
@@ -242,7 +310,7 @@ func TestPlanErrors(t *testing.T) {
 		{"no file", []string{"--node-name", "a"}, 2, "troupe: expected -f FILE (- for standard input)"},
 		{"no node name", []string{"-f", file}, 2, "troupe: expected --node-name NAME, the node of the plan"},
 		{"unknown flag", []string{"--file", file}, 2, "troupe: unknown flag: --file (see 'troupe plan --help')"},
-		{"argument", []string{file}, 2, `troupe: unknown command "` + file + `" for "troupe plan"`},
+		{"argument", []string{file}, 2, `troupe: "` + file + `" is not the name of a service: expected NAMESPACE/NAME`},
 		{"format", []string{"-o", "xml"}, 2, `troupe: invalid argument "xml" for "-o, --output" flag: expected one of table, wide, json, yaml (see 'troupe plan --help')`},
 		{"renderer", []string{"-f", file, "--node-name", "a", "--renderer", "ipvs"}, 2, `troupe: --renderer: renderer: "ipvs" is not one of auto, nat44, cnat, dual`},
 		{"node ports", []string{"-f", file, "--node-name", "a", "--node-port-addresses", "all,10.0.0.0/8"}, 2, `troupe: --node-port-addresses: services.nodePortAddresses[0]: "all" must be the only entry`},

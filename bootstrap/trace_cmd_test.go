@@ -22,21 +22,21 @@ func TestTraceCommand(t *testing.T) {
 		backend.Record(e)
 	}
 	for args, want := range map[string]string{
-		"trace --follow=false --cause 7": `2026-11-21T08:00:01.000Z  #7  update  agent/world/registry  shop/web  changed in the source, revision 3 there
+		"trace --cause 7": `2026-11-21T08:00:01.000Z  #7  update  agent/world/registry  shop/web  changed in the source, revision 3 there
 2026-11-21T08:00:02.000Z  #7  update  agent/dataplane/nat44  shop/web  2 operations on 1 rows  error: no
     planned: add-local a
     planned: delete-local b
     executed: add-local a
 `,
-		"trace --limit 1":                          "2026-11-21T08:00:01.000Z  #7  update  agent/world/registry  shop/web  changed in the source, revision 3 there\n",
-		"trace --follow=false --kind link -o json": `{"seq":3,"time":"2026-11-21T08:00:03Z","kind":"link","actor":"agent/dataplane/link","text":"VPP connected"}` + "\n",
-		"trace --follow=false shop/none":           "",
+		"trace --limit 1":           "2026-11-21T08:00:01.000Z  #7  update  agent/world/registry  shop/web  changed in the source, revision 3 there\n",
+		"trace --kind link -o json": `{"seq":3,"time":"2026-11-21T08:00:03Z","kind":"link","actor":"agent/dataplane/link","text":"VPP connected"}` + "\n",
+		"trace shop/none":           "",
 	} {
 		if r := lookAt(a, args); r.code != 0 || r.out != want {
 			t.Errorf("%s: %d %s\n%s\nwant\n%s", args, r.code, r.errs, r.out, want)
 		}
 	}
-	if r := lookAt(a, "trace --follow=false shop/none"); !strings.Contains(r.errs, "no record of the object") {
+	if r := lookAt(a, "trace shop/none"); !strings.Contains(r.errs, "no record of the object") {
 		t.Errorf("nothing is said of what is not there: %q", r.errs)
 	}
 	for args, want := range map[string]string{

@@ -22,6 +22,7 @@ type condition struct {
 
 // Causes that keep renderers from being in sync.
 const (
+	causeStart      = "it has just started"
 	causeLink       = "no connection to VPP"
 	causeRefused    = "VPP refused"
 	causeBarred     = "VPP belongs to others"
@@ -92,6 +93,8 @@ func (d *Driver[K]) condition(state *State[K]) condition {
 	const downstream = messages.Reach_REACH_DOWNSTREAM
 	unready := !d.health.Last.GetOk() || d.connection.damaged || d.fromMirror()
 	switch {
+	case d.connection.untold:
+		return condition{cause: causeStart}
 	case !d.connection.link.GetUp():
 		return condition{cause: causeLink}
 	case !d.known:

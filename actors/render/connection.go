@@ -25,8 +25,9 @@ type connection struct {
 	name   string // of the renderer
 
 	// The link: changed by linkChanged only.
-	link *messages.LinkState
-	boot string // of the VPP that was connected last
+	link   *messages.LinkState
+	untold bool   // the link has not said yet whether VPP is connected
+	boot   string // of the VPP that was connected last
 
 	// Reads that are due although the content of VPP is believed to be known: changed by ask,
 	// reading, readFailed and conclude, and by kinds (Progress.Read).
@@ -65,6 +66,7 @@ func (n *connection) linkChanged(m *messages.LinkState) (lost, restarted bool) {
 	if m.GetSession() < n.number() {
 		return false, false
 	}
+	n.untold = false
 	lost = m.GetSession() != n.number() || !m.GetUp()
 	if lost {
 		n.delayed, n.refused, n.refusals = time.Time{}, nil, 0

@@ -82,7 +82,7 @@ func New[K Key](config *Config, r Renderer[K]) runtime.Behaviour {
 		givesRoles: r.Roles,
 		queue:      newQueue(r.Claims, r.Kind.Next), heap: heap.Reserve{Percent: config.HeapReserve, Granted: &config.Granted},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}}, budget: batchMessages,
-		connection: connection{config: config, name: r.Name, link: &messages.LinkState{}},
+		connection: connection{config: config, name: r.Name, link: &messages.LinkState{}, untold: true},
 	}
 	if config.Heap != nil {
 		d.statistics = config.Heap()

@@ -72,7 +72,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(play(ctx, &stage{Agent: a, services: services, quiet: quietFor}, &o), a.Close())
+	s := &stage{Agent: a, services: services, quiet: quietFor}
+	if o.Format != "json" {
+		s.step = func(text string) { fmt.Fprintf(o.Out, "%5.1fs  %s\n", time.Since(o.Started).Seconds(), text) }
+	}
+	s.tell("the agent runs, with its page at http://%s", a.HTTPAddress())
+	return errors.Join(play(ctx, s, &o), a.Close())
 }
 
 // play verifies a running agent and prints the report. It ends with the agent.
@@ -96,13 +101,17 @@ func play(ctx context.Context, a *stage, o *Options) error {
 	case err != nil:
 		return err
 	}
-	if err := o.Format.Print(o.Out, report, report.table); err != nil {
+	wide := o.Format == "wide"
+	if !wide && o.Format != "json" {
+		fmt.Fprintln(o.Out)
+	}
+	if err := o.Format.Print(o.Out, report, func(c *cli.Columns) { report.table(c, wide) }); err != nil {
 		return err
 	}
 	if !o.Exit {
 		if o.Format != "json" {
-			fmt.Fprintf(o.Out, "\nThe agent runs until Ctrl-C: look at http://%s/api/v1/services, or ask it with\n"+
-				"  troupe get services --address %s\n", a.HTTPAddress(), a.HTTPAddress())
+			fmt.Fprintf(o.Out, "\nThe agent runs until Ctrl-C: look at http://%s, or ask it in another terminal with\n"+
+				"  go run . get services --address %s\n", a.HTTPAddress(), a.HTTPAddress())
 		}
 		<-alive.Done()
 	}

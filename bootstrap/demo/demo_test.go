@@ -70,7 +70,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	var printed strings.Builder
 	o.Out = writer(func(text string) {
 		printed.WriteString(text)
-		if strings.Contains(text, "troupe get services --address 127.0.0.1:") {
+		if strings.Contains(text, "get services --address 127.0.0.1:") {
 			cancel()
 		}
 	})

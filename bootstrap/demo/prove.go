@@ -22,6 +22,15 @@ type stage struct {
 	*agent.Agent
 	services int           // in the cluster
 	quiet    time.Duration // time of observation after a fault
+	// step tells the user what has just happened; nil = nothing is told.
+	step func(text string)
+}
+
+// tell tells a step.
+func (a *stage) tell(format string, args ...any) {
+	if a.step != nil {
+		a.step(fmt.Sprintf(format, args...))
+	}
 }
 
 // prove verifies every service in VPP, then the cost of faults.
@@ -31,12 +40,15 @@ func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 		return nil, err
 	}
 	report.InSyncAfter = report.settled.Sub(started).Round(time.Millisecond).String()
+	a.tell("%d of %d services are in sync, %d rows are in VPP", report.InSync, report.Services, report.Rows)
+	a.tell("%d addresses answered as they should to %s", len(report.Probes)-len(report.deviating()), "clients in a pod, on the node and outside")
 	for _, fault := range faults(statuses, a.Renderers()) {
 		drill, err := a.kill(ctx, fault.what, fault.path)
 		if err != nil {
 			return nil, err
 		}
 		report.Drills = append(report.Drills, drill)
+		a.tell("%s: in sync again after %s, %d writes to VPP, %d readings of its rows", drill.Fault, drill.Recovered, drill.VPPWrites, drill.VPPReads)
 	}
 	report.judge()
 	return report, nil

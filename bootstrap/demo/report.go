@@ -107,28 +107,53 @@ func (r *Report) judge() {
 	r.OK = len(r.Failures) == 0
 }
 
-// table prints the report as text.
-func (r *Report) table(c *cli.Columns) {
+// deviating are the probes that were not answered exactly as Kubernetes asks.
+func (r *Report) deviating() []Probe {
+	return slices.DeleteFunc(slices.Clone(r.Probes), func(p Probe) bool { return p.OK && p.Why == "" })
+}
+
+// table prints the report as text: the services, the probes that deviate, and the verdict. All
+// probes and the drills, which were told as they happened, are in a wide report only.
+func (r *Report) table(c *cli.Columns, wide bool) {
 	c.Row("SERVICE", "FRONTENDS", "ROWS", "BACKENDS", "STATE")
 	for _, s := range r.Table {
 		c.Row(s.Service, short(s.Frontends), s.Rows, s.Backends, s.State)
 	}
-	c.Paragraph("\n")
-	c.Row("PROBE FROM", "TO", "SERVICE", "RESULT", "SHARES", "AS IT SHOULD BE")
-	for _, p := range r.Probes {
+	probes := r.deviating()
+	if wide {
+		probes = r.Probes
+	}
+	for i, p := range probes {
+		if i == 0 {
+			c.Paragraph("\n")
+			c.Row("PROBE FROM", "TO", "SERVICE", "RESULT", "SHARES", "AS IT SHOULD BE")
+		}
 		c.Row(p.From+" "+p.Client, p.To, p.Service, p.Got+translated(p), shares(p.Shares), mark(p.OK, p.Why))
 	}
-	c.Paragraph("\n")
-	c.Row("DRILL", "VPP WRITES", "VPP READS", "IN SYNC AGAIN AFTER", "AS IT SHOULD BE")
-	for _, d := range r.Drills {
-		c.Row(d.Fault, d.VPPWrites, d.VPPReads, d.Recovered, mark(d.OK, ""))
+	if wide {
+		c.Paragraph("\n")
+		c.Row("DRILL", "VPP WRITES", "ROWS READ", "IN SYNC AGAIN AFTER", "AS IT SHOULD BE")
+		for _, d := range r.Drills {
+			c.Row(d.Fault, d.VPPWrites, d.VPPReads, d.Recovered, mark(d.OK, ""))
+		}
 	}
-	verdict := "everything held"
+	c.Paragraph("\n" + r.verdict() + "\n")
+}
+
+// verdict is the outcome in three sentences, or the failed checks.
+func (r *Report) verdict() string {
+	head := fmt.Sprintf("%d services, %d in sync, %d rows in VPP, in sync %s after the start: ", r.Services, r.InSync, r.Rows, r.InSyncAfter)
 	if !r.OK {
-		verdict = "FAILED:\n  " + strings.Join(r.Failures, "\n  ")
+		return head + "FAILED:\n  " + strings.Join(r.Failures, "\n  ")
 	}
-	c.Paragraph(fmt.Sprintf("\n%d services, %d in sync, %d rows in VPP, in sync %s after the start: %s\n",
-		r.Services, r.InSync, r.Rows, r.InSyncAfter, verdict))
+	var reads uint64
+	for _, d := range r.Drills {
+		reads += d.VPPReads
+	}
+	return head + fmt.Sprintf("everything held.\n"+
+		"%d probes arrived where Kubernetes wants them, %d of them nearly.\n"+
+		"%d actors were killed, and VPP was not written; renderers read its rows %d times in all.",
+		len(r.Probes), len(r.deviating()), len(r.Drills), reads)
 }
 
 // mark is the last column of a table. A reported approximation is "nearly" as it should be.

@@ -47,7 +47,8 @@ type curve struct {
 	Name string
 	// Points is a polyline in a field of 118 by 40.
 	Points string
-	// Now is the value of the present minute, Most the largest one.
+	// Now is the sum of the hour, or the value of the latest minute with changes; Most is the
+	// largest value of a minute.
 	Now, Most string
 }
 
@@ -71,9 +72,13 @@ func (h *History) curves(now time.Time) []curve {
 		}
 		return "< " + (time.Duration(n) * time.Millisecond).String()
 	}
-	return []curve{
-		plot("changes per minute", &changes, func(n uint64) string { return fmt.Sprint(n) }), plot("latency, median", &middle, ms), plot("latency, 99 of 100", &worst, ms),
+	count := plot("changes in the hour", &changes, func(n uint64) string { return fmt.Sprintf("%d in a minute", n) })
+	var sum uint64
+	for _, n := range changes {
+		sum += n
 	}
+	count.Now = fmt.Sprint(sum)
+	return []curve{count, plot("latency, median", &middle, ms), plot("latency, 99 of 100", &worst, ms)}
 }
 
 // below is the bound of the latency of this percentage of the changes, in ms; 0 = there were none.
@@ -89,13 +94,16 @@ func below(slot [classes]uint64, all, percent uint64) uint64 {
 
 // plot draws values as a polyline, the latest at the right.
 func plot(name string, values *[minutes]uint64, text func(uint64) string) curve {
-	var most uint64
+	var most, last uint64
 	for _, v := range values {
 		most = max(most, v)
+		if v > 0 {
+			last = v
+		}
 	}
 	var points strings.Builder
 	for i, v := range values {
 		fmt.Fprintf(&points, "%d,%d ", 2*i, 38-36*v/max(most, 1))
 	}
-	return curve{Name: name, Points: strings.TrimSpace(points.String()), Now: text(values[minutes-1]), Most: text(most)}
+	return curve{Name: name, Points: strings.TrimSpace(points.String()), Now: text(last), Most: text(most)}
 }

@@ -17,7 +17,7 @@ func TestHistory(t *testing.T) {
 		}
 		return strings.Join(all, "; ")
 	}
-	if got := show(start); got != "0 of 0; - of -; - of -" {
+	if got := show(start); got != "0 of 0 in a minute; - of -; - of -" {
 		t.Errorf("at first %s", got)
 	}
 	for range 99 {
@@ -30,9 +30,9 @@ func TestHistory(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{0, "102 of 102; < 8ms of < 8ms; < 4.096s of < 4.096s"},
-		{59 * time.Minute, "0 of 102; - of < 8ms; - of < 4.096s"},
-		{60 * time.Minute, "0 of 0; - of -; - of -"},
+		{0, "102 of 102 in a minute; < 8ms of < 8ms; < 4.096s of < 4.096s"},
+		{59 * time.Minute, "102 of 102 in a minute; < 8ms of < 8ms; < 4.096s of < 4.096s"},
+		{60 * time.Minute, "0 of 0 in a minute; - of -; - of -"},
 	} {
 		if got := show(start.Add(c.after)); got != c.want {
 			t.Errorf("after %s: %s, want %s", c.after, got, c.want)
@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 	h.Programmed(start.Add(100*time.Hour), time.Millisecond)
 	// a clock that was set back: it counts in the present minute
 	h.Programmed(start, time.Millisecond)
-	if got := show(start.Add(100 * time.Hour)); got != "2 of 2; < 2ms of < 2ms; < 2ms of < 2ms" {
+	if got := show(start.Add(100 * time.Hour)); got != "2 of 2 in a minute; < 2ms of < 2ms; < 2ms of < 2ms" {
 		t.Errorf("much later %s", got)
 	}
 }

@@ -39,6 +39,8 @@ type Options struct {
 type Report struct {
 	// Node is the name of the node.
 	Node string `json:"node"`
+	// Services has a line for each service of the input, also those without frontends.
+	Services []Service `json:"services"`
 	// Frontends are the frontends that Kubernetes requires.
 	Frontends []show.Frontend `json:"frontends"`
 	// HealthChecks are the health-check node ports.
@@ -60,7 +62,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
 	r := &Report{
-		Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
+		Node: opts.Node, Services: []Service{}, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
 	}
 	opts.Serving.Costs = actors.Costs(opts.CNAT)
 	node := desired.NodeContext(self, nil)
@@ -77,6 +79,16 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 			r.rendered(ofRenderer[i])
 		}
 	}
+	for _, view := range views {
+		r.Services = append(r.Services, r.service(view))
+	}
+	for _, s := range objects.Services {
+		if !normalize.SelectedService(s) {
+			in := &messages.ServiceInput{Key: normalize.Key(s.GetNamespace(), s.GetName()), Service: s}
+			r.Services = append(r.Services, r.service(service.Resolve(in, node, opts.Serving)))
+		}
+	}
+	slices.SortFunc(r.Services, func(a, b Service) int { return strings.Compare(a.Service, b.Service) })
 	return r, problems, nil
 }
 

@@ -209,7 +209,7 @@ func budget(a *api.Actor) string {
 // newActorsTrace returns `troupe actors trace`: the journal of one actor.
 func newActorsTrace(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace PATH", Short: "Follow the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+		Use: "trace PATH", Short: "Show the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
 	}
 	l := NewUnwatched(cmd)
 	t := traceFlags(cmd)

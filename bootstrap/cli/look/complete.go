@@ -33,6 +33,7 @@ func complete[T any](cmd *cobra.Command, args []string, typed, resource string, 
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	l := &Query{}
+	_, l.socketOfUser = agentOfUser("", "")
 	for flag, value := range map[string]*string{
 		"address": &l.address, "control-socket": &l.Socket, "node": &l.Node, "agent-namespace": &l.namespace, "kubeconfig": &l.Kubeconfig,
 	} {

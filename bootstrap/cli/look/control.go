@@ -18,7 +18,8 @@ type Control struct {
 // NewControl adds the common flags of state-changing commands.
 func NewControl(cmd *cobra.Command) *Control {
 	c := &Control{Out: cli.AddFormat(cmd)}
-	cmd.Flags().StringVar(&c.socket, "control-socket", config.Defaults().API.ControlSocket, "path of the agent's control socket")
+	_, socket := agentOfUser("", config.Defaults().API.ControlSocket)
+	cmd.Flags().StringVar(&c.socket, "control-socket", socket, "path of the agent's control socket; default: $"+agentVariable+", if it is a path")
 	return c
 }
 

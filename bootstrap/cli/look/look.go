@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,24 @@ type Query struct {
 	// Out is the format of the output.
 	Out                *cli.Format
 	address, namespace string
+	socketOfUser       string // used without Socket and Node
 	watch              time.Duration
+}
+
+// agentVariable is the environment variable that has the address, or the path of the control
+// socket, of the agent that a user asks.
+const agentVariable = "TROUPE_AGENT"
+
+// agentOfUser replaces one of the defaults by the value of agentVariable, if it is set.
+func agentOfUser(address, socket string) (string, string) {
+	switch value := os.Getenv(agentVariable); {
+	case value == "":
+		return address, socket
+	case strings.Contains(value, ":"):
+		return value, socket
+	default:
+		return address, value
+	}
 }
 
 // New adds the flags of a query to a command.
@@ -57,8 +75,10 @@ func New(cmd *cobra.Command) *Query {
 func NewUnwatched(cmd *cobra.Command) *Query {
 	defaults := config.Defaults().API
 	l := &Query{Out: cli.AddFormat(cmd)}
-	cmd.Flags().StringVar(&l.address, "address", defaults.HTTPAddress, "address of the agent's HTTP server")
-	cmd.Flags().StringVar(&l.Socket, "control-socket", "", "path of the agent's control socket; replaces --address")
+	address, socket := agentOfUser(defaults.HTTPAddress, "")
+	cmd.Flags().StringVar(&l.address, "address", address, "address of the agent's HTTP server; default: $"+agentVariable+", if it is no path")
+	cmd.Flags().StringVar(&l.Socket, "control-socket", "", "path of the agent's control socket; replaces --address; default: $"+agentVariable+", if it is a path")
+	l.socketOfUser = socket
 	cmd.Flags().StringVar(&l.Node, "node", "", "node of the agent to ask, through the API server; --address names the port")
 	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podforward.Namespace, "namespace of the agents, with --node")
 	cmd.Flags().StringVar(&l.Kubeconfig, "kubeconfig", "", "file with the API server's address and credentials, with --node; default: $KUBECONFIG, ~/.kube/config")
@@ -95,6 +115,8 @@ func (l *Query) Client(ctx context.Context) (*client.Client, error) {
 		return nil, cli.Usagef("--control-socket and --node exclude each other")
 	case l.Socket != "":
 		return client.NewControl(l.Socket), nil
+	case l.Node == "" && l.socketOfUser != "":
+		return client.NewControl(l.socketOfUser), nil
 	case l.Node == "":
 		return client.New(strings.TrimPrefix(l.address, "http://")), nil
 	}

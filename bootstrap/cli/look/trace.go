@@ -18,15 +18,15 @@ import (
 // newTraceCommand returns `troupe trace`.
 func newTraceCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: CompleteServices,
-		Long: `Show past events, the newest last, and then new events until Ctrl-C. All events that
+		Use: "trace [NAMESPACE/NAME]", Short: "Show changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: CompleteServices,
+		Long: `Show past events, the newest last; with --follow then new events until Ctrl-C. All events that
 follow from one change of the input, or from one command, have the same cause: if a change of a
 service is "#7", the operations on VPP that follow from it are "#7" as well.
 
 An argument selects one object. With -o json each record is one line.`,
 		Example: `  troupe trace
   troupe trace shop/web
-  troupe trace --cause 7 --follow=false`,
+  troupe trace --cause 7`,
 	}
 	l := NewUnwatched(cmd)
 	t := traceFlags(cmd)
@@ -49,7 +49,7 @@ func traceFlags(cmd *cobra.Command) *traceOptions {
 	cmd.Flags().Uint64Var(&t.cause, "cause", 0, "only effects of the change or command with this number")
 	cmd.Flags().StringVar(&t.kind, "kind", "", "only with this kind")
 	cmd.Flags().IntVar(&t.limit, "limit", 0, "end after this number of records; 0 = the limit of the agent")
-	cmd.Flags().BoolVar(&t.follow, "follow", true, "continue with new events")
+	cmd.Flags().BoolVarP(&t.follow, "follow", "f", false, "continue with new events, until Ctrl-C")
 	return t
 }
 
