@@ -68,7 +68,7 @@ func TestGateways(t *testing.T) {
 	if err := os.WriteFile(file, bytes.Replace(content, []byte("172.30.0.1"), []byte(both), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range manifests.Render(t, filepath.Join(dir, "overlays", "host-route")) {
+	for _, object := range stage.RenderManifests(t, filepath.Join(dir, "overlays", "host-route")) {
 		if object.GetKind() == "DaemonSet" && !strings.Contains(fmt.Sprint(object.Object), "--host-route-gateway="+both+" ") {
 			t.Errorf("the agent does not get both gateways: %v", object.Object)
 		}
