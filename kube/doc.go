@@ -1,9 +1,9 @@
 // Package kube reads Kubernetes. Its root holds the parts that all sources share: the interfaces
-// Source, Sink and Feed, the Store, which joins normalised objects into the messages for the actors,
-// and the Relay. The Relay runs the source for the life of the process and passes its deliveries to
-// one listener at a time: the watch actor, whose restart therefore costs the API server no request.
-// The Relay starts no goroutine; it holds its lock while it calls the listener, which must not
-// block.
+// Source, Sink and Feed, the Store, which joins normalised objects into the messages for the
+// actors, and the Relay. The Relay runs the source for the life of the process and passes its
+// deliveries to one listener at a time: the watch actor, whose restart therefore costs the API
+// server no request. The Relay starts no goroutine; it holds its lock while it calls the listener,
+// which must not block.
 //
 //	kube/normalize    API objects -> messages, pure
 //	kube/files        the source that reads YAML and JSON files of a watched directory

@@ -92,7 +92,8 @@ func (s *System) replaceEventStream() {
 }
 
 // awaited reports whether an Ordered supervisor has declared an actor, or one above it, and not
-// started it, for example before the first Ready. Nothing is lost: an actor asks for everything at its start.
+// started it, for example before the first Ready. Nothing is lost: an actor asks for everything at
+// its start.
 func (s *System) awaited(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

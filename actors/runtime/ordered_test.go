@@ -356,8 +356,8 @@ func (b *Mailbox) behaviour() Behaviour {
 	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*adapter).behaviour
 }
 
-// TestNoDeadLettersBeforeTheStart: a message to a declared actor that waits for its turn is no loss,
-// a message to an unknown actor is.
+// TestNoDeadLettersBeforeTheStart: a message to a declared actor that waits for its turn is no
+// loss, a message to an unknown actor is.
 func TestNoDeadLettersBeforeTheStart(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)

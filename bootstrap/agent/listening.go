@@ -30,9 +30,9 @@ const (
 )
 
 // listeningPorts reads the ports of this node on which processes listen, so that a service cannot
-// take such a port from the node. It reads the kernel's tables in /proc/net in the network namespace
-// of the agent; in a DaemonSet with hostNetwork this is the namespace of the node. It is safe from
-// any goroutine.
+// take such a port from the node. It reads the kernel's tables in /proc/net in the network
+// namespace of the agent; in a DaemonSet with hostNetwork this is the namespace of the node. It is
+// safe from any goroutine.
 type listeningPorts struct {
 	proc string
 	log  *slog.Logger

@@ -78,8 +78,8 @@ type Restart struct {
 	Filled time.Time `json:"filled,omitzero"`
 }
 
-// String describes the restart in words, for example "VPP restarted 3 min ago: away for 1.2s, filled
-// 40ms later".
+// String describes the restart in words, for example "VPP restarted 3 min ago: away for 1.2s,
+// filled 40ms later".
 func (r *Restart) String() string {
 	text := fmt.Sprintf("VPP restarted %s ago: away for %v, ", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
 	if r.Filled.IsZero() {

@@ -114,7 +114,8 @@ func (a *aggregator) evict() bool {
 	return true
 }
 
-// enqueue adds an event to the end of the queue. An event in the queue keeps its place and its time.
+// enqueue adds an event to the end of the queue. An event in the queue keeps its place and its
+// time.
 func (a *aggregator) enqueue(s *known, due time.Time) {
 	if !s.waiting {
 		s.waiting, s.due = true, due

@@ -29,8 +29,8 @@
 // occurrence, an event of its own, at most once per ObjectInterval; changes in between are joined.
 // An event that is the same on every node (Event.Shared: a conflict, a field that cannot be used)
 // has one name in the whole cluster. The first node writes it, and each other node gets one refused
-// request. This needs no chosen node, which could be down. Neither a restart of one agent nor of all
-// agents causes a storm, because properties of every service are no events
+// request. This needs no chosen node, which could be down. Neither a restart of one agent nor of
+// all agents causes a storm, because properties of every service are no events
 // (Approximation.particular, ObjectError.general).
 //
 // # Limits

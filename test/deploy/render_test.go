@@ -57,7 +57,8 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-// TestGateways: an administrator writes a gateway for each family, with a comma, into the component.
+// TestGateways: an administrator writes a gateway for each family, with a comma, into the
+// component.
 func TestGateways(t *testing.T) {
 	dir, both := copied(t), "169.254.1.1,fe80::1"
 	file := filepath.Join(dir, "components", "host-route", "kustomization.yaml")

@@ -165,8 +165,8 @@ func (w *world) play() {
 	w.keeps(hold)
 	for _, s := range w.steps {
 		w.script("1", s.script)
-		// Foreign protocols pass until an interface has its roles again. In another table clients are
-		// not refused.
+		// Foreign protocols pass until an interface has its roles again. In another table clients
+		// are not refused.
 		w.judge(s.name, slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.how == "raw" || c.by == "refused" }), s.known)
 	}
 }

@@ -20,8 +20,8 @@ func serveEgress(t testing.TB, socket string, nodes []*Node) {
 	go func() { _ = server.Serve(listener) }()
 }
 
-// connect answers a request CONNECT ADDRESS:PORT, with the address of a node, or of a pod, which the
-// host of each node reaches.
+// connect answers a request CONNECT ADDRESS:PORT, with the address of a node, or of a pod, which
+// the host of each node reaches.
 func connect(w http.ResponseWriter, r *http.Request, nodes []*Node) {
 	host, port, err := net.SplitHostPort(r.URL.Host)
 	if err != nil {

@@ -80,8 +80,8 @@ func (d *deriver) tables(in *Input) []*messages.TableNetwork {
 }
 
 // unanswered says why VPP may not answer packets to addresses of its own. It takes them only from
-// sources to which table 0 has a route, not by another table unless the API has made that route, and
-// looks up the answer in the table of the interface.
+// sources to which table 0 has a route, not by another table unless the API has made that route,
+// and looks up the answer in the table of the interface.
 func (d *deriver) unanswered() string {
 	for _, i := range sorted(d.raw.Interfaces) {
 		if i.Table != 0 {

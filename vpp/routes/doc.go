@@ -63,8 +63,8 @@
 // place of Reject where VPP answers every client (State.Unable, and InterfaceSet.unanswered of the
 // agent): VPP checks that the table of the route has a route to the source that ends at an
 // interface, or that the API has made. It looks the answer up in the table of the interface where
-// the packet came in, of IPv6 by the number of the IPv4 table. Checksums need no care: VPP drops packets to
-// itself with wrong ones, as every other receiver does.
+// the packet came in, of IPv6 by the number of the IPv4 table. Checksums need no care: VPP drops
+// packets to itself with wrong ones, as every other receiver does.
 //
 // NAT runs before the lookup: a packet that
 // has a row, hairpin included, never reaches the route. A row whose backend is behind an

@@ -40,8 +40,8 @@ type Route struct {
 	External bool
 }
 
-// Refusing returns the route as VPP can have it: Local in place of Reject where no reason is against
-// it.
+// Refusing returns the route as VPP can have it: Local in place of Reject where no reason is
+// against it.
 func (r Route) Refusing(unable string) Route {
 	if r.Kind == Reject && unable == "" {
 		r.Kind = Local

@@ -56,8 +56,8 @@ func TestForwarding(t *testing.T) {
 	}
 }
 
-// TestSessionLayer: session layer, source and protocol => what becomes of a packet to a route of type
-// LOCAL. As in VPP, a source without a route in the table of that route is not answered.
+// TestSessionLayer: session layer, source and protocol => what becomes of a packet to a route of
+// type LOCAL. As in VPP, a source without a route in the table of that route is not answered.
 func TestSessionLayer(t *testing.T) {
 	stranger := netip.MustParseAddr("240.0.0.9")
 	for _, tt := range []struct {

@@ -225,8 +225,8 @@ func TestCrashLoop(t *testing.T) {
 	})
 }
 
-// TestKillsEndInNoQuarantine: a drill that kills the same service again and again is over soon after
-// its stop, although the supervisor puts the service into quarantine.
+// TestKillsEndInNoQuarantine: a drill that kills the same service again and again is over soon
+// after its stop, although the supervisor puts the service into quarantine.
 func TestKillsEndInNoQuarantine(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		path := address.Service("shop/a")

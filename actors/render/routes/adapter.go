@@ -99,8 +99,8 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do. Interfaces
-// decide whether VPP refuses.
+// Settle satisfies render.Kind: service networks get a route, addresses of hosts never do.
+// Interfaces decide whether VPP refuses.
 func (a *adapter) Settle(s render.Surroundings) {
 	before := a.around
 	var changed []netip.Prefix

@@ -168,8 +168,8 @@ func TestPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, and the number of
-// writes. Routes change in place.
+// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, and the number
+// of writes. Routes change in place.
 func TestVPPRefuses(t *testing.T) {
 	const tables = "interface pod2 is in table 2"
 	withRenderer(t, func(s *rendertest.Stage) {

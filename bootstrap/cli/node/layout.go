@@ -20,7 +20,8 @@ type Layout struct {
 	Bridged []string
 	// Input and Output have access lists of other owners, where packets enter and where they leave.
 	Input, Output []string
-	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses them.
+	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses
+	// them.
 	Unable string
 }
 

@@ -94,9 +94,9 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	v.Out = m.Interface(h.SwIf).Name
 }
 
-// refuse answers a packet to VPP itself, which was found in a table: a TCP reset, or port unreachable.
-// The answer is looked up in the table of the interface; a reset of IPv6 by the number of that
-// interface's IPv4 table.
+// refuse answers a packet to VPP itself, which was found in a table: a TCP reset, or port
+// unreachable. The answer is looked up in the table of the interface; a reset of IPv6 by the number
+// of that interface's IPv4 table.
 func (m *Model) refuse(t *nat.Transit, v *packet.Verdict, table uint32) {
 	src := t.Src.Addr()
 	back := m.Interface(t.InIndex).FIB[vnet.Family(src)]

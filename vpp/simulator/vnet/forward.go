@@ -74,9 +74,9 @@ func (m *Network) Forward(table uint32, dst netip.Addr) Hop {
 	return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "recursion loop"}
 }
 
-// Known reports whether VPP takes packets from a source to an address of its own that it has found in
-// a table: a route of that table leads to the source. Routes that the API has made may lead through
-// other tables.
+// Known reports whether VPP takes packets from a source to an address of its own that it has found
+// in a table: a route of that table leads to the source. Routes that the API has made may lead
+// through other tables.
 func (m *Network) Known(table uint32, src netip.Addr) bool {
 	p, ok := m.choose(m.Tables[Family(src)][table].Lookup(netip.PrefixFrom(src, src.BitLen())).Best().Paths)
 	return ok && (p.Kind == fib.Attached || p.Kind == fib.NextHop || p.Kind == fib.Recursive || p.Kind == fib.Lookup)
