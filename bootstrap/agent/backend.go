@@ -291,7 +291,7 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 // filled is when every renderer had repaired the VPP that is connected; zero = not yet.
 func (b backend) filled(world *status.WorldPage) (at time.Time) {
 	back := world.Link.GetBack()
-	for _, renderer := range b.agent.Renderers() {
+	for _, renderer := range b.agent.renderers() {
 		read, found := world.Verified[renderer], world.Repairs[renderer]
 		end := read.GetBegan() + read.GetTook()
 		if found.GetBegan() >= back {
