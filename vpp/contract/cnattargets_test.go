@@ -35,6 +35,9 @@ func (n *cnatNode) targets() {
 	if err != nil {
 		n.Fatal(err)
 	}
+	for index := range state.Attached { // newCNATNode has chosen their tables
+		state.Attached[index] = &cnat.Tables{Host: true, Outside: true}
+	}
 	want := &cnat.Want{SNAT: state.SNAT, IPv4: !n.ip6, Interfaces: map[uint32]*cnat.Tables{}}
 	for _, index := range indexes {
 		want.Interfaces[index] = &cnat.Tables{Outside: true}

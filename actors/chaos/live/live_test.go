@@ -232,7 +232,7 @@ func TestKillsEndInNoQuarantine(t *testing.T) {
 		path := address.Service("shop/a")
 		var last Record
 		for range 3 {
-			time.Sleep(1500 * time.Millisecond) // the service is well again in between
+			time.Sleep(300 * time.Millisecond) // the service runs again
 			last = th.must(t, Fault{Kind: Kill, Actor: "shop/a"})
 			synctest.Wait()
 		}
