@@ -19,7 +19,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
-	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
@@ -27,8 +26,8 @@ import (
 
 // Timing holds every interval of the actors. The zero value of a field means its default.
 type Timing struct {
-	// Retry is the interval of half-open probes: one object of each kind of refusal. Default
-	// 900 ms.
+	// Retry is the first delay before an unacknowledged message is sent again, and the interval
+	// of half-open probes: one object of each kind of refusal. Default 900 ms.
 	Retry time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s.
 	// Default 1 s.
@@ -48,6 +47,9 @@ type Timing struct {
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit. Default 60 s.
 	Staleness time.Duration
+	// RollCall is the interval at which the registry asks every actor to repeat its last
+	// messages to the others. Default 30 s.
+	RollCall time.Duration
 	// Patience is how long a part may be wrong before the next step of the escalation, and how
 	// long the healer then waits for its effect. Default 30 s.
 	Patience time.Duration
@@ -68,6 +70,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.DriftCheck, time.Minute)
 	set(&t.DriftCheckLeast, 45*time.Second)
 	set(&t.Staleness, time.Minute)
+	set(&t.RollCall, 30*time.Second)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)
 	return t
@@ -166,28 +169,4 @@ type Deps struct {
 	Log *slog.Logger
 	// Wrap replaces the behaviour of an actor of a kind in tests; nil = none.
 	Wrap func(kind string, b runtime.Behaviour) runtime.Behaviour
-}
-
-// Memory of this process, in bytes, that services need at most while all of their endpoints change.
-// Measured as the growth of resident memory with 65,440 frontends of one endpoint, and with 4,144
-// frontends of 253 endpoints.
-const (
-	frontendBytes = 4096
-	backendBytes  = 384
-)
-
-// Costs returns the bytes that services need of VPP and of this process. cnat are the settings of
-// the renderer of IPv6, as in Deps.
-func Costs(c *cnat.Config) service.Costs {
-	of := func(c heap.Cost) service.Cost {
-		return service.Cost{Frontend: c.Row, Backend: c.Backend, Spread: c.Spread, Address: c.Address}
-	}
-	costs := service.Costs{IPv4: of(heap.NAT44()), Agent: service.Cost{Frontend: frontendBytes, Backend: backendBytes}}
-	if c != nil {
-		costs.IPv6 = of(heap.CNAT())
-		if c.IPv4 {
-			costs.IPv4 = costs.IPv6
-		}
-	}
-	return costs
 }

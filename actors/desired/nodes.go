@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -74,7 +73,7 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 		}
 		// the supervisor restarts the actor, with back-off
 		c.Fail(fmt.Errorf("node sync failed: %w", m.err))
-	case *messages.Resync:
+	case *messages.RollCall, *messages.Resync:
 		n.tell(c)
 	case *report.Ask:
 		n.Repeat(c)
@@ -184,35 +183,4 @@ func addressList(addresses []string) string {
 		return "no address"
 	}
 	return strings.Join(addresses, " ")
-}
-
-// NodeContext joins the addresses of this node in Kubernetes and in VPP. The Kubernetes addresses
-// come first, in their order, because the first address of a family is the primary one.
-func NodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
-	addresses := slices.Clone(self.GetAddresses())
-	for _, text := range vpp {
-		if prefix, err := netip.ParsePrefix(text); err == nil && !slices.Contains(addresses, prefix.Addr().String()) {
-			addresses = append(addresses, prefix.Addr().String())
-		}
-	}
-	return &messages.NodeContext{Node: self, Addresses: addresses}
-}
-
-// Used returns the addresses and the pod networks of the nodes of the cluster, each ordered: from
-// Kubernetes, and the addresses of their VPPs. Both arguments may be nil.
-func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podNetworks []string) {
-	addresses, podNetworks = slices.Clone(in.GetSelf().GetAddresses()), slices.Clone(in.GetSelf().GetPodCidrs())
-	for _, node := range in.GetNodes() {
-		addresses, podNetworks = append(addresses, node.GetAddresses()...), append(podNetworks, node.GetPodCidrs()...)
-	}
-	for _, peer := range peers.GetNodes() {
-		for _, text := range peer.GetVppAddresses() {
-			if prefix, err := netip.ParsePrefix(text); err == nil {
-				addresses = append(addresses, prefix.Addr().String())
-			}
-		}
-	}
-	slices.Sort(addresses)
-	slices.Sort(podNetworks)
-	return slices.Compact(addresses), slices.Compact(podNetworks)
 }

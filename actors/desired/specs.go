@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"slices"
+
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -20,9 +22,8 @@ const (
 func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput, t trace) {
 	r.generation++
 	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: bool(t), Refused: r.budget.Refused(in.GetKey())}
-	if e.started { // it may be in quarantine because of the last spec
-		c.Send(c.PID(address.Services), &messages.Nudge{Key: in.GetKey(), Generation: r.generation})
-	}
+	e.tries = 0 // a new spec ends the back-off
+	r.unacked[in.GetKey()] = e
 	r.send(c, e)
 }
 
@@ -40,11 +41,55 @@ func (r *registry) moved(c *runtime.Context, keys []string, t trace) {
 	}
 }
 
-// send sends the spec of a service. Nothing is local and nothing has an address before the node is
-// known. In the first incarnation, an actor that is being spawned asks for its spec.
+// send sends the spec of a service. Without an acknowledgement, retry sends it again.
 func (r *registry) send(c *runtime.Context, e *entry) {
-	if r.context != nil && (e.started || c.Incarnation() > 1) {
-		c.Send(c.PID(address.Service(e.spec.GetInput().GetKey())), e.spec)
+	e.tries++
+	e.again = c.Now().Add(r.config.backoff(c.Actors()).DelayFor(e.spec.GetInput().GetKey(), e.tries))
+	if r.context == nil {
+		return // nothing is local and nothing has an address before the node is known
+	}
+	r.retryLater(c)
+	if !e.started && c.Incarnation() == 1 {
+		// its actor is being spawned and will ask for the spec; a restarted registry cannot
+		// know which actors exist
+		return
+	}
+	c.Send(c.PID(address.Service(e.spec.GetInput().GetKey())), e.spec)
+}
+
+// retryLater schedules the next retry, if a spec is unacknowledged.
+func (r *registry) retryLater(c *runtime.Context) {
+	if !r.retrying && len(r.unacked) > 0 {
+		r.retrying = true
+		c.After(r.config.Retry, &retryTick{})
+	}
+}
+
+// retry resends the unacknowledged specs that are due. The Nudge lets the spawner end a quarantine
+// of the actor.
+func (r *registry) retry(c *runtime.Context) {
+	now := c.Now()
+	var due []string
+	for key, e := range r.unacked {
+		if !e.again.After(now) {
+			due = append(due, key)
+		}
+	}
+	slices.Sort(due) // a map has no order, and a simulation must be repeatable
+	for _, key := range due {
+		c.Send(c.PID(address.Services), &messages.Nudge{Key: key, Generation: r.unacked[key].spec.GetGeneration()})
+		r.send(c, r.unacked[key])
+	}
+	r.retryLater(c)
+}
+
+// acknowledged notes that a service has taken its spec.
+func (r *registry) acknowledged(m *messages.Have) {
+	if e := r.entries[m.GetKey()]; e != nil {
+		// An older generation says only that the actor exists.
+		if e.started = true; m.GetGeneration() == e.spec.GetGeneration() {
+			delete(r.unacked, m.GetKey())
+		}
 	}
 }
 
@@ -53,7 +98,8 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 	e := r.entries[key]
 	switch {
 	case e != nil:
-		e.started = true
+		e.started, e.tries = true, 0
+		r.unacked[key] = e
 		r.send(c, e)
 	case r.complete: // before the first complete list the service may exist
 		c.Send(c.PID(address.Services), &messages.Release{Key: key})
@@ -72,46 +118,7 @@ func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 		return // it may exist
 	}
 	delete(r.entries, m.GetKey())
+	delete(r.unacked, m.GetKey())
 	r.members = nil
 	c.Send(c.PID(address.Services), &messages.Release{Key: m.GetKey()})
-}
-
-// announce sends every renderer the list of services.
-func (r *registry) announce(c *runtime.Context) {
-	for _, renderer := range r.config.Renderers {
-		r.announceTo(c, renderer)
-	}
-}
-
-// announceTo sends one renderer the list of services with their generations. Before the addresses
-// of VPP are known it sends none: views without them must not lead to a deletion.
-func (r *registry) announceTo(c *runtime.Context, renderer string) {
-	if !r.known() || r.context == nil || !r.looked {
-		return // began, updateContext or interfacesChanged does it
-	}
-	begin := &messages.Begin{
-		Keys: r.keys(), Generations: make([]uint64, 0, len(r.entries)), Node: r.context, Generation: r.generation, Provisional: !r.complete,
-		NodeAddresses: r.addresses, PodNetworks: r.podNetworks, ServiceCidrs: r.node.GetServiceCidrs(),
-	}
-	for _, key := range begin.GetKeys() { // the barrier waits for these generations
-		begin.Generations = append(begin.Generations, r.entries[key].spec.GetGeneration())
-	}
-	c.Send(c.PID(address.Renderer(renderer)), begin)
-}
-
-// ensure sends the spawner and introspection the list of services; both drop all others.
-func (r *registry) ensure(c *runtime.Context) {
-	if !r.known() {
-		return
-	}
-	all := &messages.Ensure{Keys: r.keys(), Complete: true, Generation: r.generation}
-	c.Send(c.PID(address.Services), all)
-	c.Send(c.PID(address.Introspect), all)
-}
-
-// callServices asks every service to repeat its status.
-func (r *registry) callServices(c *runtime.Context, m *messages.Resync) {
-	for _, key := range r.keys() {
-		c.Send(c.PID(address.Service(key)), m)
-	}
 }

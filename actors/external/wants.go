@@ -8,7 +8,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Wants is the merged external configuration for the renderer; always complete and immutable.
+// Wants is the merged external configuration for the renderer; always complete and immutable. It is
+// sent again until a Status of its generation comes.
 type Wants struct {
 	// Generation grows with each change, over restarts too.
 	Generation uint64

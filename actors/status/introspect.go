@@ -141,12 +141,12 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// status takes the status of a service.
+// status takes the status of a service; a roll call repeats the same value.
 func (i *introspect) status(m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
 	if m == before || m.GetGeneration() < before.GetGeneration() || m.GetGeneration() <= i.listed && !i.exist[key] {
-		return // outdated
+		return // repeated, or late
 	}
 	i.problems -= len(before.GetErrors())
 	if m.GetGone() {

@@ -55,12 +55,19 @@ type cause struct {
 	retval int32
 }
 
-// meaningOf classifies a return value other than 0: nil where the goal of the operation is reached
-// nevertheless, batch.ErrRejected where the value has no special meaning. unknown is set where the
-// answer contradicts the State.
-func meaningOf(verb Verb, retval int32) (err error, unknown bool) {
+// meaning is what a return value means for an operation.
+type meaning struct {
+	// err is the sentinel; nil where the goal of the operation is reached nevertheless.
+	err error
+	// unknown is set where the answer contradicts the State.
+	unknown bool
+}
+
+// meaningOf classifies a return value other than 0; batch.ErrRejected where it has no special
+// meaning.
+func meaningOf(verb Verb, retval int32) meaning {
 	if retval == retUnsupported {
-		return ErrDisabled, true
+		return meaning{ErrDisabled, true}
 	}
 	if verb == SetShare || verb == Mend || verb == Grow { // entries of a row, like backends
 		verb = AddLocal
@@ -69,24 +76,24 @@ func meaningOf(verb Verb, retval int32) (err error, unknown bool) {
 	case cause{Enable, retAlreadyEnabled}, cause{AddAddress, retValueExist}, cause{DelAddress, retNoSuchEntry},
 		cause{DelRoles, retNoInterface}, cause{DelRoles, retNoSuchEntry}, cause{DelRow, retNoSuchEntry},
 		cause{AddPool, retValueExist}, cause{DelPool, retNoSuchEntry}, cause{DelOutput, retNoSuchEntry}, cause{DelOutput, retNoInterface}:
-		return nil, false
+		return meaning{}
 	case cause{DelLocal, retNoSuchEntry}:
 		// The local is gone, or the whole row.
-		return nil, true
+		return meaning{nil, true}
 	case cause{AddRow, retValueExist}, cause{AddLocal, retValueExist}, cause{AddOutput, retValueExist}:
-		return ErrExists, true
+		return meaning{ErrExists, true}
 	case cause{AddLocal, retNoSuchEntry}:
-		return ErrVanished, true
+		return meaning{ErrVanished, true}
 	case cause{DelLocal, retUnspecified}:
-		return ErrTooFew, true
+		return meaning{ErrTooFew, true}
 	case cause{DelRow, retInvalidValue}, cause{AddLocal, retInvalidValue}, cause{DelLocal, retInvalidValue}:
-		return ErrForeign, true
+		return meaning{ErrForeign, true}
 	case cause{AddRow, retInvalidValue}:
-		return ErrUnsafe, false
+		return meaning{ErrUnsafe, false}
 	case cause{AddRoles, retNoInterface}, cause{AddOutput, retNoInterface}:
-		return ErrNoInterface, true
+		return meaning{ErrNoInterface, true}
 	case cause{AddRoles, retValueExist}:
-		return ErrOutput, true
+		return meaning{ErrOutput, true}
 	}
-	return batch.ErrRejected, false
+	return meaning{batch.ErrRejected, false}
 }

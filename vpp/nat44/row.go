@@ -9,7 +9,6 @@ import (
 
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -124,6 +123,9 @@ type Row struct {
 	Remembered uint32
 	// Tag marks the row as one of Troupe, see Tag.
 	Tag string
+	// FormerHash is the hash in the tag of this row if an agent of the first versions added it;
+	// "" = the same as now. Only planned rows have one, and VPP does not hold it.
+	FormerHash string
 	// Rank of the claim. VPP does not hold it.
 	Rank rule.Rank
 	// Pads says that the row has a pad behind each backend, so that VPP can change everything
@@ -147,6 +149,9 @@ type Row struct {
 	torn bool
 	// astray are entries of no backend that are not in their places; with them the row is torn.
 	astray []Local
+	// legacy is set for a row with the two pads that earlier versions of the agent put at its
+	// end. It cannot drain a backend.
+	legacy bool
 	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a
 	// single pad, a pad in another table than 0. Such a row equals no other one and is never
 	// changed in place.
@@ -163,7 +168,7 @@ func (r Row) Equal(other Row) bool {
 // other by adding and deleting locals.
 func (r *Row) sameShape(other *Row) bool {
 	return !r.odd && !other.odd && r.Key == other.Key && r.Kind == other.Kind && r.Flags == other.Flags && r.Affinity == other.Affinity &&
-		r.Tag == other.Tag && r.Pads == other.Pads
+		r.Tag == other.Tag && r.Pads == other.Pads && r.legacy == other.legacy
 }
 
 // clone returns the row with a copy of its backends.
@@ -176,6 +181,9 @@ func (r Row) clone() Row {
 // backend and pad; without pads the backends, a lone one twice, because VPP requires two entries.
 func (r Row) Entries() []Local {
 	switch {
+	case r.legacy:
+		pads := legacyPads()
+		return append(slices.Clone(r.Locals), pads[:]...)
 	case r.Pads:
 		room := [fewSlots]slot{}
 		return entries(r.layoutIn(room[:]))
@@ -183,54 +191,4 @@ func (r Row) Entries() []Local {
 		return append(slices.Clone(r.Locals), r.Locals...)
 	}
 	return r.Locals
-}
-
-// Renderer is the name of this renderer in messages and plans.
-const Renderer = "nat44"
-
-// State returns the row as the API and the command line show it, without pads.
-func (r Row) State(inSync bool) *messages.RowState {
-	state := &messages.RowState{
-		Renderer: Renderer, Vip: r.String(), Flags: r.Flags.Words(), AffinitySeconds: r.Affinity, InSync: inSync,
-		Locals: make([]*messages.RowLocal, 0, len(r.Locals)),
-	}
-	for _, local := range r.Locals {
-		state.Locals = append(state.Locals, &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight), Table: local.Table})
-	}
-	return state
-}
-
-// Shares returns the backends that new connections reach, with their shares, and the backends that
-// drain, from the entries of a row in VPP's order. vip is the frontend of the row; an entry that
-// leads back to it reaches no backend. Tests and drills use it, because they see VPP without a
-// State.
-func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
-	slots, _, _, ok := parseSlots(entries)
-	if !ok {
-		return slices.DeleteFunc(slices.Clone(entries), func(l Local) bool { return l.Weight == 0 }), nil
-	}
-	for _, s := range slots {
-		switch {
-		case s.empty() || s.backend == vip:
-		case s.share == 0:
-			draining = append(draining, s.local(0))
-		default:
-			live = append(live, s.local(s.share))
-		}
-	}
-	return live, draining
-}
-
-// Idle reports whether no new connection reaches a backend of the row: VPP holds it for connections
-// that drain.
-func (r Row) Idle() bool {
-	return r.Kind == Balanced && !slices.ContainsFunc(r.Locals, func(l Local) bool { return !r.LeadsBack(l) })
-}
-
-// AlsoDraining returns the row with these backends among its draining ones.
-func (r Row) AlsoDraining(others []Local) Row {
-	all := slices.Concat(r.Draining, others)
-	slices.SortFunc(all, compareEndpoint)
-	r.Draining = slices.CompactFunc(all, func(a, b Local) bool { return compareEndpoint(a, b) == 0 })
-	return r
 }
