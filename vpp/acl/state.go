@@ -58,11 +58,6 @@ func NewState() *State {
 	return &State{ACLs: map[string]ACL{}, Spare: map[uint32]ACL{}, Lists: map[uint32]Lists{}}
 }
 
-// Clone returns a copy that shares only immutable data.
-func (s *State) Clone() *State {
-	return &State{ACLs: maps.Clone(s.ACLs), Spare: maps.Clone(s.Spare), Lists: maps.Clone(s.Lists)}
-}
-
 // TagOf returns the tag of one of our ACLs by its index, and whether it is ours.
 func (s *State) TagOf(index uint32) (string, bool) {
 	for tag, a := range s.ACLs {
@@ -72,14 +67,6 @@ func (s *State) TagOf(index uint32) (string, bool) {
 	}
 	spare, found := s.Spare[index]
 	return spare.Tag, found
-}
-
-// Rules returns the number of rules in all of our ACLs in VPP.
-func (s *State) Rules() (n int) {
-	for _, a := range s.ACLs {
-		n += len(a.Rules)
-	}
-	return n
 }
 
 // Attached returns the number of interfaces with one of our ACLs on input.

@@ -389,8 +389,11 @@ var aclCases = []contractCase{
 			want.Interfaces[uint32(loopback(t, v))] = class
 		}
 		v.settleACLs(t, want)
-		// one rule stands in for recent ones
-		check(t, "rules", 3*acl.MaxRules+3, v.readACLs(t).Rules())
+		rules := 0
+		for _, a := range v.readACLs(t).ACLs {
+			rules += len(a.Rules)
+		}
+		check(t, "rules", 3*acl.MaxRules+3, rules) // one rule stands in for recent ones
 		want.Rules = want.Rules[:len(want.Rules)-1]
 		check(t, "operations", []string{"replace-acl", "replace-acl", "replace-acl"}, v.settleACLs(t, want))
 	}},

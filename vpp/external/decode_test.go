@@ -79,7 +79,7 @@ func TestDecode(t *testing.T) {
 func TestDecodeNothing(t *testing.T) {
 	for _, text := range []string{"", " \n", "null", document("")} {
 		l, err := Decode([]byte(text), "etcd:x")
-		if err != nil || !l.Empty() || l.Source != "etcd:x" || l.Priority != 200 {
+		if err != nil || l.Size() != 0 || l.Source != "etcd:x" || l.Priority != 200 {
 			t.Errorf("%q: %+v, %v", text, l, err)
 		}
 	}

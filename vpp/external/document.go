@@ -103,9 +103,6 @@ type Layer struct {
 	Roles []InterfaceRole
 }
 
-// Empty reports whether the layer has no entries.
-func (l *Layer) Empty() bool { return l == nil || len(l.Mappings)+len(l.Addresses)+len(l.Roles) == 0 }
-
 // Size is the number of entries.
 func (l *Layer) Size() int {
 	if l == nil {
