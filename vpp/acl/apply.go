@@ -2,7 +2,6 @@ package acl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -120,18 +119,8 @@ func (a *applier) resolve(op *Op) (missing string) {
 func (a *applier) book(r *OpResult, answer link.Result) {
 	err := answerOf(answer)
 	r.Count(err)
-	if retval, answered := link.Retval(err); answered && retval != 0 {
-		m := meaningOf(r.Op, retval)
-		if r.Unknown = m.unknown; m.err != nil {
-			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), m.err, err)
-		}
-		return
-	}
-	if err != nil {
-		r.Err, r.Unknown = fmt.Errorf("%s: %w", r.Op.Describe(), err), errors.Is(err, link.ErrUnknown)
-		return
-	}
-	if r.Op.Verb != Create {
+	r.Err, r.Unknown = batch.Classify(r.Op, err, func(retval int32) (error, bool) { return meaningOf(r.Op, retval) })
+	if err != nil || r.Op.Verb != Create {
 		return
 	}
 	reply, ok := answer.Reply.(*acl.ACLAddReplaceReply)

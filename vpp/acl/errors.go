@@ -48,31 +48,24 @@ type cause struct {
 	retval int32
 }
 
-// meaning is what a return value means for an operation.
-type meaning struct {
-	// err is the sentinel; nil where the goal of the operation is reached nevertheless.
-	err error
-	// unknown is set where the answer contradicts the State.
-	unknown bool
-}
-
-// meaningOf classifies a return value other than 0; batch.ErrRejected where it has no special
-// meaning.
-func meaningOf(op Op, retval int32) meaning {
+// meaningOf classifies a return value other than 0: nil where the goal of the operation is reached
+// nevertheless, batch.ErrRejected where the value has no special meaning. unknown is set where the
+// answer contradicts the State.
+func meaningOf(op Op, retval int32) (err error, unknown bool) {
 	switch (cause{op.Verb, retval}) {
 	case cause{Delete, retNoSuchEntry}:
-		return meaning{}
+		return nil, false
 	case cause{Delete, retInUseInbound}, cause{Delete, retInUseOutbound}, cause{Delete, retInUseLookup}:
-		return meaning{ErrInUse, true}
+		return ErrInUse, true
 	case cause{Replace, retNoSuchEntry}, cause{SetLists, retNoSuchEntry}:
-		return meaning{ErrVanished, true}
+		return ErrVanished, true
 	case cause{SetLists, retNoInterface}:
 		if len(op.Input) == 0 {
-			return meaning{nil, true} // VPP deletes the lists with the interface
+			return nil, true // VPP deletes the lists with the interface
 		}
-		return meaning{ErrNoInterface, true}
+		return ErrNoInterface, true
 	case cause{SetLists, retTrue}:
-		return meaning{batch.ErrRejected, true}
+		return batch.ErrRejected, true
 	}
-	return meaning{batch.ErrRejected, false}
+	return batch.ErrRejected, false
 }

@@ -37,6 +37,23 @@ func (o *Outcome) Count(err error) {
 	}
 }
 
+// Classify says what the error of a message means for its operation: err, nil = the goal of the
+// operation is reached, and whether VPP may hold something else than the State. meaning says it for
+// a return value.
+func Classify(op interface{ Describe() string }, answer error, meaning func(retval int32) (error, bool)) (err error, unknown bool) {
+	if answer == nil {
+		return nil, false
+	}
+	retval, answered := link.Retval(answer)
+	if !answered {
+		return fmt.Errorf("%s: %w", op.Describe(), answer), errors.Is(answer, link.ErrUnknown)
+	}
+	if err, unknown = meaning(retval); err != nil {
+		err = fmt.Errorf("%s: %w: %w", op.Describe(), err, answer)
+	}
+	return err, unknown
+}
+
 // Do returns one result per request, even when Do of the Caller fails as a whole: then each says
 // link.ErrNotSent. Without requests it does nothing.
 func Do(ctx context.Context, c link.Caller, reqs []api.Message) []link.Result {

@@ -137,7 +137,7 @@ func compose(op Op) ([]api.Message, error) {
 // precedes a deletion.
 func (r *OpResult) add(purpose Op, err error) {
 	r.Count(err)
-	found, unknown := classify(purpose, err)
+	found, unknown := batch.Classify(purpose, err, func(retval int32) (error, bool) { return meaningOf(purpose.Verb, retval) })
 	if _, answered := link.Retval(err); answered && purpose.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
 		// The row is deleted nevertheless. The next read finds the address, and Diff
 		// withdraws it by itself.
@@ -150,19 +150,4 @@ func (r *OpResult) add(purpose Op, err error) {
 	// VPP has carried out a part of the operation only, so the row has to be read.
 	partial := r.Messages > 0 && r.Err != nil && !errors.Is(r.Err, link.ErrUnknown) && len(Messages(r.Op)) > 1
 	r.Unknown = r.Unknown || unknown || partial
-}
-
-// classify says what the error of a message means for its operation.
-func classify(op Op, err error) (found error, unknown bool) {
-	if err == nil {
-		return nil, false
-	}
-	if retval, answered := link.Retval(err); answered {
-		m := meaningOf(op.Verb, retval)
-		if m.err == nil {
-			return nil, m.unknown
-		}
-		return fmt.Errorf("%s: %w: %w", op.Describe(), m.err, err), m.unknown
-	}
-	return fmt.Errorf("%s: %w", op.Describe(), err), errors.Is(err, link.ErrUnknown)
 }

@@ -55,19 +55,12 @@ type cause struct {
 	retval int32
 }
 
-// meaning is what a return value means for an operation.
-type meaning struct {
-	// err is the sentinel; nil where the goal of the operation is reached nevertheless.
-	err error
-	// unknown is set where the answer contradicts the State.
-	unknown bool
-}
-
-// meaningOf classifies a return value other than 0; batch.ErrRejected where it has no special
-// meaning.
-func meaningOf(verb Verb, retval int32) meaning {
+// meaningOf classifies a return value other than 0: nil where the goal of the operation is reached
+// nevertheless, batch.ErrRejected where the value has no special meaning. unknown is set where the
+// answer contradicts the State.
+func meaningOf(verb Verb, retval int32) (err error, unknown bool) {
 	if retval == retUnsupported {
-		return meaning{ErrDisabled, true}
+		return ErrDisabled, true
 	}
 	if verb == SetShare || verb == Mend || verb == Grow { // entries of a row, like backends
 		verb = AddLocal
@@ -76,24 +69,24 @@ func meaningOf(verb Verb, retval int32) meaning {
 	case cause{Enable, retAlreadyEnabled}, cause{AddAddress, retValueExist}, cause{DelAddress, retNoSuchEntry},
 		cause{DelRoles, retNoInterface}, cause{DelRoles, retNoSuchEntry}, cause{DelRow, retNoSuchEntry},
 		cause{AddPool, retValueExist}, cause{DelPool, retNoSuchEntry}, cause{DelOutput, retNoSuchEntry}, cause{DelOutput, retNoInterface}:
-		return meaning{}
+		return nil, false
 	case cause{DelLocal, retNoSuchEntry}:
 		// The local is gone, or the whole row.
-		return meaning{nil, true}
+		return nil, true
 	case cause{AddRow, retValueExist}, cause{AddLocal, retValueExist}, cause{AddOutput, retValueExist}:
-		return meaning{ErrExists, true}
+		return ErrExists, true
 	case cause{AddLocal, retNoSuchEntry}:
-		return meaning{ErrVanished, true}
+		return ErrVanished, true
 	case cause{DelLocal, retUnspecified}:
-		return meaning{ErrTooFew, true}
+		return ErrTooFew, true
 	case cause{DelRow, retInvalidValue}, cause{AddLocal, retInvalidValue}, cause{DelLocal, retInvalidValue}:
-		return meaning{ErrForeign, true}
+		return ErrForeign, true
 	case cause{AddRow, retInvalidValue}:
-		return meaning{ErrUnsafe, false}
+		return ErrUnsafe, false
 	case cause{AddRoles, retNoInterface}, cause{AddOutput, retNoInterface}:
-		return meaning{ErrNoInterface, true}
+		return ErrNoInterface, true
 	case cause{AddRoles, retValueExist}:
-		return meaning{ErrOutput, true}
+		return ErrOutput, true
 	}
-	return meaning{batch.ErrRejected, false}
+	return batch.ErrRejected, false
 }

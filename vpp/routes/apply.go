@@ -2,7 +2,6 @@ package routes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -142,15 +141,8 @@ func (r *OpResult) fail(err error) {
 // add enters the answer to the message of the operation.
 func (r *OpResult) add(err error) {
 	r.Count(err)
-	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown)
-	retval, answered := link.Retval(err)
-	switch {
-	case err == nil:
-	case !answered:
-		r.fail(unsupported(err))
-	default:
-		if meaning := meaningOf(r.Op.Verb, retval); meaning != nil {
-			r.fail(fmt.Errorf("%w: %w", meaning, err))
-		}
+	found, unknown := batch.Classify(r.Op, unsupported(err), func(retval int32) (error, bool) { return meaningOf(r.Op.Verb, retval), false })
+	if r.Unknown = r.Unknown || unknown; r.Err == nil {
+		r.Err = found
 	}
 }
