@@ -92,3 +92,9 @@ func (h *Health) Repeat(c *runtime.Context) {
 // FromMirror is the warning of parts that work with the local mirror, because the source has not
 // delivered.
 const FromMirror = "the services are those of the local mirror"
+
+// Event sends an event to the journal, with the path of the sender.
+func Event(c *runtime.Context, e *messages.Event) {
+	e.Actor = c.Path()
+	c.Send(c.PID(address.Journal), e)
+}

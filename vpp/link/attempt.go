@@ -9,6 +9,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // maxConnections is how many connections this process may have with one VPP that answers none of
@@ -191,4 +193,21 @@ func (l *Link) Close() error {
 		l.abandon(a, errClosed)
 	}
 	return nil
+}
+
+// newBackoff returns pauses that double from least to most, each shortened by a random part of up
+// to a half, so that the agents of a cluster do not connect in step. The library only lengthens a
+// pause, so it gets half of each bound.
+func newBackoff(least, most time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: least / 2, Factor: 2, Jitter: 1, Steps: 32, Cap: most / 2}
+}
+
+// sleep waits, at most until ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

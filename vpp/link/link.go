@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/adapter/statsclient"
 	"go.fd.io/govpp/api"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -164,4 +166,20 @@ func (r *runner) down(reason string) {
 func (r *runner) tell(state *messages.LinkState) {
 	r.reason = state.GetReason()
 	r.report(state)
+}
+
+// Quiet passes the log lines of GoVPP's client of the stats segment to log, at debug level: every
+// failure that matters is returned as an error as well. GoVPP keeps its logger in an unguarded
+// package variable, so call it once, before the first connection.
+func Quiet(log *slog.Logger) {
+	statsclient.Log.SetOutput(quietWriter{log.With("component", "govpp/statsclient")})
+}
+
+// quietWriter logs what is written, one line at a time.
+type quietWriter struct{ log *slog.Logger }
+
+// Write satisfies io.Writer.
+func (w quietWriter) Write(line []byte) (int, error) {
+	w.log.Debug("GoVPP logged a line", "line", strings.TrimSpace(string(line)))
+	return len(line), nil
 }

@@ -313,3 +313,80 @@ func (a *adapter) warning() string {
 	}
 	return ""
 }
+
+// noteAnother works out whether another client of VPP has set up NAT44 in a way with which services
+// cannot be served.
+func (a *adapter) noteAnother() {
+	want := a.settingsWanted()
+	another := a.have.Another(want)
+	a.stays = a.have.Keeps(want)
+	if another == a.another {
+		return
+	}
+	a.another, a.settings = another, false
+	a.claims.Touch(slices.Collect(a.claims.Keys())...)
+	for service := range a.plans {
+		a.claims.Concern(service)
+	}
+}
+
+// barred is why most services cannot be served in this VPP; "" = they can.
+func (a *adapter) barred() string {
+	if a.another != "" {
+		return a.another
+	}
+	n, first := 0, (*messages.Interface)(nil)
+	for _, i := range a.set.GetInterfaces() {
+		if i.GetOwnAddress() != "" {
+			if n++; first == nil {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	const text = "NAT44 cannot serve the pods behind %d interfaces: VPP itself has their addresses in their tables, " +
+		"first %s behind %s; set renderer: auto or cnat and restart the agent"
+	return fmt.Sprintf(text, n, first.GetOwnAddress(), first.GetName())
+}
+
+// part is the kind of an object, in the order in which they are brought to VPP.
+type part uint8
+
+const (
+	lists   part = iota // rules that access lists lack
+	row                 // the row of a frontend
+	surplus             // rules that access lists have too many of
+)
+
+// object names what the renderer keeps in VPP: the rows by their frontends, and the access lists in
+// front of all rows as two objects.
+type object struct {
+	rule.Key
+	part part
+}
+
+// String is the frontend of a row.
+func (o object) String() string {
+	switch o.part {
+	case lists:
+		return "access lists"
+	case surplus:
+		return "superfluous access lists"
+	default:
+		return o.Key.String()
+	}
+}
+
+// compare orders objects.
+func compare(a, b object) int { return cmp.Or(cmp.Compare(a.part, b.part), a.Key.Compare(b.Key)) }
+
+// rowOf is the object of a row.
+func rowOf(k rule.Key) object { return object{k, row} }
+
+// Objects of the access lists.
+var (
+	missingLists = object{part: lists}
+	extraLists   = object{part: surplus}
+)
