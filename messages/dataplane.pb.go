@@ -1312,7 +1312,7 @@ type InterfaceSet struct {
 	// Addresses of pods and endpoints of this node to which no interface leads, ordered. The
 	// interfaces actor leaves out addresses that may still be on their way.
 	Unplaced []string `protobuf:"bytes,11,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
-	// Why VPP may drop packets to addresses of its own without an answer; "" = it answers all of them.
+	// Why VPP may drop packets to addresses of its own without an answer; "" = it answers all.
 	Unanswered    string `protobuf:"bytes,12,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -106,8 +106,8 @@ func (s *observed) grow(k *cluster) {
 // changed checks a change of a row.
 func (s *observed) changed(w *world, c virtual.RowChange) {
 	if boots := w.vpp.Boots(); boots != s.started {
-		// what an earlier process had put there is unknown to an agent that cannot handle the
-		// list of the source and has the local mirror
+		// VPP has lost the row. An agent that serves the local mirror does not know what the
+		// process before it had put there.
 		s.started, s.reached = boots, s.own
 	}
 	switch {
@@ -144,8 +144,8 @@ func (s *observed) rests(k *cluster, at frontend) bool {
 // service has the endpoints n-1 and n. While a row changes, it may have n-1 alone.
 func (s *observed) compare(w *world) {
 	for _, row := range w.rows() {
-		if row.At != s.at || len(row.Backends) == 0 { // VPP has refused those that replace draining ones
-			continue
+		if row.At != s.at || len(row.Backends) == 0 {
+			continue // without backends: VPP has refused the ones that replace draining ones
 		}
 		oldest, newest := s.years+1, -1
 		for n := range s.years + 1 {

@@ -19,8 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// portKept is the time that a port stays after the last process listened on it, so that a daemon
-// that restarts gets its port back.
+// portKept is how long a port stays reserved after its process has closed it. A daemon gets its port
+// back when it restarts within this time.
 const portKept = 10 * time.Minute
 
 // States of sockets in /proc/net.

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Packet satisfies api.Reader. It reads the rows only of the services that claim the address, so
-// that 10,000 others cost little.
+// Packet satisfies api.Reader. It reads the rows of the services that claim the address, and of no
+// other service.
 func (b backend) Packet(ctx context.Context, source, destination string) (*api.Packet, error) {
 	p, err := parsePacket(source, destination)
 	if err != nil {

@@ -117,8 +117,8 @@ func collectActors(to chan<- prometheus.Metric, actors []runtime.ActorState) {
 	}
 }
 
-// newRefused makes the counter of refused HTTP clients, with the series of all reasons at 0, so
-// that alerts on increases work from the first one.
+// newRefused makes the counter of refused HTTP clients. The series of all reasons begin at 0, because
+// an alert on an increase does not see the first value of a series.
 func newRefused() *prometheus.CounterVec {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "troupe_http_refused_total",

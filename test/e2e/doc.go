@@ -6,6 +6,6 @@
 // By default it plays Services [Conformance], with -focus the tests whose names match, and with
 // -campaign everything that concerns services, of which -run TestKubernetes/granular is a part. The
 // first build takes up to 20 minutes. The results of the tests that were played are rows of
-// docs/conformance.md. Reasons of tests that do not pass are in reasons.yaml. The reason of a test
-// that passes or fails by chance begins with these words.
+// docs/conformance.md. Reasons of tests that do not pass are in reasons.yaml. A reason that begins
+// with "by chance" belongs to a test that may also pass.
 package e2e

@@ -180,7 +180,7 @@ func (w *world) lookAt() {
 		if arguments[0] == "check" {
 			arguments = append(arguments, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(w.dir, "objects"), "--vpp-api-socket", filepath.Join(w.dir, "api.sock"))
 		}
-		said, _ := exec.Command(w.troupe, arguments...).CombinedOutput() // check fails for things that are not of the layout
+		said, _ := exec.Command(w.troupe, arguments...).CombinedOutput() // check also fails for other reasons
 		line := regexp.MustCompile(`(?m)^.*` + expand(w.looks[i+1], w.variables("1", "2")...) + `.*$`).FindString(string(said))
 		if line == "" {
 			w.Errorf("troupe %s says nothing of %q:\n%s", w.looks[i], w.looks[i+1], said)

@@ -36,8 +36,8 @@ type Winner struct {
 	Prefix netip.Prefix
 	// Source is the id of its source; set when Err is nil.
 	Source uint8
-	// ICMP says that it answers packets with an ICMP error, or leads to VPP itself without having
-	// an interface. Package routes replaces the second by the first, and no address of VPP is so.
+	// ICMP says that it answers packets with an ICMP error, or leads to VPP itself without an
+	// interface. Only package routes makes the second kind, and may replace it by the first.
 	ICMP bool
 	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code:
 	// there is no such entry, for example.

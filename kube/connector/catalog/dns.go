@@ -126,8 +126,8 @@ func (s *DNS) resolve(ctx context.Context) (Service, []Problem, time.Duration, e
 	return out, problems, time.Duration(l.ttl) * time.Second, nil
 }
 
-// targetsOf returns the targets of SRV records, lowest priority first. A single target "." means
-// that there are no targets.
+// targetsOf returns the targets of SRV records, lowest priority first. A single target "." stands for
+// no target (RFC 2782).
 func targetsOf(records []dnsmessage.Resource) []target {
 	var out []target
 	for _, r := range records {

@@ -6,8 +6,8 @@
 // clients of the cluster to protected addresses, or take the name of another service. A refused
 // part is a Problem, never an error: only the bad instance is left out, and all others stay.
 //
-// One goroutine owns a source, asks and publishes; it ends with its context, with the goroutines
-// that it has started. Everything else is pure. A published Snapshot belongs to its receiver and is
+// One goroutine owns a source, asks and publishes. It ends with its context, and ends its own
+// goroutines before. Everything else is pure. A published Snapshot belongs to its receiver and is
 // not changed any more. docs/connector.md describes the sources for users.
 //
 // # YAML
