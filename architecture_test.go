@@ -44,7 +44,7 @@ var owners = map[string][]string{
 	"k8s.io":                            {"kube"},
 	"k8s.io/api/coordination":           {"cluster", "kube"}, // Leases, a node store
 	"k8s.io/apimachinery/pkg":           {"kube", "cluster"},
-	"k8s.io/apimachinery/pkg/util/wait": {"kube", "vpp"}, // back-off
+	"k8s.io/apimachinery/pkg/util/wait": {"kube", "vpp", "cluster"}, // back-off
 	"sigs.k8s.io/yaml":                  {"kube", "bootstrap"},
 }
 
