@@ -2,31 +2,19 @@ package cluster
 
 import (
 	"context"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 func TestDelaysGrowToTheirCap(t *testing.T) {
-	d := delays{min: time.Millisecond, max: 50 * time.Millisecond, rand: rand.New(rand.NewPCG(1, 2))}
-	for round := range 2 {
-		limit := time.Millisecond
-		for n := range 100 {
-			if got := d.next(); got < 0 || got > limit {
-				t.Fatalf("round %d: delay %d is %s, limit %s", round, n, got, limit)
-			}
-			limit = min(2*limit, 50*time.Millisecond)
+	c := Config{BackoffMin: time.Millisecond, BackoffMax: 50 * time.Millisecond}
+	d, limit := c.delays(1), time.Millisecond
+	for n := range 100 {
+		if got := d.Step(); got < limit/8 || got > limit {
+			t.Fatalf("delay %d is %s, limit %s", n, got, limit)
 		}
-		d.reset()
-	}
-}
-
-func TestDelaysDiffer(t *testing.T) {
-	a := delays{min: time.Hour, max: time.Hour, rand: rand.New(rand.NewPCG(1, 2))}
-	b := delays{min: time.Hour, max: time.Hour, rand: rand.New(rand.NewPCG(3, 4))}
-	if a.next() == b.next() {
-		t.Error("two nodes with different seeds wait equally long")
+		limit = min(2*limit, 50*time.Millisecond)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -48,16 +47,12 @@ type Config struct {
 	// an error. Default: 10 minutes with etcd, an hour with Leases.
 	RelistInterval time.Duration
 	// BackoffMin and BackoffMax bound the random back-off before a transaction is retried. The n-th
-	// delay is drawn from 0..min(BackoffMax, BackoffMin*2^n) after a conflict, and from 16 times
-	// that range after an error, BackoffMax included. Defaults DefaultBackoffMin and
-	// DefaultBackoffMax.
+	// delay is an eighth to all of min(BackoffMax, BackoffMin*2^n) after a conflict, and 16 times
+	// as long after an error. Defaults DefaultBackoffMin and DefaultBackoffMax.
 	BackoffMin, BackoffMax time.Duration
 	// Now is the clock of the grace period. Any goroutine of the Syncer may call it. Default
 	// time.Now.
 	Now func() time.Time
-	// Rand is the source of every random delay; it is used by one goroutine only. Default: seeded
-	// at random.
-	Rand *rand.Rand
 }
 
 // withDefaults returns the configuration with a default in every zero field.
@@ -69,9 +64,6 @@ func (c Config) withDefaults() Config {
 	c.BackoffMax = cmp.Or(c.BackoffMax, DefaultBackoffMax)
 	if c.Now == nil {
 		c.Now = time.Now
-	}
-	if c.Rand == nil {
-		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
 	return c
 }

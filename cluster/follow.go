@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Messages of the follower and the prober to the loop.
@@ -27,9 +28,8 @@ type (
 // again. It never gives up.
 type follower struct {
 	store   Store
-	timeout time.Duration
-	every   time.Duration
-	backoff delays
+	cfg     *Config
+	backoff wait.Backoff
 	log     *slog.Logger
 	send    func(any)
 	// relist holds a token while a request for a new list is pending.
@@ -64,13 +64,13 @@ func (f *follower) run(ctx context.Context) {
 		} else {
 			f.send(probed{err: err})
 		}
-		sleep(ctx, f.backoff.next())
+		sleep(ctx, f.backoff.Step())
 	}
 }
 
 // list sends a complete list to the loop and returns its revision.
 func (f *follower) list(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.RequestTimeout)
 	defer cancel()
 	list, err := f.store.list(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 // watch sends changes to the loop until the watch ends. When a new list is requested or due, it
 // returns 0 and nil.
 func (f *follower) watch(ctx context.Context, after int64) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.every)
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.RelistInterval)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -97,8 +97,8 @@ func (f *follower) watch(ctx context.Context, after int64) (int64, error) {
 	defer cancel()
 	begun := time.Now()
 	at, err := f.store.watch(ctx, after, func(changes []change) { f.send(changed{changes: changes}) })
-	if time.Since(begun) > f.backoff.max {
-		f.backoff.reset() // a watch that lasts is a success
+	if time.Since(begun) > errorFactor*f.cfg.BackoffMax {
+		f.backoff = f.cfg.delays(errorFactor) // a watch that lasts is a success
 	}
 	if ctx.Err() != nil {
 		return 0, nil
@@ -122,7 +122,7 @@ func (f *follower) probe(ctx context.Context, store prober, every time.Duration)
 }
 
 func (f *follower) probeOnce(ctx context.Context, store prober) error {
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.RequestTimeout)
 	defer cancel()
 	return store.probe(ctx)
 }
@@ -131,27 +131,11 @@ func (f *follower) probeOnce(ctx context.Context, store prober) error {
 // does not answer needs longer pauses.
 const errorFactor = 16
 
-// delays is an exponential back-off with full jitter, so that nodes that failed together do not
-// retry together. It never gives up. Its source of randomness is injected, so that tests in virtual
-// time are deterministic. It belongs to one goroutine.
-type delays struct {
-	min, max time.Duration
-	rand     *rand.Rand
-	attempts int
+// delays returns the back-off after conflicts (factor 1) or errors (errorFactor). It never gives up.
+func (c *Config) delays(factor time.Duration) wait.Backoff {
+	const part = 8 // of a delay that is not random
+	return wait.Backoff{Duration: factor * c.BackoffMin / part, Factor: 2, Jitter: part - 1, Steps: 32, Cap: factor * c.BackoffMax / part}
 }
-
-// next returns the delay before the next attempt.
-func (b *delays) next() time.Duration {
-	limit := b.max
-	if shift := min(b.attempts, 20); b.min<<shift < b.max {
-		limit = b.min << shift
-	}
-	b.attempts++
-	return time.Duration(b.rand.Int64N(int64(limit) + 1))
-}
-
-// reset starts again with the shortest delay, after a success.
-func (b *delays) reset() { b.attempts = 0 }
 
 // sleep waits for d, or returns false when ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {

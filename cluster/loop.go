@@ -3,7 +3,10 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -56,7 +59,8 @@ type loop struct {
 	awaitedUntil time.Time
 	// notBefore is the end of the back-off, on the clock of the machine.
 	notBefore           time.Time
-	conflicts, failures delays
+	conflicts, failures wait.Backoff
+	attempts            int // that conflicted since the last success
 }
 
 func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
@@ -64,12 +68,11 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 	return &loop{
 		syncer: s, follower: f, out: out, log: s.log, stale: true,
 		roster:    roster{nodes: map[string]*messages.ClusterNode{}},
-		conflicts: delays{min: cfg.BackoffMin, max: cfg.BackoffMax, rand: cfg.Rand},
-		failures:  delays{min: cfg.BackoffMin * errorFactor, max: cfg.BackoffMax * errorFactor, rand: cfg.Rand},
+		conflicts: cfg.delays(1), failures: cfg.delays(errorFactor),
 		in: input{
 			store: s.traits.name,
 			self:  identity{name: cfg.NodeName, lastID: cfg.LastID, lastUID: cfg.LastUID},
-			grace: cfg.GracePeriod + time.Duration(cfg.Rand.Int64N(int64(cfg.GracePeriod)/10+1)),
+			grace: cfg.GracePeriod + rand.N(cfg.GracePeriod/10+1),
 		},
 	}
 }
@@ -178,18 +181,18 @@ func (l *loop) takeOutcome(m wrote) {
 	switch {
 	case m.err != nil:
 		l.writeError = l.syncer.traits.name + ": " + m.err.Error()
-		l.holdBack(l.failures.next())
+		l.holdBack(l.failures.Step())
 		l.log.Warn("transaction of the node store failed, retrying", "op", m.op.verb, "about", m.op.about, "err", m.err)
 	case !m.ok:
-		l.holdBack(max(l.conflicts.next(), l.turn()))
-		l.log.Debug("transaction of the node store conflicted, retrying", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
-		if l.conflicts.attempts%conflictsBeforeRelist == 0 {
+		l.attempts++
+		l.holdBack(max(l.conflicts.Step(), l.turn()))
+		l.log.Debug("transaction of the node store conflicted, retrying", "op", m.op.verb, "about", m.op.about, "attempts", l.attempts)
+		if l.attempts%conflictsBeforeRelist == 0 {
 			l.follower.askRelist()
 		}
 	default:
 		l.writeError = ""
-		l.conflicts.reset()
-		l.failures.reset()
+		l.conflicts, l.failures, l.attempts = l.syncer.cfg.delays(1), l.syncer.cfg.delays(errorFactor), 0
 		l.awaited, l.awaitedUntil = m.revision, time.Now().Add(l.syncer.cfg.RequestTimeout)
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
 			// Only a write of this process proves that it holds the ID, because an
@@ -219,7 +222,7 @@ func (l *loop) step() time.Duration {
 	l.in.now = l.syncer.cfg.Now()
 	l.in.candidates = 1
 	if l.mayWrite() {
-		l.in.candidates = candidatesAfter(l.conflicts.attempts)
+		l.in.candidates = candidatesAfter(l.attempts)
 	}
 	l.lookForAbsent()
 	d := l.decide()

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -25,7 +24,7 @@ type bench struct {
 // newBench makes the loop of node "me", which Kubernetes lists, on an etcd that answers.
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, model: newModel()}
-	s := New(NewEtcdStore(nil, ""), Config{NodeName: "me", Rand: rand.New(rand.NewPCG(1, 2))}, nil)
+	s := New(NewEtcdStore(nil, ""), Config{NodeName: "me"}, nil)
 	f := s.newFollower(func(any) {})
 	b.loop = newLoop(s, f, func(state *messages.ClusterState) { b.states = append(b.states, state) })
 	b.write = func(op *operation) { b.ops = append(b.ops, op) }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -88,16 +87,10 @@ func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) erro
 	return nil
 }
 
-// newFollower makes the follower, with a random source of its own because it runs in another
-// goroutine.
+// newFollower makes the follower.
 func (s *Syncer) newFollower(send func(any)) *follower {
 	return &follower{
-		store: s.store, timeout: s.cfg.RequestTimeout, every: s.cfg.RelistInterval,
-		backoff: delays{
-			min: s.cfg.BackoffMin * errorFactor, max: s.cfg.BackoffMax * errorFactor,
-			rand: rand.New(rand.NewPCG(s.cfg.Rand.Uint64(), s.cfg.Rand.Uint64())),
-		},
-		log: s.log, send: send, relist: make(chan struct{}, 1),
+		store: s.store, cfg: &s.cfg, backoff: s.cfg.delays(errorFactor), log: s.log, send: send, relist: make(chan struct{}, 1),
 	}
 }
 

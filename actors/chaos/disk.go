@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/mirror"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -21,15 +20,10 @@ const (
 // mirrored puts the local mirror in front of a source, as the agent does. The disk outlives the
 // process.
 func (w *world) mirrored(s kube.Source) kube.Source {
-	config := mirror.Config{Node: thisNode, Origin: mirrorOrigin, Clock: mirrorClock{w.sim}, Observer: mirrorObserver{w.injector}}
+	config := mirror.Config{Node: thisNode, Origin: mirrorOrigin, Observer: mirrorObserver{w.injector}, Now: w.sim.Now}
+	config.After = func(d time.Duration, f func()) func() bool { return w.sim.AfterFunc(d, f).Stop }
 	return mirror.New(s, mirror.NewStore(mirrorDir, w.disk), config, slog.New(slog.DiscardHandler))
 }
-
-// mirrorClock is the clock of the mirror in a simulation.
-type mirrorClock struct{ *runtime.Sim }
-
-// AfterFunc satisfies mirror.Clock.
-func (c mirrorClock) AfterFunc(d time.Duration, f func()) mirror.Timer { return c.Sim.AfterFunc(d, f) }
 
 // mirrorObserver counts events of the mirror.
 type mirrorObserver struct{ *injector }

@@ -29,14 +29,6 @@ const (
 	nodeConnections = 512
 )
 
-// newServer returns a server with the limits of a connection.
-func newServer(handler http.Handler, errors *log.Logger) *http.Server {
-	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: errors,
-	}
-}
-
 // delays returns the back-off of an address that cannot be opened.
 func delays(shortest, longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: shortest, Factor: 2, Jitter: 0.2, Steps: 32, Cap: longest}
@@ -129,20 +121,29 @@ func (s *socket) run(ctx context.Context) {
 	}
 }
 
-// serve answers on a listener until it breaks or ctx ends. Requests under way get the time limit.
+// serve answers on a listener until it breaks or ctx ends.
 func (s *socket) serve(ctx context.Context, listener net.Listener) error {
-	server := newServer(s.handler, s.httpLog)
-	bounded := Bound(server, listener, s.cfg.MostConnections, s.cfg.OnLimit)
+	server := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: s.httpLog,
+	}
+	return Serve(ctx, server, Bound(server, listener, s.cfg.MostConnections, s.cfg.OnLimit), s.cfg.CloseTimeout)
+}
+
+// Serve answers on a listener until ctx ends, and returns nil, or until the listener breaks, and
+// returns why. It closes the listener at once, because the next one needs the address. Requests
+// under way get grace to end; then their connections are closed.
+func Serve(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration) error {
 	broken := make(chan error, 1)
-	go func() { broken <- server.Serve(bounded) }()
+	go func() { broken <- server.Serve(listener) }()
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-broken:
 		broken <- err
 	}
-	_ = listener.Close() // the next listener needs the address now
-	deadline, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
+	_ = listener.Close()
+	deadline, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if server.Shutdown(deadline) != nil {
 		_ = server.Close()

@@ -9,7 +9,6 @@
 //	source.go    Source: a kube.Source in front of the real one
 //	keeper.go    which states Source saves, when, and which it refuses to save
 //	claims.go    Claims: the node ID, saved in the background
-//	clock.go     the clock of Source, which a simulation replaces
 //
 // # The promise
 //

@@ -81,8 +81,8 @@ func (s *state) collect() *messages.Snapshot {
 
 // saves is the schedule of the saves.
 type saves struct {
-	timer   Timer         // nil = none is scheduled: a save is under way, or Run has ended
-	due     time.Time     // time at which timer fires
+	stop    func() bool   // stops the timer; nil = none is set: a save is under way, or Run has ended
+	due     time.Time     // time at which the timer fires
 	pause   time.Duration // time from a change to its save
 	changes uint64        // number of changes of the state so far
 	saved   uint64        // number of these changes that are on the disk
@@ -92,7 +92,7 @@ type saves struct {
 // changed schedules a save. The lock must be held.
 func (s *Source) changed() {
 	s.saves.changes++
-	if s.saves.timer != nil { // otherwise the save under way schedules the next one
+	if s.saves.stop != nil { // otherwise the save under way schedules the next one
 		s.saveIn(s.saves.pause)
 	}
 }
@@ -100,14 +100,14 @@ func (s *Source) changed() {
 // saveIn schedules a save, unless an earlier save is scheduled. The lock must be held.
 func (s *Source) saveIn(d time.Duration) {
 	// An earlier save stays, so that changes cannot postpone it again and again.
-	at := s.cfg.Clock.Now().Add(d)
-	if s.saves.timer != nil {
+	at := s.cfg.Now().Add(d)
+	if s.saves.stop != nil {
 		if !at.Before(s.saves.due) {
 			return
 		}
-		s.saves.timer.Stop()
+		s.saves.stop()
 	}
-	s.saves.due, s.saves.timer = at, s.cfg.Clock.AfterFunc(d, s.scheduledSave)
+	s.saves.due, s.saves.stop = at, s.cfg.After(d, s.scheduledSave)
 }
 
 // scheduledSave saves and schedules the next save.
@@ -117,18 +117,18 @@ func (s *Source) scheduledSave() {
 	var changes uint64
 	var ended bool
 	s.locked(func() {
-		if s.saves.timer != nil {
+		if s.saves.stop != nil {
 			// This call may come from an older timer that fired while it was replaced.
-			s.saves.timer.Stop()
+			s.saves.stop()
 		}
-		s.saves.timer, changes, ended = nil, s.saves.changes, s.saves.ended
+		s.saves.stop, changes, ended = nil, s.saves.changes, s.saves.ended
 	})
 	if ended {
 		return // lastSave has saved
 	}
-	began := s.cfg.Clock.Now()
+	began := s.cfg.Now()
 	next := s.save()
-	pause := max(s.cfg.Delay, share*s.cfg.Clock.Now().Sub(began))
+	pause := max(s.cfg.Delay, share*s.cfg.Now().Sub(began))
 	s.locked(func() {
 		if s.saves.pause = pause; s.saves.changes != changes {
 			next = min(next, pause)
@@ -143,8 +143,8 @@ func (s *Source) scheduledSave() {
 func (s *Source) lastSave() {
 	s.locked(func() {
 		s.saves.ended = true
-		if s.saves.timer != nil {
-			s.saves.timer.Stop()
+		if s.saves.stop != nil {
+			s.saves.stop()
 		}
 	})
 	s.saving.Lock()
@@ -172,7 +172,7 @@ func (s *Source) save() (next time.Duration) {
 	now := identify(m)
 	again, why, err := s.refuse(now, empty)
 	if err == nil {
-		m.Revision, m.Saved = s.disk.next(), s.cfg.Clock.Now().UnixNano()
+		m.Revision, m.Saved = s.disk.next(), s.cfg.Now().UnixNano()
 		now.revision, now.saved = m.GetRevision(), m.GetSaved()
 		if err = s.store.SaveSnapshot(m); err == nil {
 			s.disk = now
@@ -222,7 +222,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 	}
 	left := s.cfg.ConfirmEmpty
 	if !empty.IsZero() {
-		left -= s.cfg.Clock.Now().Sub(empty)
+		left -= s.cfg.Now().Sub(empty)
 	}
 	if left <= 0 {
 		return 0, "", nil

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// simulated is a Clock that only the test moves. It calls on the goroutine of the test, as in a
+// simulated is a clock that only the test moves. It calls on the goroutine of the test, as in a
 // simulation on one goroutine.
 type simulated struct {
 	now    time.Time
@@ -23,18 +23,14 @@ type simulatedTimer struct {
 	call  func()
 }
 
-// Now satisfies Clock.
-func (c *simulated) Now() time.Time { return c.now }
-
-// AfterFunc satisfies Clock.
-func (c *simulated) AfterFunc(d time.Duration, call func()) Timer {
+// after is Config.After.
+func (c *simulated) after(d time.Duration, call func()) (stop func() bool) {
 	t := &simulatedTimer{c, c.now.Add(d), call}
 	c.timers = append(c.timers, t)
-	return t
+	return t.stop
 }
 
-// Stop satisfies Timer.
-func (t *simulatedTimer) Stop() bool {
+func (t *simulatedTimer) stop() bool {
 	i := slices.Index(t.clock.timers, t)
 	if i >= 0 {
 		t.clock.timers = slices.Delete(t.clock.timers, i, i+1)
@@ -50,7 +46,7 @@ func (c *simulated) pass(d time.Duration) {
 		if next.at.After(end) {
 			break
 		}
-		next.Stop()
+		next.stop()
 		c.now = next.at
 		next.call()
 	}
@@ -90,7 +86,7 @@ func TestOnOneGoroutine(t *testing.T) {
 			t.Errorf("saved at %s: %v, %v", clock.now, m, err)
 		}
 		real.ServiceChanged(service("new", 2))
-	}}, NewStore("d", disk), Config{Node: "n1", Origin: "kubernetes", Clock: clock}, quiet())
+	}}, NewStore("d", disk), Config{Node: "n1", Origin: "kubernetes", Now: func() time.Time { return clock.now }, After: clock.after}, quiet())
 	if err := s.Run(t.Context(), sink); err != nil {
 		t.Error(err)
 	}

@@ -34,8 +34,10 @@ type Config struct {
 	Delay time.Duration
 	// Observer feeds the metrics; nil = none.
 	Observer Observer
-	// Clock is the clock of a simulation; nil = the clock of the machine.
-	Clock Clock
+	// Now is the clock, and After calls f once after d, unless stop prevents it; f blocks only on
+	// the disk. A simulation on one goroutine has its own. Default: those of package time.
+	Now   func() time.Time
+	After func(d time.Duration, f func()) (stop func() bool)
 }
 
 // Observer counts for the metrics. Its methods must not block.
@@ -112,8 +114,8 @@ func New(inner kube.Source, store *Store, cfg Config, log *slog.Logger) *Source 
 	if cfg.Observer == nil {
 		cfg.Observer = uncounted{}
 	}
-	if cfg.Clock == nil {
-		cfg.Clock = wallClock{}
+	if cfg.Now == nil {
+		cfg.Now, cfg.After = time.Now, func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	s := &Source{inner: inner, store: store, cfg: cfg, log: log, state: newState(), saves: saves{pause: cfg.Delay}}
 	s.load()
@@ -166,9 +168,9 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 		s.sink = sink
 		s.saveIn(freshen)
 	})
-	grace := s.cfg.Clock.AfterFunc(s.cfg.Grace, func() { s.locked(s.serve) })
+	stop := s.cfg.After(s.cfg.Grace, func() { s.locked(s.serve) })
 	err := s.inner.Run(ctx, intake{s})
-	grace.Stop()
+	stop()
 	s.lastSave()
 	s.locked(func() { s.sink = nil })
 	return err
@@ -183,7 +185,7 @@ func (s *Source) Refresh() {
 	if s.asked.Swap(true) {
 		return
 	}
-	s.cfg.Clock.AfterFunc(0, func() {
+	s.cfg.After(0, func() {
 		s.asked.Store(false)
 		s.locked(func() {
 			if s.phase == serving && s.sink != nil {
@@ -264,7 +266,7 @@ var _ kube.Sink = intake{}
 // ServiceChanged satisfies kube.Sink.
 func (s intake) ServiceChanged(in *messages.ServiceInput) {
 	s.locked(func() {
-		s.state.service(in, s.cfg.Clock.Now())
+		s.state.service(in, s.cfg.Now())
 		s.changed()
 		s.sink.ServiceChanged(in)
 	})
@@ -282,7 +284,7 @@ func (s intake) NodeChanged(in *messages.NodeInput) {
 // Snapshot satisfies kube.Sink.
 func (s intake) Snapshot(m *messages.Snapshot) {
 	s.locked(func() {
-		if m.GetComplete() && s.state.replace(m, s.cfg.Clock.Now()) {
+		if m.GetComplete() && s.state.replace(m, s.cfg.Now()) {
 			s.changed()
 		}
 		// The sink gets the Snapshot before the health. Otherwise the agent would become
@@ -298,34 +300,10 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 func (s intake) Health(h kube.Health) {
 	s.locked(func() {
 		s.source = &h
-		s.state.healthy(h.OK, s.cfg.Clock.Now())
+		s.state.healthy(h.OK, s.cfg.Now())
 		if !h.OK {
 			s.serve()
 		}
 		s.report()
 	})
 }
-
-// Clock tells a Source the time and calls it later. A simulation on one goroutine has a Clock of
-// its own, whose AfterFunc calls f on that goroutine when the time has come.
-type Clock interface {
-	// Now is the current time.
-	Now() time.Time
-	// AfterFunc calls f once, after d. f blocks only on the disk.
-	AfterFunc(d time.Duration, f func()) Timer
-}
-
-// Timer is a pending call of Clock.AfterFunc.
-type Timer interface {
-	// Stop prevents the call, unless it has begun.
-	Stop() bool
-}
-
-// wallClock is the Clock of production; AfterFunc starts a goroutine.
-type wallClock struct{}
-
-// Now satisfies Clock.
-func (wallClock) Now() time.Time { return time.Now() }
-
-// AfterFunc satisfies Clock.
-func (wallClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

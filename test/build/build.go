@@ -206,8 +206,8 @@ func Image(ctx context.Context, archive, name string) error {
 
 // ImageOf is Image of other sources.
 func ImageOf(ctx context.Context, source, archive, name string) error {
-	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/image", "-source", source, "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)
-	cmd.Dir = root()
+	cmd := exec.CommandContext(ctx, "go", "run", "./image", "-source", source, "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)
+	cmd.Dir = filepath.Join(root(), "tools")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build image %s: %w\n%s", name, err, out)
 	}
@@ -217,8 +217,8 @@ func ImageOf(ctx context.Context, source, archive, name string) error {
 // ExampleVPP builds the image of the example CNI with a VPP and the plugins in a directory, under
 // the name of the manifests, into an OCI archive, as its README does.
 func ExampleVPP(ctx context.Context, archive, vpp, plugins string) error {
-	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/kubernetes/example-cni/image", "-o", archive, "-vpp", vpp, "-plugins", plugins)
-	cmd.Dir = root()
+	cmd := exec.CommandContext(ctx, "go", "run", "./example-cni/image", "-o", archive, "-vpp", vpp, "-plugins", plugins)
+	cmd.Dir = filepath.Join(root(), "tools")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build image of VPP: %w\n%s", err, out)
 	}

@@ -20,8 +20,8 @@ func TestImage(t *testing.T) {
 	var archives, lists []string
 	for range 2 {
 		dir := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), "go", "run", "./deploy/image", "-o", dir+"/troupe.tar", "-platforms", "linux/"+runtime.GOARCH)
-		cmd.Dir, cmd.Stderr = build.Root(), t.Output()
+		cmd := exec.CommandContext(t.Context(), "go", "run", "./image", "-o", dir+"/troupe.tar", "-platforms", "linux/"+runtime.GOARCH)
+		cmd.Dir, cmd.Stderr = filepath.Join(build.Root(), "tools"), t.Output()
 		said, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
 // Package daemonset has the stories of the kubelet tier: the agent as a DaemonSet, with the image
-// of deploy/image and the manifests of deploy/kubernetes/base, in which only the image, the address
+// of tools/image and the manifests of deploy/kubernetes/base, in which only the image, the address
 // of the API server and the networks of the cluster are filled in.
 //
 // All stories are played in their order on one cluster of two nodes (package node), each with a

@@ -190,23 +190,10 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 			})
 		})
 	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		<-ctx.Done()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		if server.Shutdown(grace) != nil {
-			_ = server.Close()
-		}
-	}()
-	err := server.Serve(served)
-	if errors.Is(err, http.ErrServerClosed) {
-		<-stopped
-		return nil
+	if err := healthcheck.Serve(ctx, server, served, shutdownTimeout); err != nil {
+		return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
 	}
-	// The listener failed by itself. The caller ends ctx, which ends the goroutine above.
-	return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+	return nil
 }
 
 // guarded limits the time and the body of every request, and answers if a handler panics.

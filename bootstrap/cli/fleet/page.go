@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 )
 
 // servePage serves the page of all nodes until ctx ends. The page uses the rights of the user's
@@ -45,10 +45,8 @@ func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) 
 		return fmt.Errorf("listen for the page of all nodes: %w", err)
 	}
 	server := &http.Server{Handler: localOnly(pages), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
 	fmt.Fprintf(std.Out, "all nodes: http://%s/, until Ctrl-C\n", listener.Addr())
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := healthcheck.Serve(ctx, server, listener, 0); err != nil {
 		return fmt.Errorf("serve the page of all nodes: %w", err)
 	}
 	return nil

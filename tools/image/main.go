@@ -26,11 +26,11 @@ func main() {
 func run(ctx context.Context, arguments []string, out, said io.Writer) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	flags.SetOutput(said)
-	file := flags.String("o", "troupe.tar", "write the archive to `FILE`")
+	file := flags.String("o", "../troupe.tar", "write the archive to `FILE`")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "build for these platforms")
 	name := flags.String("name", "", "`NAME` of the image in the archive (default: the name of -push, or "+DefaultName+")")
 	registry := flags.String("push", "", "push it to `REGISTRY/NAME:TAG` with skopeo, which must be installed")
-	source := flags.String("source", ".", "root `DIR` of the repository")
+	source := flags.String("source", "..", "root `DIR` of the repository")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}

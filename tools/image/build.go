@@ -13,7 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/deploy/image/oci"
+	"github.com/troupe-vpp/troupe/tools/image/oci"
 )
 
 // DefaultName is the name of the image in deploy/kubernetes.

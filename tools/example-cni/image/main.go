@@ -2,8 +2,8 @@
 // that services need, and ip(8), with the libraries of each. VPP comes from Debian packages or from
 // this machine, the rest from this machine:
 //
-//	go run ./deploy/kubernetes/example-cni/image -packages vpp.deb,libvppinfra.deb,...
-//	go run ./deploy/kubernetes/example-cni/image -vpp /usr/bin/vpp
+//	go -C tools run ./example-cni/image -packages vpp.deb,libvppinfra.deb,...
+//	go -C tools run ./example-cni/image -vpp /usr/bin/vpp
 //
 // The archive has the layout of OCI, and an image for this machine's platform.
 package main
@@ -24,7 +24,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/deploy/image/oci"
+	"github.com/troupe-vpp/troupe/tools/image/oci"
 )
 
 // plugins of VPP that the image has; the file of one may be missing if it is optional.
@@ -41,9 +41,9 @@ func main() {
 
 func run(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
-	file := flags.String("o", "example-vpp.tar", "write the archive to `FILE`")
+	file := flags.String("o", "../example-vpp.tar", "write the archive to `FILE`")
 	name := flags.String("name", "troupe.dev/example-vpp:latest", "name of the image")
-	source := flags.String("source", ".", "root `DIR` of the repository")
+	source := flags.String("source", ".", "`DIR` of the module with example-cni")
 	packages := flags.String("packages", "", "Debian packages of VPP, `FILE,...`")
 	vpp := flags.String("vpp", "/usr/bin/vpp", "`FILE` of VPP, with vppctl beside it, instead of packages")
 	dir := flags.String("plugins", "", "`DIR` of VPP's plugins, by default the one that VPP itself would use")
@@ -74,7 +74,7 @@ func run(ctx context.Context, arguments []string) error {
 		*dir = found[0]
 	}
 	program := filepath.Join(scratch, "example-cni")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./deploy/kubernetes/example-cni")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./example-cni")
 	build.Dir, build.Env = *source, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build example-cni: %w\n%s", err, out)

@@ -1,7 +1,7 @@
 // Command image builds the container image of the agent from this repository, FROM scratch, for
 // several platforms, without docker and without a network:
 //
-//	go run ./deploy/image -o troupe.tar
+//	go -C tools run ./image
 //
 // It is an archive in the layout of OCI, as containerd, podman, docker and skopeo read it. Two runs
 // on one commit make the same archive. The image has the agent as /troupe, and directories for what
