@@ -43,16 +43,16 @@ State:     in-sync
 Changed:   AGE ago
 
 Wanted
-FRONTEND           SERVICE            PORT   KIND        FROM   ACTION    ENDPOINTS       AFFINITY   MASQUERADE   SOURCES
-10.96.0.2:80/TCP   shop/service-001   -      clusterIP   any    forward   10.1.1.3:8080   -          -            -
+FRONTEND           SERVICE            KIND        FROM   ACTION    ENDPOINTS
+10.96.0.2:80/TCP   shop/service-001   clusterIP   any    forward   10.1.1.3:8080
 
 Rendered
-RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
-nat44      10.96.0.2:80/TCP   shop/service-001   -       10.1.1.3:8080   7        -
+RENDERER   VIP                SERVICE            BACKENDS        WEIGHT
+nat44      10.96.0.2:80/TCP   shop/service-001   10.1.1.3:8080   7
 
 In VPP
-RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
-nat44      10.96.0.2:80/TCP   shop/service-001   -       10.1.1.3:8080   7        -
+RENDERER   VIP                SERVICE            BACKENDS        WEIGHT
+nat44      10.96.0.2:80/TCP   shop/service-001   10.1.1.3:8080   7
 `,
 		"get interfaces": `
 INDEX   NAME      KIND     UP     FRONTEND   BACKEND   ADDRESSES         PODS
