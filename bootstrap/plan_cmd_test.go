@@ -220,7 +220,7 @@ route other/empty reject 10.96.0.11/32
 
 Approximations
 FRONTEND SERVICE WANTED RENDERED WHY
-10.96.0.11:80/TCP other/empty reject: connection refused reject: host unreachable without its session layer VPP answers with ICMP`,
+10.96.0.11:80/TCP other/empty reject: connection refused reject: host unreachable without its session layer VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out; with session { enable } VPP refuses them, except where its tables or listeners prevent it`,
 		"shop/web": `
 1 service: 1 as asked
 
@@ -234,7 +234,7 @@ FRONTEND SERVICE PORT KIND FROM ACTION ENDPOINTS MASQUERADE
 192.168.16.1:30080/TCP shop/web http nodePort any forward 10.1.1.3:8080,10.1.2.3:8080 pod,node,remote
 
 Rows in VPP
-RENDERER VIP SERVICE FLAGS BACKENDS WEIGHT
+RENDERER FRONTEND SERVICE FLAGS BACKENDS WEIGHT
 nat44 10.96.0.10:80/TCP shop/web out2in-only,self-twice-nat 10.1.1.3:8080,10.1.2.3:8080 7
 nat44 192.168.16.1:30080/TCP shop/web out2in-only,twice-nat 10.1.1.3:8080,10.1.2.3:8080 7`,
 	} {

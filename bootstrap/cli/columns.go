@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // mostLines is the largest number of lines of a cell on a terminal; the rest is cut. mostLast is
@@ -300,16 +302,12 @@ const (
 	plainColor         = "\x1b[0m"
 )
 
-// colors are the colors of cells with a state.
-var colors = map[string]string{
-	"in-sync": green, "as wanted": green, "served": green, "held": yellow, "waiting": yellow,
-	"pending": yellow, "partly": yellow, "not-served": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
-	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
-}
+// colors are the colors of cells by the tone of their state.
+var colors = map[string]string{"good": green, "warn": yellow, "bad": red}
 
 // colored adds the color of its state to a cell, on a terminal with colors.
 func (c *Columns) colored(cell string) string {
-	if color := colors[cell]; c.color && color != "" {
+	if color := colors[api.Tone(cell)]; c.color && color != "" {
 		return color + cell + plainColor
 	}
 	return cell

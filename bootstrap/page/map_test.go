@@ -60,8 +60,11 @@ func TestSentence(t *testing.T) {
 		{api.NodeStatus{Reason: "link: no such file"}, service(api.ServedWaiting, ""), "not ready|link: no such file|troupe check"},
 		{api.NodeStatus{Reason: "nat44: refused"}, nil, "not ready|nat44: refused|troupe get resync"},
 		{api.NodeStatus{Ready: true}, service(api.ServedRefused, "no endpoint"), "ready, 0 of 1 services are served|a/b is refused: no endpoint|troupe explain a/b"},
-		{api.NodeStatus{Ready: true, Warnings: []string{"interfaces: none for 10.1.1.2"}}, append(service(api.ServedNone, ""), service(api.ServedNone, "")...),
-			"ready, 0 of 2 services are served|interfaces: none for 10.1.1.2|troupe get interfaces"},
+		{
+			api.NodeStatus{Ready: true, Warnings: []string{"interfaces: none for 10.1.1.2"}},
+			append(service(api.ServedNone, ""), service(api.ServedNone, "")...),
+			"ready, 0 of 2 services are served|interfaces: none for 10.1.1.2|troupe get interfaces",
+		},
 	} {
 		s := say(&c.status, c.services)
 		if got := strings.Join([]string{s.State, s.Cause, s.Command}, "|"); got != c.want {

@@ -20,11 +20,11 @@ type summary struct {
 	Sentence sentence
 	// Interfaces is the picture of the node; nil = it is not known.
 	Interfaces *api.Interfaces
-	Sessions *api.Sessions
-	Parts    []api.Part
-	Services []count
-	Total    int
-	Resync   *api.Resync
+	Sessions   *api.Sessions
+	Parts      []api.Part
+	Services   []count
+	Total      int
+	Resync     *api.Resync
 	// Worst are actors in a bad state and actors that have failed, at most 10.
 	Worst  []api.Actor
 	Actors int

@@ -121,14 +121,7 @@ func functions() template.FuncMap {
 
 // class is the style class for the state of an actor or a service.
 func class(state any) string {
-	switch fmt.Sprint(state) {
-	case "idle", "running", string(api.ServiceInSync), string(api.ServedAll):
-		return "good"
-	case "starting", "held", string(api.ServicePending), string(api.ServicePartly), string(api.ServiceNotServed), string(api.ServedWaiting):
-		return "warn"
-	default:
-		return "bad"
-	}
+	return cmp.Or(api.Tone(fmt.Sprint(state)), "bad")
 }
 
 // number is a number of a table; zeros are grey.
@@ -151,7 +144,7 @@ func pods(all *api.Interfaces) []api.Interface {
 func words(text string) template.HTML {
 	parts := strings.Split(text, " ")
 	for i, word := range parts {
-		if parts[i] = template.HTMLEscapeString(word); len(word) < 64 && strings.ContainsAny(word, "/-:") {
+		if parts[i] = template.HTMLEscapeString(word); len(word) < 64 && strings.ContainsAny(strings.TrimRight(word, ":"), "/-:") {
 			parts[i] = `<span class="word">` + parts[i] + `</span>`
 		}
 	}

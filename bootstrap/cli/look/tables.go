@@ -11,7 +11,7 @@ import (
 
 // RowsTable prints rows of VPP.
 func RowsTable(c *cli.Columns, rows []show.Row) {
-	c.Row("RENDERER", "VIP", cli.Optional("SERVICE"), cli.Optional("FLAGS"), "BACKENDS", "WEIGHT", cli.Optional("AFFINITY"))
+	c.Row("RENDERER", "FRONTEND", cli.Optional("SERVICE"), cli.Optional("FLAGS"), "BACKENDS", "WEIGHT", cli.Optional("AFFINITY"))
 	for _, r := range rows {
 		locals, weights := make([]string, len(r.Locals)), make([]string, 0, 1)
 		for i, l := range r.Locals {
