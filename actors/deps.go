@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/audit"
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/health"
@@ -68,8 +69,8 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Backoff, time.Second)
 	set(&t.Rediscover, time.Minute)
 	set(&t.RediscoverSoon, time.Second)
-	set(&t.DriftCheck, time.Minute)
-	set(&t.DriftCheckLeast, 45*time.Second)
+	set(&t.DriftCheck, audit.DefaultMost)
+	set(&t.DriftCheckLeast, audit.DefaultLeast)
 	set(&t.Staleness, time.Minute)
 	set(&t.RollCall, 30*time.Second)
 	set(&t.Patience, 30*time.Second)

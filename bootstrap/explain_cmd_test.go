@@ -36,8 +36,8 @@ Draining endpoints
 10.1.1.9:8080   draining, 12 connections, since 08:00; kept: 3 connections of another service
 
 In VPP
-RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
-nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7        -
+RENDERER   FRONTEND           SERVICE            BACKENDS        WEIGHT
+nat44      10.96.0.1:80/TCP   shop/service-000   10.1.1.3:8080   7
 `, ""},
 		"explain --packet 10.1.1.9 10.96.0.1:80/TCP": {0, `
 Packet:       10.1.1.9 -> 10.96.0.1:80/TCP
@@ -53,8 +53,8 @@ ENDPOINT        SHARE    SHARE IN VPP   SOURCE
 10.1.1.3:8080   100.0%   100.0%         kept
 
 In VPP
-RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
-nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7        -
+RENDERER   FRONTEND           SERVICE            BACKENDS        WEIGHT
+nat44      10.96.0.1:80/TCP   shop/service-000   10.1.1.3:8080   7
 `, ""},
 		"explain --packet 10.1.1.9 192.0.2.1:80/TCP": {0, "Action:       none\nBecause:      no service has the address\nRow in VPP:   no row, and none is needed\n", ""},
 		"explain --packet 10.1.1.9":                  {2, "", "troupe: expected --packet SOURCE DESTINATION:PORT/PROTOCOL\n"},

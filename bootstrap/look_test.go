@@ -43,16 +43,16 @@ State:     in-sync
 Changed:   AGE ago
 
 Wanted
-FRONTEND           SERVICE            PORT   KIND        FROM   ACTION    ENDPOINTS       AFFINITY   MASQUERADE   SOURCES
-10.96.0.2:80/TCP   shop/service-001   -      clusterIP   any    forward   10.1.1.3:8080   -          -            -
+FRONTEND           SERVICE            KIND        FROM   ACTION    ENDPOINTS
+10.96.0.2:80/TCP   shop/service-001   clusterIP   any    forward   10.1.1.3:8080
 
 Rendered
-RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
-nat44      10.96.0.2:80/TCP   shop/service-001   -       10.1.1.3:8080   7        -
+RENDERER   FRONTEND           SERVICE            BACKENDS        WEIGHT
+nat44      10.96.0.2:80/TCP   shop/service-001   10.1.1.3:8080   7
 
 In VPP
-RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
-nat44      10.96.0.2:80/TCP   shop/service-001   -       10.1.1.3:8080   7        -
+RENDERER   FRONTEND           SERVICE            BACKENDS        WEIGHT
+nat44      10.96.0.2:80/TCP   shop/service-001   10.1.1.3:8080   7
 `,
 		"get interfaces": `
 INDEX   NAME      KIND     UP     FRONTEND   BACKEND   ADDRESSES         PODS
@@ -244,7 +244,7 @@ func TestLookErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := troupe("", "get", "nodes", "--control-socket", socket)
-	if want := "troupe: ask the agent at " + socket + " (--control-socket): dial unix " + socket + ": connect: no such file or directory\n"; r.code != exitFailed || r.errs != want {
+	if want := "troupe: ask the agent at " + socket + " (--control-socket, or $TROUPE_AGENT): dial unix " + socket + ": connect: no such file or directory\n"; r.code != exitFailed || r.errs != want {
 		t.Errorf("exit code %d: %swant %s", r.code, r.errs, want)
 	}
 }
@@ -257,6 +257,27 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	r := lookAt(a, "get diff")
 	if r.code != exitFailed || !strings.Contains(r.out, "delete 10.96.0.2:80/TCP") ||
 		r.errs != "troupe: nat44: VPP differs from the desired state: 2 operations would repair it; on the node, 'troupe resync' repairs it now\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestOneName: an actor has the names that it has for chaos, the configuration may be named once for
+// a shell, and a cluster without kubeconfig leads to the node.
+func TestOneName(t *testing.T) {
+	a := apitest.Start(t, apitest.New(2), nil)
+	for name, path := range map[string]string{"nat44": "agent/dataplane/nat44", "agent/world": "agent/world", "shop/service-001": "agent/world/services/shop~service-001"} {
+		if r := lookAt(a, "actors show "+name); r.code != exitOK || !strings.Contains(squeeze(r.out), "Actor: "+path+"\n") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	t.Setenv("TROUPE_CONFIG", write(t, t.TempDir(), "agent.yaml", "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\nnodeName: a\n"))
+	if r := troupe(nodeA+web, "plan", "-f", "-"); r.code != exitOK {
+		t.Errorf("%+v", r)
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBECONFIG", "")
+	r := troupe("", "status", "--all-nodes")
+	if !strings.HasSuffix(r.errs, "no kubeconfig: pass --kubeconfig, or set $KUBECONFIG; 'troupe status' asks this node alone\n") {
 		t.Errorf("%+v", r)
 	}
 }

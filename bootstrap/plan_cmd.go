@@ -20,7 +20,7 @@ would install in VPP. It needs neither a cluster nor VPP. It reads the output of
   kubectl get svc,endpointslices,nodes,pods -A -o yaml
 
 It prints a line for each service; with a name, with -o wide, or in another format also the
-frontends, the rows, and the reasons for each difference between them. The plan and standard error list unusable objects as problems. All other objects are planned.`
+frontends, the rows, routes and access lists, and the reasons for each difference. The plan and standard error list unusable objects as problems. All other objects are planned.`
 
 // newPlanCommand returns `troupe plan`.
 func newPlanCommand(std cli.Streams) *cobra.Command {
@@ -128,11 +128,22 @@ func planTable(c *cli.Columns, r *plan.Report, details bool) {
 		c.Row(s.Service, s.Plan, s.Frontends, s.Endpoints, why)
 	}
 	if details {
-		c.Section("Frontends")
-		look.FrontendsTable(c, r.Frontends)
+		if len(r.Frontends) > 0 {
+			c.Section("Frontends")
+			look.FrontendsTable(c, r.Frontends)
+		}
 		look.HealthChecksTable(c, r.HealthChecks)
-		c.Section("Rows in VPP")
-		look.RowsTable(c, r.Rows)
+		if len(r.Rows) > 0 {
+			c.Section("Rows in VPP")
+			look.RowsTable(c, r.Rows)
+		}
+		if len(r.Beside) > 0 {
+			c.Section("Routes and access lists in VPP")
+			c.Row("OBJECT", cli.Optional("SERVICE"), "TEXT")
+		}
+		for _, b := range r.Beside {
+			c.Row(b.Object, b.Service, b.Text)
+		}
 		look.ApproximationsTable(c, r.Approximations)
 	}
 	look.ProblemsTable(c, r.Problems)

@@ -136,6 +136,7 @@ func TestPlanJSON(t *testing.T) {
       "affinitySeconds": 0
     }
   ],
+  "beside": [],
   "approximations": []
 }
 `
@@ -187,7 +188,7 @@ spec: {type: ClusterIP, clusterIP: 10.96.0.11, clusterIPs: [10.96.0.11], ipFamil
 `
 	for args, want := range map[string]string{
 		"": `
-4 services: 1 as asked, 1 refused, 2 not served
+4 services: 1 as asked, 1 refused, 1 headless, 1 ExternalName
 
 Services
 SERVICE PLAN FRONTENDS ENDPOINTS WHY
@@ -201,6 +202,25 @@ shop/web as asked 2 2 -`,
 Services
 SERVICE PLAN FRONTENDS ENDPOINTS WHY
 other/empty refused 1 0 no endpoint is ready; and 1 more`,
+		"other/empty --service-cidr 10.96.0.0/12": `
+1 service: 1 refused
+
+Services
+SERVICE PLAN FRONTENDS ENDPOINTS WHY
+other/empty refused 1 0 no endpoint is ready; and 1 more
+
+Frontends
+FRONTEND SERVICE KIND FROM ACTION ENDPOINTS
+10.96.0.11:80/TCP other/empty clusterIP any reject -
+
+Routes and access lists in VPP
+OBJECT SERVICE TEXT
+route - reject 10.96.0.0/12
+route other/empty reject 10.96.0.11/32
+
+Approximations
+FRONTEND SERVICE WANTED RENDERED WHY
+10.96.0.11:80/TCP other/empty reject: connection refused reject: host unreachable without its session layer VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out; with session { enable } VPP refuses them, except where its tables or listeners prevent it`,
 		"shop/web": `
 1 service: 1 as asked
 
@@ -209,14 +229,14 @@ SERVICE PLAN FRONTENDS ENDPOINTS WHY
 shop/web as asked 2 2 -
 
 Frontends
-FRONTEND SERVICE PORT KIND FROM ACTION ENDPOINTS AFFINITY MASQUERADE SOURCES
-10.96.0.10:80/TCP shop/web http clusterIP any forward 10.1.1.3:8080,10.1.2.3:8080 - - -
-192.168.16.1:30080/TCP shop/web http nodePort any forward 10.1.1.3:8080,10.1.2.3:8080 - pod,node,remote -
+FRONTEND SERVICE PORT KIND FROM ACTION ENDPOINTS MASQUERADE
+10.96.0.10:80/TCP shop/web http clusterIP any forward 10.1.1.3:8080,10.1.2.3:8080 -
+192.168.16.1:30080/TCP shop/web http nodePort any forward 10.1.1.3:8080,10.1.2.3:8080 pod,node,remote
 
 Rows in VPP
-RENDERER VIP SERVICE FLAGS BACKENDS WEIGHT AFFINITY
-nat44 10.96.0.10:80/TCP shop/web out2in-only,self-twice-nat 10.1.1.3:8080,10.1.2.3:8080 7 -
-nat44 192.168.16.1:30080/TCP shop/web out2in-only,twice-nat 10.1.1.3:8080,10.1.2.3:8080 7 -`,
+RENDERER FRONTEND SERVICE FLAGS BACKENDS WEIGHT
+nat44 10.96.0.10:80/TCP shop/web out2in-only,self-twice-nat 10.1.1.3:8080,10.1.2.3:8080 7
+nat44 192.168.16.1:30080/TCP shop/web out2in-only,twice-nat 10.1.1.3:8080,10.1.2.3:8080 7`,
 	} {
 		r := troupe(nodeA+web+more, append([]string{"plan", "-f", "-", "--node-name", "a"}, strings.Fields(args)...)...)
 		if diff := cmp.Diff(strings.TrimSpace(want), squeeze(r.out)); diff != "" || r.code != exitOK {

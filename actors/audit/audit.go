@@ -14,6 +14,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
+// DefaultLeast and DefaultMost bound the time between two drift checks unless a configuration says
+// otherwise.
+const DefaultLeast, DefaultMost = 45 * time.Second, time.Minute
+
 // Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Renderers are the names of all renderers.

@@ -52,6 +52,20 @@ func ServiceStates() []ServiceState {
 	return []ServiceState{ServiceQuarantined, ServiceFailed, ServicePending, ServiceNotServed, ServicePartly, ServiceInSync}
 }
 
+// Tone says how good a state of a service, an actor, a row or a fault is: good, warn or bad; "" = the
+// word is no state.
+func Tone(word string) string {
+	switch word {
+	case "idle", "running", string(ServiceInSync), string(ServedAll), show.AsWanted:
+		return "good"
+	case "starting", "held", "backoff", "suspended", string(ServicePending), string(ServicePartly), string(ServiceNotServed), string(ServedWaiting):
+		return "warn"
+	case string(ServiceFailed), string(ServiceQuarantined), string(ServedRefused), show.Missing, show.OtherThanWanted, show.LeftOver, "stopping", "not-well", "violated":
+		return "bad"
+	}
+	return ""
+}
+
 // Texts are words as texts.
 func Texts[S ~string](words []S) []string {
 	out := make([]string, len(words))

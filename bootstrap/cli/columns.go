@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // mostLines is the largest number of lines of a cell on a terminal; the rest is cut. mostLast is
@@ -38,7 +40,8 @@ type Columns struct {
 	err      error
 }
 
-// Optional marks the title of a column that a terminal shows only if all columns fit.
+// Optional marks the title of a column that is left out where all of its cells are empty, and that a
+// terminal shows only if all columns fit.
 func Optional(title string) any { return optionalTitle(title) }
 
 type optionalTitle string
@@ -98,22 +101,25 @@ func (c *Columns) write(text string) {
 	}
 }
 
-// table writes the present table.
+// table writes the present table: as records where its words do not fit.
 func (c *Columns) table() {
-	widths := natural(c.lines, utf8.RuneCountInString)
-	if c.Width > 0 {
-		least := natural(c.lines, longestWord)
-		for len(c.optional) > 0 && total(least) > c.Width {
-			last := c.optional[len(c.optional)-1]
-			c.optional = c.optional[:len(c.optional)-1]
-			for i := range c.lines {
-				if last < len(c.lines[i].cells) {
-					c.lines[i].cells = slices.Delete(c.lines[i].cells, last, last+1)
+	least := natural(c.lines, longestWord)
+	for i := len(c.optional) - 1; i >= 0; i-- {
+		if column := c.optional[i]; c.empty(column) || c.Width > 0 && total(least) > c.Width {
+			for n := range c.lines {
+				if column < len(c.lines[n].cells) {
+					c.lines[n].cells = slices.Delete(c.lines[n].cells, column, column+1)
 				}
 			}
-			widths, least = slices.Delete(widths, last, last+1), slices.Delete(least, last, last+1)
+			least = slices.Delete(least, column, column+1)
 		}
-		fit(widths, least, c.Width)
+	}
+	widths := natural(c.lines, utf8.RuneCountInString)
+	if c.Width > 0 {
+		if total(least) > c.Width {
+			widths = c.records()
+		}
+		fit(widths, natural(c.lines, longestWord), c.Width)
 	}
 	var out strings.Builder
 	for _, l := range c.lines {
@@ -127,6 +133,34 @@ func (c *Columns) table() {
 	}
 	c.lines, c.optional = nil, nil
 	c.write(out.String())
+}
+
+// empty reports whether a column has rows, and nothing in them.
+func (c *Columns) empty(column int) bool {
+	return len(c.lines) > 1 && !slices.ContainsFunc(c.lines[1:], func(l line) bool { return column < len(l.cells) && l.cells[column] != "-" })
+}
+
+// records turns each row of a table with titles into lines "TITLE   cell", and returns the widths.
+func (c *Columns) records() []int {
+	titles := c.lines[0].cells
+	if len(titles) < 3 || len(c.lines) < 2 || titles[0] != strings.ToUpper(titles[0]) {
+		return natural(c.lines, utf8.RuneCountInString)
+	}
+	var lines []line
+	for n, l := range c.lines[1:] {
+		if l.cells == nil {
+			lines = append(lines, l)
+			continue
+		}
+		if n > 0 {
+			lines = append(lines, line{})
+		}
+		for i, cell := range l.cells {
+			lines = append(lines, line{cells: []string{titles[i], cell}})
+		}
+	}
+	c.lines = lines
+	return natural(c.lines, utf8.RuneCountInString)
 }
 
 // cells writes one row, with the number of lines of its longest cell.
@@ -173,7 +207,10 @@ func natural(lines []line, measure func(cell string) int) (widths []int) {
 	return widths
 }
 
-// longestWord is the width that a cell needs so that wrapping does not divide a word.
+// longestAddress is the width of the longest address with its port and protocol, and some more.
+const longestAddress = 56
+
+// longestWord is the width that a cell needs so that wrapping divides no word up to longestAddress.
 func longestWord(cell string) (most int) {
 	n := 0
 	for _, r := range cell {
@@ -186,7 +223,7 @@ func longestWord(cell string) (most int) {
 			n = 0
 		}
 	}
-	return most
+	return min(most, longestAddress)
 }
 
 // total is the width of a table.
@@ -233,7 +270,7 @@ func wrap(text string, width int) (lines []string) {
 	rest := []rune(text)
 	for width > 0 && len(rest) > width {
 		at := width
-		for i := width; i > width/2; i-- {
+		for i := width; i > 0; i-- {
 			if rest[i-1] == ' ' || rest[i-1] == ',' || rest[i-1] == ';' || rest[i] == ' ' {
 				at = i
 				break
@@ -265,16 +302,12 @@ const (
 	plainColor         = "\x1b[0m"
 )
 
-// colors are the colors of cells with a state.
-var colors = map[string]string{
-	"in-sync": green, "as wanted": green, "served": green, "held": yellow, "waiting": yellow,
-	"pending": yellow, "partly": yellow, "not-served": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
-	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
-}
+// colors are the colors of cells by the tone of their state.
+var colors = map[string]string{"good": green, "warn": yellow, "bad": red}
 
 // colored adds the color of its state to a cell, on a terminal with colors.
 func (c *Columns) colored(cell string) string {
-	if color := colors[cell]; c.color && color != "" {
+	if color := colors[api.Tone(cell)]; c.color && color != "" {
 		return color + cell + plainColor
 	}
 	return cell

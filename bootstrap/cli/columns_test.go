@@ -74,6 +74,37 @@ func TestOptionalColumnsGoFirst(t *testing.T) {
 	}
 }
 
+// TestAddressesAreNotDivided: a table whose words do not fit is written cell by cell; an optional
+// column without content is left out on any screen.
+func TestAddressesAreNotDivided(t *testing.T) {
+	table := func(c *Columns) {
+		c.Row("FRONTEND", Optional("AFFINITY"), "ENDPOINT", "WHY")
+		c.Row("192.168.16.100:30080/TCP", "", "192.168.17.100:18080", "it is not ready")
+		c.Row("[fd00:10:96::1234]:80/TCP", "", "[fd00:10:1::5]:8080", "")
+	}
+	for width, want := range map[int]string{
+		0: `FRONTEND                    ENDPOINT               WHY
+192.168.16.100:30080/TCP    192.168.17.100:18080   it is not ready
+[fd00:10:96::1234]:80/TCP   [fd00:10:1::5]:8080    -
+`,
+		40: `FRONTEND   192.168.16.100:30080/TCP
+ENDPOINT   192.168.17.100:18080
+WHY        it is not ready
+
+FRONTEND   [fd00:10:96::1234]:80/TCP
+ENDPOINT   [fd00:10:1::5]:8080
+WHY        -
+`,
+	} {
+		if diff := cmp.Diff(want, drawn(t, Screen{Width: width}, table)); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+	if got := wrap("to 192.168.16.100:30080/TCP", 26); len(got) != 2 || got[1] != "192.168.16.100:30080/TCP" {
+		t.Errorf("divided: %q", got)
+	}
+}
+
 // TestTableIsNeverWider whatever its cells are, while each column can have its least width, and a
 // wide one loses nothing.
 func TestTableIsNeverWider(t *testing.T) {

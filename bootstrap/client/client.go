@@ -57,12 +57,12 @@ type Client struct {
 
 // New returns a client for an agent at a TCP address, "127.0.0.1:9990".
 func New(address string) *Client {
-	return NewThrough(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address+" (--address)")
+	return NewThrough(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address+" (--address, or $TROUPE_AGENT)")
 }
 
 // NewControl returns a client for an agent at the path of its control socket.
 func NewControl(path string) *Client {
-	return NewThrough(transport("unix", path), &url.URL{Scheme: "http", Host: "agent"}, path+" (--control-socket)")
+	return NewThrough(transport("unix", path), &url.URL{Scheme: "http", Host: "agent"}, path+" (--control-socket, or $TROUPE_AGENT)")
 }
 
 // NewThrough returns a client for an agent whose paths are below a URL, to which a transport leads.

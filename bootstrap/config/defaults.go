@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/audit"
+)
 
 // Defaults returns a new configuration with every default. Only the node name is missing.
 func Defaults() *Agent {
@@ -51,7 +55,7 @@ func Defaults() *Agent {
 		},
 		Mirror: Mirror{Grace: seconds(5), ConfirmEmpty: seconds(600)},
 		Healing: Healing{
-			DriftCheckInterval: seconds(60), DriftCheckLeast: seconds(45), RollCallInterval: seconds(30),
+			DriftCheckInterval: Duration(audit.DefaultMost), DriftCheckLeast: Duration(audit.DefaultLeast), RollCallInterval: seconds(30),
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{

@@ -36,7 +36,7 @@ func AddFlags(cmd *cobra.Command, only ...string) *Flags {
 		f.fields = append(f.fields, one)
 		f.bind(one, name, usage(comments[one.owner+"."+one.goName], one.tag.Get("enum")))
 	}
-	cmd.Flags().StringVar(&f.file, "config", "", "file with the configuration (kind "+Kind+"); flags override it")
+	cmd.Flags().StringVar(&f.file, "config", os.Getenv("TROUPE_CONFIG"), "file with the configuration (kind "+Kind+"); flags override it; default: $TROUPE_CONFIG")
 	return f
 }
 

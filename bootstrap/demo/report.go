@@ -42,7 +42,7 @@ type ServiceRow struct {
 	Rows      int      `json:"rows"`
 	// Backends is the number of different backends.
 	Backends int `json:"backends"`
-	// State is "in sync", "pending", "failed", or the reason why the service is not served.
+	// State is one of the API, or the reason why the service is not served.
 	State string `json:"state"`
 }
 

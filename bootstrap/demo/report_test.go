@@ -67,7 +67,7 @@ func TestReportText(t *testing.T) {
 	}
 	const want = `SERVICE FRONTENDS ROWS BACKENDS STATE
 shop/mail - 0 0 ExternalName
-shop/web 10.96.0.1:80/TCP 1 2 in sync
+shop/web 10.96.0.1:80/TCP 1 2 in-sync
 
 PROBE FROM TO SERVICE RESULT SHARES AS IT SHOULD BE
 pod 10.1.1.7 10.96.0.1:80/TCP shop/web forward, source translated 10.1.1.1:80 x10 10.1.1.2:80 x20 yes
@@ -115,7 +115,7 @@ func TestReportJSON(t *testing.T) {
 		"services": 2.0, "inSync": 2.0, "rows": 1.0, "inSyncAfter": "1ms", "ok": true,
 		"table": []any{
 			map[string]any{"service": "shop/mail", "frontends": []any{}, "rows": 0.0, "backends": 0.0, "state": "ExternalName"},
-			map[string]any{"service": "shop/web", "frontends": []any{"10.96.0.1:80/TCP"}, "rows": 1.0, "backends": 2.0, "state": "in sync"},
+			map[string]any{"service": "shop/web", "frontends": []any{"10.96.0.1:80/TCP"}, "rows": 1.0, "backends": 2.0, "state": stateInSync},
 		},
 		"probes": []any{map[string]any{
 			"from": "pod", "client": "10.1.1.7", "to": "10.96.0.1:80/TCP", "service": "shop/web", "want": "forward", "got": "forward",

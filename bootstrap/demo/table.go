@@ -1,15 +1,16 @@
 package demo
 
 import (
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // States of a service in the table.
 const (
-	stateInSync  = "in sync"
-	statePending = "pending"
-	stateFailed  = "failed"
+	stateInSync  = string(api.ServiceInSync)
+	statePending = string(api.ServicePending)
+	stateFailed  = string(api.ServiceFailed)
 )
 
 // serviceRow summarises one service of an agent with this number of renderers.

@@ -17,11 +17,14 @@ type summary struct {
 	// state is not shown.
 	VPP      *linked
 	Curves   []curve
-	Sessions *api.Sessions
-	Parts    []api.Part
-	Services []count
-	Total    int
-	Resync   *api.Resync
+	Sentence sentence
+	// Interfaces is the picture of the node; nil = it is not known.
+	Interfaces *api.Interfaces
+	Sessions   *api.Sessions
+	Parts      []api.Part
+	Services   []count
+	Total      int
+	Resync     *api.Resync
 	// Worst are actors in a bad state and actors that have failed, at most 10.
 	Worst  []api.Actor
 	Actors int
@@ -51,7 +54,7 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := summary{Total: len(services), Parts: h.Source.Readiness().Parts}
+	data := summary{Total: len(services), Parts: sameReason(h.Source.Readiness().Parts)}
 	for _, word := range api.ServedWords() {
 		c := count{Served: word}
 		for i := range services {
@@ -65,9 +68,19 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	if state, err := h.Source.State(ctx, address.Link); err == nil && json.Unmarshal(state, &data.VPP) != nil {
 		data.VPP = nil
 	}
+	state, err := h.Source.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	services = slices.Clone(services)
+	sortServices(services)
+	data.Sentence = say(state, services)
 	// an archive and a redacted page have no states of actors
-	if state, err := h.Source.Status(ctx); data.VPP == nil && err == nil && state.VPP != "" {
+	if data.VPP == nil && state.VPP != "" {
 		data.VPP = &linked{Up: true, Version: state.VPP}
+	}
+	if data.Interfaces, err = h.Source.Interfaces(ctx); err != nil {
+		data.Interfaces = nil
 	}
 	if data.Sessions, err = h.Source.Sessions(ctx); err != nil {
 		data.Sessions = nil // without NAT44 there are none
@@ -83,12 +96,26 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	data.Worst = slices.DeleteFunc(slices.Clone(actors), func(a api.Actor) bool { return a.Failures == 0 && trouble(a.State) >= trouble("running") })
 	slices.SortFunc(data.Worst, func(a, b api.Actor) int { return worstFirst(&a, &b) })
 	data.Worst = data.Worst[:min(len(data.Worst), 10)]
-	events, err := h.Source.Events(ctx, api.EventQuery{Limit: 12})
+	events, err := h.Source.Events(ctx, api.EventQuery{Limit: 50})
 	if err != nil {
 		return nil, err
 	}
-	data.Events = events.Items
+	data.Events = joined(events.Items)
+	data.Events = data.Events[:min(len(data.Events), 12)]
 	return data, nil
+}
+
+// sameReason joins parts that fail for the same reason into one.
+func sameReason(parts []api.Part) (out []api.Part) {
+	for _, p := range parts {
+		i := slices.IndexFunc(out, func(o api.Part) bool { return !p.OK && !o.OK && o.Reason == p.Reason })
+		if i < 0 {
+			out = append(out, p)
+			continue
+		}
+		out[i].Name += ", " + p.Name
+	}
+	return out
 }
 
 // events is the journal, with filters.
@@ -142,5 +169,6 @@ func (h *handler) resync(r *http.Request) (any, error) {
 		data.Events = append(data.Events, page.Items...)
 	}
 	slices.SortFunc(data.Events, func(a, b api.Event) int { return b.Time.Compare(a.Time) })
+	data.Events = joined(data.Events)
 	return data, nil
 }

@@ -62,7 +62,7 @@ func Handler(cfg Config) (http.Handler, error) {
 		"/actors/{path...}":            {"actor", "Actors", h.actor},
 		"/services":                    {"services", "Services", h.services},
 		"/services/{namespace}/{name}": {"service", "Services", h.service},
-		"/packet":                      {"packet", "Services", h.packet},
+		"/packet":                      {"packet", "Packet", h.packet},
 		"/interfaces":                  {"interfaces", "Interfaces", h.interfaces},
 		"/nodes":                       {"nodes", "Nodes", h.nodes},
 		"/events":                      {"events", "Events", h.events},

@@ -81,7 +81,7 @@ func TestRefused(t *testing.T) {
 	for path, want := range map[string]int{
 		"/services?page=0": 400, "/services?page=2": 400, "/services?page=99999999999999999999": 400, "/services?page=x": 400, "/services?color=red": 400,
 		"/services?state=failed&state=pending": 400, "/services?state=%zz": 400, "/events?before=-1": 400, "/events?cause=x": 400, "/tree?x=1": 400,
-		"/actors/nobody": 404, "/services/a/b": 404, "/web/page.js": 404, "/page.js/x": 404, "/%3Cscript%3E": 404, "/services?state=": 200, "/services?page=1": 200,
+		"/actors/nobody": 404, "/services/a/b": 404, "/web/page.js": 404, "/page.js/x": 404, "/%3Cscript%3E": 404, "/services?state=": 200, "/services?page=1": 200, "/services?name=service-00": 200,
 	} {
 		if status, _, body := get(h, path); status != want || strings.Contains(body, "<script>alert") {
 			t.Errorf("%s: %d, want %d", path, status, want)
@@ -114,6 +114,21 @@ func TestMany(t *testing.T) {
 	}
 	if len(seen) != 10_000 {
 		t.Errorf("the pages have %d services", len(seen))
+	}
+}
+
+// TestMap: the page of a service has its clients, frontends and endpoints, and the search finds a
+// name.
+func TestMap(t *testing.T) {
+	h := handler(t, apitest.New(3))
+	_, _, body := get(h, "/services/shop/service-001?sessions=yes")
+	for _, want := range []string{">any client<", `<span class="path">10.96.0.2:80/TCP</span>`, `<span class="path">10.1.1.3:8080</span> <b>100 %</b>`, " sessions\n"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in\n%s", want, body)
+		}
+	}
+	if _, _, found := get(h, "/services?name=ice-002"); strings.Count(found, `href="/services/shop/`) != 1 {
+		t.Error(found)
 	}
 }
 

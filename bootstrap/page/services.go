@@ -13,7 +13,7 @@ import (
 
 // services is the list of services, the worst first, with filters.
 func (h *handler) services(r *http.Request) (any, error) {
-	query, err := parameters(r, "served", "state", "namespace", "page")
+	query, err := parameters(r, "name", "served", "state", "namespace", "page")
 	if err != nil {
 		return nil, err
 	}
@@ -21,22 +21,35 @@ func (h *handler) services(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	served, state, namespace := query.Get("served"), query.Get("state"), query.Get("namespace")
+	name, served, state, namespace := query.Get("name"), query.Get("served"), query.Get("state"), query.Get("namespace")
 	all = slices.DeleteFunc(slices.Clone(all), func(s api.Service) bool {
-		return served != "" && string(s.Served) != served || state != "" && string(s.State) != state || namespace != "" && !strings.HasPrefix(s.Key, namespace+"/")
+		return served != "" && string(s.Served) != served || state != "" && string(s.State) != state || namespace != "" && !strings.HasPrefix(s.Key, namespace+"/") ||
+			!strings.Contains(s.Key, name)
 	})
+	sortServices(all)
+	shared := aggregate(all)
+	part, err := paged(r, all, "name", "served", "state", "namespace")
+	return struct {
+		*list[api.Service]
+		Shared []repeated
+	}{part, shared}, err
+}
+
+// sortServices orders services, the worst first.
+func sortServices(all []api.Service) {
 	words, states := api.ServedWords(), api.ServiceStates()
 	slices.SortFunc(all, func(a, b api.Service) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(states, a.State), slices.Index(states, b.State)),
 			cmp.Compare(slices.Index(words, a.Served), slices.Index(words, b.Served)), strings.Compare(a.Key, b.Key))
 	})
-	return paged(r, all, "served", "state", "namespace")
 }
 
 // oneService is the data of the view of a service.
 type oneService struct {
 	*api.ServiceDetail
+	// Lanes are the map: clients, frontends, endpoints.
+	Lanes []lane
 	// Actor is the path of its actor.
 	Actor string
 	// Change is the effect of its last change, hop by hop.
@@ -68,6 +81,7 @@ func (h *handler) service(r *http.Request) (any, error) {
 	}
 	data.Uses = detail.Uses[:min(len(detail.Uses), perPage)]
 	data.MoreUses = len(detail.Uses) - len(data.Uses)
+	data.Lanes = h.lanes(ctx, &data)
 	events, err := h.Source.Events(ctx, api.EventQuery{Object: key, Limit: 50})
 	if err != nil {
 		return nil, err
@@ -94,11 +108,11 @@ type waterfall struct {
 	Hops  []hop
 }
 
-// hop is one event of a waterfall. Start and Width place its bar, in thousandths of the whole, from
-// the previous event to this one.
+// hop is one event of a waterfall: Took is the time since the previous event. Start and Width place
+// its bar, in thousandths of the whole.
 type hop struct {
 	api.Event
-	After        time.Duration
+	Took         time.Duration
 	Start, Width int64
 }
 
@@ -115,7 +129,7 @@ func fall(events []api.Event) *waterfall {
 	whole := max(w.Took, 1)
 	for _, e := range events {
 		w.Hops = append(w.Hops, hop{
-			Event: e, After: e.Time.Sub(first), Start: int64(1000 * before.Sub(first) / whole), Width: max(4, int64(1000*e.Time.Sub(before)/whole)),
+			Event: e, Took: e.Time.Sub(before), Start: int64(1000 * before.Sub(first) / whole), Width: max(4, int64(1000*e.Time.Sub(before)/whole)),
 		})
 		before = e.Time
 	}

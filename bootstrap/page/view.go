@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +38,10 @@ type entry struct{ Name, Path string }
 func entries() []entry {
 	return []entry{
 		{"Overview", "/"},
-		{"Tree", "/tree"},
 		{"Services", "/services"},
+		{"Packet", "/packet"},
 		{"Actors", "/actors"},
+		{"Tree", "/tree"},
 		{"Interfaces", "/interfaces"},
 		{"Nodes", "/nodes"},
 		{"Events", "/events"},
@@ -106,6 +108,9 @@ func functions() template.FuncMap {
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
 		"class":   class,
 		"served":  api.ServedWords,
+		"n":       number,
+		"words":   words,
+		"pods":    pods,
 		"json":    indented,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"seconds": func(s float64) string {
@@ -116,14 +121,34 @@ func functions() template.FuncMap {
 
 // class is the style class for the state of an actor or a service.
 func class(state any) string {
-	switch fmt.Sprint(state) {
-	case "idle", "running", string(api.ServiceInSync), string(api.ServedAll):
-		return "good"
-	case "starting", "held", string(api.ServicePending), string(api.ServicePartly), string(api.ServiceNotServed), string(api.ServedWaiting):
-		return "warn"
-	default:
-		return "bad"
+	return cmp.Or(api.Tone(fmt.Sprint(state)), "bad")
+}
+
+// number is a number of a table; zeros are grey.
+func number(value any) template.HTML {
+	text := template.HTMLEscapeString(fmt.Sprint(value))
+	if text == "0" || text == "0s" {
+		text = `<span class="dim">` + text + `</span>`
 	}
+	return template.HTML(text) //nolint:gosec // escaped above
+}
+
+// pods are the first interfaces of pods, those that are down first.
+func pods(all *api.Interfaces) []api.Interface {
+	found := slices.DeleteFunc(slices.Clone(all.Items), func(i api.Interface) bool { return len(i.Pods) == 0 })
+	slices.SortStableFunc(found, func(a, b api.Interface) int { return strings.Compare(fmt.Sprint(a.Up), fmt.Sprint(b.Up)) })
+	return found[:min(len(found), 12)]
+}
+
+// words is a text whose addresses and names a browser does not divide.
+func words(text string) template.HTML {
+	parts := strings.Split(text, " ")
+	for i, word := range parts {
+		if parts[i] = template.HTMLEscapeString(word); len(word) < 64 && strings.ContainsAny(strings.TrimRight(word, ":"), "/-:") {
+			parts[i] = `<span class="word">` + parts[i] + `</span>`
+		}
+	}
+	return template.HTML(strings.Join(parts, " ")) //nolint:gosec // escaped above
 }
 
 // indented is JSON for people.

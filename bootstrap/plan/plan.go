@@ -47,6 +47,8 @@ type Report struct {
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
 	// Rows are the rows that the renderer would install.
 	Rows []show.Row `json:"rows"`
+	// Beside are the routes and the rules of access lists.
+	Beside []Beside `json:"beside"`
 	// Approximations are the differences between rows and frontends.
 	Approximations []show.Approximation `json:"approximations"`
 	// Problems are the parts of the input that cannot be used; Build leaves them empty.
@@ -74,6 +76,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 		problems = append(problems, view.GetErrors()...)
 	}
 	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, CNAT: opts.CNAT, Serving: opts.Serving}, node, snapshot.GetNode(), views)
+	r.Beside = beside(snapshot.GetNode(), views, opts)
 	for i := range views { // by service, then by renderer
 		for _, ofRenderer := range acks {
 			r.rendered(ofRenderer[i])

@@ -89,6 +89,15 @@ func TestGuardedPlan(t *testing.T) {
 	if len(report.Rows) != 6 {
 		t.Errorf("%d rows, want 6: %v", len(report.Rows), report.Rows)
 	}
+	guards := 0
+	for _, b := range report.Beside {
+		if b.Object == "access list" && b.Service == "shop/ranged" && strings.HasPrefix(b.Text, "drop 203.0.113.1:53/TCP from ") {
+			guards++
+		}
+	}
+	if guards == 0 {
+		t.Errorf("no rules for source ranges: %v", report.Beside)
+	}
 	said := map[string]string{}
 	for _, a := range report.Approximations {
 		said[a.Frontend] = a.Rendered

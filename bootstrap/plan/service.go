@@ -27,17 +27,20 @@ type Service struct {
 // Words are the values of Service.Plan.
 func Words() []string { return []string{"as asked", "approximated", "refused", "not served"} }
 
-// Summary counts the services by their plan: "3 services: 2 as asked, 1 refused".
+// Summary counts the services by their plan, and services that no node serves by their kind:
+// "3 services: 2 as asked, 1 headless".
 func (r *Report) Summary() string {
-	var parts []string
-	for _, word := range Words() {
-		n := 0
-		for i := range r.Services {
-			if r.Services[i].Plan == word {
-				n++
-			}
+	counts := map[string]int{}
+	for i := range r.Services {
+		word := r.Services[i].Plan
+		if why := strings.Join(r.Services[i].Why, ""); why == "headless" || why == "ExternalName" {
+			word = why
 		}
-		if n > 0 {
+		counts[word]++
+	}
+	var parts []string
+	for _, word := range append(Words(), "headless", "ExternalName") {
+		if n := counts[word]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}
 	}
@@ -56,6 +59,7 @@ func (r *Report) Only(chosen func(key string) bool) *Report {
 		Frontends:      only(r.Frontends, func(f show.Frontend) bool { return chosen(f.Service) }),
 		HealthChecks:   only(r.HealthChecks, func(h show.HealthCheck) bool { return chosen(h.Service) }),
 		Rows:           only(r.Rows, func(row show.Row) bool { return chosen(row.Service) }),
+		Beside:         only(r.Beside, func(b Beside) bool { return b.Service == "" || chosen(b.Service) }),
 		Approximations: only(r.Approximations, func(a show.Approximation) bool { return chosen(a.Service) }),
 		Problems:       r.Problems,
 	}

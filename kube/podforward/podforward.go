@@ -28,6 +28,9 @@ const (
 	selector  = "app.kubernetes.io/name=troupe-agent"
 )
 
+// ErrNoKubeconfig means that nothing says where the API server is.
+var ErrNoKubeconfig = errors.New("no kubeconfig: pass --kubeconfig, or set $KUBECONFIG")
+
 // Config says which agent to reach.
 type Config struct {
 	// Kubeconfig is the path of a file; "" = kubectl's file: $KUBECONFIG, or ~/.kube/config.
@@ -91,6 +94,9 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = config.Kubeconfig
 	rc, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, ErrNoKubeconfig
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
 	}

@@ -324,7 +324,7 @@ func (t *Troupe) External(context.Context) (*api.External, error) {
 	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Entries: []api.ExternalEntry{}}
 	for _, source := range slices.Sorted(maps.Keys(t.external)) {
 		out.Layers = append(out.Layers, api.ExternalLayer{Source: source, Priority: 300, Entries: 1, Document: t.external[source], Since: Began})
-		out.Entries = append(out.Entries, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: "in-sync"})
+		out.Entries = append(out.Entries, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
 	}
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
@@ -299,7 +300,7 @@ func (c *checks) agentHere(ctx context.Context, f *fleet) {
 // agent checks a running agent.
 func (c *checks) agent(s *nodeStatus) {
 	name := "agent of node " + s.Node
-	switch others := countServices(s.Services) - s.Services["in-sync"]; {
+	switch others := countServices(s.Services) - s.Services[api.ServiceInSync]; {
 	case s.Error != "":
 		c.add(checkFailed, name, s.Error, "kubectl describe pod; its log")
 	case !s.Ready:
@@ -311,6 +312,6 @@ func (c *checks) agent(s *nodeStatus) {
 	case len(s.Differs) > 0:
 		c.add(checkWarn, name, "ready; differs: "+strings.Join(s.Differs, ", "), "bring all nodes to one version; compare with troupe status --all-nodes")
 	default:
-		c.add(checkOK, name, fmt.Sprintf("ready; %d services are in sync", s.Services["in-sync"]), "")
+		c.add(checkOK, name, fmt.Sprintf("ready; %d services are in sync", s.Services[api.ServiceInSync]), "")
 	}
 }

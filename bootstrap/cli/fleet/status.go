@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
+	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
 // nodeStatus is one line of `troupe status`.
@@ -90,6 +91,9 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 		return nil, cli.Usagef("--all-nodes excludes --node and --control-socket")
 	}
 	members, err := f.members(ctx)
+	if errors.Is(err, podforward.ErrNoKubeconfig) {
+		return nil, fmt.Errorf("%w; 'troupe status' asks this node alone", err)
+	}
 	if err != nil {
 		return nil, err
 	}

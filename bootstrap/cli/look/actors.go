@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
@@ -98,7 +99,7 @@ func newActorsShow(std cli.Streams) *cobra.Command {
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			d, err := askActor(ctx, c, "actors/"+escapePath(args[0]))
+			d, err := askActor(ctx, c, args[0])
 			return &answer{d, func(c *cli.Columns) { actorTable(c, d) }}, err
 		})
 	}
@@ -114,8 +115,32 @@ func escapePath(path string) string {
 	return strings.Join(parts, "/")
 }
 
+// actorPath returns the path of an actor from its path, from the last part of it, or from
+// "namespace/name" of a service, as the commands of chaos do.
+func actorPath(ctx context.Context, c *client.Client, name string) (string, error) {
+	all, _, err := client.All[api.Actor](ctx, c, "actors", nil, 0)
+	var found []string
+	for _, a := range all {
+		if a.Path == name || a.Path == address.Service(name) {
+			return a.Path, nil
+		}
+		if a.Kind != "service" && strings.HasSuffix(a.Path, "/"+name) {
+			found = append(found, a.Path)
+		}
+	}
+	if len(found) == 1 {
+		name = found[0]
+	}
+	return name, err
+}
+
 // askActor reads an actor. Only its state needs an answer of the actor, so it may be missing.
-func askActor(ctx context.Context, c *client.Client, resource string) (*actorDetail, error) {
+func askActor(ctx context.Context, c *client.Client, name string) (*actorDetail, error) {
+	path, err := actorPath(ctx, c, name)
+	if err != nil {
+		return nil, err
+	}
+	resource := "actors/" + escapePath(path)
 	d := &actorDetail{Mailbox: &api.Mailbox{}, Traffic: &api.Traffic{}}
 	var failures api.Page[api.Failure]
 	for part, into := range map[string]any{"": &d.Actor, "/mailbox": d.Mailbox, "/failures": &failures, "/traffic": d.Traffic} {
@@ -214,7 +239,13 @@ func newActorsTrace(std cli.Streams) *cobra.Command {
 	l := NewUnwatched(cmd)
 	t := traceFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t.actor = args[0]
+		c, err := l.Client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if t.actor, err = actorPath(cmd.Context(), c, args[0]); err != nil {
+			return err
+		}
 		return t.run(cmd, std, l, "")
 	}
 	return cmd

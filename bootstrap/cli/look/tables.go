@@ -11,7 +11,7 @@ import (
 
 // RowsTable prints rows of VPP.
 func RowsTable(c *cli.Columns, rows []show.Row) {
-	c.Row("RENDERER", "VIP", cli.Optional("SERVICE"), cli.Optional("FLAGS"), "BACKENDS", "WEIGHT", cli.Optional("AFFINITY"))
+	c.Row("RENDERER", "FRONTEND", cli.Optional("SERVICE"), cli.Optional("FLAGS"), "BACKENDS", "WEIGHT", cli.Optional("AFFINITY"))
 	for _, r := range rows {
 		locals, weights := make([]string, len(r.Locals)), make([]string, 0, 1)
 		for i, l := range r.Locals {
@@ -27,7 +27,7 @@ func RowsTable(c *cli.Columns, rows []show.Row) {
 
 // FrontendsTable prints frontends.
 func FrontendsTable(c *cli.Columns, frontends []show.Frontend) {
-	c.Row("FRONTEND", "SERVICE", "PORT", "KIND", "FROM", "ACTION", "ENDPOINTS", "AFFINITY", "MASQUERADE", "SOURCES")
+	c.Row("FRONTEND", cli.Optional("SERVICE"), cli.Optional("PORT"), "KIND", "FROM", "ACTION", "ENDPOINTS", cli.Optional("AFFINITY"), cli.Optional("MASQUERADE"), cli.Optional("SOURCES"))
 	for _, f := range frontends {
 		c.Row(f.Frontend, f.Service, f.Port, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), seconds(f.AffinitySeconds),
 			strings.Join(f.MasqueradeFrom, ","), strings.Join(f.AllowSources, ","))

@@ -1,0 +1,197 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// lane is a part of the map of a service: frontends that treat the same clients alike.
+type lane struct {
+	From, Action string
+	Frontends    []show.Frontend
+	Ends         []end
+}
+
+// end is an endpoint on the map.
+type end struct {
+	api.EndpointUse
+	// Interface of VPP that leads to it; "" = none is known.
+	Interface string
+	// Share of new connections by the row in VPP; nil = VPP holds no row for it, which may be an
+	// approximation.
+	Share        *float64
+	Approximated bool
+	// Sessions counts its NAT sessions; nil = they were not read.
+	Sessions *int
+	// Draining describes an endpoint that gets no new connections; "" = it gets some.
+	Draining string
+}
+
+// lanes draws the map. Endpoints without new connections follow as a lane of their own.
+func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
+	interfaces, err := h.Source.Interfaces(ctx)
+	if err != nil {
+		interfaces = &api.Interfaces{} // the map goes without them
+	}
+	m := mapped{s: s, interfaces: interfaces, node: h.Node, uses: map[string]api.EndpointUse{}}
+	for _, u := range s.ServiceDetail.Uses {
+		m.uses[u.Address] = u
+	}
+	for _, f := range s.Wanted {
+		like := func(l lane) bool {
+			return l.From == f.From && l.Action == f.Action && slices.Equal(l.Frontends[0].Endpoints, f.Endpoints)
+		}
+		if n := slices.IndexFunc(all, like); n >= 0 {
+			all[n].Frontends = append(all[n].Frontends, f)
+			continue
+		}
+		l := lane{From: f.From, Action: f.Action, Frontends: []show.Frontend{f}}
+		for _, address := range f.Endpoints[:min(len(f.Endpoints), perPage)] {
+			l.Ends = append(l.Ends, m.end(address, f.Frontend))
+		}
+		all = append(all, l)
+	}
+	rest := lane{Action: "no new connections"}
+	for _, d := range s.Draining {
+		e := m.end(d.Address, "")
+		e.Draining = d.State()
+		rest.Ends = append(rest.Ends, e)
+	}
+	for _, u := range s.Uses {
+		drains := slices.ContainsFunc(s.Draining, func(d api.DrainingEndpoint) bool { return strings.HasPrefix(d.Address, u.Address+":") })
+		if u.Forwards == 0 && !drains {
+			rest.Ends = append(rest.Ends, end{EndpointUse: u, Draining: u.Why})
+		}
+	}
+	if len(rest.Ends) > 0 {
+		all = append(all, rest)
+	}
+	return all
+}
+
+// mapped is what the endpoints of a map are made from.
+type mapped struct {
+	s          *oneService
+	interfaces *api.Interfaces
+	node       string
+	uses       map[string]api.EndpointUse // by address without port
+}
+
+// end is the endpoint "ip:port" of a frontend.
+func (m *mapped) end(address, frontend string) end {
+	ip := strings.Trim(address[:max(strings.LastIndexByte(address, ':'), 0)], "[]")
+	e := end{EndpointUse: m.uses[ip]}
+	e.Address = address
+	switch {
+	case slices.Contains(m.interfaces.Unplaced, ip):
+		e.Fault = cmp.Or(e.Fault, "VPP has no interface for it")
+	case e.Node != "" && e.Node != m.node:
+		e.Interface = m.interfaces.Uplink
+	}
+	for _, i := range m.interfaces.Items {
+		if e.Pod != "" && slices.Contains(i.Pods, e.Pod) {
+			e.Interface = i.Name
+		}
+	}
+	e.Approximated = slices.ContainsFunc(m.s.Approximations, func(a show.Approximation) bool { return a.Frontend == frontend })
+	for _, row := range m.s.InVPP {
+		var all, own uint32
+		for _, l := range row.Locals {
+			if all += l.Weight; l.Address == address {
+				own = l.Weight
+			}
+		}
+		if row.VIP == frontend && own > 0 {
+			share := float64(own) / float64(all)
+			e.Share = &share
+		}
+	}
+	if m.s.Sessions != nil {
+		n := 0
+		for _, session := range m.s.Sessions.Items {
+			if session.Backend == address && !session.Expired {
+				n++
+			}
+		}
+		e.Sessions = &n
+	}
+	return e
+}
+
+// sentence is the first sentence of the overview: the state, its cause, and a command that shows
+// more or repairs.
+type sentence struct{ State, Cause, Command string }
+
+// remedies are the commands for a part of readiness that is not well; other parts have troupe check.
+var remedies = map[string]string{
+	"nat44": "troupe get resync", "cnat": "troupe get resync", "routes": "troupe get resync", "interfaces": "troupe get interfaces", "sessions": "troupe get sessions",
+}
+
+// say makes the sentence. Services are ordered, the worst first.
+func say(s *api.NodeStatus, services []api.Service) sentence {
+	part, _, _ := strings.Cut(s.Reason, ":")
+	worst := slices.DeleteFunc(slices.Clone(services), func(s api.Service) bool { return s.Served == api.ServedAll || s.Frontends == 0 })
+	served := fmt.Sprintf("%d of %d services are served", s.Served[api.ServedAll], len(services))
+	switch {
+	case !s.Ready:
+		return sentence{"not ready", s.Reason, cmp.Or(remedies[part], "troupe check")}
+	case len(s.Warnings) > 0 && len(worst) != 1:
+		part, _, _ = strings.Cut(s.Warnings[0], ":")
+		return sentence{"ready, " + served, s.Warnings[0], cmp.Or(remedies[part], "troupe check")}
+	case len(worst) > 0:
+		w := &worst[0]
+		return sentence{"ready, " + served, fmt.Sprintf("%s is %s: %s", w.Key, w.Served, cmp.Or(w.Error, w.Served.Why())), "troupe explain " + w.Key}
+	default:
+		return sentence{State: "ready, " + served}
+	}
+}
+
+// repeated is a text that several objects share.
+type repeated struct {
+	Text string
+	N    int
+}
+
+// aggregate returns the errors that at least three services share, and removes them from these.
+func aggregate(services []api.Service) (all []repeated) {
+	counts := map[string]int{}
+	for i := range services {
+		counts[services[i].Error]++
+	}
+	for i := range services {
+		text := services[i].Error
+		if n := counts[text]; text != "" && n > 2 {
+			if services[i].Error = "as above"; !slices.Contains(all, repeated{text, n}) {
+				all = append(all, repeated{text, n})
+			}
+		}
+	}
+	return all
+}
+
+// joined merges neighbouring events that differ only in actor and object.
+func joined(events []api.Event) (out []api.Event) {
+	more := 0
+	for _, e := range events {
+		if n := len(out) - 1; n >= 0 && out[n].Kind == e.Kind && out[n].Error == e.Error && strings.TrimSuffix(out[n].Text, suffix(more)) == e.Text && len(e.Operations) == 0 {
+			out[n].Text = e.Text + suffix(more+1)
+			more++
+			continue
+		}
+		out, more = append(out, e), 0
+	}
+	return out
+}
+
+func suffix(more int) string {
+	if more == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", more)
+}

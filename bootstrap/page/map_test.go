@@ -1,0 +1,108 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// TestEnd: an endpoint on the map has its node, interface, share and sessions, or what it lacks.
+func TestEnd(t *testing.T) {
+	m := mapped{
+		node: "a",
+		interfaces: &api.Interfaces{
+			Uplink: "up0", Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}, Unplaced: []string{"10.1.1.9"},
+		},
+		uses: map[string]api.EndpointUse{
+			"10.1.1.4": {Pod: "shop/web-0", Node: "a"}, "fd00::5": {Pod: "shop/web-1", Node: "b"}, "10.1.1.9": {Pod: "shop/web-2", Node: "a"},
+		},
+		s: &oneService{
+			ServiceDetail: &api.ServiceDetail{
+				InVPP: []show.Row{
+					{VIP: "10.96.0.1:80/TCP", Locals: []show.Local{{Address: "10.1.1.4:80", Weight: 3}, {Address: "[fd00::5]:80", Weight: 1}}},
+					{VIP: "10.96.0.2:80/TCP", Locals: []show.Local{{Address: "10.1.1.4:80", Weight: 1}}},
+				},
+				Approximations: []show.Approximation{{Frontend: "10.96.0.2:80/TCP"}},
+			},
+			Sessions: &api.ServiceSessions{Items: []api.Session{{Backend: "10.1.1.4:80"}, {Backend: "10.1.1.4:80", Expired: true}}},
+		},
+	}
+	for _, c := range []struct{ address, frontend, want string }{
+		{"10.1.1.4:80", "10.96.0.1:80/TCP", "shop/web-0 on a through tap1, 75 %, 1 sessions, false "},
+		{"[fd00::5]:80", "10.96.0.1:80/TCP", "shop/web-1 on b through up0, 25 %, 0 sessions, false "},
+		{"[fd00::5]:80", "10.96.0.2:80/TCP", "shop/web-1 on b through up0, none, 0 sessions, true "},
+		{"10.1.1.9:80", "10.96.0.1:80/TCP", "shop/web-2 on a through , none, 0 sessions, false VPP has no interface for it"},
+	} {
+		e, share := m.end(c.address, c.frontend), "none"
+		if e.Share != nil {
+			share = fmt.Sprintf("%.0f %%", 100**e.Share)
+		}
+		if got := fmt.Sprintf("%s on %s through %s, %s, %d sessions, %v %s", e.Pod, e.Node, e.Interface, share, *e.Sessions, e.Approximated, e.Fault); got != c.want {
+			t.Errorf("%s: %q, want %q", c.address, got, c.want)
+		}
+	}
+}
+
+// TestSentence: the first sentence has the state, one cause, and a command.
+func TestSentence(t *testing.T) {
+	service := func(served api.Served, err string) []api.Service {
+		return []api.Service{{Key: "a/b", Frontends: 1, Served: served, Error: err}}
+	}
+	for _, c := range []struct {
+		status   api.NodeStatus
+		services []api.Service
+		want     string
+	}{
+		{api.NodeStatus{Ready: true, Served: map[api.Served]int{api.ServedAll: 1}}, service(api.ServedAll, ""), "ready, 1 of 1 services are served||"},
+		{api.NodeStatus{Reason: "link: no such file"}, service(api.ServedWaiting, ""), "not ready|link: no such file|troupe check"},
+		{api.NodeStatus{Reason: "nat44: refused"}, nil, "not ready|nat44: refused|troupe get resync"},
+		{api.NodeStatus{Ready: true}, service(api.ServedRefused, "no endpoint"), "ready, 0 of 1 services are served|a/b is refused: no endpoint|troupe explain a/b"},
+		{
+			api.NodeStatus{Ready: true, Warnings: []string{"interfaces: none for 10.1.1.2"}},
+			append(service(api.ServedNone, ""), service(api.ServedNone, "")...),
+			"ready, 0 of 2 services are served|interfaces: none for 10.1.1.2|troupe get interfaces",
+		},
+	} {
+		s := say(&c.status, c.services)
+		if got := strings.Join([]string{s.State, s.Cause, s.Command}, "|"); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestOneLineForManyErrors: services with one error, parts with one reason and events with one text
+// are one line with a count.
+func TestOneLineForManyErrors(t *testing.T) {
+	services := make([]api.Service, 14)
+	for i := range services {
+		services[i].Error = "VPP is away"
+	}
+	services[3].Error = "own"
+	if got := aggregate(services); len(got) != 1 || got[0] != (repeated{"VPP is away", 13}) || services[0].Error != "as above" || services[3].Error != "own" {
+		t.Errorf("%v, %v", got, services)
+	}
+	parts := sameReason([]api.Part{{Name: "a", Reason: "away"}, {Name: "b", OK: true}, {Name: "c", Reason: "away"}})
+	if len(parts) != 2 || parts[0].Name != "a, c" {
+		t.Errorf("%v", parts)
+	}
+	events := []api.Event{{Text: "lost", Object: "a"}, {Text: "lost", Object: "b"}, {Text: "lost", Object: "c"}, {Text: "found"}, {Text: "lost"}}
+	if got := joined(events); len(got) != 3 || got[0].Text != "lost (and 2 more)" || got[2].Text != "lost" || events[0].Text != "lost" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestWordsAreNotDivided: cells do not wrap, and addresses in prose are words; zeros are grey.
+func TestWordsAreNotDivided(t *testing.T) {
+	if css, err := web.ReadFile("web/page.css"); err != nil || strings.Contains(string(css), "anywhere") || !strings.Contains(string(css), "th, td { text-align: left; vertical-align: top; padding: .18rem .9rem .18rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }") {
+		t.Error("cells may break anywhere")
+	}
+	if got := words("at 192.168.16.1:300/TCP, <b>"); got != `at <span class="word">192.168.16.1:300/TCP,</span> &lt;b&gt;` {
+		t.Errorf("%s", got)
+	}
+	if number(0) != `<span class="dim">0</span>` || number("<") != "&lt;" || number(10) != "10" {
+		t.Error(number(0), number("<"), number(10))
+	}
+}
