@@ -28,7 +28,7 @@ type layout struct {
 	v6, hosted bool
 	// plugin is one of VPP that the layout needs beside those of all layouts.
 	plugin string
-	// workers are those of VPP at node n1, at most one for each core but the first.
+	// workers are those of VPP at node n1.
 	workers int
 	// more are further namespaces, of routers, and others further ones of hosts.
 	more, others []string

@@ -153,11 +153,19 @@ plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } 
 		s.Fatal(err)
 	}
 	_ = os.Remove(filepath.Join(s.dir, "cli.sock"))
-	cmd := exec.Command(s.vppBinary, "-c", conf)
-	if s.netns != "" {
-		cmd = exec.Command("ip", "netns", "exec", s.netns, s.vppBinary, "-c", conf)
+	program := []string{s.vppBinary, "-c", conf}
+	if s.workers > 0 { // VPP wants a core for each; vpp/realvpp says how it starts without
+		become, list := filepath.Join(s.dir, "become"), filepath.Join(s.dir, "cpus")
+		s.run("go", "-C", filepath.Join("..", ".."), "test", "-c", "-o", become, "./vpp/realvpp")
+		if err := os.WriteFile(list, []byte("0-15\n"), 0o600); err != nil {
+			s.Fatal(err)
+		}
+		program = append([]string{"env", "TROUPE_TEST_BECOME_VPP=" + list, become}, program...)
 	}
-	s.vpp = controlplane.SpawnAs(s, filepath.Join(s.dir, "vpp", "vpp.log"), cmd)
+	if s.netns != "" {
+		program = append([]string{"ip", "netns", "exec", s.netns}, program...)
+	}
+	s.vpp = controlplane.SpawnAs(s, filepath.Join(s.dir, "vpp", "vpp.log"), exec.Command(program[0], program[1:]...))
 	s.Cleanup(func() { // a killed VPP leaves its memory
 		segments, _ := filepath.Glob("/dev/shm/*" + filepath.Base(s.dir) + "*") // fails for no pattern of ours
 		for _, segment := range segments {

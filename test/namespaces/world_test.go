@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -36,18 +35,16 @@ var pods = map[string][]string{"1": {"c1", "b1", "b2"}, "2": {"r1"}}
 func newWorld(base *stage, t *testing.T, l layout) *world {
 	t.Helper()
 	one := *base
-	one.T = t
+	one.T, one.workers = t, l.workers
 	if one.plugin = l.plugin; one.plugin != "" {
 		if _, err := os.Stat(filepath.Join(one.plugins, one.plugin)); err != nil {
 			t.Skip("not played: this VPP has no " + one.plugin)
 		}
 	}
 	two := one
+	two.workers = 0
 	for _, s := range []*stage{&one, &two} {
 		s.directories()
-	}
-	if one.workers = min(l.workers, runtime.NumCPU()-1); one.workers < l.workers {
-		t.Logf("%d of %d workers: this machine has %d cores", one.workers, l.workers, runtime.NumCPU())
 	}
 	w := &world{stage: &one, layout: l, second: &two, prefix: fmt.Sprintf("tl-%d-", os.Getpid()), socket: map[string]string{}}
 	w.sweep()
