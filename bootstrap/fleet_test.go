@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/kube/podforward/forwardtest"
+	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
 // apiServer is an API server that lists the pods of agents and forwards their ports.
@@ -45,7 +45,9 @@ func newAPIServer(t *testing.T) *apiServer {
 		}
 		_ = json.NewEncoder(w).Encode(list)
 	})
-	mux.HandleFunc("POST "+pods+"/{pod}/portforward", func(w http.ResponseWriter, r *http.Request) { forwardtest.Forward(w, r, s.agents[r.PathValue("pod")]) })
+	mux.HandleFunc("POST "+pods+"/{pod}/portforward", func(w http.ResponseWriter, r *http.Request) {
+		apiservertest.Forward(w, r, s.agents[r.PathValue("pod")])
+	})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"gitVersion":%q}`, s.version) })
 	for path, kind := range map[string]string{
 		"/api/v1/services": "v1 ServiceList", "/api/v1/pods": "v1 PodList", "/apis/networking.k8s.io/v1/servicecidrs": "networking.k8s.io/v1 ServiceCIDRList",

@@ -84,8 +84,6 @@ func (h *hostile) answer(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `}`)
 	case "/v1/health/service/a":
 		fmt.Fprint(w, `[{"Service":{"ID":"a-1","Address":"192.0.2.1","Port":80}}]`)
-	case "/v1/catalog/nodes", "/v1/health/state/critical":
-		fmt.Fprint(w, `[]`)
 	default:
 		h.asked.Add(1)
 		h.spoil(w, r)

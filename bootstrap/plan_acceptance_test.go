@@ -11,7 +11,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // object is an API object as the acceptance cases hold it.
@@ -56,7 +56,7 @@ type caseMetrics struct {
 // writes need a whole node.
 type acceptanceCase struct {
 	Name   string        `json:"name"`
-	Node   casefile.Node `json:"node"`
+	Node   kubetest.Node `json:"node"`
 	Config struct {
 		NodePortAddresses []string `json:"nodePortAddresses"`
 		ClusterCIDRs      []string `json:"clusterCIDRs"`
@@ -73,7 +73,7 @@ type acceptanceCase struct {
 			Services       []string `json:"services"`
 			EndpointSlices []string `json:"endpointSlices"`
 		} `json:"delete"`
-		Node         *casefile.Node `json:"node"`
+		Node         *kubetest.Node `json:"node"`
 		ProxyHealthy *bool          `json:"proxyHealthy"`
 		check
 	} `json:"steps"`
@@ -85,7 +85,7 @@ func loadPlanCases(t *testing.T) []*acceptanceCase {
 	var file struct {
 		Cases []*acceptanceCase `json:"cases"`
 	}
-	if err := json.Unmarshal(casefile.Read(t, "service-cases.json"), &file); err != nil {
+	if err := json.Unmarshal(kubetest.Read(t, "service-cases.json"), &file); err != nil {
 		t.Fatal(err)
 	}
 	if len(file.Cases) < 99 {
@@ -120,7 +120,7 @@ func TestPlanAcceptance(t *testing.T) {
 // world is the state of a cluster that steps change.
 type world struct {
 	flags            []string
-	node             casefile.Node
+	node             kubetest.Node
 	services, slices map[string]object
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // planned is the part of a node that a plan and an agent must report alike. All lists are ordered.
@@ -211,7 +211,7 @@ func unusualCases() []*acceptanceCase {
 		}
 	}
 	one := func(name string, objects objects) *acceptanceCase {
-		c := &acceptanceCase{Name: name, objects: objects, Node: casefile.Node{Name: "n1", Addresses: []string{"192.168.0.2"}}}
+		c := &acceptanceCase{Name: name, objects: objects, Node: kubetest.Node{Name: "n1", Addresses: []string{"192.168.0.2"}}}
 		c.Config.ServiceCIDRs, c.Config.ClusterCIDRs, c.Config.NodePortAddresses = []string{"10.96.0.0/16"}, []string{"10.1.0.0/16"}, []string{"primary"}
 		return c
 	}

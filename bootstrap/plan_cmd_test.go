@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 const nodeA = `apiVersion: v1
@@ -456,7 +456,7 @@ endpoints: [{addresses: [10.1.1.3], nodeName: a}]
 
 // TestPlanRealCluster: a dump as it is, at every node.
 func TestPlanRealCluster(t *testing.T) {
-	dump := string(casefile.Read(t, "real-cluster-shop.yaml"))
+	dump := string(kubetest.Read(t, "real-cluster-shop.yaml"))
 	for _, node := range []string{"edge-1", "edge-2", "edge-3"} {
 		r := troupe(dump, "plan", "-f", "-", "--node-name", node, "--cluster-cidr", "10.1.0.0/16,fd00:1::/48", "-o", "json")
 		if r.code != exitOK || r.errs != "" {
@@ -471,7 +471,7 @@ func TestPlanRealCluster(t *testing.T) {
 
 // TestPlanDemo: the demo cluster has no problems, and every node has something to serve.
 func TestPlanDemo(t *testing.T) {
-	dir := filepath.Join(casefile.ModuleRoot(t), "deploy", "demo")
+	dir := filepath.Join(kubetest.ModuleRoot(t), "deploy", "demo")
 	for _, node := range []string{"shop-a", "shop-b", "shop-c"} {
 		r := troupe("", "plan", "-f", dir, "--node-name", node, "-o", "json")
 		if r.code != exitOK || r.errs != "" {
@@ -486,7 +486,7 @@ func TestPlanDemo(t *testing.T) {
 // TestPlanDoesNotDependOnOrder: the documents of a cluster in any order and in any number of files
 // give the same plan.
 func TestPlanDoesNotDependOnOrder(t *testing.T) {
-	dir := filepath.Join(casefile.ModuleRoot(t), "deploy", "demo")
+	dir := filepath.Join(kubetest.ModuleRoot(t), "deploy", "demo")
 	want := troupe("", "plan", "-f", dir, "--node-name", "shop-a", "-o", "json").out
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // TestSeededFaults: the command that docs/operations.md gives for a fault names its cause.
 func TestSeededFaults(t *testing.T) {
-	operations, err := os.ReadFile(filepath.Join(casefile.ModuleRoot(t), "docs", "operations.md"))
+	operations, err := os.ReadFile(filepath.Join(kubetest.ModuleRoot(t), "docs", "operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

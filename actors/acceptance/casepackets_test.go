@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -17,7 +17,7 @@ import (
 const filePacket = "file: "
 
 // checkPackets sends the packets of the file.
-func (r *run) checkPackets(packets []casefile.Packet, expect []casefile.Row) []deviation {
+func (r *run) checkPackets(packets []kubetest.Packet, expect []kubetest.Row) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, p := range packets {
@@ -39,7 +39,7 @@ func (r *run) checkPackets(packets []casefile.Packet, expect []casefile.Row) []d
 }
 
 // generate sends packets of every kind of client to every frontend.
-func (r *run) generate(expect []casefile.Row) []deviation {
+func (r *run) generate(expect []kubetest.Row) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, row := range expect {
@@ -60,7 +60,7 @@ func (r *run) generate(expect []casefile.Row) []deviation {
 
 // clients are the sources of packets to a frontend: a pod and a process of this node, a client
 // elsewhere, the endpoints on this node, and a client inside and outside of each source range.
-func (r *run) clients(row casefile.Row) []netip.Addr {
+func (r *run) clients(row kubetest.Row) []netip.Addr {
 	all := []netip.Addr{r.pod, r.remote}
 	for _, text := range r.self.Addresses {
 		if a := netip.MustParseAddr(text); a.Is4() && !a.IsLoopback() {
@@ -102,7 +102,7 @@ func after(p netip.Prefix) netip.Addr {
 }
 
 // wanted is what a row asks for a client.
-func (r *run) wanted(row casefile.Row, src netip.Addr) verdict {
+func (r *run) wanted(row kubetest.Row, src netip.Addr) verdict {
 	v := verdict{
 		action: row.Action, endpoints: row.Endpoints, affinity: row.AffinitySeconds, from: r.from(src),
 		probe: fmt.Sprintf("%s %s > %s", r.class(src), src, row.Frontend),
@@ -124,7 +124,7 @@ type flow struct {
 }
 
 // openFlows opens a flow to each endpoint of each UDP frontend, which the next step finds.
-func (r *run) openFlows(expect []casefile.Row) {
+func (r *run) openFlows(expect []kubetest.Row) {
 	for _, row := range expect {
 		to := r.target(row.Frontend)
 		if row.Action != forward || to.proto != simulator.ProtoUDP || to.at.Addr().Is6() || row.From == "local" || row.AllowSources != nil {
@@ -140,7 +140,7 @@ func (r *run) openFlows(expect []casefile.Row) {
 
 // checkFlows looks at the flows that were opened before the step: whether they go on with their
 // endpoint.
-func (r *run) checkFlows(flows []casefile.Flow) []deviation {
+func (r *run) checkFlows(flows []kubetest.Flow) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, want := range flows {
@@ -175,7 +175,7 @@ func portsOf(statuses map[string]*messages.ServiceStatus) map[string]string {
 
 // checkAffinity checks the frontends with affinity. While the affinity lasts, and not longer, a
 // client stays with its endpoint at all frontends of the service port.
-func (r *run) checkAffinity(expect []casefile.Row, ports map[string]string) []deviation {
+func (r *run) checkAffinity(expect []kubetest.Row, ports map[string]string) []deviation {
 	r.Helper()
 	var found []deviation
 	var clients []netip.Addr
@@ -225,7 +225,7 @@ func (r *run) checkAffinity(expect []casefile.Row, ports map[string]string) []de
 }
 
 // stickiness connects every client several times and notes where it belongs.
-func (r *run) stickiness(row casefile.Row, to target, clients []netip.Addr, home map[netip.Addr]netip.AddrPort) []deviation {
+func (r *run) stickiness(row kubetest.Row, to target, clients []netip.Addr, home map[netip.Addr]netip.AddrPort) []deviation {
 	f := &findings{to: to, want: r.wanted(row, clients[0])}
 	f.want.probe = "clients " + row.Frontend
 	for _, client := range clients {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -18,7 +18,7 @@ import (
 // start. Then the host owns them and the cluster comes object by object. Then VPP has no access
 // lists, so that less can be exact.
 func TestCases(t *testing.T) {
-	file := casefile.Load(t)
+	file := kubetest.Load(t)
 	tallies := map[owner]*tally{vppOwns: newTally(), hostOwns: newTally(), bareVPP: newTally()}
 	t.Run("case", func(t *testing.T) {
 		for i := range file.Cases {
@@ -41,8 +41,8 @@ func TestCases(t *testing.T) {
 // run is one case on one node.
 type run struct {
 	*node
-	file   *casefile.Case
-	self   casefile.Node
+	file   *kubetest.Case
+	self   kubetest.Node
 	owns   owner
 	tally  *tally
 	random *rand.Rand
@@ -65,7 +65,7 @@ type run struct {
 	pod, remote netip.Addr
 }
 
-func newRun(t *testing.T, c *casefile.Case, owns owner, counts *tally, seed uint64) *run {
+func newRun(t *testing.T, c *kubetest.Case, owns owner, counts *tally, seed uint64) *run {
 	t.Helper()
 	t.Logf("%s (%s)", c.Description, c.Source)
 	addresses, err := service.ParseNodePortAddresses(c.Config.NodePortAddresses)
@@ -135,7 +135,7 @@ func (r *run) do() {
 }
 
 // check waits until the node has settled and compares everything that the outcome says.
-func (r *run) check(o *casefile.Outcome) {
+func (r *run) check(o *kubetest.Outcome) {
 	r.Helper()
 	r.settled()
 	after := r.rows()
@@ -156,7 +156,7 @@ func (r *run) check(o *casefile.Outcome) {
 }
 
 // checkUnsynced runs a troupe whose source has not listed everything: it must not write.
-func (r *run) checkUnsynced(o *casefile.Outcome) {
+func (r *run) checkUnsynced(o *kubetest.Outcome) {
 	r.Helper()
 	const dump = "nat44_lb_static_mapping_dump"
 	before := r.VPP.Counters()
@@ -180,7 +180,7 @@ func (r *run) checkUnsynced(o *casefile.Outcome) {
 
 // checkWrites compares the rows that were written with the rows that may be: the rows in touched,
 // and the rows that differ.
-func (r *run) checkWrites(o *casefile.Outcome, after map[string]row) {
+func (r *run) checkWrites(o *kubetest.Outcome, after map[string]row) {
 	r.Helper()
 	writes, routed := r.link.take(), r.link.takeRoutes()
 	for _, frontend := range written(writes) {
@@ -206,7 +206,7 @@ func (r *run) checkWrites(o *casefile.Outcome, after map[string]row) {
 }
 
 // compareRows compares the rows in VPP with the expected ones, in both directions.
-func (r *run) compareRows(expect []casefile.Row, rows map[string]row) []deviation {
+func (r *run) compareRows(expect []kubetest.Row, rows map[string]row) []deviation {
 	r.Helper()
 	var found []deviation
 	known := map[string]bool{}
@@ -250,8 +250,8 @@ func (r *run) compareRows(expect []casefile.Row, rows map[string]row) []deviatio
 }
 
 // rowsOf are the expected rows of one frontend.
-func rowsOf(expect []casefile.Row, frontend string) []casefile.Row {
-	var all []casefile.Row
+func rowsOf(expect []kubetest.Row, frontend string) []kubetest.Row {
+	var all []kubetest.Row
 	for _, row := range expect {
 		if row.Frontend == frontend {
 			all = append(all, row)

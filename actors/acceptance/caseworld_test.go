@@ -12,7 +12,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -22,22 +22,22 @@ import (
 type objects struct {
 	services []*messages.Service
 	slices   []*messages.EndpointSlice
-	deleted  casefile.Keys
+	deleted  kubetest.Keys
 }
 
 // convert normalises API objects as the sources do.
-func (r *run) convert(services []corev1.Service, endpointSlices []discoveryv1.EndpointSlice) *objects {
+func (r *run) convert(services []*corev1.Service, endpointSlices []*discoveryv1.EndpointSlice) *objects {
 	r.Helper()
 	o := &objects{}
 	for i := range services {
-		s, problems := normalize.Service("case", &services[i])
+		s, problems := normalize.Service("case", services[i])
 		if len(problems) > 0 {
 			r.Errorf("service: %v", problems)
 		}
 		o.services = append(o.services, s)
 	}
 	for i := range endpointSlices {
-		s, problems := normalize.EndpointSlice("case", &endpointSlices[i])
+		s, problems := normalize.EndpointSlice("case", endpointSlices[i])
 		if len(problems) > 0 {
 			r.Errorf("slice: %v", problems)
 		}
@@ -78,7 +78,7 @@ func (o *objects) shuffled(random *rand.Rand) []func(*kube.Store) {
 }
 
 // setCaseNode replaces the node, through the same normalisation that a real Node object takes.
-func (r *run) setCaseNode(n casefile.Node) {
+func (r *run) setCaseNode(n kubetest.Node) {
 	r.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, text := range n.Addresses {
@@ -124,8 +124,8 @@ func (r *run) connect(o *objects) {
 func (r *run) chooseClients() {
 	r.Helper()
 	r.used, r.vips = map[netip.Addr]bool{}, map[netip.Addr]bool{}
-	local, outcomes := map[netip.Addr]bool{}, []*casefile.Outcome{&r.file.Outcome}
-	note := func(slices []discoveryv1.EndpointSlice) {
+	local, outcomes := map[netip.Addr]bool{}, []*kubetest.Outcome{&r.file.Outcome}
+	note := func(slices []*discoveryv1.EndpointSlice) {
 		for _, s := range slices {
 			for _, e := range s.Endpoints {
 				for _, text := range e.Addresses {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -100,7 +100,7 @@ func (c *checkups) listening() map[string]string {
 // checkHealth asks every health-check node port of the node over HTTP. The ports in the outcome
 // answer as it says, and no other port answers. The listeners follow the troupe by themselves, so
 // they are waited for.
-func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*messages.ServiceStatus) {
+func (r *run) checkHealth(checks []kubetest.HealthCheck, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: actorstest.Patience}
 	r.Until("health checks", func() string {
@@ -128,7 +128,7 @@ func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*me
 
 // checkup compares the listeners of one service; it says what is not as the file says, and notes
 // the addresses.
-func (r *run) checkup(client *http.Client, want *casefile.HealthCheck, open map[string]bool) string {
+func (r *run) checkup(client *http.Client, want *kubetest.HealthCheck, open map[string]bool) string {
 	at := map[string]string{}
 	listening := r.checkups.listening()
 	for _, port := range r.checkups.servers.Status().Ports {
@@ -159,7 +159,7 @@ func (r *run) checkup(client *http.Client, want *casefile.HealthCheck, open map[
 }
 
 // compareAnswer asks once and compares status, headers and body.
-func compareAnswer(client *http.Client, url string, want *casefile.HealthCheck) string {
+func compareAnswer(client *http.Client, url string, want *kubetest.HealthCheck) string {
 	response, err := client.Get(url) //nolint:noctx // a test
 	if err != nil {
 		return err.Error()
@@ -199,13 +199,13 @@ func compareAnswer(client *http.Client, url string, want *casefile.HealthCheck) 
 }
 
 // checkMetrics adds up what the services of the running troupe say, as a scrape of the agent does.
-func (r *run) checkMetrics(want *casefile.Metrics, statuses map[string]*messages.ServiceStatus) {
+func (r *run) checkMetrics(want *kubetest.Metrics, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
 	if want == nil {
 		return
 	}
 	r.tally.count("metrics", 1)
-	var got casefile.Metrics
+	var got kubetest.Metrics
 	for _, s := range statuses {
 		for _, n := range []*messages.NoLocalEndpoints{s.GetView().GetNoLocalIpv4(), s.GetView().GetNoLocalIpv6()} {
 			got.NoLocalEndpoints.Internal += n.GetInternal()
@@ -227,7 +227,7 @@ func (r *run) checkCleanup(want *bool) {
 	inputs, ended := r.Source.Services(), r.VPP.Counters().Of(deletesSession)
 	if want != nil {
 		r.tally.count("UDP clean-up decisions", 1)
-		if required := casefile.CleanupRequired(r.inputs, inputs); required != *want {
+		if required := kubetest.CleanupRequired(r.inputs, inputs); required != *want {
 			r.Errorf("%s: UDP flow clean-up required is %t", r.step, required)
 		}
 		if !*want && ended != r.ended {

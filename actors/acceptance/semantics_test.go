@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -16,7 +16,7 @@ import (
 // TestSemantics runs, under the name of each rule that is easily got wrong, the cases of the
 // acceptance file that pin it down.
 func TestSemantics(t *testing.T) {
-	file := casefile.Load(t)
+	file := kubetest.Load(t)
 	for _, rule := range []struct {
 		name  string
 		cases []string
@@ -65,7 +65,7 @@ func TestSemantics(t *testing.T) {
 	} {
 		t.Run(rule.name, func(t *testing.T) {
 			for _, name := range rule.cases {
-				i := slices.IndexFunc(file.Cases, func(c casefile.Case) bool { return c.Name == name })
+				i := slices.IndexFunc(file.Cases, func(c kubetest.Case) bool { return c.Name == name })
 				if i < 0 {
 					t.Errorf("no case %s", name)
 					continue

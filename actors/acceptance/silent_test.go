@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -84,7 +84,7 @@ func newClusterRun(t *testing.T, serving service.Config, owns owner, counts *tal
 		without = []string{"acl"}
 	}
 	r := &run{
-		node: newNode(t, nodeName, serving, without...), file: &casefile.Case{Name: t.Name()}, owns: owns, tally: counts, step: "random",
+		node: newNode(t, nodeName, serving, without...), file: &kubetest.Case{Name: t.Name()}, owns: owns, tally: counts, step: "random",
 		vips: map[netip.Addr]bool{},
 	}
 	r.cnat = owns == cnatServes

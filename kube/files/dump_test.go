@@ -116,7 +116,7 @@ func TestRealDumpWithMistakes(t *testing.T) {
 
 // TestAcceptanceCasesDecode: every case, written as a file, gives its objects and no error.
 func TestAcceptanceCasesDecode(t *testing.T) {
-	for _, c := range kubetest.Cases(t) {
+	for _, c := range kubetest.Load(t).Cases {
 		for _, objects := range append([]kubetest.Objects{c.Objects}, applied(c)...) {
 			got, problems := Decode(bytes.NewReader(objects.List(t)), c.Name)
 			if len(problems) > 0 || got.Ignored > 0 {

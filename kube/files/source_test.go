@@ -294,7 +294,7 @@ func TestSourceRemembersAnEarlierRun(t *testing.T) {
 
 // TestSourceGivesTheAcceptanceCases: the source delivers the normalised objects of every case.
 func TestSourceGivesTheAcceptanceCases(t *testing.T) {
-	for _, c := range kubetest.Cases(t)[:10] {
+	for _, c := range kubetest.Load(t).Cases[:10] {
 		t.Run(c.Name, func(t *testing.T) {
 			dir := t.TempDir()
 			list := c.Objects.List(t)

@@ -12,14 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
 // TestAcceptance runs every case with health checks, from the API objects to the answer over HTTP.
 func TestAcceptance(t *testing.T) {
 	cases, expectations, requests := 0, 0, 0
-	for _, c := range casefile.Load(t).Cases {
+	for _, c := range kubetest.Load(t).Cases {
 		said := len(c.HealthChecks)
 		for i := range c.Steps {
 			said += len(c.Steps[i].HealthChecks)
@@ -42,14 +42,14 @@ func TestAcceptance(t *testing.T) {
 // cluster is one case with its servers.
 type cluster struct {
 	*world
-	state    *casefile.World
+	state    *kubetest.World
 	healthy  atomic.Bool
 	requests int
 }
 
-func runCase(t *testing.T, c *casefile.Case) int {
+func runCase(t *testing.T, c *kubetest.Case) int {
 	t.Helper()
-	k := &cluster{state: casefile.NewWorld(t, c)}
+	k := &cluster{state: kubetest.NewWorld(t, c)}
 	k.healthy.Store(true)
 	k.world = start(t, Config{Healthy: k.healthy.Load})
 	k.check("start", c.HealthChecks)
@@ -78,7 +78,7 @@ func (k *cluster) checks() []Check {
 }
 
 // check runs one sync and compares the listeners and their answers with the case.
-func (k *cluster) check(step string, checks []casefile.HealthCheck) {
+func (k *cluster) check(step string, checks []kubetest.HealthCheck) {
 	k.Helper()
 	k.set(k.checks()...)
 	for i := range checks {
@@ -86,7 +86,7 @@ func (k *cluster) check(step string, checks []casefile.HealthCheck) {
 	}
 }
 
-func (k *cluster) compare(step string, want *casefile.HealthCheck) {
+func (k *cluster) compare(step string, want *kubetest.HealthCheck) {
 	k.Helper()
 	var listening []string
 	for _, port := range k.servers.Status().Ports {
@@ -120,7 +120,7 @@ func (k *cluster) compare(step string, want *casefile.HealthCheck) {
 	}
 }
 
-func (k *cluster) compareAnswer(step string, want *casefile.HealthCheck, got answer) {
+func (k *cluster) compareAnswer(step string, want *kubetest.HealthCheck, got answer) {
 	k.Helper()
 	var body struct {
 		LocalEndpoints uint32 `json:"localEndpoints"`

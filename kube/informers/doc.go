@@ -8,7 +8,7 @@
 //	informer goroutines                  worker (goroutine of Run)
 //	  reflector -> normalize -> cache
 //	  handler   -> queue.add(key)        -> cache -> Store -> Commit -> Sink
-//	  request   -> gate -> API server
+//	  request   -> health.pass -> API server
 //	  watch     -> health.set            -> Sink.Health
 //
 // The transform of the cache normalises an object, so that the cache holds only the normalised
@@ -24,7 +24,7 @@
 // included. In the meantime the cache and everything delivered stay, and Sink.Health names the
 // kinds that are not being watched, with the reason.
 //
-// While the API server does not answer, or refuses the credentials, the gate repeats one request
+// While the API server does not answer, or refuses the credentials, health repeats one request
 // and lets the others wait, so that no reflector backs off. Each request is sent once, and
 // kube/apiserver classifies its outcome. client-go would repeat it for up to two minutes and then
 // return an empty watch without an error. sight decides when a resource counts as watched. observed

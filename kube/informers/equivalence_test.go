@@ -61,7 +61,7 @@ func (r *running) wantSnapshot(want *messages.Snapshot) {
 // TestSourcesAgree: the same objects in files and in an API server give the same snapshot, at the
 // start and after every step.
 func TestSourcesAgree(t *testing.T) {
-	for _, c := range kubetest.Cases(t) {
+	for _, c := range kubetest.Load(t).Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			objects := local(c.Objects, c.Objects.Nodes[0].Name)
 			run(t, objects.All(), nil, func(r *running) {
@@ -115,11 +115,11 @@ func (r *running) apply(step kubetest.Step) {
 		_, err := client.Nodes().Update(ctx, n, metav1.UpdateOptions{})
 		r.ok(err)
 	}
-	for _, key := range step.DeleteService {
+	for _, key := range step.Delete.Services {
 		namespace, name, _ := strings.Cut(key, "/")
 		r.ok(client.Services(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 	}
-	for _, key := range step.DeleteSlice {
+	for _, key := range step.Delete.EndpointSlices {
 		namespace, name, _ := strings.Cut(key, "/")
 		r.ok(client.EndpointSlices(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 	}
@@ -127,8 +127,8 @@ func (r *running) apply(step kubetest.Step) {
 
 // after returns the objects after the step.
 func after(objects kubetest.Objects, step kubetest.Step) kubetest.Objects {
-	objects.Services = replaced(objects.Services, step.Apply.Services, step.DeleteService)
-	objects.EndpointSlices = replaced(objects.EndpointSlices, step.Apply.EndpointSlices, step.DeleteSlice)
+	objects.Services = replaced(objects.Services, step.Apply.Services, step.Delete.Services)
+	objects.EndpointSlices = replaced(objects.EndpointSlices, step.Apply.EndpointSlices, step.Delete.EndpointSlices)
 	objects.Nodes = replaced(objects.Nodes, step.Apply.Nodes, nil)
 	return objects
 }

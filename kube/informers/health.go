@@ -1,21 +1,33 @@
 package informers
 
 import (
+	"context"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// health collects the state of the watches. Reflectors set it; the worker takes the changes.
+// Pauses between two requests of an agent to an API server that does not answer: random, so that
+// the agents of a cluster do not ask at the same moment.
+const (
+	leastPause = time.Second
+	mostPause  = 3 * time.Second
+)
+
+// health collects the state of the watches, and holds back requests while the API server does not
+// answer. Reflectors set it; the worker takes the changes.
 type health struct {
 	wake func()
 
 	mu       sync.Mutex
-	starting map[string]bool    // resources that were never watched, by name
+	starting map[string]bool    // resources that are not watched and have no trouble, by name
 	troubles map[string]trouble // why resources are not watched, by name
+	away     trouble            // why the API server answers no resource
+	answers  chan struct{}      // closed when it answers again; nil = it answers
 	pending  []verdict          // not taken yet, oldest first
 	last     verdict
 }
@@ -41,26 +53,90 @@ func newHealth(wake func(), plurals []string) *health {
 }
 
 // set notes that a resource is watched (the zero trouble), or the trouble that prevents its watch.
-// A resource that starts and has no trouble is neither healthy nor unhealthy.
 func (h *health) set(resource string, t trouble) {
-	if h.note(resource, t) {
+	h.change(func() {
+		delete(h.starting, resource)
+		if h.troubles[resource] = t; t == (trouble{}) {
+			delete(h.troubles, resource)
+		}
+	})
+}
+
+// pass asks until the API server answers, and returns its answer. While it does not answer, or
+// refuses the credentials, one request is repeated and the others wait. So no reflector sees an
+// error and backs off: each is current again soon after the API server is back, even after a long
+// outage. The name is that of a required resource, or "".
+func (h *health) pass(ctx context.Context, resource string, ask func() error) error {
+	repeats := false
+	defer func() {
+		if repeats { // also if ctx ends: another request can try
+			h.change(func() {
+				close(h.answers)
+				h.answers, h.away = nil, trouble{}
+			})
+		}
+	}()
+	for {
+		var answers <-chan struct{}
+		h.change(func() {
+			if answers = h.answers; answers != nil {
+				h.waits(resource)
+			}
+		})
+		var again <-chan time.Time
+		if repeats {
+			answers, again = nil, time.After(leastPause+rand.N(mostPause-leastPause))
+		}
+		if answers != nil || repeats {
+			select {
+			case <-answers:
+				continue
+			case <-again:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		err := ask()
+		if !unanswered(err) || ctx.Err() != nil {
+			return err
+		}
+		h.change(func() {
+			if h.answers == nil {
+				h.answers, repeats = make(chan struct{}), true
+			}
+			if repeats {
+				h.away = diagnose(err)
+			}
+			h.waits(resource)
+		})
+	}
+}
+
+// waits notes that a resource waits for the API server; the lock is held.
+func (h *health) waits(resource string) {
+	if delete(h.troubles, resource); resource != "" {
+		h.starting[resource] = true
+	}
+}
+
+// unanswered reports whether a request failed for a reason that concerns all resources.
+func unanswered(err error) bool { return err != nil && diagnose(err).general() }
+
+// change changes the state, and wakes the worker if there is something to take.
+func (h *health) change(do func()) {
+	if h.changed(do) {
 		h.wake()
 	}
 }
 
-// note is set without the wake-up; it reports whether there is something to take.
-func (h *health) note(resource string, t trouble) bool {
+// changed is change without the wake-up.
+func (h *health) changed(do func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t == (trouble{}) {
-		delete(h.troubles, resource)
-		delete(h.starting, resource)
-	} else {
-		h.troubles[resource] = t
-	}
+	do()
 	// A source that starts is neither healthy nor unhealthy until each kind has been watched or
 	// has failed.
-	if len(h.troubles) == 0 && len(h.starting) > 0 {
+	if len(h.troubles) == 0 && len(h.starting) > 0 && h.away == (trouble{}) {
 		return false
 	}
 	now := h.verdict()
@@ -89,6 +165,9 @@ func (h *health) verdict() verdict {
 		if cause != expired && !slices.Contains(causes, string(cause)) {
 			causes = append(causes, string(cause))
 		}
+	}
+	if h.away != (trouble{}) && len(h.starting) > 0 {
+		say(h.away.cause, h.away.String(""))
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.troubles)) {
 		switch t := h.troubles[name]; t.cause {

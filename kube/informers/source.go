@@ -40,7 +40,6 @@ type Source struct {
 	watched []resource
 	store   *kube.Store
 	queue   *queue
-	gate    *gate
 	health  *health
 	refresh chan struct{} // holds one request
 
@@ -73,7 +72,7 @@ func New(client *apiserver.Client, config Config, log *slog.Logger) *Source {
 	}
 	return &Source{
 		config: config, log: log, watched: watched,
-		store: kube.NewStore(config.NodeName), queue: q, gate: &gate{}, health: newHealth(q.signal, plurals),
+		store: kube.NewStore(config.NodeName), queue: q, health: newHealth(q.signal, plurals),
 		refresh: make(chan struct{}, 1),
 		indexes: map[string]cache.Indexer{},
 	}
@@ -99,7 +98,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	// The kinds are listed in parallel; the first Snapshot waits for the slowest.
 	for i := range s.watched {
 		r := &s.watched[i]
-		informer, err := r.informer(s.gate, s.health)
+		informer, err := r.informer(s.health)
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
 		}

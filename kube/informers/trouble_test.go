@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestDiagnose: a trouble of all resources closes the gate, and each cause says what to do, without
+// TestDiagnose: a trouble of all resources holds back requests, and each cause says what to do, without
 // URLs.
 func TestDiagnose(t *testing.T) {
 	request := func(err error) error { return &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: err} }

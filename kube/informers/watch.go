@@ -73,12 +73,11 @@ func resources(client *apiserver.Client, node string) []resource {
 	}
 }
 
-// informer returns an informer of the resource. Its requests pass the gate, and health notes its
-// troubles.
-func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, error) {
-	set := func(why trouble) { h.set(r.plural, why) }
-	if r.optional != nil {
-		set = func(trouble) {} // the required resources report general troubles too
+// informer returns an informer of the resource. Its requests pass health, which notes its troubles.
+func (r *resource) informer(h *health) (cache.SharedIndexInformer, error) {
+	set, required := func(why trouble) { h.set(r.plural, why) }, r.plural
+	if r.optional != nil { // the required resources report general troubles too
+		set, required = func(trouble) {}, ""
 	}
 	note := func(ctx context.Context, err error) {
 		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
@@ -89,7 +88,7 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 	ask := func(ctx context.Context, options *metav1.ListOptions, request func() error) error {
 		options.LabelSelector, options.FieldSelector = r.labels, r.fields
 		return r.optional.ask(ctx, func() error {
-			return g.pass(ctx, set, func() error {
+			return h.pass(ctx, required, func() error {
 				if r.before != nil {
 					if err := r.before(ctx); err != nil {
 						return err

@@ -9,69 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
-
-// Case is the cluster of one acceptance case.
-type Case struct {
-	// Name is unique over all cases.
-	Name string
-	// Objects holds the Node, the Services and the EndpointSlices at the start.
-	Objects Objects
-	// Steps holds the changes that follow, in order.
-	Steps []Step
-}
-
-// Objects are the API objects of a cluster.
-type Objects struct {
-	Services       []*corev1.Service
-	EndpointSlices []*discoveryv1.EndpointSlice
-	Nodes          []*corev1.Node
-	Pods           []*corev1.Pod
-}
-
-// Step is one change of a cluster: objects that are created or replaced, and the "namespace/name"
-// of objects that are deleted.
-type Step struct {
-	Apply         Objects
-	DeleteService []string
-	DeleteSlice   []string
-}
-
-// objectsOf are the objects of a case or a step.
-func objectsOf(o casefile.Objects, node *casefile.Node) (out Objects) {
-	for i := range o.Services {
-		out.Services = append(out.Services, &o.Services[i])
-	}
-	for i := range o.EndpointSlices {
-		out.EndpointSlices = append(out.EndpointSlices, &o.EndpointSlices[i])
-	}
-	if node != nil {
-		out.Nodes = []*corev1.Node{node.Object()}
-	}
-	return out
-}
-
-// Cases returns the clusters of the acceptance cases.
-func Cases(t testing.TB) (out []Case) {
-	t.Helper()
-	for _, c := range casefile.Load(t).Cases {
-		one := Case{Name: c.Name, Objects: objectsOf(c.Objects, &c.Node)}
-		for _, s := range c.Steps {
-			one.Steps = append(one.Steps, Step{
-				Apply: objectsOf(s.Apply, s.Node), DeleteService: s.Delete.Services, DeleteSlice: s.Delete.EndpointSlices,
-			})
-		}
-		out = append(out, one)
-	}
-	return out
-}
 
 // Dump returns the dump of a real cluster.
 func Dump(t testing.TB) []byte {
 	t.Helper()
-	return casefile.Read(t, "real-cluster-shop.yaml")
+	return Read(t, "real-cluster-shop.yaml")
 }
 
 // DumpObjects returns the objects of Dump.

@@ -87,7 +87,7 @@ func TestMirrorHoldsWhatCame(t *testing.T) {
 // lists.
 func TestObjectsOfTheAcceptanceMaterial(t *testing.T) {
 	steps := 0
-	cases := kubetest.Cases(t)
+	cases := kubetest.Load(t).Cases
 	for _, c := range cases {
 		steps += len(c.Steps)
 	}

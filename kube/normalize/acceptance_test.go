@@ -16,7 +16,7 @@ import (
 // nothing may be lost or reported. The test derives the expectation field by field, without the
 // tolerance of the package.
 func TestAcceptanceObjects(t *testing.T) {
-	for _, c := range kubetest.Cases(t) {
+	for _, c := range kubetest.Load(t).Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			all := []kubetest.Objects{c.Objects}
 			for _, step := range c.Steps {

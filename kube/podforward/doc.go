@@ -2,6 +2,4 @@
 // the node. The user needs the right to list pods and to create pods/portforward in the namespace
 // of the agents. The kubelet connects to the loopback of the pod, which is the node's for an agent,
 // so the agent listens nowhere else. The credentials go to the API server only.
-//
-// Package forwardtest has an API server with a kubelet for tests.
 package podforward

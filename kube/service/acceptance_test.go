@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -37,7 +37,7 @@ type tally struct {
 
 // TestAcceptance runs every case of the unedited acceptance file.
 func TestAcceptance(t *testing.T) {
-	file := casefile.Load(t)
+	file := kubetest.Load(t)
 	done := tally{reduced: map[string]int{}}
 	seen := map[string]bool{}
 	for i := range file.Cases {
@@ -78,9 +78,9 @@ type run struct {
 	rows   []*messages.Frontend
 }
 
-func runCase(t *testing.T, c *casefile.Case, shuffle *rand.Rand, done *tally) {
+func runCase(t *testing.T, c *kubetest.Case, shuffle *rand.Rand, done *tally) {
 	t.Helper()
-	r := &run{T: t, world: &world{World: casefile.NewWorld(t, c), t: t, healthy: true, shuffle: shuffle}, tally: done}
+	r := &run{T: t, world: &world{World: kubetest.NewWorld(t, c), t: t, healthy: true, shuffle: shuffle}, tally: done}
 	switch c.Level {
 	case "":
 	case "kube-proxy-1.36-exact":
@@ -110,7 +110,7 @@ func runCase(t *testing.T, c *casefile.Case, shuffle *rand.Rand, done *tally) {
 }
 
 // check runs one sync and compares the result with the outcome.
-func (r *run) check(step string, o *casefile.Outcome, synced bool) {
+func (r *run) check(step string, o *kubetest.Outcome, synced bool) {
 	r.Helper()
 	var views []*messages.ServiceView
 	inputs, rows := r.inputs, r.rows
@@ -126,7 +126,7 @@ func (r *run) check(step string, o *casefile.Outcome, synced bool) {
 	r.checkFlows(step, views, o.UDPFlows)
 	if o.UDPFlowCleanupRequired != nil {
 		r.tally.cleanups++
-		if got := casefile.CleanupRequired(r.inputs, inputs); got != *o.UDPFlowCleanupRequired {
+		if got := kubetest.CleanupRequired(r.inputs, inputs); got != *o.UDPFlowCleanupRequired {
 			r.Errorf("%s: UDP flow clean-up required is %t", step, got)
 		}
 	}
@@ -142,13 +142,13 @@ func (r *run) check(step string, o *casefile.Outcome, synced bool) {
 	r.inputs, r.rows = inputs, rows
 }
 
-func (r *run) checkRows(step string, rows []*messages.Frontend, expect []casefile.Row) {
+func (r *run) checkRows(step string, rows []*messages.Frontend, expect []kubetest.Row) {
 	r.Helper()
-	got := make([]casefile.Row, len(rows))
+	got := make([]kubetest.Row, len(rows))
 	for i, row := range rows {
 		got[i] = render(row)
 	}
-	want := make([]casefile.Row, len(expect))
+	want := make([]kubetest.Row, len(expect))
 	for i, row := range expect {
 		want[i] = normalForm(row)
 	}
@@ -160,7 +160,7 @@ func (r *run) checkRows(step string, rows []*messages.Frontend, expect []casefil
 	}
 }
 
-func (r *run) checkPackets(step string, views []*messages.ServiceView, packets []casefile.Packet) {
+func (r *run) checkPackets(step string, views []*messages.ServiceView, packets []kubetest.Packet) {
 	r.Helper()
 	table := service.NewTable(views, r.world.Node, r.world.Config)
 	for _, p := range packets {
@@ -191,7 +191,7 @@ func (r *run) checkPackets(step string, views []*messages.ServiceView, packets [
 	}
 }
 
-func (r *run) checkHealth(step string, views []*messages.ServiceView, checks []casefile.HealthCheck) {
+func (r *run) checkHealth(step string, views []*messages.ServiceView, checks []kubetest.HealthCheck) {
 	r.Helper()
 	for _, want := range checks {
 		r.tally.healthChecks++
@@ -216,7 +216,7 @@ func (r *run) checkHealth(step string, views []*messages.ServiceView, checks []c
 	}
 }
 
-func (r *run) checkAnswer(step string, want casefile.HealthCheck, got *messages.HealthCheck) {
+func (r *run) checkAnswer(step string, want kubetest.HealthCheck, got *messages.HealthCheck) {
 	r.Helper()
 	answer := service.HealthAnswer(want.Service, got, r.world.healthy)
 	if got.GetPort() != want.Port || got.GetLocalEndpoints() != want.LocalEndpoints || answer.Status != want.Status {
@@ -249,13 +249,13 @@ func decodeAny(t *testing.T, text []byte) any {
 	return value
 }
 
-func (r *run) checkMetrics(step string, views []*messages.ServiceView, want *casefile.Metrics) {
+func (r *run) checkMetrics(step string, views []*messages.ServiceView, want *kubetest.Metrics) {
 	r.Helper()
 	if want == nil {
 		return
 	}
 	r.tally.metrics++
-	var got casefile.Metrics
+	var got kubetest.Metrics
 	for _, view := range views {
 		got.NoLocalEndpoints.Internal += view.GetNoLocalIpv4().GetInternal() + view.GetNoLocalIpv6().GetInternal()
 		got.NoLocalEndpoints.External += view.GetNoLocalIpv4().GetExternal() + view.GetNoLocalIpv6().GetExternal()
@@ -267,7 +267,7 @@ func (r *run) checkMetrics(step string, views []*messages.ServiceView, want *cas
 
 // checkFlows asks the rows whether a flow to an endpoint ends. Level exact keeps the flows of a
 // service without a serving endpoint; the rows end them, as versions of kube-proxy after 1.36 do.
-func (r *run) checkFlows(step string, views []*messages.ServiceView, flows []casefile.Flow) {
+func (r *run) checkFlows(step string, views []*messages.ServiceView, flows []kubetest.Flow) {
 	r.Helper()
 	for _, want := range flows {
 		r.tally.flows++

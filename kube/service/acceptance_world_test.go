@@ -10,14 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // world is the state of one case, and the results of Resolve.
 type world struct {
-	*casefile.World
+	*kubetest.World
 	t       *testing.T
 	healthy bool
 	// shuffle changes the order of the input of Resolve; nil keeps the order of names.
@@ -100,8 +100,8 @@ func changedFrontends(previous, current []*messages.Frontend) (changed []string)
 }
 
 // byFrontend groups rows by their frontend, each group ordered by the client class.
-func byFrontend(rows []*messages.Frontend) map[string][]casefile.Row {
-	groups := map[string][]casefile.Row{}
+func byFrontend(rows []*messages.Frontend) map[string][]kubetest.Row {
+	groups := map[string][]kubetest.Row{}
 	for _, row := range rows {
 		r := render(row)
 		r.Scope, r.Kind = "", ""
@@ -114,8 +114,8 @@ func byFrontend(rows []*messages.Frontend) map[string][]casefile.Row {
 }
 
 // render puts a row into the form of the file, sets ordered.
-func render(row *messages.Frontend) casefile.Row {
-	r := casefile.Row{
+func render(row *messages.Frontend) kubetest.Row {
+	r := kubetest.Row{
 		Frontend: service.FrontendText(row), Scope: service.ScopeWord(row.GetScope()), Kind: service.KindWord(row.GetKind()),
 		From: service.FromWord(row.GetFrom()), Action: service.ActionWord(row.GetAction()),
 		Endpoints: backendTexts(row.GetBackends()), AffinitySeconds: row.GetAffinitySeconds(),
@@ -133,7 +133,7 @@ func render(row *messages.Frontend) casefile.Row {
 }
 
 // parse is the inverse of render, for the rows of an earlier run.
-func parse(t *testing.T, r casefile.Row) *messages.Frontend {
+func parse(t *testing.T, r kubetest.Row) *messages.Frontend {
 	t.Helper()
 	where, protocol, err := service.ParseFrontendText(r.Frontend)
 	if err != nil {
@@ -172,7 +172,7 @@ func valueOf[E ~int32](t *testing.T, names map[int32]string, word func(E) string
 }
 
 // normalForm orders the sets of an expected row.
-func normalForm(r casefile.Row) casefile.Row {
+func normalForm(r kubetest.Row) kubetest.Row {
 	r.Endpoints = *sortedSet(r.Endpoints)
 	if r.MasqueradeFrom != nil {
 		r.MasqueradeFrom = sortedSet(*r.MasqueradeFrom)
@@ -197,6 +197,6 @@ func backendTexts(backends []*messages.Backend) []string {
 	return *sortedSet(texts)
 }
 
-func compareRows(a, b casefile.Row) int {
+func compareRows(a, b kubetest.Row) int {
 	return strings.Compare(a.Frontend+" "+a.From, b.Frontend+" "+b.From)
 }

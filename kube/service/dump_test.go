@@ -8,7 +8,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -17,7 +17,7 @@ import (
 // TestRealDump resolves the dump of a real API server for every node: there is no problem, every
 // view keeps its promises, and there are frontends to serve.
 func TestRealDump(t *testing.T) {
-	inputs, nodes := decodeDump(t, casefile.Read(t, "real-cluster-shop.yaml"))
+	inputs, nodes := decodeDump(t, kubetest.Read(t, "real-cluster-shop.yaml"))
 	if len(nodes) < 3 || len(inputs) < 5 {
 		t.Fatalf("%d nodes, %d services", len(nodes), len(inputs))
 	}

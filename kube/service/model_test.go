@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -92,8 +92,8 @@ func modelLocal(all map[string]modelEndpoint) map[string]modelEndpoint {
 // modelRow makes one expected row.
 func modelRow(in *messages.ServiceInput, address string, port uint32, protocol messages.Protocol, scope, kind, from string,
 	usable bool, set map[string]modelEndpoint, masquerade []string,
-) casefile.Row {
-	row := casefile.Row{
+) kubetest.Row {
+	row := kubetest.Row{
 		Frontend: netip.AddrPortFrom(netip.MustParseAddr(address), uint16(port)).String() + "/" + protocol.String(),
 		Scope:    scope, Kind: kind, From: from, Endpoints: []string{},
 	}
@@ -115,8 +115,8 @@ func modelRow(in *messages.ServiceInput, address string, port uint32, protocol m
 }
 
 // model is the answer of the rules for a whole service.
-func model(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Config) []casefile.Row {
-	rows := []casefile.Row{}
+func model(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Config) []kubetest.Row {
+	rows := []kubetest.Row{}
 	s := in.GetService()
 	for _, clusterIP := range s.GetClusterIps() {
 		family := familyOfText(clusterIP)
@@ -130,7 +130,7 @@ func model(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Co
 
 func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Config, clusterIP string,
 	family messages.IPFamily, port *messages.ServicePort,
-) []casefile.Row {
+) []kubetest.Row {
 	s := in.GetService()
 	all := modelEndpoints(in, node, family, port)
 	cluster, local := modelCluster(all, node.GetNode()), modelLocal(all)
@@ -147,7 +147,7 @@ func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg servic
 	case detector:
 		masquerade = []string{"node", "remote"}
 	}
-	rows := []casefile.Row{}
+	rows := []kubetest.Row{}
 	// If an external address is also the cluster IP, the rules of the external address apply.
 	outside := slices.Contains(s.GetExternalIps(), clusterIP) || slices.ContainsFunc(s.GetLoadBalancer(), func(i *messages.LoadBalancerIngress) bool {
 		return i.GetIp() == clusterIP && !i.GetProxy()

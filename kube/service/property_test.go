@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -128,7 +128,7 @@ func TestResolveAgreesWithTheModel(t *testing.T) {
 		if problem := invariantBroken(view); problem != "" {
 			t.Fatal(problem)
 		}
-		got := []casefile.Row{}
+		got := []kubetest.Row{}
 		for _, row := range view.GetFrontends() {
 			got = append(got, render(row))
 		}

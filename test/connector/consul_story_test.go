@@ -66,7 +66,7 @@ func TestConsul(t *testing.T) {
 	c.put("agent/service/deregister/ttl", nil)
 	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "web 80 192.0.2.1 192.0.2.2")
 
-	t.Log("at rest Consul is not asked but by three queries that block")
+	t.Log("at rest Consul is not asked but by queries that block")
 	time.Sleep(time.Second)
 	before := c.requests.Load()
 	time.Sleep(3 * time.Second)

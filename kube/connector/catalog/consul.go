@@ -4,20 +4,38 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
-	readers = 16 // services read at the same time
-	// connections is one for each reader and for each blocking query. A Consul agent allows a
-	// client 200.
-	connections = readers + 3
+	// followed is the number of services up to which a blocking query waits for each. Consul allows
+	// a client 200 connections.
+	followed = 128
+	readers  = 16 // queries of services that do not block, at the same time
+	// connections is one for each query, and one for the query of the names.
+	connections = followed + readers + 1
+
+	// spacing is the least time between two blocking queries, and between two snapshots.
+	spacing = 100 * time.Millisecond
+	// share is the time that each of more services adds to the pause between two queries of one.
+	share = 2 * time.Millisecond
 )
+
+// retries returns the delays after failed queries, which double up to a minute. Each is a random
+// half to all of it, so that connectors that failed together do not retry together.
+func retries(least time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: least / 2, Factor: 2, Jitter: 1, Steps: 32, Cap: time.Minute / 2}
+}
 
 // Consul follows a datacenter. It is a catalog.Source.
 type Consul struct {
 	client *client
 	log    *slog.Logger
+	known  atomic.Int64  // services
+	turns  chan struct{} // of readers
 }
 
 // NewConsul returns a source. The error names the option that cannot be used.
@@ -26,25 +44,8 @@ func NewConsul(o ConsulOptions, log *slog.Logger) (*Consul, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Consul{client: c, log: log}, nil
+	return &Consul{client: c, log: log, turns: make(chan struct{}, readers)}, nil
 }
-
-// The reports of the goroutines of Run.
-type (
-	// list holds the names of all services, all critical checks, or the addresses of all nodes.
-	// moved says that it may differ from the list before. With an error it is not complete.
-	list[T any] struct {
-		all   T
-		moved bool
-		err   error
-	}
-	// reading holds the content of one service.
-	reading struct {
-		name string
-		found
-		err error
-	}
-)
 
 // Run satisfies catalog.Source. It never fails: a failed query makes a snapshot incomplete or a
 // service unknown.
@@ -54,116 +55,108 @@ func (s *Consul) Run(ctx context.Context, publish func(Snapshot)) error {
 	defer s.client.http.CloseIdleConnections()
 	defer group.Wait()
 	defer cancel()
-	reports, wanted := make(chan any), make(chan string)
-	c, limits := s.client, &s.client.options.Limits
-	group.Go(func() { s.follow(ctx, reports, query(c, decodeNames, limits.Services, "catalog", "services")) })
-	// Consul answers when a check becomes critical or stops being critical, not at other
-	// changes.
-	group.Go(func() { s.follow(ctx, reports, query(c, decodeChecks, limits.All, "health", "state", "critical")) })
-	// A new address of a node changes nothing in the catalog of services.
-	group.Go(func() { s.follow(ctx, reports, query(c, decodeNodes, limits.All, "catalog", "nodes")) })
-	for range readers {
-		group.Go(func() { s.read(ctx, wanted, reports) })
-	}
-	st := newState(s.client.options.Limits.All)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	reports := make(chan any)
+	group.Go(func() { s.names(ctx, reports) })
+	st := newState(s.client.options.Limits.All, func(name string) context.CancelFunc {
+		ctx, cancel := context.WithCancel(ctx)
+		group.Go(func() { s.service(ctx, name, reports) })
+		return cancel
+	})
+	var due <-chan time.Time // of the next snapshot
 	for {
-		timer.Reset(time.Until(st.due()))
-		next, name := chan<- string(nil), st.first()
-		if name != "" {
-			next = wanted
-		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case next <- name:
-			st.begin(name)
 		case r := <-reports:
-			st.take(r, time.Now())
-		case <-timer.C:
-			if st.tick(time.Now()) {
-				publish(st.snapshot())
+			changed := st.take(r)
+			s.known.Store(int64(len(st.services)))
+			if changed && due == nil {
+				due = time.After(spacing)
 			}
+		case <-due:
+			due = nil
+			publish(st.snapshot())
 		}
 	}
 }
 
-// follow asks by blocking queries until ctx ends: each answer and each failure is reported.
-func (s *Consul) follow(ctx context.Context, reports chan<- any, ask func(ctx context.Context, index uint64) (report any, next uint64, err error)) {
-	var index uint64
-	delay := firstDelay
-	for {
-		report, next, err := ask(ctx, index)
-		if ctx.Err() != nil {
-			return
-		}
-		index = next
-		pause := spacing
-		switch {
-		case err != nil:
-			if delay == firstDelay {
-				s.log.Warn("query of Consul failed, retrying", "err", err)
-			}
-			index, pause, delay = 0, jittered(delay), min(2*delay, longestDelay)
-		case delay != firstDelay:
-			s.log.Info("query of Consul answered again")
-			delay = firstDelay
-		}
-		if !send(ctx, reports, report) || !sleep(ctx, pause) {
-			return
-		}
-	}
-}
-
-// query returns a query of a list of the whole datacenter, for follow.
-func query[T any](c *client, decode func(a *answer, most int) (T, error), most int, segments ...string) func(ctx context.Context, index uint64) (any, uint64, error) {
-	return func(ctx context.Context, index uint64) (any, uint64, error) {
-		var out list[T]
-		next, err := c.get(ctx, index, c.options.Limits.List, func(a *answer) (err error) {
-			out.all, err = decode(a, most)
+// names follows the names of all services by blocking queries until ctx ends.
+func (s *Consul) names(ctx context.Context, reports chan<- any) {
+	failed := false
+	s.follow(ctx, func(index uint64) (uint64, time.Duration, error) {
+		var r listing
+		limits := &s.client.options.Limits
+		next, err := s.client.get(ctx, index, limits.List, func(a *answer) (err error) {
+			r.names, err = decodeNames(a, limits.Services)
 			return err
-		}, segments...)
-		out.moved, out.err = index == 0 || next != index, err
-		return out, next, err
-	}
+		}, "catalog", "services")
+		r.repeated, r.err = err == nil && index != 0 && next == index, err
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && !failed:
+			s.log.Warn("query of Consul failed, retrying", "err", err)
+		case err == nil && failed:
+			s.log.Info("query of Consul answered again")
+		}
+		failed = err != nil
+		send[any](ctx, reports, r)
+		return next, spacing, err
+	})
 }
 
-// read reads the services of the channel until ctx ends.
-func (s *Consul) read(ctx context.Context, names <-chan string, reports chan<- any) {
+// service follows one service until ctx ends: by blocking queries, or by one query in each sweep if
+// there are too many services.
+func (s *Consul) service(ctx context.Context, name string, reports chan<- any) {
+	s.follow(ctx, func(index uint64) (uint64, time.Duration, error) {
+		if index == 0 || s.known.Load() > followed {
+			if index = 0; !send(ctx, s.turns, struct{}{}) {
+				return 0, 0, nil
+			}
+			defer func() { <-s.turns }()
+		}
+		r := reading{name: name}
+		next, err := s.client.get(ctx, index, s.client.options.Limits.Body, func(a *answer) (err error) {
+			r.found, err = decodeInstances(a, &s.client.options)
+			return err
+		}, "health", "service", name)
+		r.err = err
+		send[any](ctx, reports, r)
+		if known := s.known.Load(); known > followed {
+			return 0, wait.Jitter(time.Duration(known)*share, 0.5), err
+		}
+		return next, spacing, err
+	})
+}
+
+// follow asks until ctx ends. ask gets the index of the answer before, 0 = none, and returns the
+// next one and the pause after it.
+func (s *Consul) follow(ctx context.Context, ask func(index uint64) (next uint64, pause time.Duration, err error)) {
+	var index uint64
+	delays := retries(time.Second)
 	for {
-		var r reading
+		next, pause, err := ask(index)
+		if index = next; err != nil {
+			index, pause = 0, delays.Step()
+		} else {
+			delays = retries(time.Second)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case r.name = <-names:
-		}
-		_, r.err = s.client.get(ctx, 0, s.client.options.Limits.Body, func(a *answer) (err error) {
-			r.found, err = decodeInstances(a, &s.client.options)
-			return err
-		}, "health", "service", r.name)
-		if !send(ctx, reports, r) {
-			return
+		case <-time.After(pause):
 		}
 	}
 }
 
-// send sends a report; it returns false if ctx ends first.
-func send(ctx context.Context, reports chan<- any, report any) bool {
-	select {
-	case <-ctx.Done():
+// send sends a value; it returns false if ctx has ended or ends first.
+func send[T any](ctx context.Context, to chan<- T, value T) bool {
+	if ctx.Err() != nil {
 		return false
-	case reports <- report:
-		return true
 	}
-}
-
-// sleep waits; it returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-time.After(d):
+	case to <- value:
 		return true
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	wait    = 30 * time.Second // limit of a blocking query; Consul adds up to a sixteenth
+	block   = 30 * time.Second // limit of a blocking query; Consul adds up to a sixteenth
 	timeout = 15 * time.Second // timeout of other queries, and of an answer that is due
 
 	headerBytes = 64 << 10 // of an answer
@@ -35,7 +35,7 @@ type client struct {
 
 func newClient(o ConsulOptions) (*client, error) {
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: timeout}).DialContext, IdleConnTimeout: wait,
+		DialContext: (&net.Dialer{Timeout: timeout}).DialContext, IdleConnTimeout: block,
 		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, MaxResponseHeaderBytes: headerBytes,
 	}
 	if o.CAFile != "" {
@@ -72,7 +72,7 @@ func pool(file string) (*x509.CertPool, error) {
 func (c *client) get(ctx context.Context, index uint64, most int, decode func(*answer) error, segments ...string) (uint64, error) {
 	limit := timeout
 	if index > 0 {
-		limit += wait + wait/16
+		limit += block + block/16
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -124,7 +124,7 @@ func (c *client) request(ctx context.Context, index uint64, segments []string) (
 	}
 	if index > 0 {
 		query.Set("index", strconv.FormatUint(index, 10))
-		query.Set("wait", wait.String())
+		query.Set("wait", block.String())
 	}
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)

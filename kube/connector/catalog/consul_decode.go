@@ -11,7 +11,7 @@ import (
 
 // entry is one element of an answer of /v1/health/service.
 type entry struct {
-	Node    struct{ Node, Address string }
+	Node    struct{ Address string }
 	Service struct {
 		ID, Address string
 		Port        int
@@ -20,14 +20,10 @@ type entry struct {
 	Checks []struct{ CheckID, Status string }
 }
 
-// check names one check, of an instance or of a node.
-type check struct{ node, id string }
-
 // found is the decoded content of a service.
 type found struct {
 	instances []Instance
-	nodes     []string // of the instances
-	foreign   bool     // its tags keep every instance from being used
+	foreign   bool // its tags keep every instance from being used
 	// Consul has no instance of the service. Each name in a list of Consul has one, so the last
 	// list is older than this answer. Only a list says that a service is gone.
 	absent bool
@@ -77,37 +73,6 @@ var errTooMany = own("too many")
 // refuses longer names.
 const keptName = MaxName + 1
 
-// decodeChecks returns the checks in an answer of /v1/health/state, with the names of their
-// services; "" = the check belongs to a node.
-func decodeChecks(a *answer, most int) (map[check]string, error) {
-	return decodeMap(a, "checks", most, func(c struct{ Node, CheckID, ServiceName string }) (check, string) {
-		return check{kept(c.Node, keptText), kept(c.CheckID, keptText)}, kept(c.ServiceName, keptName)
-	})
-}
-
-// decodeNodes returns the addresses of the nodes in an answer of /v1/catalog/nodes.
-func decodeNodes(a *answer, most int) (map[string]string, error) {
-	return decodeMap(a, "nodes", most, func(n struct{ Node, Address string }) (name, address string) {
-		return kept(n.Node, keptText), kept(n.Address, keptText)
-	})
-}
-
-// decodeMap returns one entry for each element of an answer.
-func decodeMap[T any, K comparable](a *answer, what string, most int, entry func(T) (K, string)) (map[K]string, error) {
-	out := map[K]string{}
-	err := each(a, what, func(element T) error {
-		key, value := entry(element)
-		if out[key] = value; len(out) > most {
-			return own("more than %d %s", most, what)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 // decodeInstances returns the service in an answer of /v1/health/service.
 func decodeInstances(a *answer, o *ConsulOptions) (found, error) {
 	out := found{absent: true}
@@ -128,7 +93,7 @@ func decodeInstances(a *answer, o *ConsulOptions) (found, error) {
 		if e.Service.Port != 0 {
 			i.Ports[""] = uint16(e.Service.Port)
 		}
-		out.instances, out.nodes = append(out.instances, i), append(out.nodes, kept(e.Node.Node, keptText))
+		out.instances = append(out.instances, i)
 		return nil
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,11 +21,19 @@ var _ Source = (*Consul)(nil)
 // queries end with the client.
 func run(t *testing.T, handler http.HandlerFunc) <-chan Snapshot {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return runOn(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("index") != "" {
 			<-r.Context().Done()
 			return
 		}
+		handler(w, r)
+	})
+}
+
+// runOn is run with a handler of all queries.
+func runOn(t *testing.T, handler http.HandlerFunc) <-chan Snapshot {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Consul-Index", "7")
 		handler(w, r)
 	}))
@@ -72,7 +81,6 @@ func TestA6FilteredAnswerIsIncomplete(t *testing.T) {
 		w.Header().Set("X-Consul-Results-Filtered-By-ACLs", "true")
 		fmt.Fprint(w, `{}`)
 	})
-	// the answers about nodes and checks may come first
 	until(t, out, func(s Snapshot) bool {
 		if s.Complete || len(s.Problems) == 0 {
 			t.Fatalf("snapshot %+v", s)
@@ -105,7 +113,6 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, c.body)
 		})
-		// the answers about nodes and checks may come first
 		s := until(t, out, func(s Snapshot) bool {
 			return slices.ContainsFunc(s.Problems, func(p Problem) bool { return strings.Contains(p.Message, c.why) })
 		})
@@ -120,8 +127,6 @@ func TestA8OneFailedNameIsUnknown(t *testing.T) {
 		switch r.URL.Path {
 		case "/v1/catalog/services":
 			fmt.Fprint(w, `{"consul":[],"bad":[],"web":[]}`)
-		case "/v1/health/state/critical", "/v1/catalog/nodes":
-			fmt.Fprint(w, `[]`)
 		case "/v1/health/service/web":
 			fmt.Fprint(w, `[{"Node":{"Address":"192.0.2.1"},"Service":{"ID":"web-1","Port":80},"Checks":[{"CheckID":"c","Status":"critical"}]}]`)
 		default:
@@ -140,6 +145,41 @@ func TestA8OneFailedNameIsUnknown(t *testing.T) {
 	}
 }
 
+// TestManyServicesAreSwept: a blocking query waits for each service up to a number of services;
+// above it, each is asked again and again.
+func TestManyServicesAreSwept(t *testing.T) {
+	for services, blocks := range map[int]bool{followed: true, followed + 1: false} {
+		names := make([]string, services)
+		for i := range names {
+			names[i] = fmt.Sprintf(`"s%d":[]`, i)
+		}
+		again := make(chan bool, 1000) // queries of the first service after the first one: do they block?
+		var first atomic.Bool
+		out := runOn(t, func(w http.ResponseWriter, r *http.Request) {
+			blocking := r.URL.Query().Get("index") != ""
+			switch {
+			case r.URL.Path == "/v1/health/service/s0" && !first.Swap(true):
+			case r.URL.Path == "/v1/health/service/s0":
+				again <- blocking
+			}
+			switch {
+			case blocking:
+				<-r.Context().Done()
+			case r.URL.Path == "/v1/catalog/services":
+				fmt.Fprint(w, "{"+strings.Join(names, ",")+"}")
+			default:
+				fmt.Fprint(w, `[{"Service":{"ID":"x","Address":"192.0.2.1"}}]`)
+			}
+		})
+		until(t, out, func(s Snapshot) bool {
+			return len(s.Services) == services && !slices.ContainsFunc(s.Services, func(s Service) bool { return s.Unknown })
+		})
+		if got := <-again; got != blocks {
+			t.Errorf("%d services: the next query blocks: %t", services, got)
+		}
+	}
+}
+
 func TestA19Index(t *testing.T) {
 	for _, c := range []struct{ last, next, want uint64 }{{0, 0, 1}, {0, 5, 5}, {5, 5, 5}, {5, 4, 0}, {5, 0, 0}} {
 		if got := nextIndex(c.last, c.next); got != c.want {
@@ -153,8 +193,6 @@ func TestNameStaysOneSegmentOfThePath(t *testing.T) {
 		switch r.URL.EscapedPath() {
 		case "/v1/catalog/services":
 			fmt.Fprint(w, `{"a/../b c":[]}`)
-		case "/v1/health/state/critical", "/v1/catalog/nodes":
-			fmt.Fprint(w, `[]`)
 		case "/v1/health/service/a%2F..%2Fb%20c":
 			fmt.Fprint(w, `[{"Node":{"Address":"192.0.2.1"},"Service":{"ID":"x"}}]`)
 		default:
@@ -196,14 +234,8 @@ func FuzzA29Consul(f *testing.F) {
 		if err == nil && bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
 			t.Error("null is taken")
 		}
-		if checks, err := decodeChecks(in(), 100); err == nil && checks == nil {
-			t.Error("no checks and no error")
-		}
-		if nodes, err := decodeNodes(in(), 100); err == nil && nodes == nil {
-			t.Error("no nodes and no error")
-		}
 		s, err := decodeInstances(in(), &o)
-		if err == nil && (s.foreign || len(s.nodes) != len(s.instances)) {
+		if err == nil && s.foreign {
 			t.Errorf("service %+v", s)
 		}
 		if all := json.Unmarshal(body, new([]entry)); err == nil && all != nil {

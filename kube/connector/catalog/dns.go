@@ -40,28 +40,28 @@ func NewDNS(o DNSOptions, log *slog.Logger) *DNS {
 func (s *DNS) Run(ctx context.Context, publish func(Snapshot)) error {
 	var last Snapshot
 	var due time.Time
-	delay := shortest
+	delays, failed := retries(shortest), false
 	for {
 		if !time.Now().Before(due) {
 			service, problems, ttl, err := s.resolve(ctx)
 			if ctx.Err() != nil {
 				return nil
 			}
-			wait := min(max(ttl, shortest), longest)
+			pause := min(max(ttl, shortest), longest)
 			if err != nil {
-				if delay == shortest {
+				if !failed {
 					s.log.Warn("look-up failed, retrying", "name", s.options.Name, "err", err)
 				}
 				service = Service{Name: s.options.service(), Unknown: true}
 				problems = []Problem{{Service: service.Name, Reason: ReasonSource, Message: err.Error()}}
-				wait = jittered(delay)
-				delay = min(2*delay, longestDelay)
-			} else if delay != shortest {
+				pause = delays.Step()
+			} else if failed {
 				s.log.Info("look-up succeeded again", "name", s.options.Name)
-				delay = shortest
+				delays = retries(shortest)
 			}
+			failed = err != nil
 			last = Snapshot{Services: []Service{service}, Complete: err == nil, Problems: problems}
-			due = time.Now().Add(wait)
+			due = time.Now().Add(pause)
 		}
 		publish(last)
 		select {

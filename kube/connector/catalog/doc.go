@@ -33,13 +33,11 @@
 //
 // # Consul
 //
-// Consul reads the services of a datacenter over its HTTP API. Three blocking queries wait for
-// changes: of the names in the catalog, of the critical checks, and of the nodes. A service is read
-// at once if it is new, if one of its checks became critical or stopped being critical, or if the
-// address of its node changed. For any other change Consul does not name the service. Then a sweep
-// reads all services again, sixteen at a time. A blocking query for each service would need a
-// connection for each service, and Consul allows a client 200. While the catalog rests, up to half
-// a minute of sweep time is saved up.
+// Consul reads the services of a datacenter over its HTTP API. A blocking query waits for
+// changes of the names in the catalog, and one for changes of each service: its instances, their
+// checks, and the addresses of their nodes. Each of these queries needs a connection, and Consul
+// allows a client 200. Above 128 services each is read again and again, sixteen at a time, with a
+// pause of 2 ms for each service.
 //
 // A service without any instance in Consul is Unknown until the next answer with the names.
 // Otherwise a Consul that restarted empty would take the instances of services before the gate

@@ -159,14 +159,12 @@ type Limits struct {
 	Services int
 	// Instances of one service.
 	Instances int
-	// All is the largest number of instances of all services together. It also limits the nodes and
-	// the checks of a source.
+	// All is the largest number of instances of all services together.
 	All int
 	// Body is the largest size in bytes of a decompressed answer about one service, and of all
 	// files of a source together.
 	Body int
-	// List is the largest size in bytes of an answer that lists services, nodes or checks, which is
-	// decoded as it arrives.
+	// List is the largest size in bytes of an answer that lists services, decoded as it arrives.
 	List int
 }
 

@@ -1,4 +1,4 @@
-package policies
+package deploy
 
 import (
 	"bytes"
@@ -42,13 +42,13 @@ func load(t *testing.T, name string) *file {
 
 // TestPolicies: the files are what the API server takes, and refuse where they cannot be evaluated.
 // That the expressions say what they should needs an API server.
-func TestPolicies(t *testing.T) {
-	names, err := filepath.Glob("*.yaml")
+func TestPolicyFiles(t *testing.T) {
+	names, err := filepath.Glob("../../deploy/policies/*.yaml")
 	if err != nil || len(names) != 2 {
 		t.Fatalf("files %v: %v", names, err)
 	}
 	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
 			f := load(t, name)
 			version := admissionv1.SchemeGroupVersion.String()
 			if want := (metav1.TypeMeta{APIVersion: version, Kind: "ValidatingAdmissionPolicy"}); f.policy.TypeMeta != want {

@@ -1,4 +1,4 @@
-package casefile
+package kubetest
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 //go:embed testdata
@@ -24,6 +26,15 @@ func Load(t testing.TB) *File {
 	}
 	if file.SchemaVersion != 1 {
 		t.Fatalf("%s: schema version %d, want 1", name, file.SchemaVersion)
+	}
+	for i := range file.Cases {
+		c := &file.Cases[i]
+		c.Objects.Nodes = []*corev1.Node{c.Node.Object()}
+		for j := range c.Steps {
+			if n := c.Steps[j].Node; n != nil {
+				c.Steps[j].Apply.Nodes = []*corev1.Node{n.Object()}
+			}
+		}
 	}
 	return file
 }

@@ -1,5 +1,4 @@
-// Package forwardtest is the part of an API server and a kubelet that forwards ports, for tests.
-package forwardtest
+package apiservertest
 
 //lint:file-ignore SA1019 the successor of httpstream would be one more direct dependency
 

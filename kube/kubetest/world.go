@@ -1,4 +1,4 @@
-package casefile
+package kubetest
 
 import (
 	"maps"
@@ -89,15 +89,15 @@ func (w *World) Inputs() map[string]*messages.ServiceInput {
 // apply creates or replaces objects.
 func (w *World) apply(objects *Objects) {
 	w.t.Helper()
-	for i := range objects.Services {
-		s, problems := normalize.Service("case", &objects.Services[i])
+	for _, object := range objects.Services {
+		s, problems := normalize.Service("case", object)
 		if len(problems) > 0 {
 			w.t.Errorf("service: %v", problems)
 		}
 		w.services[normalize.ServiceKey(s)] = s
 	}
-	for i := range objects.EndpointSlices {
-		s, problems := normalize.EndpointSlice("case", &objects.EndpointSlices[i])
+	for _, object := range objects.EndpointSlices {
+		s, problems := normalize.EndpointSlice("case", object)
 		if len(problems) > 0 {
 			w.t.Errorf("slice: %v", problems)
 		}

@@ -1,4 +1,4 @@
-package casefile
+package kubetest
 
 import (
 	"encoding/json"
@@ -67,10 +67,12 @@ type Config struct {
 	MasqueradeAll     bool     `json:"masqueradeAll"`
 }
 
-// Objects are created or replaced.
+// Objects are created or replaced. Load adds the Node object of a case or step.
 type Objects struct {
-	Services       []corev1.Service            `json:"services"`
-	EndpointSlices []discoveryv1.EndpointSlice `json:"endpointSlices"`
+	Services       []*corev1.Service            `json:"services"`
+	EndpointSlices []*discoveryv1.EndpointSlice `json:"endpointSlices"`
+	Nodes          []*corev1.Node               `json:"-"`
+	Pods           []*corev1.Pod                `json:"-"`
 }
 
 // Keys are the "namespace/name" of deleted objects.
