@@ -162,11 +162,11 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 	families := c.cfg.Chosen(v.IPv4.CNAT).Families()
 	six := c.cfg.Renderer != config.RendererAuto || strings.Contains(strings.Join(slices.Concat(c.cfg.Services.ClusterCIDRs, c.cfg.Services.ServiceCIDRs), ","), ":")
 	for _, f := range v.Features {
-		served := families[f.Renderer]
-		if f.Available || f.Renderer != "" && len(served) == 0 {
+		served, serves := families[f.Renderer], f.Renderer == config.RendererNAT44 || f.Renderer == config.RendererCNAT
+		if f.Available || serves && len(served) == 0 {
 			continue
 		}
-		if f.Renderer != "" && !slices.Contains(served, "IPv4") && !six {
+		if serves && !slices.Contains(served, "IPv4") && !six {
 			c.add(checkSkipped, "VPP: "+f.Name, "needed for IPv6 only: "+f.Summary, "")
 			continue
 		}
