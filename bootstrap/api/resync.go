@@ -12,6 +12,16 @@ type Resync struct {
 	Ill []IllPart `json:"ill"`
 }
 
+// LastRead is when the renderer that was read least recently was read; zero = one of them was not.
+func (r *Resync) LastRead() (last time.Time) {
+	for i := range r.Renderers {
+		if read := r.Renderers[i].Read; i == 0 || read.Before(last) {
+			last = read
+		}
+	}
+	return last
+}
+
 // HealingCount counts the repairs of a part by one escalation step.
 type HealingCount struct {
 	Part string `json:"part"`
