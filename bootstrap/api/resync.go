@@ -107,6 +107,9 @@ type RendererDiff struct {
 	// Operations would bring VPP to the desired state, each as one line; empty = it is in that
 	// state.
 	Operations []string `json:"operations"`
+	// Objects are the frontends, "ip:port/PROTO", or the networks of routes that the operations
+	// are about, in their order; "" = a setting, or a list.
+	Objects []string `json:"objects"`
 	// Error is the reason why VPP could not be read; "" = none.
 	Error string `json:"error,omitempty"`
 }
