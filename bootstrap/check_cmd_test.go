@@ -103,6 +103,26 @@ func TestCheckLayout(t *testing.T) {
 	}
 }
 
+// TestCheckNeeds: a plugin that the renderers do not need is no warning.
+func TestCheckNeeds(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "vpp")
+	vpp := simulator.New(simulator.Options{})
+	if err := vpp.Listen(socket); err != nil {
+		t.Fatal(err)
+	}
+	defer vpp.Close()
+	for flags, want := range map[string]string{
+		"":                              "VPP: CNAT of 26.06 skipped needed for IPv6 only: ",
+		" --service-cidr fd00:96::/112": "VPP: CNAT of 26.06 warning CNAT is that of 24.06 to 25.10",
+		" --renderer cnat":              "VPP: CNAT of 26.06 warning CNAT is that of 24.06 to 25.10",
+	} {
+		r := troupe("", strings.Fields("check --node-name n1 --kube-source files:"+t.TempDir()+" --vpp-api-socket "+socket+flags)...)
+		if !strings.Contains(squeeze(r.out), want) {
+			t.Errorf("%s: no %q in\n%s", flags, want, r.out)
+		}
+	}
+}
+
 // TestCheckRefusals: session layer and tables of VPP => the line about refusals.
 func TestCheckRefusals(t *testing.T) {
 	const otherwise = ": clients of services without endpoints get host unreachable by TCP, a time-out by UDP "

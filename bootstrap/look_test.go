@@ -35,6 +35,8 @@ func TestLookTables(t *testing.T) {
 SERVICE            CLUSTER-IP   SERVED   STATE     FRONTENDS   ENDPOINTS   ROWS   CHANGED   ERROR
 shop/service-000   10.96.0.1    served   in-sync   1           1           1      AGE ago   -
 shop/service-001   10.96.0.1    served   in-sync   1           1           1      AGE ago   -
+
+STATE is from what the agent read from VPP AGE ago and has written since; troupe diff reads VPP now
 `,
 		"get service shop/service-001": `
 Service:   shop/service-001

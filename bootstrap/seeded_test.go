@@ -1,9 +1,12 @@
 package bootstrap
 
 import (
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,15 +15,31 @@ import (
 	"go.fd.io/govpp/binapi/acl"
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/fib_types"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	troupeapi "github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
-// TestSeededFaults: the command that docs/operations.md gives for a fault names its cause.
+// interfacesOf lists the interfaces of the VPP of an agent.
+func interfacesOf(t *testing.T, address string) []troupeapi.Interface {
+	t.Helper()
+	var all troupeapi.Interfaces
+	r := troupe("", strings.Fields("get interfaces -o json"+address)...)
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil {
+		t.Fatal(err, r.errs)
+	}
+	return all.Items
+}
+
+// TestSeededFaults: the command that docs/operations.md gives for a fault names its cause, and the
+// table has a remedy. incidents.txtar plays the others: a pod without interface, an empty VPP, rows
+// removed, all endpoints unready, and VPP away.
 func TestSeededFaults(t *testing.T) {
 	operations, err := os.ReadFile(filepath.Join(kubetest.ModuleRoot(t), "docs", "operations.md"))
 	if err != nil {
@@ -46,6 +65,7 @@ func TestSeededFaults(t *testing.T) {
 		cfg, control := config.Defaults(), filepath.Join(t.TempDir(), "ctl")
 		cfg.NodeName, cfg.VPP.Mode, cfg.Etcd.Mode, cfg.Services.ServiceCIDRs = "shop-a", config.VPPSimulated, config.EtcdNone, []string{"10.96.0.0/12"}
 		cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1024, 1024, config.Duration(time.Second)
+		cfg.Healing.RediscoverInterval = config.Duration(time.Second)
 		cfg.API.HTTPAddress, cfg.API.ControlSocket, cfg.API.HealthzBindAddress = "", control, ""
 		change(cfg)
 		a, err := agent.Start(cfg, slog.New(slog.DiscardHandler))
@@ -60,7 +80,7 @@ func TestSeededFaults(t *testing.T) {
 		t.Helper()
 		var r result
 		for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {
-			if r = troupe("", strings.Fields(command)...); strings.Contains(squeeze(r.out), text) {
+			if r = troupe("", strings.Fields(command)...); strings.Contains(squeeze(r.out)+r.errs, text) {
 				return
 			}
 		}
@@ -89,13 +109,22 @@ func TestSeededFaults(t *testing.T) {
 		{"an access list of Troupe was changed", "diff", here, request(&open), "acl troupe/deny/local"},
 		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12"},
 		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1024) }, "1024 1024 true"},
+		{"an interface of a pod is in another table", "get service NAMESPACE/NAME", here, func() {
+			request(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 7}})()
+			for _, i := range interfacesOf(t, here) {
+				if slices.Contains(i.Pods, "shop/web-5f7d-0") {
+					request(&interfaces.SwInterfaceSetTable{SwIfIndex: interface_types.InterfaceIndex(i.Index), VrfID: 7})()
+				}
+			}
+		}, "10.1.1.4:8080 (table 7)"},
+		{"a second agent is started", "agent", here + " --node-name shop-a --vpp simulated --etcd none --kube-source files:" + dir + " --http-address= --healthz-bind-address=", func() {}, "is in use by another agent"},
 		{"an endpoint drains", "explain NAMESPACE/NAME", here, func() { edit("ready: true", "ready: false") }, "draining"},
 		{"a node has another version", "status --all-nodes", " --kubeconfig " + newFleetOf(t).kubeconfig, func() {}, "differs: version v1.2.2"},
 		{"the API server is away", "status", alone, func() {}, "connection refused"},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			if !strings.Contains(string(operations), "| "+fault.name+" | `troupe "+fault.command) {
-				t.Error("docs/operations.md has another command, or none")
+			if !regexp.MustCompile(`(?m)^\| ` + fault.name + " \\| `troupe " + fault.command + "` \\| [^|]+ \\| [^|]+ \\|$").Match(operations) {
+				t.Error("docs/operations.md has another command, or no remedy")
 			}
 			fault.seed()
 			await(t, strings.Replace(fault.command, "NAMESPACE/NAME", "shop/web", 1)+fault.address, fault.want)

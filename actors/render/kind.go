@@ -82,9 +82,17 @@ type Shower[K Key] interface {
 	Acknowledge(ack *messages.RenderAck, service string, known bool)
 	// Rows returns the rows of a service: wanted and, if known, held.
 	Rows(service string, known bool) (wanted, held []*messages.RowState)
-	// Diff lists, a line each, the operations that would turn the reading into the wanted
-	// content; with sweep, removals too. The reading is not adopted.
-	Diff(reading any, sweep bool) []string
+	// Diff lists the operations that would turn the reading into the wanted content; with
+	// sweep, removals too. The reading is not adopted.
+	Diff(reading any, sweep bool) []Difference
+}
+
+// Difference is one operation that VPP lacks.
+type Difference struct {
+	// Object is the frontend "ip:port/PROTO" or the network of a route; "" = a setting or a list.
+	Object string
+	// Text is the operation in one line.
+	Text string
 }
 
 // Step is what brings one object from what VPP holds to what is wanted. The zero value: VPP should

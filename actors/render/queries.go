@@ -36,8 +36,8 @@ type DiffQuery struct{}
 // DiffPage answers a DiffQuery.
 type DiffPage struct {
 	// Operations, each as one line, would make VPP equal to the wanted objects; empty = it is
-	// equal.
-	Operations []string
+	// equal. Objects are what each is about (Difference.Object).
+	Operations, Objects []string
 	// Err is why VPP could not be read; nil = it was read.
 	Err error
 }
@@ -71,7 +71,9 @@ func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
 	page := &DiffPage{Err: m.err}
 	if m.err == nil {
 		d.settle(c)
-		page.Operations = d.kind.Diff(m.reading, d.barrier.passed())
+		for _, one := range d.kind.Diff(m.reading, d.barrier.passed()) {
+			page.Operations, page.Objects = append(page.Operations, one.Text), append(page.Objects, one.Object)
+		}
 	}
 	c.Send(m.to, page)
 }

@@ -210,7 +210,7 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 		if err != nil {
 			return nil, err
 		}
-		diff := api.RendererDiff{Renderer: renderer, Operations: append([]string{}, page.Operations...)}
+		diff := api.RendererDiff{Renderer: renderer, Operations: append([]string{}, page.Operations...), Objects: append([]string{}, page.Objects...)}
 		if page.Err != nil {
 			diff.Error = page.Err.Error()
 		}

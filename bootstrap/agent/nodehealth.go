@@ -68,6 +68,7 @@ func (o observer) Programmed(p report.Programming) {
 // Synced satisfies report.Observer.
 func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.updated.at.Store(time.Now().UnixNano())
+	o.history.Synced(time.Now())
 	o.Metrics.Synced(renderer, took, full)
 }
 

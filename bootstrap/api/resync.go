@@ -12,6 +12,16 @@ type Resync struct {
 	Ill []IllPart `json:"ill"`
 }
 
+// LastRead is when the renderer that was read least recently was read; zero = one of them was not.
+func (r *Resync) LastRead() (last time.Time) {
+	for i := range r.Renderers {
+		if read := r.Renderers[i].Read; i == 0 || read.Before(last) {
+			last = read
+		}
+	}
+	return last
+}
+
 // HealingCount counts the repairs of a part by one escalation step.
 type HealingCount struct {
 	Part string `json:"part"`
@@ -97,6 +107,9 @@ type RendererDiff struct {
 	// Operations would bring VPP to the desired state, each as one line; empty = it is in that
 	// state.
 	Operations []string `json:"operations"`
+	// Objects are the frontends, "ip:port/PROTO", or the networks of routes that the operations
+	// are about, in their order; "" = a setting, or a list.
+	Objects []string `json:"objects"`
 	// Error is the reason why VPP could not be read; "" = none.
 	Error string `json:"error,omitempty"`
 }

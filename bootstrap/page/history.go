@@ -16,12 +16,26 @@ const (
 	classes = 17
 )
 
-// History has the number of changes that reached VPP in each minute of the last hour, and their
-// latency. The zero value is ready. It is safe for concurrent use and takes 8 KB.
+// History has the number of passes that wrote to VPP in each minute of the last hour, and the latency
+// of the changes that Kubernetes stamps. The zero value is ready. It is safe for concurrent use and takes 8 KB.
 type History struct {
 	mu     sync.Mutex
 	latest int64 // minute of the last change, since 1970
-	slots  [minutes][classes]uint64
+	slots  [minutes]slot
+}
+
+// slot is one minute.
+type slot struct {
+	passes  uint64
+	latency [classes]uint64
+}
+
+// Synced records that a renderer has written to VPP.
+func (h *History) Synced(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.advance(now)
+	h.slots[h.latest%minutes].passes++
 }
 
 // Programmed records the latency of a change that has reached VPP.
@@ -30,14 +44,14 @@ func (h *History) Programmed(now time.Time, latency time.Duration) {
 	defer h.mu.Unlock()
 	h.advance(now)
 	class := min(bits.Len64(uint64(max(latency, 0).Milliseconds())), classes-1)
-	h.slots[h.latest%minutes][class]++
+	h.slots[h.latest%minutes].latency[class]++
 }
 
 // advance clears the minutes that have passed.
 func (h *History) advance(now time.Time) {
 	minute := now.Unix() / 60
 	for passed := max(h.latest+1, minute-minutes+1); passed <= minute; passed++ {
-		h.slots[passed%minutes] = [classes]uint64{}
+		h.slots[passed%minutes] = slot{}
 	}
 	h.latest = max(h.latest, minute)
 }
@@ -58,13 +72,14 @@ func (h *History) curves(now time.Time) []curve {
 	h.advance(now)
 	slots, latest := h.slots, h.latest
 	h.mu.Unlock()
-	var changes, middle, worst [minutes]uint64
+	var passes, middle, worst [minutes]uint64
 	for i := range minutes {
-		slot := slots[(latest+1+int64(i))%minutes]
-		for _, n := range slot {
-			changes[i] += n
+		s := &slots[(latest+1+int64(i))%minutes]
+		var changes uint64
+		for _, n := range s.latency {
+			changes += n
 		}
-		middle[i], worst[i] = below(slot, changes[i], 50), below(slot, changes[i], 99)
+		passes[i], middle[i], worst[i] = s.passes, below(s.latency, changes, 50), below(s.latency, changes, 99)
 	}
 	ms := func(n uint64) string {
 		if n == 0 {
@@ -72,13 +87,13 @@ func (h *History) curves(now time.Time) []curve {
 		}
 		return "< " + (time.Duration(n) * time.Millisecond).String()
 	}
-	count := plot("changes in the hour", &changes, func(n uint64) string { return fmt.Sprintf("%d in a minute", n) })
+	count := plot("writes to VPP in the hour", &passes, func(n uint64) string { return fmt.Sprintf("%d in a minute", n) })
 	var sum uint64
-	for _, n := range changes {
+	for _, n := range passes {
 		sum += n
 	}
 	count.Now = fmt.Sprint(sum)
-	return []curve{count, plot("latency, median", &middle, ms), plot("latency, 99 of 100", &worst, ms)}
+	return []curve{count, plot("latency of changes, median", &middle, ms), plot("latency of changes, 99 of 100", &worst, ms)}
 }
 
 // below is the bound of the latency of this percentage of the changes, in ms; 0 = there were none.

@@ -23,6 +23,9 @@ func TestHistory(t *testing.T) {
 	for range 99 {
 		h.Programmed(start, 5*time.Millisecond)
 	}
+	for range 102 {
+		h.Synced(start)
+	}
 	h.Programmed(start, 3*time.Second)
 	h.Programmed(start, time.Hour)
 	h.Programmed(start, -time.Second)
@@ -39,6 +42,8 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	h.Programmed(start.Add(100*time.Hour), time.Millisecond)
+	h.Synced(start.Add(100 * time.Hour))
+	h.Synced(start)
 	// a clock that was set back: it counts in the present minute
 	h.Programmed(start, time.Millisecond)
 	if got := show(start.Add(100 * time.Hour)); got != "2 of 2 in a minute; < 2ms of < 2ms; < 2ms of < 2ms" {

@@ -28,11 +28,16 @@ func (h *handler) services(r *http.Request) (any, error) {
 	})
 	sortServices(all)
 	shared := aggregate(all)
+	resync, err := h.Source.Resync(r.Context())
+	if err != nil {
+		return nil, err
+	}
 	part, err := paged(r, all, "name", "served", "state", "namespace")
 	return struct {
 		*list[api.Service]
 		Shared []repeated
-	}{part, shared}, err
+		Read   time.Time
+	}{part, shared, resync.LastRead()}, err
 }
 
 // sortServices orders services, the worst first.

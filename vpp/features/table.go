@@ -61,7 +61,7 @@ var features = []entry{
 		&cnat.CnatSnatPolicyAddDelExcludePfx{},
 		&feature.FeatureEnableDisable{}, &feature.FeatureIsEnabled{},
 	}, newer: []api.Message{&CnatSetSnatPolicy{}}},
-	{name: "CNAT of 26.06", optional: true, without: "CNAT is that of 24.06 to 25.10: sessions outlive their backend", requests: []api.Message{
+	{name: "CNAT of 26.06", renderer: rendererCNAT, optional: true, without: "CNAT is that of 24.06 to 25.10: sessions outlive their backend", requests: []api.Message{
 		&CnatSetSnatPolicy{}, &CnatSnatAddressesDump{}, &FeatureCnatEnableDisable{},
 		&interfaces.CreateLoopback{}, &interfaces.SwInterfaceSetTable{}, &interfaces.DeleteLoopback{},
 	}},

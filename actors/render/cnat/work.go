@@ -94,12 +94,16 @@ func (a *adapter) Record(results []render.Result[rule.Key]) {
 }
 
 // Diff satisfies render.Kind.
-func (a *adapter) Diff(read any, sweep bool) (operations []string) {
+func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	state, want := read.(*cnat.State), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = a.claims.All()
 	state.Inherit(a.have, a.wanted)
 	for _, op := range cnat.Diff(state, want, sweep) {
-		operations = append(operations, op.Describe())
+		object := ""
+		if op.Key.Port != 0 { // settings have none
+			object = op.Key.String()
+		}
+		operations = append(operations, render.Difference{Object: object, Text: op.Describe()})
 	}
 	return operations
 }

@@ -241,7 +241,7 @@ func (a *adapter) anothers(want, held *nat44.Row) bool {
 }
 
 // Diff satisfies render.Kind.
-func (a *adapter) Diff(read any, sweep bool) (operations []string) {
+func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	m, want := read.(*reading), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = map[rule.Key]nat44.Row{}
 	for k := range a.claims.Keys() {
@@ -259,11 +259,15 @@ func (a *adapter) Diff(read any, sweep bool) (operations []string) {
 		}
 	}
 	for _, op := range nat44.Diff(m.state, want, sweep) {
-		operations = append(operations, op.Describe())
+		object := ""
+		if op.Key.Port != 0 { // settings have none
+			object = op.Key.String()
+		}
+		operations = append(operations, render.Difference{Object: object, Text: op.Describe()})
 	}
 	if m.lists != nil {
 		for _, op := range a.ranges.Diff(m.lists, sweep) {
-			operations = append(operations, op.Describe())
+			operations = append(operations, render.Difference{Text: op.Describe()})
 		}
 	}
 	return operations

@@ -312,14 +312,18 @@ func (*adapter) Rows(string, bool) (wanted, held []*messages.RowState) { return 
 
 // Diff satisfies render.Kind. For a VPP that cannot have routes of the agent it is empty; Warning
 // says why.
-func (a *adapter) Diff(read any, sweep bool) (operations []string) {
+func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
 	if state == nil {
 		return nil
 	}
 	state.Inherit(a.have)
 	for _, op := range routes.Diff(state, a.claims.All(), sweep) {
-		operations = append(operations, op.Describe())
+		object := ""
+		if op.Prefix.IsValid() { // the source is registered for all
+			object = op.Prefix.String()
+		}
+		operations = append(operations, render.Difference{Object: object, Text: op.Describe()})
 	}
 	return operations
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -278,7 +279,11 @@ func (t *Troupe) Diff(ctx context.Context) (*api.Diff, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &api.Diff{Renderers: []api.RendererDiff{{Renderer: "nat44", Operations: append([]string{}, t.drift...)}}}, nil
+	objects := make([]string, len(t.drift))
+	for i, op := range t.drift {
+		objects[i] = regexp.MustCompile(`\S+:\d+/(TCP|UDP)|$`).FindString(op)
+	}
+	return &api.Diff{Renderers: []api.RendererDiff{{Renderer: "nat44", Operations: append([]string{}, t.drift...), Objects: objects}}}, nil
 }
 
 // StartResync satisfies api.Controller.

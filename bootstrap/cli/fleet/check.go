@@ -159,9 +159,15 @@ func (c *checks) vpp(ctx context.Context, elsewhere bool) {
 		}
 	}
 	c.renderer(v)
+	families := c.cfg.Chosen(v.IPv4.CNAT).Families()
+	six := c.cfg.Renderer != config.RendererAuto || strings.Contains(strings.Join(slices.Concat(c.cfg.Services.ClusterCIDRs, c.cfg.Services.ServiceCIDRs), ","), ":")
 	for _, f := range v.Features {
-		needed := f.Renderer == "" || f.Renderer == c.cfg.Renderer || c.cfg.Renderer == config.RendererDual || c.cfg.Renderer == config.RendererAuto
-		if f.Available || !needed {
+		served, serves := families[f.Renderer], f.Renderer == config.RendererNAT44 || f.Renderer == config.RendererCNAT
+		if f.Available || serves && len(served) == 0 {
+			continue
+		}
+		if serves && !slices.Contains(served, "IPv4") && !six {
+			c.add(checkSkipped, "VPP: "+f.Name, "needed for IPv6 only: "+f.Summary, "")
 			continue
 		}
 		do := "another version of VPP has it: docs/vpp-versions.md"

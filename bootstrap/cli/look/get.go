@@ -25,10 +25,17 @@ func newGetServices(std cli.Streams) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
+			var resync api.Resync
+			if err == nil {
+				err = c.Get(ctx, "resync", nil, &resync)
+			}
 			return &answer{all, func(c *cli.Columns) {
 				c.Row("SERVICE", "CLUSTER-IP", "SERVED", "STATE", cli.Optional("FRONTENDS"), "ENDPOINTS", cli.Optional("ROWS"), cli.Optional("CHANGED"), "ERROR")
 				for _, s := range all {
 					c.Row(s.Key, s.ClusterIP, s.Served, s.State, s.Frontends, s.Endpoints, s.Rows, since(s.Changed), s.Error)
+				}
+				if read := resync.LastRead(); !read.IsZero() {
+					c.Section("STATE is from what the agent read from VPP " + since(read) + " and has written since; troupe diff reads VPP now")
 				}
 			}}, err
 		})

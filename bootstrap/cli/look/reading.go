@@ -1,9 +1,9 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,12 +21,14 @@ type reading struct {
 	Unread string    `json:"vppUnread,omitempty"`
 	// Differences are the operations on the frontends that would repair VPP.
 	Differences []string `json:"differences"`
+	// Standings are the standings of the frontends that differ.
+	Standings map[string]string `json:"-"`
 }
 
 // read lets the agent read VPP, and compares some frontends. Over TCP the reading may be some
 // seconds old.
 func read(ctx context.Context, c *client.Client, frontends ...string) (r reading) {
-	r.Differences = []string{}
+	r.Differences, r.Standings = []string{}, map[string]string{}
 	var diff api.Diff
 	if err := c.Get(ctx, "diff", nil, &diff); err != nil {
 		r.Unread = err.Error()
@@ -37,8 +39,20 @@ func read(ctx context.Context, c *client.Client, frontends ...string) (r reading
 		if renderer.Error != "" {
 			r.Unread = renderer.Renderer + ": " + renderer.Error
 		}
-		for _, op := range renderer.Operations {
-			if slices.ContainsFunc(frontends, func(f string) bool { return concerns(op, f) }) {
+		for i, op := range renderer.Operations[:min(len(renderer.Operations), len(renderer.Objects))] {
+			found := false
+			for _, f := range frontends {
+				if !concerns(renderer.Objects[i], f) {
+					continue
+				}
+				found = true
+				if r.Standings[f] == "" && strings.HasPrefix(op, "add row ") { // not after a removal
+					r.Standings[f] = show.Missing
+				} else if r.Standings[f] == "" {
+					r.Standings[f] = show.OtherThanWanted
+				}
+			}
+			if found {
 				r.Differences = append(r.Differences, op)
 			}
 		}
@@ -46,29 +60,16 @@ func read(ctx context.Context, c *client.Client, frontends ...string) (r reading
 	return r
 }
 
-// concerns reports whether the line of an operation names a frontend, or a route to it.
-func concerns(op, frontend string) bool {
-	route := ""
+// concerns reports whether an object is a frontend, or the network of a route to it alone.
+func concerns(object, frontend string) bool {
 	at, _, _ := strings.Cut(frontend, "/")
-	if to, err := netip.ParseAddrPort(at); err == nil {
-		route = netip.PrefixFrom(to.Addr(), to.Addr().BitLen()).String()
-	}
-	words := strings.FieldsFunc(op, func(r rune) bool { return r == ' ' || r == ',' })
-	return slices.Contains(words, frontend) || slices.Contains(words, route)
+	to, err := netip.ParseAddrPort(at)
+	return object == frontend || err == nil && object == netip.PrefixFrom(to.Addr(), to.Addr().BitLen()).String()
 }
 
 // standing is the standing of a frontend's row in the reading. known is what the agent remembers.
 func (r *reading) standing(frontend, known string) string {
-	for _, op := range r.Differences {
-		switch {
-		case !concerns(op, frontend):
-		case strings.HasPrefix(op, "add row "):
-			return show.Missing
-		default:
-			return show.OtherThanWanted
-		}
-	}
-	return known
+	return cmp.Or(r.Standings[frontend], known)
 }
 
 // table prints when VPP was read.

@@ -137,16 +137,16 @@ func (a *toy) Record(results []render.Result[netip.Addr]) {
 	}
 }
 
-func (a *toy) Diff(reading any, sweep bool) (operations []string) {
+func (a *toy) Diff(reading any, sweep bool) (operations []render.Difference) {
 	found, want := reading.(map[netip.Addr]toytest.MAC), a.claims.All()
 	for k, m := range want {
 		if found[k] != m {
-			operations = append(operations, fmt.Sprint("set neighbour ", k))
+			operations = append(operations, render.Difference{Object: k.String(), Text: fmt.Sprint("set neighbour ", k)})
 		}
 	}
 	for k, m := range found {
 		if _, wanted := want[k]; sweep && !wanted && toytest.Ours(m) && k != toytest.Marker {
-			operations = append(operations, fmt.Sprint("delete neighbour ", k))
+			operations = append(operations, render.Difference{Object: k.String(), Text: fmt.Sprint("delete neighbour ", k)})
 		}
 	}
 	return operations
