@@ -8,4 +8,7 @@
 // first build takes up to 20 minutes. The results of the tests that were played are rows of
 // docs/conformance.md. Reasons of tests that do not pass are in reasons.yaml. A reason that begins
 // with "by chance" belongs to a test that may also pass.
+//
+// With -kube-proxy, which needs no VPP, it plays the tests whose rows do not pass on the same nodes
+// with bridges of the kernel and kube-proxy.
 package e2e

@@ -18,6 +18,7 @@ import (
 var (
 	campaign = flag.Bool("campaign", false, "play everything that concerns services")
 	focus    = flag.String("focus", `\[sig-network\] Services .*\[Conformance\]`, "play tests whose names match the `EXPRESSION`")
+	beside   = flag.Bool("kube-proxy", false, "play with kube-proxy the tests of docs/conformance.md that do not pass")
 )
 
 // shards of the campaign, which run at the same time: they wait most of the time.
@@ -37,7 +38,7 @@ const never = `\[Disruptive\]|Internet connection`
 // TestKubernetes plays the tests of Kubernetes.
 func TestKubernetes(t *testing.T) {
 	vpp := os.Getenv("TROUPE_VPP_BIN")
-	if vpp == "" {
+	if vpp == "" && !*beside {
 		t.Skip("no real VPP, TROUPE_VPP_BIN is not set: not played are Kubernetes' own tests of services, on three nodes with pods behind VPP")
 	}
 	for _, missing := range []string{node.Missing(), missingTools()} {
@@ -51,12 +52,16 @@ func TestKubernetes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, outside := begun(t, vpp, suite, dns)
-	version, _, _ := strings.Cut(c.VPPCtl(0, "show", "version"), " built by")
 	played := map[string]string{"focus": *focus}
 	if *campaign {
 		played = shards
 	}
-	all.vpp = strings.TrimSuffix(strings.TrimPrefix(version, "vpp v"), "-release")
+	if *beside {
+		played = all.failed(t)
+	} else {
+		version, _, _ := strings.Cut(c.VPPCtl(0, "show", "version"), " built by")
+		all.vpp = strings.TrimSuffix(strings.TrimPrefix(version, "vpp v"), "-release")
+	}
 	for name, focus := range played {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +70,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// begun starts the cluster. Its nodes reach each other, and the network outside, through VPP only.
+// begun starts the cluster.
 func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 	t.Helper()
 	own, err := build.ControlPlane(t.Context(), t.Logf)
@@ -88,11 +93,16 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 			"--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400")
 		return node.StartApart(t, plane, images...)
 	}
-	c, outside := stage.FromNothing(t, stage.Options{
+	o := stage.Options{
 		Binaries: bin, VPP: vpp, Table: "0", Overlay: "overlays/host-route", Images: images(t, suite, dns), Nodes: nodes, Gateway: stage.Gateway + ",fe80::1",
 		// at the addresses of the Nodes, where the tests ask, and at the uplinks
 		NodePorts: `  nodePortAddresses: [172.31.250.0/24, 192.0.2.0/24, "2001:db8::/64", "fd31:250::/64"]`,
-	})
+	}
+	start := withTroupe
+	if *beside {
+		start = withKubeProxy
+	}
+	c, outside := start(t, o)
 	outside.Forward(c.Address(), c.Address())
 	kubeconfig := c.Kubeconfig("labels", controlplane.Credentials)
 	for i, n := range c.Nodes {
@@ -106,6 +116,19 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 		for _, to := range []string{stage.Pods6(i).String(), n.Address6.String()} {
 			outside.Do("ip", "route", "add", to, "via", via[1].Addr().String())
 		}
+	}
+	outside.Forward(stage.Outside.String()+":6443", c.Address())
+	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
+	outside.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy") // by connection
+	go balance(t.Context(), c, outside)
+	return c, outside
+}
+
+// withTroupe starts nodes that reach each other, and the network outside, through VPP only.
+func withTroupe(t *testing.T, o stage.Options) (*stage.Cluster, *node.Node) {
+	t.Helper()
+	c, outside := stage.FromNothing(t, o)
+	for i, n := range c.Nodes {
 		for j, other := range c.Nodes {
 			if j != i {
 				n.Do("ip", "route", "replace", other.Address.String(), "via", "169.254.1.1", "dev", "vpp-host", "src", n.Address.String())
@@ -114,10 +137,6 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 		}
 		n.Do("ip", "route", "replace", "default", "via", "169.254.1.1", "dev", "vpp-host")
 	}
-	outside.Forward(stage.Outside.String()+":6443", c.Address())
-	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
-	outside.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy") // by connection
-	go balance(t.Context(), c, outside)
 	return c, outside
 }
 

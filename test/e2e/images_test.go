@@ -36,6 +36,9 @@ func missingTools() string {
 			return "the images of the pods need " + command + ", of the packages bind9-dnsutils, curl, dash, netcat-openbsd, wget"
 		}
 	}
+	if _, err := exec.LookPath("nft"); err != nil && *beside {
+		return "kube-proxy needs the program nft"
+	}
 	return ""
 }
 

@@ -27,7 +27,10 @@ const NodePorts = `  nodePortAddresses: [192.0.2.0/24, "2001:db8::/64"]`
 // Gateway is VPP for processes of the host, which have IPv4 only.
 const Gateway = "169.254.1.1"
 
-// Options are of a cluster from nothing.
+// Uplink is the device of a node that is its link to the network of the Uplinks.
+const Uplink = "uplink0"
+
+// Options are of a cluster from nothing. WithoutNetwork needs Binaries, Images and Nodes only.
 type Options struct {
 	Binaries  string   // directory of etcd, kube-apiserver and controllers
 	VPP       string   // path
@@ -54,17 +57,10 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = &Cluster{T: t, Program: program, Plane: controlplane.StartForNodes(t, o.Binaries, "--allow-privileged=true", "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+Services6)}
-	c.Nodes = o.Nodes(t, c.Plane, append(o.Images, archive, vppArchive)...)
-	t.Cleanup(c.Logs)
-	outside = node.Machine(t, "outside")
-	outside.Do("ip", "link", "add", "br0", "up", "type", "bridge")
-	outside.Do("ip", "address", "add", Outside.String()+"/24", "dev", "br0")
-	outside.Do("ip", "address", "add", "2001:db8::fe/64", "dev", "br0", "nodad")
+	o.Images = append(o.Images, archive, vppArchive)
+	c, outside = WithoutNetwork(t, o)
+	c.Program = program
 	for i, n := range c.Nodes {
-		port := fmt.Sprintf("port%d", i)
-		node.Connect(n, "vpp0", outside, port)
-		outside.Do("ip", "link", "set", port, "up", "master", "br0")
 		c.annotate(n, "example-cni.troupe.dev/uplink", fmt.Sprintf("%s,%s", Uplinks(i)[0], Uplinks(i)[1]))
 	}
 	dir := c.Manifests(o.NodePorts, o.Gateway)
@@ -78,8 +74,30 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	return c, outside
 }
 
-// Outside is an address of the machine in the network of the uplinks.
-var Outside = netip.AddrFrom4([4]byte{192, 0, 2, 254})
+// WithoutNetwork starts the nodes, and a machine to which their uplinks lead. Uplinks are down and
+// have no addresses.
+func WithoutNetwork(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
+	t.Helper()
+	c = &Cluster{T: t, Plane: controlplane.StartForNodes(t, o.Binaries, "--allow-privileged=true", "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+Services6)}
+	c.Nodes = o.Nodes(t, c.Plane, o.Images...)
+	t.Cleanup(c.Logs)
+	outside = node.Machine(t, "outside")
+	outside.Do("ip", "link", "add", "br0", "up", "type", "bridge")
+	outside.Do("ip", "address", "add", Outside.String()+"/24", "dev", "br0")
+	outside.Do("ip", "address", "add", Outside6.String()+"/64", "dev", "br0", "nodad")
+	for i, n := range c.Nodes {
+		port := fmt.Sprintf("port%d", i)
+		node.Connect(n, Uplink, outside, port)
+		outside.Do("ip", "link", "set", port, "up", "master", "br0")
+	}
+	return c, outside
+}
+
+// Outside and Outside6 are the addresses of the machine in the network of the uplinks.
+var (
+	Outside  = netip.MustParseAddr("192.0.2.254")
+	Outside6 = netip.MustParseAddr("2001:db8::fe")
+)
 
 // Pods6 are the addresses of IPv6 of the pods of a node.
 func Pods6(on int) netip.Prefix {
@@ -93,7 +111,7 @@ func (c *Cluster) Manifests(nodePorts, gateway string) string {
 	dir := CopyManifests(c.T, "https://"+c.Address(), controlplane.ServiceCIDR+", "+Services6)
 	Edit(c.T, filepath.Join(dir, "base", "agent.yaml"), "clusterCIDRs: [auto]", "clusterCIDRs: [auto]\n"+nodePorts)
 	Edit(c.T, filepath.Join(dir, "components", "host-route", "kustomization.yaml"), "172.30.0.1", gateway)
-	Edit(c.T, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK=vpp0")
+	Edit(c.T, filepath.Join(dir, "example-cni", "node.env"), "API_SERVER=\n", "API_SERVER=https://"+c.Address()+"\n", "UPLINK=eth1", "UPLINK="+Uplink)
 	return dir
 }
 

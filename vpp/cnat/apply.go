@@ -106,7 +106,7 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 			msgs = append(msgs, tableMessages(op, nil)...)
 		}
 	case PutRow:
-		return []api.Message{rowMessage(op.Row)}
+		return []api.Message{rowMessage(op.Row, op.Newer)}
 	case DelRow:
 		return []api.Message{&cnat.CnatTranslationDel{ID: op.ID}}
 	}

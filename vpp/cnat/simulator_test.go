@@ -231,9 +231,9 @@ func TestLeastMessages(t *testing.T) {
 func leastMessages(t *testing.T, n *testNode) {
 	const tcp = messages.Protocol_TCP
 	backend := []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}
-	theirs := rowMessage(&Row{Key: rule.Key{Addr: netip.MustParseAddr("fd00:96::66"), Port: 80, Proto: 6}, Backends: backend})
+	theirs := rowMessage(&Row{Key: rule.Key{Addr: netip.MustParseAddr("fd00:96::66"), Port: 80, Proto: 6}, Backends: backend}, false)
 	theirs.Translation.Paths[0].Flags = 0
-	earlier := rowMessage(&Row{Key: rule.Key{Addr: netip.MustParseAddr("2001:db8:7::1"), Port: 80, Proto: 6}, Backends: backend})
+	earlier := rowMessage(&Row{Key: rule.Key{Addr: netip.MustParseAddr("2001:db8:7::1"), Port: 80, Proto: 6}, Backends: backend}, false)
 	if _, err := n.link.Do(t.Context(), []api.Message{theirs, earlier}); err != nil {
 		t.Fatal(err)
 	}

@@ -128,14 +128,22 @@ func snatMessage(s SNAT) api.Message {
 	return &cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface}
 }
 
-// rowMessage returns the message that adds a row or replaces its backends.
-func rowMessage(r *Row) *cnat.CnatTranslationUpdate {
+// noClient has a VPP of 26.06 translate packets to an address on arrival only, and not again where
+// its route leads them: another row may have sent them there, whose session a second one replaces.
+const noClient = 0x08
+
+// rowMessage returns the message that adds a row or replaces its backends; newer = for a VPP of
+// 26.06.
+func rowMessage(r *Row, newer bool) *cnat.CnatTranslationUpdate {
 	t := cnat.CnatTranslation{
 		Vip: wireEndpoint(netip.AddrPortFrom(r.Addr, r.Port)), IPProto: ip_types.IPProto(r.Proto),
 		NPaths: uint32(len(r.Backends)), Paths: make([]cnat.CnatEndpointTuple, len(r.Backends)),
 	}
 	if r.RealIP {
 		t.IsRealIP = 1
+		if newer {
+			t.Flags = noClient
+		}
 	}
 	flags := uint8(mark)
 	switch {

@@ -42,14 +42,19 @@ func (n *cnatNode) realRow() *cnat.Row {
 	}
 }
 
-// put has the package send a row.
+// put has the package send the row of realRow.
 func (n *cnatNode) put() error {
+	n.Helper()
+	return n.putRow(n.realRow())
+}
+
+// putRow has the package send a row.
+func (n *cnatNode) putRow(row *cnat.Row) error {
 	n.Helper()
 	state, err := cnat.Read(n.Context(), n.link, true, nil, nil)
 	if err != nil {
 		n.Fatal(err)
 	}
-	row := n.realRow()
 	for _, r := range cnat.Apply(n.Context(), n.link, cnat.Diff(state, &cnat.Want{SNAT: state.SNAT, Rows: map[rule.Key]cnat.Row{row.Key: *row}, Partial: true}, false)) {
 		err = errors.Join(err, r.Err)
 	}
@@ -110,6 +115,15 @@ var cnatRealIPs = func() (cases []contractCase) {
 				return
 			}
 			n.expect(n.T, ok, n.unreachable(false))
+			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+		}},
+		{"an endpoint that has its address answers", func(n *cnatNode) {
+			row := n.realRow()
+			row.Addr, row.Port, row.Backends = netip.MustParseAddr(n.second), 30080, []netip.AddrPort{hostPort(n.pod, 8080)}
+			if err := n.putRow(row); err != nil {
+				n.Error(err)
+			}
+			n.serve(rule.TCP, n.vip, 80, nil, n.second)
 			n.exchange(n.first, rule.TCP, hostPort(n.pod, 40000), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
 		}},
 		{"its own route goes from below one that answers with ICMP", func(n *cnatNode) {
