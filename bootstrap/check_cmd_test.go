@@ -95,7 +95,7 @@ func TestCheckLayout(t *testing.T) {
 	out := check()
 	for _, want := range []string{
 		"VPP: bridge domains warning members of the bridge domains of bvi0 reach each other without it, so pods there would answer each other past NAT docs/cni.md, Bridge domains",
-		"VPP: access lists of others warning where packets enter at pod1, where packets leave at pod1, pod2; with NAT44",
+		"VPP: access lists of others warning where packets enter at pod1 (policy), where packets leave at pod1 (policy), pod2 (policy); with NAT44",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no line %q in\n%s", want, out)

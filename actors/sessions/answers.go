@@ -2,9 +2,12 @@ package sessions
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -57,6 +60,9 @@ func (k *housekeeper) lookAtAnswers(c *runtime.Context) {
 		if m.idle = !young && !grown; !m.idle {
 			m.flows, m.err = sampler.Look(ctx, caller, now, answersDumps)
 		}
+		if s := m.signs; s != nil && s.DeniedIn+s.DeniedOut > 0 && slices.ContainsFunc(m.flows, func(f sessions.Flow) bool { return f.Unanswered() }) {
+			s.Lists = denying(ctx, caller, s)
+		}
 		return m
 	})
 }
@@ -73,6 +79,18 @@ func readSigns(ctx context.Context, source Signs) *sessions.Signs {
 		return nil
 	}
 	return &signs
+}
+
+// denying says where access lists of others are that may have denied packets; nil = not known.
+func denying(ctx context.Context, caller link.Caller, s *sessions.Signs) (lists []string) {
+	enter, leave, err := acl.Others(ctx, caller)
+	if err == nil && s.DeniedIn > 0 && enter != "" {
+		lists = append(lists, "where packets "+enter)
+	}
+	if err == nil && s.DeniedOut > 0 && leave != "" {
+		lists = append(lists, "where packets "+leave)
+	}
+	return lists
 }
 
 // lookedAtAnswers takes the result of a look, and begins or ends its alarm.

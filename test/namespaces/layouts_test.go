@@ -91,7 +91,7 @@ func (l *layout) fails(reason string, names ...string) {
 // layouts are all of them.
 var layouts = []layout{
 	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlanWorkers, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec, wireguard,
-	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoCNAT,
+	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoAgent, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
 

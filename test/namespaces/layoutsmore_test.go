@@ -1,13 +1,16 @@
 package namespaces
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // calicoCNAT: another owner uses CNAT, as Calico-VPP does: its nodes on every interface, an SNAT
 // address, outgoing NAT for the pods of this node except to pods, nodes and services, and a
 // translation of its own.
 var calicoCNAT = plain.with(func(l *layout) {
 	l.name, l.v6, l.hosted, l.host = "calicocnat", false, false, ""
-	l.not2606 = "Calico-VPP 3.32 has the CNAT of 25.10, which it sets up in another way"
+	l.not2606 = "the Calico-VPP of this CNAT sets it up in another way"
 	for _, i := range []string{"up", "pc1", "pb1", "pb2"} {
 		l.last += strings.ReplaceAll(`
 n1 vpp set interface feature host-% cnat-input-ip4 arc ip4-unicast
@@ -38,6 +41,45 @@ n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
 	l.looks = []string{"check", `CNAT +warning +another client of VPP`}
 })
 
+// calicoAgent: calico with what Calico-VPP 3.31 itself does about services. Each start of its agent
+// sets the address of the node for source NAT and deletes all translations of CNAT, also with
+// servicesEnabled: false. First its services are switched off, in the end they come back.
+var calicoAgent = calico.with(func(l *layout) {
+	l.name, l.not2606 = "calicoagent", calicoCNAT.not2606
+	l.not, l.newer = refusals(), nil // Calico-VPP refuses nobody
+	starts := `
+n1 vpp set cnat snat-policy addr $node1
+n1 vpp set cnat snat-policy prefix $node1/32
+n1 vpp set cnat snat-policy prefix 10.96.0.0/12`
+	for id := range 32 {
+		starts += fmt.Sprintf("\nn1 vpp cnat translation del %d", id)
+	}
+	var rows string
+	for _, row := range []string{
+		"TCP vip 10.96.0.10 80 to -> $b1 8080 to -> $b2 8080", "UDP vip 10.96.0.10 53 to -> $b1 5353 to -> $b2 5353", "TCP vip 10.96.0.12 80 to -> $b1 8080",
+		"TCP vip 10.96.0.13 80 to -> $ext 8080", "TCP vip 10.96.0.14 80 to -> $node1 8080", "TCP vip 10.96.0.15 80 to -> $r1 8080", "UDP vip 10.96.0.15 53 to -> $r1 5353",
+		"TCP real $node1 30080 to -> $b1 8080 to -> $b2 8080", "TCP real $node1 30081 to $node1 0 -> $r1 8080", "TCP real $node1 30082 to -> $b1 8080 to -> $b2 8080",
+	} {
+		rows += "\nn1 vpp cnat translation add proto " + row
+	}
+	l.last = "\nn1 vpp set cnat snat-policy k8s\nn1 vpp set cnat snat-policy if table host host-tap0"
+	for _, i := range []string{"up", "tap0", "pc1", "pb1", "pb2"} {
+		l.last += strings.ReplaceAll(`
+n1 vpp set interface feature host-% cnat-input-ip4 arc ip4-unicast
+n1 vpp set interface feature host-% cnat-output-ip4 arc ip4-output`, "%", i)
+		if i != "up" {
+			l.last += "\nn1 vpp set cnat snat-policy if table k8s host-" + i
+		}
+	}
+	l.last += starts + rows + starts
+	l.instead = []check{{name: "outside to node port, remote endpoint", from: "ext", how: "tcp", to: "$node1:30081", by: "r1", saw: "$node1"}}
+	l.warns = "another client of VPP has set up source NAT of CNAT, which stays as it is: sources of clients are replaced as it wants"
+	l.steps = []step{
+		{name: "its agent starts again", script: starts + "\ntroupe resync --control-socket $dir/control.sock", known: l.known},
+		{name: "back", script: "stop agent\ntroupe cleanup --vpp-api-socket $dir/api.sock --data-dir $dir/data" + starts + rows, known: l.known},
+	}
+})
+
 // policy: access lists of another owner at a server. b1 admits only c1, by its address, and may not
 // connect anywhere.
 var policy = plain.with(func(l *layout) {
@@ -58,13 +100,14 @@ n1 vpp set acl-plugin interface host-pb1 input acl 1`
 		// NAT44 replaces the source, so that b1 refuses it
 		{name: "c1 to node port", from: "c1", how: "tcp", to: "$node1:30080", by: "b2 lost", byCNAT: "b1 b2", saw: "$loop $c1"},
 	}
+	l.warns = `answers do not come back: .* to 10\.1\.2\.2:8080: access lists in VPP deny packets, where packets leave at host-pb1 \(b1-admits\)`
 	l.looks = []string{"check", `VPP: access lists of others +warning`}
 })
 
 // policyEgress: access lists of another owner at a client. c1 may connect only to the pods, by
 // their addresses.
 var policyEgress = policy.with(func(l *layout) {
-	l.name = "policyegress"
+	l.name, l.warns = "policyegress", ""
 	l.last = egress("$b1/32", "$b2/32", "$r1/32")
 	l.only = []check{
 		{name: "c1 to b1", from: "c1", how: "tcp", to: "$b1:8080", by: "b1", saw: "$c1", direct: true},

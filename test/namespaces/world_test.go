@@ -164,12 +164,15 @@ func podVariables(node, pod string, k int) []string {
 //	NS ethtool ...     a command of ethtool there
 //	NS set KEY=VALUE   a setting of the kernel there
 //	vpp ...            a command of the node's VPP; n1 vpp and n2 vpp name the node
+//	stop agent         kills the agent
+//	troupe ...         a command of the agent's program
 //
-// $n is the number of the node and $o that of the other one; see variables for the others.
+// $n is the number of the node, $o that of the other one, and $dir the directory of the sockets; see
+// variables for the others.
 func (w *world) script(node, text string) {
 	w.Helper()
 	other := map[string]string{"1": "2", "2": "1"}[node]
-	text = expand(text, append(w.variables(node, other), "n", node, "o", other)...)
+	text = expand(text, append(w.variables(node, other), "n", node, "o", other, "dir", w.dir)...)
 	for _, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -185,6 +188,10 @@ func (w *world) script(node, text string) {
 			w.run("ip", "-n", w.prefix+"fab", "link", "set", end, "master", "fabric")
 		case words[0] == "link":
 			w.join(words[1], words[2])
+		case words[0] == "stop":
+			w.agent.Kill()
+		case words[0] == "troupe":
+			w.run(w.troupe, words[1:]...)
 		case words[1] == "ip":
 			w.run("ip", append([]string{"-n", w.prefix + words[0]}, words[2:]...)...)
 		case words[1] == "ethtool":

@@ -1,11 +1,17 @@
 package acl
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/acl"
+	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -61,4 +67,46 @@ func readLists(ctx context.Context, c link.Caller) (map[uint32]Lists, error) {
 		return nil, fmt.Errorf("read ACLs of interfaces: %w", err)
 	}
 	return all, nil
+}
+
+// Others describes where access lists of other owners are: "enter at pod1 (TAG), pod2 (TAG)" where
+// packets enter, and "leave at ..." where they leave; "" = there are none.
+func Others(ctx context.Context, c link.Caller) (enter, leave string, err error) {
+	tags, names := map[uint32]string{}, map[uint32]string{}
+	err = c.Dump(ctx, &acl.ACLDump{ACLIndex: none}, func(msg api.Message) {
+		if d, ok := msg.(*acl.ACLDetails); ok && !Ours(d.Tag) {
+			tags[d.ACLIndex] = cmp.Or(d.Tag, fmt.Sprint("list ", d.ACLIndex))
+		}
+	})
+	if errors.Is(err, link.ErrUnsupported) {
+		return "", "", nil // without the plugin there are none
+	}
+	lists, failed := readLists(ctx, c)
+	err = cmp.Or(err, failed, c.Dump(ctx, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none)}, func(msg api.Message) {
+		if d, ok := msg.(*interfaces.SwInterfaceDetails); ok {
+			names[uint32(d.SwIfIndex)] = d.InterfaceName
+		}
+	}))
+	if err != nil {
+		return "", "", fmt.Errorf("read access lists of others: %w", err)
+	}
+	describe := func(what string, of func(Lists) []uint32) string {
+		var found []string
+		for _, i := range slices.Sorted(maps.Keys(lists)) {
+			for _, index := range of(lists[i]) {
+				if tag := tags[index]; tag != "" {
+					found = append(found, fmt.Sprintf("%s (%s)", names[i], tag))
+				}
+			}
+		}
+		const most = 3
+		switch n := len(found); {
+		case n == 0:
+			return ""
+		case n > most:
+			found = append(found[:most], fmt.Sprintf("%d more", n-most))
+		}
+		return what + strings.Join(found, ", ")
+	}
+	return describe("enter at ", func(l Lists) []uint32 { return l.Input }), describe("leave at ", func(l Lists) []uint32 { return l.Output }), nil
 }

@@ -1,7 +1,6 @@
 package acl
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -110,26 +109,4 @@ func (s *State) Record(op Op) {
 		}
 		delete(s.Spare, op.Index)
 	}
-}
-
-// Foreign returns the interfaces with access lists of other owners, by sw_if_index: those where
-// packets enter, and those where packets leave.
-func (s *State) Foreign() (input, output []uint32) {
-	ours := map[uint32]bool{}
-	for _, a := range s.ACLs {
-		ours[a.Index] = true
-	}
-	for index := range s.Spare {
-		ours[index] = true
-	}
-	other := func(index uint32) bool { return !ours[index] }
-	for _, i := range slices.Sorted(maps.Keys(s.Lists)) {
-		if slices.ContainsFunc(s.Lists[i].Input, other) {
-			input = append(input, i)
-		}
-		if slices.ContainsFunc(s.Lists[i].Output, other) {
-			output = append(output, i)
-		}
-	}
-	return input, output
 }

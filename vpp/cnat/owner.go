@@ -31,24 +31,26 @@ func isMark(p netip.Prefix) bool { return p.Bits() == 128 && discards().Contains
 type Others struct {
 	// Whose is the address of another client, for IPv4 and IPv6; unspecified = none.
 	Whose SNAT
+	// Local says for which of them VPP is the destination (State.Local).
+	Local [2]bool
 	// Settings says that the policy, its tables and the excluded networks belong to another
 	// client. They count for both families, and VPP does not say which policy it has.
 	Settings bool
 }
 
-// Serves reports whether CNAT may serve a family: where another client has an address, the sources
-// of our clients would be replaced as that client wants.
+// Serves reports whether CNAT may serve a family. Where another client has an address, the sources
+// of our clients are replaced as that client wants, and answers come back only if VPP has it.
 func (o Others) Serves(ip6 bool) bool {
 	if ip6 {
-		return o.Whose[1].IsUnspecified()
+		return o.Whose[1].IsUnspecified() || o.Local[1]
 	}
-	return o.Whose[0].IsUnspecified()
+	return o.Whose[0].IsUnspecified() || o.Local[0]
 }
 
 // Others returns what belongs to another client. An address is ours if it has our mark, or is the
 // one that we would set (Want.Own): an earlier version of the agent set no marks.
 func (s *State) Others(w *Want) Others {
-	o := Others{Whose: NoSNAT()}
+	o := Others{Whose: NoSNAT(), Local: s.Local}
 	marked := s.marked()
 	for i, addr := range s.SNAT {
 		if !addr.IsUnspecified() && addr != w.Own[i] && addr != w.SNAT[i] && !s.Excluded[markOf(addr.String())] {

@@ -10,8 +10,11 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 // does has another client of VPP send messages.
@@ -47,6 +50,7 @@ func (n *testNode) others() string {
 // The settings of another client of VPP.
 var (
 	theirAddress  = snatMessage(SNAT{netip.MustParseAddr("192.168.50.1"), netip.IPv6Unspecified()})
+	vppAddress    = &interfaces.SwInterfaceAddDelAddress{SwIfIndex: 1, IsAdd: true, Prefix: ip_types.AddressWithPrefix(forwarding.Prefix(netip.MustParsePrefix("192.168.50.1/32")))}
 	theirAddress6 = snatMessage(SNAT{netip.IPv4Unspecified(), netip.MustParseAddr("fd00:50::1")})
 	theirPolicy   = &cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_IF_PFX}
 	theirNetwork  = excludeMessage(netip.MustParsePrefix("10.1.0.0/16"), 1)
@@ -54,7 +58,8 @@ var (
 )
 
 // TestOthers: source NAT that another client of VPP has set up stays as it is, whatever part of it
-// there is. A family with its address is not served. The other one is, and no source is replaced.
+// there is. A family with its address is not served, unless VPP is the destination of the address.
+// The other one is, and the agent has no source replaced.
 func TestOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -63,6 +68,7 @@ func TestOthers(t *testing.T) {
 	}{
 		{"all of IPv4", []api.Message{theirAddress, theirPolicy, theirNetwork, theirTable}, [2]bool{false, true}},
 		{"an address of IPv4", []api.Message{theirAddress}, [2]bool{false, true}},
+		{"an address of VPP itself", []api.Message{vppAddress, theirAddress}, [2]bool{true, true}},
 		{"an address of IPv6", []api.Message{theirAddress6}, [2]bool{true, false}},
 		{"networks without an address", []api.Message{theirNetwork}, [2]bool{true, true}},
 		{"tables without an address", []api.Message{theirTable}, [2]bool{true, true}},

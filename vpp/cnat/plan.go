@@ -21,7 +21,7 @@ const (
 	whoseSource  = "replaced for clients outside before endpoints on other nodes"
 	whyFragments = "VPP runs CNAT before it reassembles, and fragments have no ports"
 	whyNoSNAT    = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
-	whyOthers    = "another client of VPP has set up source NAT: an endpoint that calls itself gets no answer, and neither do clients outside of endpoints on other nodes"
+	whyOthers    = "another client of VPP has set up source NAT: where it replaces none, an endpoint that calls itself gets no answer, and neither do clients outside of endpoints on other nodes"
 )
 
 // whySubset is the reason for a subset of the endpoints.
@@ -102,7 +102,7 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 	}
 	switch {
 	case p.cfg.OthersNAT:
-		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyOthers)
+		p.Approximate("the source replaced where answers would go astray", "as another client of VPP has set it up", whyOthers)
 	case p.cfg.snat(key.Addr.Is6()).IsUnspecified():
 		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyNoSNAT)
 	case slices.Contains(f.GetMasqueradeFrom(), "pod"):

@@ -14,6 +14,7 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/features"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -78,7 +79,15 @@ func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
 	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
 		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
 	}
-	return nil
+	if s.SNAT == NoSNAT() {
+		return nil
+	}
+	own := []netip.Prefix{netip.PrefixFrom(s.SNAT[0], 32), netip.PrefixFrom(s.SNAT[1], 128)}
+	winners, err := forwarding.Covering(ctx, c, own)
+	for i := range winners {
+		s.Local[i] = winners[i].Err == nil && winners[i].Prefix == own[i] && winners[i].Local
+	}
+	return err
 }
 
 // readExcluded reads the networks that are excluded from source NAT, and whether the tables of the

@@ -83,6 +83,9 @@ type State struct {
 	Rows map[rule.Key]Held
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
+	// Local says of which of them VPP is the destination, as of an address of an interface, so
+	// that answers to it come back. It is not known for VPP 26.06.
+	Local [2]bool
 	// Excluded are the networks excluded from source NAT, and our marks (owner.go).
 	Excluded map[netip.Prefix]bool
 	// Tables says that an interface is in a table of the policy.

@@ -39,6 +39,8 @@ type Winner struct {
 	// ICMP says that it answers packets with an ICMP error, or leads to VPP itself without an
 	// interface. Only package routes makes the second kind, and may replace it by the first.
 	ICMP bool
+	// Local says that it leads to VPP itself, as the address of an interface.
+	Local bool
 	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code:
 	// there is no such entry, for example.
 	Err error
@@ -81,6 +83,9 @@ func lookUp(ctx context.Context, c link.Caller, table uint32, prefixes []netip.P
 			winners[i].ICMP = slices.ContainsFunc(reply.Route.Paths, func(p fib_types.FibPath) bool {
 				return p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH || p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT ||
 					p.Type == fib_types.FIB_API_PATH_TYPE_LOCAL && p.SwIfIndex == ^uint32(0)
+			})
+			winners[i].Local = slices.ContainsFunc(reply.Route.Paths, func(p fib_types.FibPath) bool {
+				return p.Type == fib_types.FIB_API_PATH_TYPE_LOCAL && p.SwIfIndex != ^uint32(0)
 			})
 		}
 	}

@@ -219,8 +219,11 @@ type Signs struct {
 	Foreign uint64
 	// NoTunnel are packets of IPIP that no tunnel took.
 	NoTunnel uint64
-	// Denied are packets that access lists have denied.
-	Denied uint64
+	// DeniedIn and DeniedOut are packets that access lists have denied where packets enter and
+	// where they leave.
+	DeniedIn, DeniedOut uint64
+	// Lists says where access lists of others are that may have denied them; it is no counter.
+	Lists []string
 }
 
 // AnswersHistory is the memory of DecideAnswers. The zero value is for a VPP that was never read.
@@ -238,19 +241,19 @@ const signsCount = time.Minute
 // "" = all is well. signs is nil without statistics.
 func DecideAnswers(now time.Time, flows []Flow, signs *Signs, h AnswersHistory) (silent []Silent, alarm string, next AnswersHistory) {
 	if signs != nil {
-		if h.known {
-			for _, c := range []struct {
-				now, before uint64
-				at          *time.Time
-			}{
-				{signs.Strangers, h.last.Strangers, &h.grew.strangers},
-				{signs.Foreign, h.last.Foreign, &h.grew.foreign},
-				{signs.NoTunnel, h.last.NoTunnel, &h.grew.noTunnel},
-				{signs.Denied, h.last.Denied, &h.grew.denied},
-			} {
-				if c.now > c.before {
-					*c.at = now
-				}
+		for _, c := range []struct {
+			now, before uint64
+			always      bool // also what grew before the first look
+			at          *time.Time
+		}{
+			{signs.Strangers, h.last.Strangers, false, &h.grew.strangers},
+			{signs.Foreign, h.last.Foreign, false, &h.grew.foreign},
+			{signs.NoTunnel, h.last.NoTunnel, true, &h.grew.noTunnel},
+			{signs.DeniedIn, h.last.DeniedIn, true, &h.grew.denied},
+			{signs.DeniedOut, h.last.DeniedOut, true, &h.grew.denied},
+		} {
+			if (h.known || c.always) && c.now > c.before {
+				*c.at = now
 			}
 		}
 		h.last, h.known = *signs, true
@@ -280,7 +283,7 @@ func (h *AnswersHistory) cause(now time.Time, silent []Silent) string {
 	case recent(now, h.grew.strangers, signsCount), slices.ContainsFunc(silent, func(s Silent) bool { return s.Astray }):
 		return "they come in where VPP does not know their connection, for example at an interface of another table"
 	case recent(now, h.grew.denied, signsCount):
-		return "access lists in VPP deny packets"
+		return strings.Join(append([]string{"access lists in VPP deny packets"}, h.last.Lists...), ", ")
 	case recent(now, h.grew.noTunnel, signsCount):
 		return "packets of a tunnel are dropped, because VPP has no such tunnel"
 	case slices.ContainsFunc(silent, Silent.paired):

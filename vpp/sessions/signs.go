@@ -38,8 +38,10 @@ func signsOf(found []adapter.StatEntry) (s Signs, err error) {
 			s.Foreign += n
 		case strings.HasSuffix(name, "/no tunnel"):
 			s.NoTunnel += n
+		case strings.Contains(name, "/acl-plugin-in"):
+			s.DeniedIn += n
 		default:
-			s.Denied += n
+			s.DeniedOut += n
 		}
 	}
 	if !known {

@@ -193,7 +193,7 @@ func (a *adapter) noteOthers() {
 	}
 	a.settings = false
 	keys := slices.Collect(a.claims.Keys())
-	if now.Whose == a.others.Whose {
+	if now.Whose == a.others.Whose && now.Local == a.others.Local {
 		keys = nil
 	}
 	a.claims.Change(keys, func() { a.others = now })
@@ -309,7 +309,7 @@ func (a *adapter) othersText() string {
 		}
 	}
 	if len(lost) == 0 || len(lost) == 1 && a.config.IPv4 {
-		lost = append(lost, "the source of no client is replaced")
+		lost = append(lost, "sources of clients are replaced as it wants")
 	}
 	return "another client of VPP has set up source NAT of CNAT, which stays as it is: " + strings.Join(lost, "; ")
 }

@@ -216,11 +216,10 @@ func (c *checks) layout(ctx context.Context, socket string) {
 			"docs/cni.md, Bridge domains")
 	}
 	var where []string
-	if len(l.Input) > 0 {
-		where = append(where, "where packets enter at "+first(l.Input))
-	}
-	if len(l.Output) > 0 {
-		where = append(where, "where packets leave at "+first(l.Output))
+	for _, at := range []string{l.Enter, l.Leave} {
+		if at != "" {
+			where = append(where, "where packets "+at)
+		}
 	}
 	if len(where) > 0 {
 		c.add(checkWarn, "VPP: access lists of others", strings.Join(where, ", ")+"; with NAT44 the first kind sees addresses of services, with CNAT those of endpoints",

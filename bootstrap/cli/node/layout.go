@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -18,8 +17,8 @@ type Layout struct {
 	// Bridged are virtual interfaces of bridge domains whose members reach each other without
 	// them.
 	Bridged []string
-	// Input and Output have access lists of other owners, where packets enter and where they leave.
-	Input, Output []string
+	// Enter and Leave say where access lists of other owners are (acl.Others).
+	Enter, Leave string
 	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses
 	// them.
 	Unable string
@@ -40,32 +39,11 @@ func AskLayout(ctx context.Context, socket string) (*Layout, error) {
 			return err
 		}
 		out.Unable = cmp.Or(unable, set.GetUnanswered())
-		lists, err := acl.Read(ctx, c)
-		if errors.Is(err, link.ErrUnsupported) {
-			return nil // without the plugin there are none
-		}
-		if err != nil {
-			return err
-		}
-		input, output := lists.Foreign()
-		out.Input, out.Output = named(set, input), named(set, output)
-		return nil
+		out.Enter, out.Leave, err = acl.Others(ctx, c)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("layout of VPP at %s: %w", socket, err)
 	}
 	return out, nil
-}
-
-// named returns the names of interfaces.
-func named(set *messages.InterfaceSet, indices []uint32) []string {
-	byIndex := map[uint32]string{}
-	for _, i := range set.GetInterfaces() {
-		byIndex[i.GetSwIfIndex()] = i.GetName()
-	}
-	var names []string
-	for _, index := range indices {
-		names = append(names, byIndex[index])
-	}
-	return names
 }
