@@ -68,7 +68,7 @@ func (c *crowd) add(count int) (names []string) {
 func (c *crowd) start(names []string) {
 	for _, name := range names {
 		cfg := testConfig(name)
-		cfg.Now, cfg.GracePeriod, cfg.RequestTimeout, cfg.ProbeInterval, cfg.BackoffMax = c.clock.Now, time.Hour, time.Minute, time.Second, DefaultBackoffMax
+		cfg.Now, cfg.GracePeriod, cfg.RequestTimeout, cfg.ProbeInterval, cfg.BackoffMax = c.clock.Now, time.Hour, time.Minute, time.Second, 500*time.Millisecond
 		c.running[name] = runAgent(c.T, c.store(c.T), cfg, true, func(s *messages.ClusterState) { c.hear(name, s) })
 	}
 	c.tell()

@@ -7,15 +7,6 @@ import (
 	"time"
 )
 
-// Defaults of Config.
-const (
-	DefaultGracePeriod    = 10 * time.Minute
-	DefaultRequestTimeout = 5 * time.Second
-	DefaultProbeInterval  = 5 * time.Second
-	DefaultBackoffMin     = 10 * time.Millisecond
-	DefaultBackoffMax     = 500 * time.Millisecond
-)
-
 // maxNodeName is the longest name of a Kubernetes Node (RFC 1123 subdomain).
 const maxNodeName = 253
 
@@ -26,7 +17,7 @@ type Config struct {
 	NodeName string
 	// GracePeriod is the time for which this observer must miss a node in Kubernetes without
 	// interruption before it releases the node's ID. Every observer adds a random time of up to a
-	// tenth, so that the observers do not collect all at once. Default DefaultGracePeriod.
+	// tenth, so that the observers do not collect all at once. Default 10 min.
 	GracePeriod time.Duration
 	// LastID is the ID that an earlier process of this node has held, from the local mirror; 0 =
 	// unknown. A record in the store under this node's name takes precedence. Without such a record
@@ -37,18 +28,15 @@ type Config struct {
 	// Kubernetes reports another UID, the Node has been created again, and the Syncer ignores
 	// LastID.
 	LastUID string
-	// RequestTimeout limits one list or transaction. Default DefaultRequestTimeout.
+	// RequestTimeout limits one list or transaction. Default 5 s.
 	RequestTimeout time.Duration
 	// ProbeInterval is the interval of requests that check whether etcd answers and still has the
 	// revision of the watch. It bounds the time until the Syncer detects a lost connection, or the
-	// loss of etcd's data. Other stores are not probed. Default DefaultProbeInterval.
+	// loss of etcd's data. Other stores are not probed. Default 5 s.
 	ProbeInterval time.Duration
-	// RelistInterval is the interval of complete lists, in case a watch has missed changes without
-	// an error. Default: 10 minutes with etcd, an hour with Leases.
-	RelistInterval time.Duration
 	// BackoffMin and BackoffMax bound the random back-off before a transaction is retried. The n-th
 	// delay is an eighth to all of min(BackoffMax, BackoffMin*2^n) after a conflict, and 16 times
-	// as long after an error. Defaults DefaultBackoffMin and DefaultBackoffMax.
+	// as long after an error. Defaults 10 ms and 500 ms.
 	BackoffMin, BackoffMax time.Duration
 	// Now is the clock of the grace period. Any goroutine of the Syncer may call it. Default
 	// time.Now.
@@ -57,11 +45,11 @@ type Config struct {
 
 // withDefaults returns the configuration with a default in every zero field.
 func (c Config) withDefaults() Config {
-	c.GracePeriod = cmp.Or(c.GracePeriod, DefaultGracePeriod)
-	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
-	c.ProbeInterval = cmp.Or(c.ProbeInterval, DefaultProbeInterval)
-	c.BackoffMin = cmp.Or(c.BackoffMin, DefaultBackoffMin)
-	c.BackoffMax = cmp.Or(c.BackoffMax, DefaultBackoffMax)
+	c.GracePeriod = cmp.Or(c.GracePeriod, 10*time.Minute)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 5*time.Second)
+	c.ProbeInterval = cmp.Or(c.ProbeInterval, 5*time.Second)
+	c.BackoffMin = cmp.Or(c.BackoffMin, 10*time.Millisecond)
+	c.BackoffMax = cmp.Or(c.BackoffMax, 500*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -73,7 +61,7 @@ func (c Config) validate() error {
 	switch {
 	case !validNodeName(c.NodeName):
 		return fmt.Errorf("%w: NodeName %q is not the name of a Kubernetes node", ErrConfig, c.NodeName)
-	case c.GracePeriod < 0, c.RequestTimeout < 0, c.ProbeInterval < 0, c.RelistInterval < 0, c.BackoffMin < 0:
+	case c.GracePeriod < 0, c.RequestTimeout < 0, c.ProbeInterval < 0, c.BackoffMin < 0:
 		return fmt.Errorf("%w: negative duration", ErrConfig)
 	case c.BackoffMax < c.BackoffMin:
 		return fmt.Errorf("%w: BackoffMax %s is less than BackoffMin %s", ErrConfig, c.BackoffMax, c.BackoffMin)

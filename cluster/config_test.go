@@ -13,7 +13,7 @@ func TestConfigDefaults(t *testing.T) {
 	if err := c.validate(); err != nil {
 		t.Fatalf("defaults are invalid: %v", err)
 	}
-	if c.GracePeriod != DefaultGracePeriod || c.BackoffMax != DefaultBackoffMax || c.Now == nil {
+	if c.GracePeriod != 10*time.Minute || c.BackoffMax != 500*time.Millisecond || c.Now == nil {
 		t.Errorf("defaults not filled in: %+v", c)
 	}
 	for prefix, want := range map[string]string{"": DefaultPrefix, "/": DefaultPrefix, "/other/": "/other"} {

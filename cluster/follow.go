@@ -83,7 +83,7 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 // watch sends changes to the loop until the watch ends. When a new list is requested or due, it
 // returns 0 and nil.
 func (f *follower) watch(ctx context.Context, after int64) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.RelistInterval)
+	ctx, cancel := context.WithTimeout(ctx, f.store.traits().relist)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

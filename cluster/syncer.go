@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -31,13 +30,10 @@ type Syncer struct {
 // New makes a Syncer for one node. No other Syncer may use its store. Run validates the
 // configuration.
 func New(store Store, cfg Config, log *slog.Logger) *Syncer {
-	traits := store.traits()
-	cfg.RelistInterval = cmp.Or(cfg.RelistInterval, traits.relist)
-	cfg = cfg.withDefaults()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Syncer{store: store, traits: traits, cfg: cfg, log: log.With("node", cfg.NodeName), fresh: make(chan struct{}, 1)}
+	return &Syncer{store: store, traits: store.traits(), cfg: cfg.withDefaults(), log: log.With("node", cfg.NodeName), fresh: make(chan struct{}, 1)}
 }
 
 // Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it

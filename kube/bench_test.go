@@ -65,7 +65,7 @@ func BenchmarkUnchangedUpdate(b *testing.B) {
 		same := backends("svc-00042", 0)
 		same.Generation = int64(i)
 		s.SetSlice(same, nil)
-		if !s.Commit().Empty() {
+		if !empty(s.Commit()) {
 			b.Fatal("something changed")
 		}
 	}
@@ -80,8 +80,11 @@ func BenchmarkRelist(b *testing.B) {
 	b.ReportAllocs()
 	for range b.N {
 		s.Replace(again, nil)
-		if !s.Commit().Empty() {
+		if !empty(s.Commit()) {
 			b.Fatal("something changed")
 		}
 	}
 }
+
+// empty says that nothing changed.
+func empty(c kube.Changes) bool { return len(c.Services) == 0 && c.Node == nil }

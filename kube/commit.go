@@ -18,9 +18,6 @@ type Changes struct {
 	Node *messages.NodeInput
 }
 
-// Empty says that nothing changed.
-func (c Changes) Empty() bool { return len(c.Services) == 0 && c.Node == nil }
-
 // Deliver hands the changes to a sink in the order of their generations.
 func (c Changes) Deliver(sink Sink) {
 	for _, input := range c.Services {

@@ -132,7 +132,7 @@ func TestIncrementalEqualsFromScratch(t *testing.T) {
 				s.Replace(m.list())
 			}
 			s.Commit().Deliver(mirror)
-			if again := s.Commit(); !again.Empty() {
+			if again := s.Commit(); !empty(again) {
 				t.Fatalf("a second commit changed %v", again)
 			}
 		}

@@ -209,7 +209,8 @@ func (s *outsideSources) Save(_ context.Context, source string, document []byte)
 	if s.kept == nil {
 		s.kept = map[string][]byte{}
 	}
-	if s.kept[source] = bytes.Clone(document); document == nil {
+	s.kept[source] = bytes.Clone(document)
+	if document == nil {
 		delete(s.kept, source)
 	}
 	return nil

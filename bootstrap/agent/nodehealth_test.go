@@ -253,7 +253,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			if got := askHealth(t, later(t, a, healthcheck.DefaultLostTimeout)+"/healthz"); got.code != tt.lost {
 				t.Errorf("after %s: healthz %+v, want %d", healthcheck.DefaultLostTimeout, got, tt.lost)
 			}
-			after := later(t, a, healthcheck.DefaultNodeTimeout)
+			after := later(t, a, healthcheck.NodeTimeout)
 			if live := askHealth(t, after+"/livez"); live.health.Healthy != tt.after || (live.code == 200) != tt.after {
 				t.Errorf("after a minute: livez %+v", live)
 			}

@@ -143,7 +143,8 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 func (a *Agent) Chosen(cnat bool) *Agent {
 	chosen := *a
 	if chosen.Renderer == RendererAuto {
-		if chosen.Renderer = RendererDual; cnat {
+		chosen.Renderer = RendererDual
+		if cnat {
 			chosen.Renderer = RendererCNAT
 		}
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	defaultStartTimeout = 30 * time.Second
+	startTimeout        = 30 * time.Second // until the server answers
 	defaultCloseTimeout = 15 * time.Second
 	embeddedName        = "troupe"
 	// A single member never connects to itself, so etcd opens no port for this address. The
@@ -50,8 +50,6 @@ type EmbeddedConfig struct {
 	// NoSync disables fsync, for demos and tests. This is faster, but a power failure may
 	// damage the data.
 	NoSync bool
-	// StartTimeout limits the wait until the server answers. Default 30 s.
-	StartTimeout time.Duration
 	// CloseTimeout limits Close. Default 15 s.
 	CloseTimeout time.Duration
 	// Logger receives the log of etcd, each line one level lower; nil = none.
@@ -75,7 +73,6 @@ type Embedded struct {
 // with ErrLocked if another process has the directory, and with ErrDamaged if the data are
 // unusable. etcd itself would wait without limit, or end the process.
 func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
-	cfg.StartTimeout = cmp.Or(cfg.StartTimeout, defaultStartTimeout)
 	cfg.CloseTimeout = cmp.Or(cfg.CloseTimeout, defaultCloseTimeout)
 	lock, err := lockDir(cfg.Dir)
 	if err != nil {
@@ -89,7 +86,7 @@ func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	return e, nil
 }
 
-// Start starts etcd and waits until it serves, StartTimeout is over or ctx ends. It must be called
+// Start starts etcd and waits until it serves, startTimeout is over or ctx ends. It must be called
 // once, and Close only after Start has returned. Client, Endpoints and Err have values only after a
 // successful start.
 func (e *Embedded) Start(ctx context.Context) error {
@@ -145,7 +142,7 @@ func (e *Embedded) start(ctx context.Context) error {
 	cfg.EnableGRPCGateway = false
 	cfg.UnsafeNoFsync = e.cfg.NoSync
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(e.log)
-	if e.server, err = startServer(ctx, cfg, e.cfg.StartTimeout); err != nil {
+	if e.server, err = startServer(ctx, cfg, startTimeout); err != nil {
 		return err
 	}
 	endpoint := endpointOf(listen, e.server)
@@ -161,7 +158,8 @@ func (e *Embedded) listenURL() (url.URL, error) {
 		if err != nil {
 			return url.URL{}, err
 		}
-		if listen = filepath.Join(dir, socketName); len(listen) > maxSocketPath {
+		listen = filepath.Join(dir, socketName)
+		if len(listen) > maxSocketPath {
 			if e.cleanup, err = os.MkdirTemp("", "troupe-etcd-"); err != nil {
 				return url.URL{}, fmt.Errorf("make directory of the socket: %w", err)
 			}

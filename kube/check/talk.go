@@ -85,7 +85,8 @@ func ask(ctx context.Context, address string, times int, patience time.Duration)
 			talk.Answers[node]++
 			continue
 		}
-		if talk.Failed++; talk.Failed == 1 {
+		talk.Failed++
+		if talk.Failed == 1 {
 			talk.Error = err.Error()
 		}
 	}

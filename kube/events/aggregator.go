@@ -62,7 +62,8 @@ func (a *aggregator) record(e *Event, now time.Time) {
 	}
 	a.stats.Repeated++
 	if !e.Standing && !e.Shared {
-		if s.last = now; s.changes == 0 {
+		s.last = now
+		if s.changes == 0 {
 			s.first = now
 		}
 		s.changes++
@@ -200,7 +201,8 @@ func (a *aggregator) finish(job *known, r *result, now time.Time) {
 		s.occurrence++
 	}
 	s.wrote, s.tried = now, false
-	if s.changes -= told; s.changes > 0 { // observed during the request, or after it
+	s.changes -= told
+	if s.changes > 0 { // observed during the request, or after it
 		s.first = s.last
 		a.enqueue(s, now.Add(a.cfg.ObjectInterval))
 	}

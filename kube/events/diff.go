@@ -315,7 +315,8 @@ func Settled(previous, current *messages.ServiceStatus) *messages.ServiceStatus 
 	for _, ack := range current.GetRenders() {
 		if !settled(ack) {
 			changed = true
-			if ack = ackOf(previous, ack.GetRenderer()); ack == nil {
+			ack = ackOf(previous, ack.GetRenderer())
+			if ack == nil {
 				continue
 			}
 		}

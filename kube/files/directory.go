@@ -181,7 +181,8 @@ func (f *file) read(path string, info fs.FileInfo, err error, d *directory) {
 	if f.info == nil || f.broken || f.waits > 0 || sum != f.sum {
 		objects, problems := Decode(bytes.NewReader(text), name)
 		now := lastGood(f.objects, objects, problems)
-		if f.waits = f.wait(now, info, sum, d); f.waits > 0 {
+		f.waits = f.wait(now, info, sum, d)
+		if f.waits > 0 {
 			f.problems = []*messages.ObjectError{{Source: name, Message: "lost objects and may be half-written; its last content stays for a while"}}
 			return
 		}

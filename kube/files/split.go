@@ -69,7 +69,8 @@ func (s *splitter) run() error {
 			}
 		}
 		s.append(chunk)
-		if start = err == nil; start {
+		start = err == nil
+		if start {
 			s.line++
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -118,7 +119,8 @@ func hasContent(text []byte) bool {
 		var line []byte
 		line, text, _ = bytes.Cut(text, []byte("\n"))
 		directive := len(line) > 0 && line[0] == '%'
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !directive {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && !directive {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package healthcheck
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -8,9 +9,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// DefaultNodeTimeout is the time for which a change may wait before the node counts as unhealthy:
+// NodeTimeout is the time for which a change may wait before the node counts as unhealthy:
 // twice the sync period of kube-proxy.
-const DefaultNodeTimeout = time.Minute
+const NodeTimeout = time.Minute
 
 // DefaultLostTimeout is the time for which the dataplane may be lost before load balancers are
 // told. A restart of VPP takes less, and they are told within 5 s.
@@ -64,13 +65,13 @@ type ProxyHealth struct {
 // familyNames are the names of the families in core/v1.
 var familyNames = map[messages.IPFamily]string{messages.IPFamily_IPV4: "IPv4", messages.IPFamily_IPV6: "IPv6"}
 
-// Evaluate returns the health of a node. A family is healthy unless a change waits for the timeout
+// Evaluate returns the health of a node. A family is healthy unless a change waits for NodeTimeout
 // or longer. For kube-proxy a family is healthy until its first update. Here a family whose first
 // update takes too long is unhealthy, because such a node has never served anything.
-func Evaluate(state NodeState, now time.Time, timeout time.Duration) ProxyHealth {
+func Evaluate(state NodeState, now time.Time) ProxyHealth {
 	health := ProxyHealth{CurrentTime: now, Healthy: true, Status: map[string]FamilyHealth{}}
 	for family, sync := range state.Families {
-		healthy := sync.QueuedSince.IsZero() || now.Sub(sync.QueuedSince) < timeout
+		healthy := sync.QueuedSince.IsZero() || now.Sub(sync.QueuedSince) < NodeTimeout
 		health.Healthy = health.Healthy && healthy
 		health.Status[familyNames[family]] = FamilyHealth{LastUpdated: sync.LastUpdated, Healthy: healthy}
 		if sync.LastUpdated.After(health.LastUpdated) {
@@ -89,8 +90,6 @@ type NodeHealthConfig struct {
 	// State returns the current state. It is called for every request, from any goroutine, and must
 	// not block. Required.
 	State func() NodeState
-	// Timeout is the time for which a change may wait. Default DefaultNodeTimeout.
-	Timeout time.Duration
 	// LostTimeout is the time for which the dataplane may be lost. Default DefaultLostTimeout.
 	LostTimeout time.Duration
 	// Now is the clock. Default time.Now.
@@ -104,7 +103,7 @@ type NodeHealthConfig struct {
 // method. Other paths get 404.
 //
 // Load balancers ask /healthz, which is 200 if the node is healthy, forwards and stays. The kubelet
-// asks /livez, which ignores a lost dataplane until its change has waited for Timeout, and whether
+// asks /livez, which ignores a lost dataplane until its change has waited for NodeTimeout, and whether
 // the node leaves, because that is no reason for a restart.
 type NodeHealth struct {
 	cfg NodeHealthConfig
@@ -113,12 +112,7 @@ type NodeHealth struct {
 
 // NewNodeHealth returns a handler that reads the state for every request.
 func NewNodeHealth(cfg NodeHealthConfig) *NodeHealth {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultNodeTimeout
-	}
-	if cfg.LostTimeout == 0 {
-		cfg.LostTimeout = DefaultLostTimeout
-	}
+	cfg.LostTimeout = cmp.Or(cfg.LostTimeout, DefaultLostTimeout)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -142,7 +136,7 @@ func (h *NodeHealth) Healthy() bool { return h.forwarding(h.cfg.State()).Healthy
 
 // forwarding is Evaluate for load balancers, whose packets a lost dataplane does not forward.
 func (h *NodeHealth) forwarding(state NodeState) ProxyHealth {
-	health := Evaluate(state, h.cfg.Now(), h.cfg.Timeout)
+	health := Evaluate(state, h.cfg.Now())
 	if state.LostSince.IsZero() || health.CurrentTime.Sub(state.LostSince) < h.cfg.LostTimeout {
 		return health
 	}
@@ -164,7 +158,7 @@ func (h *NodeHealth) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // livez answers the kubelet.
 func (h *NodeHealth) livez(w http.ResponseWriter, _ *http.Request) {
-	health := Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout)
+	health := Evaluate(h.cfg.State(), h.cfg.Now())
 	h.answer(w, "livez", health, health.Healthy)
 }
 

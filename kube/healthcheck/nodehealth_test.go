@@ -121,7 +121,7 @@ func TestNodeHealth(t *testing.T) {
 				t.Errorf("Healthy is %t", h.Healthy())
 			}
 			got := map[string]bool{}
-			for name, family := range Evaluate(test.state, now, DefaultNodeTimeout).Status {
+			for name, family := range Evaluate(test.state, now).Status {
 				got[name] = family.Healthy
 			}
 			if diff := cmp.Diff(test.healthyFamily, got); diff != "" {

@@ -40,7 +40,7 @@ func balanced(t *testing.T, test func(*testing.T, *link, *apiServer, *running)) 
 		text := &bytes.Buffer{}
 		r := &running{
 			t: t, mirror: kubetest.NewMirror(), log: text, done: make(chan error, 1),
-			source: New(client, Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(text, nil))),
+			source: New(client, Config{NodeName: "n1"}, slog.New(slog.NewTextHandler(text, nil))),
 		}
 		var ctx context.Context
 		ctx, r.stop = context.WithCancel(t.Context())

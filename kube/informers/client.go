@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,16 +100,7 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	// Lists and watches are few; the limits protect the API server from a bug here, not from normal
 	// work.
-	rc.QPS, rc.Burst = 5, 10
-	if config.QPS > 0 {
-		rc.QPS = config.QPS
-	}
-	if config.Burst > 0 {
-		rc.Burst = config.Burst
-	}
-	if config.UserAgent != "" {
-		rc.UserAgent = config.UserAgent
-	}
+	rc.QPS, rc.Burst, rc.UserAgent = cmp.Or(config.QPS, 5), cmp.Or(config.Burst, 10), cmp.Or(config.UserAgent, rc.UserAgent)
 	// A short time limit shows a dead address soon. The client then tries the next address, and
 	// finds the API server soon after its return.
 	rc.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext

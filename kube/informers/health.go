@@ -56,7 +56,8 @@ func newHealth(wake func(), plurals []string) *health {
 func (h *health) set(resource string, t trouble) {
 	h.change(func() {
 		delete(h.starting, resource)
-		if h.troubles[resource] = t; t == (trouble{}) {
+		h.troubles[resource] = t
+		if t == (trouble{}) {
 			delete(h.troubles, resource)
 		}
 	})
@@ -114,7 +115,8 @@ func (h *health) pass(ctx context.Context, resource string, ask func() error) er
 
 // waits notes that a resource waits for the API server; the lock is held.
 func (h *health) waits(resource string) {
-	if delete(h.troubles, resource); resource != "" {
+	delete(h.troubles, resource)
+	if resource != "" {
 		h.starting[resource] = true
 	}
 }

@@ -27,10 +27,11 @@ type Config struct {
 	// later, as Kubernetes does. From 1.36 on, which deprecates the field, its use is logged.
 	// The source asks for the version once.
 	FollowExternalIPs bool
-	// Interval is the least time between two commits; changes in between coalesce by object.
-	// The first change after a quiet time is not delayed. Default 10 ms.
-	Interval time.Duration
 }
+
+// interval is the least time between two commits; changes in between coalesce by object. The first
+// change after a quiet time is not delayed.
+const interval = 10 * time.Millisecond
 
 // Source delivers the objects of the API server to the agent of one node. It is a kube.Source.
 type Source struct {
@@ -56,9 +57,6 @@ var _ kube.Source = (*Source)(nil)
 // New returns a source that watches through this client. The client's rate limits apply to
 // requests, not to events.
 func New(client *apiserver.Client, config Config, log *slog.Logger) *Source {
-	if config.Interval <= 0 {
-		config.Interval = 10 * time.Millisecond
-	}
 	q, watched := newQueue(), resources(client, config.NodeName)
 	if config.FollowExternalIPs {
 		watched[0].follow(&externalIPs{version: client.Version, log: log})
@@ -161,7 +159,8 @@ func (s *Source) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-listed:
-			if s.synced = s.synced[1:]; len(s.synced) == 0 {
+			s.synced = s.synced[1:]
+			if len(s.synced) == 0 {
 				s.first()
 			}
 			continue
@@ -183,7 +182,7 @@ func (s *Source) work(ctx context.Context) {
 		if due && !waiting && len(s.synced) == 0 {
 			due, waiting = false, true
 			s.deliver()
-			pause.Reset(s.config.Interval)
+			pause.Reset(interval)
 		}
 	}
 }

@@ -27,8 +27,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
-const interval = 10 * time.Millisecond
-
 // running is a source in virtual time, with its deliveries.
 type running struct {
 	t      *testing.T
@@ -49,7 +47,7 @@ func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 		log := &bytes.Buffer{}
 		r := &running{
 			t: t, client: client, mirror: kubetest.NewMirror(), log: log, done: make(chan error, 1),
-			source: New(client.Client(), Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(log, nil))),
+			source: New(client.Client(), Config{NodeName: "n1"}, slog.New(slog.NewTextHandler(log, nil))),
 		}
 		if prepare != nil {
 			prepare(r)

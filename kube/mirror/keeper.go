@@ -130,7 +130,8 @@ func (s *Source) scheduledSave() {
 	next := s.save()
 	pause := max(s.cfg.Delay, share*s.cfg.Now().Sub(began))
 	s.locked(func() {
-		if s.saves.pause = pause; s.saves.changes != changes {
+		s.saves.pause = pause
+		if s.saves.changes != changes {
 			next = min(next, pause)
 		}
 		if !s.saves.ended {

@@ -40,7 +40,8 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 		return out, r.errors
 	}
 	var ok bool
-	if out.Family, ok = choose(r, "addressType", string(in.AddressType), families, "an address type"); !ok {
+	out.Family, ok = choose(r, "addressType", string(in.AddressType), families, "an address type")
+	if !ok {
 		return out, r.errors
 	}
 	out.Ports = r.endpointPorts(in.Ports)

@@ -45,7 +45,8 @@ func Uses(in *messages.ServiceInput, node *messages.NodeContext, view *messages.
 					one.Forwards++
 				}
 			}
-			if one.Why = fault; fault == "" && (one.Forwards == 0 || one.Forwards < one.Frontends || !e.GetReady()) {
+			one.Why = fault
+			if fault == "" && (one.Forwards == 0 || one.Forwards < one.Frontends || !e.GetReady()) {
 				one.Why = u.why(slice, &one)
 			}
 			out = append(out, one)

@@ -59,7 +59,8 @@ func Resolve(n *Node) *Node {
 // no mapping, or if the budget is used up. It ignores other mistakes in the mapping.
 func (b *Budget) Find(n *Node, keys ...string) ([]*Node, error) {
 	found := make([]*Node, len(keys))
-	if n = Resolve(n); n.Kind != yaml.MappingNode {
+	n = Resolve(n)
+	if n.Kind != yaml.MappingNode {
 		return found, &Problem{Line: n.Line, Message: "is not a mapping"}
 	}
 	_ = b.members(n, nil, func(key, value *Node, _ bool) error {

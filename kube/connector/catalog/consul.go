@@ -109,7 +109,8 @@ func (s *Consul) names(ctx context.Context, reports chan<- any) {
 func (s *Consul) service(ctx context.Context, name string, reports chan<- any) {
 	s.follow(ctx, func(index uint64) (uint64, time.Duration, error) {
 		if index == 0 || s.known.Load() > followed {
-			if index = 0; !send(ctx, s.turns, struct{}{}) {
+			index = 0
+			if !send(ctx, s.turns, struct{}{}) {
 				return 0, 0, nil
 			}
 			defer func() { <-s.turns }()
@@ -135,7 +136,8 @@ func (s *Consul) follow(ctx context.Context, ask func(index uint64) (next uint64
 	delays := retries(time.Second)
 	for {
 		next, pause, err := ask(index)
-		if index = next; err != nil {
+		index = next
+		if err != nil {
 			index, pause = 0, delays.Step()
 		} else {
 			delays = retries(time.Second)

@@ -184,7 +184,8 @@ func ParseDNS(text string) (DNSOptions, error) {
 	if err := checkName(o.Name, labels); err != nil {
 		return DNSOptions{}, err
 	}
-	if o.SRV = strings.HasPrefix(o.Name, "_"); o.SRV {
+	o.SRV = strings.HasPrefix(o.Name, "_")
+	if o.SRV {
 		if len(labels) < 3 || !slices.Contains([]string{"_tcp", "_udp", "_sctp"}, labels[1]) {
 			return DNSOptions{}, fmt.Errorf("name %q: expected _PORT._tcp.NAME, _PORT._udp.NAME or _PORT._sctp.NAME", name)
 		}

@@ -208,7 +208,8 @@ func (l *lookup) records(ctx context.Context, name string, t dnsmessage.Type) ([
 			if next == "" {
 				break
 			}
-			if aliases++; aliases > mostAliases {
+			aliases++
+			if aliases > mostAliases {
 				return nil, fmt.Errorf("look up %s: more than %d aliases", q.Name, mostAliases)
 			}
 			name = next

@@ -60,10 +60,12 @@ func (d *Disk) next() (effect bool, err error) {
 	if d.dead {
 		return false, ErrDied
 	}
-	if d.Step++; d.Step != d.Stop {
+	d.Step++
+	if d.Step != d.Stop {
 		return true, nil
 	}
-	if d.dead = d.Dies; d.Dies {
+	d.dead = d.Dies
+	if d.Dies {
 		return d.Late, ErrDied
 	}
 	return d.Late, ErrIO
