@@ -129,12 +129,12 @@ func fall(events []api.Event) *waterfall {
 	events = slices.Clone(events)
 	slices.Reverse(events)
 	first, last := events[0].Time, events[len(events)-1].Time
-	w := &waterfall{Cause: events[0].Cause, Took: last.Sub(first)}
+	w := &waterfall{Cause: events[0].Cause, Took: last.Sub(first).Round(time.Microsecond)}
 	before := first
 	whole := max(w.Took, 1)
 	for _, e := range events {
 		w.Hops = append(w.Hops, hop{
-			Event: e, Took: e.Time.Sub(before), Start: int64(1000 * before.Sub(first) / whole), Width: max(4, int64(1000*e.Time.Sub(before)/whole)),
+			Event: e, Took: e.Time.Sub(before).Round(time.Microsecond), Start: int64(1000 * before.Sub(first) / whole), Width: max(4, int64(1000*e.Time.Sub(before)/whole)),
 		})
 		before = e.Time
 	}

@@ -24,7 +24,10 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-var screenshots = flag.Bool("screenshots", false, "write the screenshots of docs")
+var (
+	screenshots = flag.Bool("screenshots", false, "write the screenshots of docs")
+	screens     = flag.String("screens", "", "directory for pictures of every view, at three widths in both schemes")
+)
 
 // hostile is text of a user of the cluster.
 const hostile = `<img src=x onerror=alert(1)>`
@@ -273,13 +276,49 @@ func TestScreenshots(t *testing.T) {
 		})
 	}
 	time.Sleep(time.Minute) // the plots show whole minutes
-	for _, one := range []struct{ name, path, scheme string }{{"overview", "/", "light"}, {"tree", "/tree", "dark"}, {"service", "/services/shop/more", "light"}} {
-		var picture []byte
-		s.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: one.scheme}}))
-		s.open(one.path)
-		s.do(chromedp.CaptureScreenshot(&picture))
-		if err := os.WriteFile(filepath.Join(build.Root(), "docs", "page-"+one.name+".png"), picture, 0o644); err != nil { //nolint:gosec // a document
-			t.Fatal(err)
+	docs := filepath.Join(build.Root(), "docs", "page-")
+	s.picture("/", "light", docs+"overview.png")
+	s.picture("/tree", "dark", docs+"tree.png")
+	s.picture("/services/shop/more", "light", docs+"service.png")
+}
+
+// picture makes a picture of a view.
+func (s *stage) picture(path, scheme, file string) {
+	s.Helper()
+	var picture []byte
+	s.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+	s.open(path)
+	s.do(chromedp.CaptureScreenshot(&picture))
+	if err := os.WriteFile(file, picture, 0o644); err != nil { //nolint:gosec // a document
+		s.Fatal(err)
+	}
+}
+
+// TestWidths: at three widths, in both schemes, no word of a view is divided: each address of a cell
+// has one line. With -screens it leaves pictures.
+func TestWidths(t *testing.T) {
+	s := play(t, 15)
+	for _, width := range []int64{1300, 800, 480} {
+		s.do(chromedp.EmulateViewport(width, 1000))
+		for _, path := range views {
+			s.open(path)
+			var divided []string
+			s.do(chromedp.Evaluate(`Array.from(document.querySelectorAll("td:not(.text), .word, .path")).filter(e => e.children.length === 0 && !/\s/.test(e.textContent.trim()) && e.getClientRects().length > 0)
+				.filter(e => { const r = document.createRange(); r.selectNodeContents(e); return new Set(Array.from(r.getClientRects()).map(b => Math.round(b.top))).size > 1 }).map(e => e.textContent)`, &divided))
+			if len(divided) > 0 {
+				t.Errorf("%s at %d pixels divides %q", path, width, divided)
+			}
+			for _, scheme := range []string{"light", "dark"} {
+				if *screens != "" {
+					name := strings.Map(func(r rune) rune {
+						if strings.ContainsRune("/?=&:", r) {
+							return '-'
+						}
+						return r
+					}, path)
+					s.picture(path, scheme, filepath.Join(*screens, fmt.Sprintf("view%s-%d-%s.png", name, width, scheme)))
+				}
+			}
 		}
 	}
 }
