@@ -1,12 +1,16 @@
 package sessions
 
 import (
+	"context"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/acl_types"
+	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
@@ -122,6 +126,33 @@ func TestLostAnswersEndWithTheConnection(t *testing.T) {
 		s.connection()
 		if o.lost != "" || s.warning() != "" {
 			t.Errorf("alarm %q, warning %q", o.lost, s.warning())
+		}
+	})
+}
+
+// denials are counters that grow by packets that access lists deny where they leave.
+type denials struct{}
+
+func (denials) Read(context.Context) (sessions.Signs, error) {
+	return sessions.Signs{DeniedOut: 7}, nil
+}
+
+// TestDenyingListsAreNamed: lost answers name the access lists of others that may deny, and no
+// other ones.
+func TestDenyingListsAreNamed(t *testing.T) {
+	keeping(t, 1000, sessions.Config{}, func(s *stage, o *tally) {
+		s.config.Signs = denials{}
+		for i, tag := range []string{"policy", "troupe/x"} {
+			s.exec(&acl.ACLAddReplace{ACLIndex: ^uint32(0), Tag: tag, R: []acl_types.ACLRule{{IsPermit: acl_types.ACL_ACTION_API_PERMIT}}, Count: 1})
+			for _, pod := range []string{"pod2", "pod3"} {
+				s.exec(&acl.ACLInterfaceAddDel{IsAdd: true, IsInput: i == 1, SwIfIndex: interface_types.InterfaceIndex(s.vpp.VPP.Interfaces()[pod]), ACLIndex: uint32(i)})
+			}
+		}
+		s.serveTCP()
+		s.request(0, 24, 0)
+		s.Run(10 * time.Second)
+		if want := "access lists in VPP deny packets, where packets leave at pod2 (policy), pod3 (policy)"; !strings.HasSuffix(o.lost, want) {
+			t.Errorf("%q does not end with %q", o.lost, want)
 		}
 	})
 }

@@ -71,7 +71,8 @@ func (o *tally) Read(context.Context) (sessions.Usage, error) {
 // stage has the housekeeper in a tree of probes.
 type stage struct {
 	*probe.Stage
-	vpp *virtual.Stream
+	vpp    *virtual.Stream
+	config *Config
 }
 
 // keeping plays with a housekeeper on a VPP whose plugin is enabled with a limit and serves
@@ -82,6 +83,7 @@ func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage
 	s.vpp = s.VPP()
 	o := &tally{vpp: s.vpp.VPP, base: limit}
 	config := &Config{NAT44: true, Settings: cfg, Stats: o, Observer: o, VPP: s.vpp}
+	s.config = config
 	s.Start(address.Sessions, probe.Actors{address.Sessions: func() runtime.Behaviour { return New(config) }})
 	s.exec(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: limit})
 	s.exec(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
