@@ -473,7 +473,6 @@ vpp set ip neighbor static host-p$pod $a $mac
 vpp ip route add $a/32 via $a host-p$pod`
 	l.fails("CNAT does not serve a pod that reaches itself", "pod to itself")
 	l.warns = "connections of a pod to itself through a service are lost, unless .*: VPP itself has the addresses of 3 pods"
-	l.newer = map[string][]string{"26.06 loses packets to the host at an address with node ports": {"host to ClusterIP", "pod to ClusterIP, host endpoint"}}
 	l.looks = []string{"check", `renderer of IPv4 +ok +cnat`}
 })
 
