@@ -168,27 +168,30 @@ func TestPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, and the number
-// of writes. Routes change in place.
+// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, the number of
+// writes, and what the service is told. Routes change in place.
 func TestVPPRefuses(t *testing.T) {
-	const tables = "interface pod2 is in table 2"
+	const tables, tables6 = "interface pod2 is in table 2", "VPP has the IPv6 table 2"
+	const off, unreachable = routesvpp.NoSessionLayer, ": VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
 	withRenderer(t, func(s *rendertest.Stage) {
 		s.Begin(1, "a/a")
-		s.Serve("a/a", 1, "10.96.0.1")
+		s.Serve("a/a", 1, "10.96.0.1", "fd96::1")
 		layer, before := false, s.Writes()
 		for i, c := range []struct {
-			name             string
-			layer            bool
-			unanswered, want string
-			writes           int
+			name                    string
+			layer                   bool
+			unanswered, unanswered6 string
+			writes                  int
+			why, why6               string // "" = the route is local
 		}{
-			{"no session layer", false, "", "reject", 0},
-			{"no session layer, and tables", false, tables, "reject", 0},
-			{"the session layer is on", true, "", "local", 3},
-			{"a pod comes in another table", true, tables, "reject", 2},
-			{"the same", true, tables, "reject", 0},
-			{"it leaves", true, "", "local", 2},
-			{"the session layer is off", false, "", "reject", 3},
+			{"no session layer", false, "", "", 0, off, off},
+			{"no session layer, and tables", false, tables, tables6, 0, off, off},
+			{"the session layer is on", true, "", "", 4, "", ""},
+			{"a pod comes in another table", true, tables, "", 3, tables, tables},
+			{"the same", true, tables, "", 0, tables, tables},
+			{"the other reason alone", true, "", tables6, 2, "", tables6},
+			{"it leaves", true, "", "", 1, "", ""},
+			{"the session layer is off", false, "", "", 4, off, off},
 		} {
 			if c.layer != layer {
 				layer = c.layer
@@ -197,9 +200,23 @@ func TestVPPRefuses(t *testing.T) {
 				s.Reconnect(uint64(2 + 2*i))
 			}
 			set := s.Interfaces(uint64(3+2*i), "uplink0", "pod2")
-			set.Unanswered = c.unanswered
+			set.Unanswered, set.Unanswered6 = c.unanswered, c.unanswered6
 			s.Tell(set)
-			expect(s, c.name, "10.96.0.0/16 "+c.want, "10.96.0.1/32 "+c.want)
+			kind := func(why string) string { return map[bool]string{true: "local", false: "reject"}[why == ""] }
+			expect(s, c.name, "10.96.0.0/16 "+kind(c.why), "10.96.0.1/32 "+kind(c.why), "fd96::1/128 "+kind(c.why6))
+			var said, want []string
+			for frontend, why := range map[string]string{"10.96.0.1:80/TCP": c.why, "[fd96::1]:80/TCP": c.why6} {
+				if why != "" {
+					want = append(want, frontend+" reject: host unreachable "+why+unreachable)
+				}
+			}
+			for _, a := range s.Ack("a/a").GetApproximations() {
+				said = append(said, a.GetFrontend()+" "+a.GetRendered()+" "+a.GetWhy())
+			}
+			slices.Sort(want)
+			if d := cmp.Diff(want, said, cmpopts.EquateEmpty()); d != "" {
+				s.Errorf("%s: the service is told (-want +got):\n%s", c.name, d)
+			}
 			if got := s.Writes() - before; got != c.writes || s.State("a/a") != rendertest.InSync {
 				s.Errorf("%s: %d writes, want %d; acknowledged %v", c.name, got, c.writes, s.Ack("a/a"))
 			}
@@ -233,7 +250,7 @@ func TestAVPPWithoutRoutes(t *testing.T) {
 		s.Crash()
 		s.Reconnect(3)
 		expect(s, "another VPP", network, "10.96.0.1/32 reject")
-		if h := s.Health(); len(s.Ack("a/a").GetApproximations()) != 0 || !h.GetOk() || h.GetReason() != "" {
+		if h := s.Health(); len(s.Ack("a/a").GetApproximations()) != 1 || !h.GetOk() || h.GetReason() != "" {
 			s.Errorf("acknowledged %v, %v", s.Ack("a/a"), h)
 		}
 	})

@@ -21,8 +21,8 @@ type Layout struct {
 	// Input and Output have access lists of other owners, where packets enter and where they leave.
 	Input, Output []string
 	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses
-	// them.
-	Unable string
+	// them. Unable6 is a reason of IPv6 alone.
+	Unable, Unable6 string
 }
 
 // AskLayout connects to VPP, reads its layout and disconnects again.
@@ -39,7 +39,7 @@ func AskLayout(ctx context.Context, socket string) (*Layout, error) {
 		if err != nil {
 			return err
 		}
-		out.Unable = cmp.Or(unable, set.GetUnanswered())
+		out.Unable, out.Unable6 = cmp.Or(unable, set.GetUnanswered()), set.GetUnanswered6()
 		lists, err := acl.Read(ctx, c)
 		if errors.Is(err, link.ErrUnsupported) {
 			return nil // without the plugin there are none
