@@ -54,6 +54,18 @@ func expect(s *rendertest.Stage, when string, want ...string) {
 	}
 }
 
+// told compares what a service is told of frontends that are not refused as Kubernetes asks.
+func told(s *rendertest.Stage, when, key string, want ...string) {
+	s.Helper()
+	var said []string
+	for _, a := range s.Ack(key).GetApproximations() {
+		said = append(said, a.GetFrontend()+" "+a.GetRendered()+" "+a.GetWhy())
+	}
+	if d := cmp.Diff(want, said, cmpopts.EquateEmpty()); d != "" {
+		s.Errorf("%s: %s is told (-want +got):\n%s", when, key, d)
+	}
+}
+
 // external is a service without endpoints, or one that drops, with load-balancer addresses.
 func external(key string, action messages.Action, addresses ...string) *messages.ServiceView {
 	v := rendertest.Rejecting(key, 1, addresses...)
@@ -138,6 +150,8 @@ func TestServicesShareARoute(t *testing.T) {
 		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7"))
 		s.Render(1, external("b/b", messages.Action_ACTION_REJECT, "203.0.113.7"))
 		expect(s, "both", network, "203.0.113.7/32 reject")
+		told(s, "both", "a/a", "203.0.113.7:80/TCP reject: host unreachable VPP's session layer is off: "+
+			"VPP answers with ICMP host unreachable on every port of the address: TCP clients fail at once, UDP clients only time out")
 		before := s.Writes()
 		s.Serve("a/a", 2)
 		if expect(s, "one", network, "203.0.113.7/32 reject"); s.Writes() != before || s.State("a/a") != rendertest.Retired {
@@ -146,6 +160,7 @@ func TestServicesShareARoute(t *testing.T) {
 		// it is served elsewhere
 		s.Render(3, external("a/a", messages.Action_ACTION_DROP, "203.0.113.7"))
 		expect(s, "one leaves the address to the network", network)
+		told(s, "one leaves the address to the network", "b/b", "203.0.113.7:80/TCP no row: the packet follows the routes of VPP another service has the address, or a host may have it")
 		if s.State("a/a") != rendertest.InSync || s.State("b/b") != rendertest.InSync {
 			s.Errorf("acknowledged %v and %v", s.Ack("a/a"), s.Ack("b/b"))
 		}
@@ -204,24 +219,32 @@ func TestVPPRefuses(t *testing.T) {
 			s.Tell(set)
 			kind := func(why string) string { return map[bool]string{true: "local", false: "reject"}[why == ""] }
 			expect(s, c.name, "10.96.0.0/16 "+kind(c.why), "10.96.0.1/32 "+kind(c.why), "fd96::1/128 "+kind(c.why6))
-			var said, want []string
+			var want []string
 			for frontend, why := range map[string]string{"10.96.0.1:80/TCP": c.why, "[fd96::1]:80/TCP": c.why6} {
 				if why != "" {
 					want = append(want, frontend+" reject: host unreachable "+why+unreachable)
 				}
 			}
-			for _, a := range s.Ack("a/a").GetApproximations() {
-				said = append(said, a.GetFrontend()+" "+a.GetRendered()+" "+a.GetWhy())
-			}
 			slices.Sort(want)
-			if d := cmp.Diff(want, said, cmpopts.EquateEmpty()); d != "" {
-				s.Errorf("%s: the service is told (-want +got):\n%s", c.name, d)
-			}
+			told(s, c.name, "a/a", want...)
 			if got := s.Writes() - before; got != c.writes || s.State("a/a") != rendertest.InSync {
 				s.Errorf("%s: %d writes, want %d; acknowledged %v", c.name, got, c.writes, s.Ack("a/a"))
 			}
 			before = s.Writes()
 		}
+	})
+}
+
+// TestARefusedExternalAddress: the session layer refuses its other ports as well.
+func TestARefusedExternalAddress(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.VPP.VPP.SetSessionLayer(true)
+		s.Crash()
+		s.Reconnect(2)
+		s.Begin(1, "a/a")
+		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7"))
+		expect(s, "with the session layer", "10.96.0.0/16 local", "203.0.113.7/32 local")
+		told(s, "with the session layer", "a/a", "203.0.113.7:80/TCP reject: connection refused on every port of the address one route answers on every port of the address")
 	})
 }
 
