@@ -127,13 +127,14 @@ func TestCheckNeeds(t *testing.T) {
 func TestCheckRefusals(t *testing.T) {
 	const otherwise = ": clients of services without endpoints get host unreachable by TCP, a time-out by UDP "
 	for name, tt := range map[string]struct {
-		layer bool
-		table uint32
-		want  string
+		layer         bool
+		table, table6 uint32
+		want          string
 	}{
 		"off":                      {want: "VPP: refusals warning VPP's session layer is off" + otherwise + "in startup.conf: session { enable }"},
 		"on":                       {layer: true, want: "VPP: refusals ok the session layer is on: clients of services without endpoints are refused -"},
 		"on, and a pod in a table": {layer: true, table: 2, want: "VPP: refusals warning interface pod1 is in table 2, and VPP may leave clients of other tables than 0 without an answer" + otherwise + "docs/semantics.md, Where nothing is served"},
+		"on, and a table of IPv6":  {layer: true, table6: 2, want: "VPP: refusals warning VPP has the IPv6 table 2, and may leave IPv6 clients of other tables than 0 without an answer: IPv6" + otherwise[1:] + "docs/semantics.md, Where nothing is served"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := filepath.Join(t.TempDir(), "vpp")
@@ -144,6 +145,11 @@ func TestCheckRefusals(t *testing.T) {
 			defer vpp.Close()
 			if _, err := vpp.AddInterface("pod1", nil, true); err != nil {
 				t.Fatal(err)
+			}
+			if tt.table6 > 0 {
+				if _, err := vpp.Exec(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: tt.table6, IsIP6: true}}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if tt.table > 0 {
 				for _, request := range []api.Message{

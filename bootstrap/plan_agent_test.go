@@ -25,6 +25,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
+	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // planned is the part of a node that a plan and an agent must report alike. All lists are ordered.
@@ -52,7 +53,7 @@ func order[T any](list []T) {
 // TestPlanSaysWhatTheAgentSays feeds clusters to `troupe plan` and to a running agent on a
 // simulated VPP: every acceptance case with every state of its steps, and some further situations.
 // Frontends, health checks, rows and every report of what is not exactly as Kubernetes asks are the
-// same.
+// same. Only the agent knows whether VPP has its session layer, so the plan says a condition.
 func TestPlanSaysWhatTheAgentSays(t *testing.T) {
 	for _, c := range slices.Concat(loadPlanCases(t), unusualCases()) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -138,6 +139,7 @@ func (w *world) planned(t *testing.T) *planned {
 // served is the report of a settled agent; nil = it has not settled, or it does not answer.
 func served(t *testing.T, a *agent.Agent) *planned {
 	t.Helper()
+	const condition = "without its session layer VPP answers with ICMP host unreachable"
 	all := &planned{[]show.Frontend{}, []show.HealthCheck{}, []show.Row{}, []show.Approximation{}}
 	services, err := a.Backend().Services(t.Context())
 	if err != nil || !a.Backend().Readiness().Ready {
@@ -151,7 +153,12 @@ func served(t *testing.T, a *agent.Agent) *planned {
 		all.Frontends = append(all.Frontends, detail.Wanted...)
 		all.HealthChecks = append(all.HealthChecks, detail.HealthChecks...)
 		all.Rows = append(all.Rows, detail.Rendered...)
-		all.Approximations = append(all.Approximations, detail.Approximations...)
+		for _, a := range detail.Approximations {
+			if fact, is := strings.CutPrefix(a.Why, routesvpp.NoSessionLayer+": VPP answers with ICMP host unreachable"); is {
+				a.Why = condition + fact + "; with session { enable } VPP refuses them, except where its tables or listeners prevent it"
+			}
+			all.Approximations = append(all.Approximations, a)
+		}
 		for _, c := range detail.Conflicts {
 			all.Approximations = append(all.Approximations, show.Approximation{
 				Service: s.Key, Frontend: c.Frontend, Wanted: "forward", Rendered: "no row",

@@ -1312,8 +1312,10 @@ type InterfaceSet struct {
 	// Addresses of pods and endpoints of this node to which no interface leads, ordered. The
 	// interfaces actor leaves out addresses that may still be on their way.
 	Unplaced []string `protobuf:"bytes,11,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
-	// Why VPP may drop packets to addresses of its own without an answer; "" = it answers all.
+	// Why VPP may drop packets to addresses of its own without an answer; "" = it answers all. The
+	// second one is a reason of IPv6 alone.
 	Unanswered    string `protobuf:"bytes,12,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	Unanswered6   string `protobuf:"bytes,13,opt,name=unanswered6,proto3" json:"unanswered6,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1428,6 +1430,13 @@ func (x *InterfaceSet) GetUnplaced() []string {
 func (x *InterfaceSet) GetUnanswered() string {
 	if x != nil {
 		return x.Unanswered
+	}
+	return ""
+}
+
+func (x *InterfaceSet) GetUnanswered6() string {
+	if x != nil {
+		return x.Unanswered6
 	}
 	return ""
 }
@@ -2017,7 +2026,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xa9\x03\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xcb\x03\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2037,7 +2046,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bunplaced\x18\v \x03(\tR\bunplaced\x12\x1e\n" +
 	"\n" +
 	"unanswered\x18\f \x01(\tR\n" +
-	"unansweredB\t\n" +
+	"unanswered\x12 \n" +
+	"\vunanswered6\x18\r \x01(\tR\vunanswered6B\t\n" +
 	"\a_uplink\">\n" +
 	"\fTableNetwork\x12\x18\n" +
 	"\anetwork\x18\x01 \x01(\tR\anetwork\x12\x14\n" +

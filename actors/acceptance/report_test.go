@@ -110,17 +110,14 @@ func approximation(a *messages.Approximation) *report {
 		text: fmt.Sprintf("%s: %s -> %s (%s)", a.GetFrontend(), a.GetWanted(), a.GetRendered(), a.GetWhy()),
 	}
 	switch {
-	case strings.HasPrefix(a.GetRendered(), "reject: host unreachable"):
+	case strings.HasPrefix(a.GetRendered(), "reject"):
 		r.instead = []string{unreachable}
-		if strings.Contains(a.GetWhy(), " unless ") {
-			r.instead = append(r.instead, untouched, drop) // what the other one wants
-		}
 	case strings.HasPrefix(a.GetRendered(), "no row"):
 		r.instead = []string{untouched}
 	}
 	switch wanted := a.GetWanted(); {
 	case strings.HasPrefix(wanted, "reject"):
-		r.kind = notRefused
+		r.kind, r.real = notRefused, strings.HasPrefix(a.GetFrontend(), "[") // the cases send no packets of IPv6
 	case wanted == "drop":
 		r.kind = notDropped
 	case strings.HasSuffix(wanted, ": drop, by the address of the client"):

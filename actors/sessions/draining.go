@@ -113,6 +113,7 @@ func (k *housekeeper) lookForDraining(c *runtime.Context) {
 	}
 	k.draining.began = c.Now()
 	connection, caller, wish, turn := k.link.GetSession(), k.config.VPP, k.draining.wish, k.draining.turn
+	wish.EndedAfter = k.settings.EndedAfter
 	slice := sessions.Slice{Deletions: k.settings.Batch, Dumps: k.settings.Dumps}
 	k.do(c, "session-draining", func(ctx context.Context) any {
 		return &drainingLooked{connection, list, sessions.Sweep(ctx, caller, wish, turn, slice)}

@@ -39,7 +39,7 @@ func Defaults() *Agent {
 		NAT44: NAT44{
 			InsideRole:      true,
 			SessionLimitMax: 256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
-			DrainLimit: seconds(3600),
+			DrainLimit: seconds(3600), ClosedAfter: seconds(1),
 			Timeouts: Timeouts{ // VPP's defaults, except UDP: DNS makes many sessions
 				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
 			},

@@ -199,7 +199,7 @@ func (a *Agent) RenderersOf(family string) (names []string) {
 func (n NAT44) Housekeeping() sessions.Config {
 	return sessions.Config{
 		Min: uint32(n.SessionLimit), Max: uint32(n.SessionLimitMax), //nolint:gosec // Validate bounds them.
-		Interval: n.SessionCheckInterval.Duration(),
+		Interval: n.SessionCheckInterval.Duration(), EndedAfter: n.ClosedAfter.Duration(),
 	}
 }
 

@@ -31,7 +31,7 @@ func TestServing(t *testing.T) {
 func TestHousekeeping(t *testing.T) {
 	n := Defaults().NAT44
 	n.SessionLimit = 1000
-	want := sessions.Config{Min: 1000, Max: 262144, Interval: 5 * time.Second}
+	want := sessions.Config{Min: 1000, Max: 262144, Interval: 5 * time.Second, EndedAfter: time.Second}
 	if diff := cmp.Diff(want, n.Housekeeping()); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}

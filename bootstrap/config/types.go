@@ -198,6 +198,11 @@ type NAT44 struct {
 	// stays in VPP for them and gets no new connections. 0s: until the last connection has ended.
 	// Endpoints that are still in the slices have no limit.
 	DrainLimit Duration `json:"drainLimit" min:"0s" max:"168h"`
+	// Silence after which a TCP connection that one side has closed counts as closed by both, if
+	// its endpoint does not serve any more. VPP does not tell the two apart. Half-closed
+	// connections may be silent for so long. For as long after a close, a new connection from the
+	// same client port can reach the endpoint.
+	ClosedAfter Duration `json:"closedAfter" min:"1s" max:"24h"`
 	// Idle timeout after which VPP may reuse a session, by protocol.
 	Timeouts Timeouts `json:"timeouts"`
 }

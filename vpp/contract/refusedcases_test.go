@@ -56,20 +56,22 @@ var refusedCases = []contractCase{
 	}},
 }
 
-// intoTable are commands that put an interface into table 2 of both families. Its default leads to
-// table 0, which leads there by the network of the pod. VPP exempts routes between tables from its
-// check of sources if they were made by the API.
-const intoTable = `ip table add 2
-ip6 table add 2
+// intoTable are commands that put an interface into table 2 of IPv4 and of IPv6. Its default leads
+// to table 0, which leads there by the network of the pod. VPP exempts routes between tables from
+// its check of sources if they were made by the API.
+const (
+	intoTable = `ip table add 2
 set interface ip table % 2
-set interface ip6 table % 2
 ip route add 10.1.0.0/24 via ip4-lookup-in-table 2
+ip route add table 2 0.0.0.0/0 via ip4-lookup-in-table 0`
+	intoTable6 = `ip6 table add 2
+set interface ip6 table % 2
 ip route add fd01::/64 via ip6-lookup-in-table 2
-ip route add table 2 0.0.0.0/0 via ip4-lookup-in-table 0
 ip route add table 2 ::/0 via ip6-lookup-in-table 0`
+)
 
 // TestRealVPPRefuses: a client in the namespace of a pod sees the refusals of both families and
-// protocols at once, where it is in table 0.
+// protocols at once, where it is in table 0. Tables of IPv6 do not concern IPv4.
 func TestRealVPPRefuses(t *testing.T) {
 	binary, plugins, why := realvpp.Find()
 	switch {
@@ -112,22 +114,25 @@ func TestRealVPPRefuses(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		layer, tables bool
-		kind          routes.Kind
-		tcp, udp      string
+		layer    bool
+		tables   string
+		kind     routes.Kind
+		tcp, udp string // of IPv4 and of IPv6, or of both
 	}{
-		{true, false, routes.Local, "refused", "refused"},
-		{true, true, routes.Local, "silence", "silence"}, // which the agent never asks for
-		{true, true, routes.Reject, "unreachable", "silence"},
-		{false, false, routes.Reject, "unreachable", "silence"},
+		{true, "", routes.Local, "refused", "refused"},
+		{true, intoTable + "\n" + intoTable6, routes.Local, "silence", "silence"}, // which the agent never asks for
+		{true, intoTable + "\n" + intoTable6, routes.Reject, "unreachable", "silence"},
+		{true, intoTable6, routes.Local, "refused silence", "refused silence"}, // IPv4: what the agent asks for
+		{true, intoTable6, routes.Reject, "unreachable", "silence"},
+		{false, "", routes.Reject, "unreachable", "silence"},
 	} {
 		v.sessionLayer(t, c.layer)
 		port := ask[*af_packet.AfPacketCreateV3Reply](t, v, &af_packet.AfPacketCreateV3{
 			Mode: af_packet.AF_PACKET_API_MODE_ETHERNET, HostIfName: host, UseRandomHwAddr: true, NumRxQueues: 1, NumTxQueues: 1, Flags: af_packet.AF_PACKET_API_FLAG_CKSUM_GSO,
 		}).SwIfIndex
-		if c.tables {
+		if c.tables != "" {
 			g := realvpp.NewGenerator(t, process)
-			for _, command := range strings.Split(strings.ReplaceAll(intoTable, "%", "host-"+host), "\n") {
+			for _, command := range strings.Split(strings.ReplaceAll(c.tables, "%", "host-"+host), "\n") {
 				g.Command(t, command)
 			}
 		}
@@ -136,8 +141,8 @@ func TestRealVPPRefuses(t *testing.T) {
 		v.expect(t, ok, address(t, port, "fd01::1/64"))
 		run("-n", name, "neigh", "flush", "all") // the interface has another address than before
 		set, err := new(discovery.Reader).Discover(t.Context(), v.link, discovery.Input{Boot: v.boot})
-		if err != nil || (set.GetUnanswered() != "") != c.tables {
-			t.Errorf("tables %v: clients stay unanswered because %q, %v", c.tables, set.GetUnanswered(), err)
+		if err != nil || (set.GetUnanswered() != "") != strings.Contains(c.tables, intoTable) || (set.GetUnanswered6() != "") != (c.tables != "") {
+			t.Errorf("tables %q: clients stay unanswered because %q, %q, %v", c.tables, set.GetUnanswered(), set.GetUnanswered6(), err)
 		}
 		// an address of VPP itself, with a node port that nothing serves
 		if got, want := attempt("tcp", "10.1.0.1"), map[bool]string{true: "refused", false: "silence"}[c.layer]; got != want {
@@ -149,11 +154,13 @@ func TestRealVPPRefuses(t *testing.T) {
 		a := &refusals{rig: v}
 		a.settle(t, a.refusing(c.kind))
 		for _, to := range []string{clusterIP.Addr().String(), netip.MustParseAddr("10.96.7.7").String(), "fd96::7"} {
-			if got := attempt("tcp", to); got != c.tcp {
-				t.Errorf("%+v: TCP to %s: %s", c, to, got)
-			}
-			if got := attempt("udp", to); got != c.udp {
-				t.Errorf("%+v: UDP to %s: %s", c, to, got)
+			for protocol, want := range map[string]string{"tcp": c.tcp, "udp": c.udp} {
+				if ip4, ip6, differ := strings.Cut(want, " "); differ {
+					want = map[bool]string{true: ip6, false: ip4}[strings.Contains(to, "fd96")]
+				}
+				if got := attempt(protocol, to); got != want {
+					t.Errorf("%+v: %s to %s: %s", c, protocol, to, got)
+				}
 			}
 		}
 	}

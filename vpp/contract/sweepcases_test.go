@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func served(k rule.Key) sessions.Served {
 // number of deletions.
 func (h *holder) sweep(w sessions.Wish, s sessions.Slice) (live map[netip.AddrPort]sessions.Live, deleted int) {
 	h.Helper()
-	live = map[netip.AddrPort]sessions.Live{}
+	live, w.EndedAfter = map[netip.AddrPort]sessions.Live{}, max(w.EndedAfter, time.Second)
 	for turn := (netip.Addr{}); ; {
 		r := sessions.Sweep(h.T.Context(), h.link, w, turn, s)
 		if r.Err != nil || r.Errors+r.Gone > 0 {
@@ -120,6 +121,10 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 `,
 		} {
 			text := ask[*vlib.CliInbandReply](t, v, &vlib.CliInband{Cmd: "show nat44 sessions " + filter}).Reply
+			if n := v.workers(t); n > 1 { // the first worker has the sessions
+				text = regexp.MustCompile(`-------- thread \d+ \S+: 0 sessions --------\nShowed: 0, .*\n\n`).ReplaceAllString(text, "")
+				text = strings.NewReplacer("thread 1 vpp_wk_0", "thread 0 vpp_main", "of thread 1", "of thread 0").Replace(text)
+			}
 			text = regexp.MustCompile(`(?m)^ *(i2o|o2i) flow: .*\n`).ReplaceAllString(text, "")
 			text = regexp.MustCompile(`(index|last heard|timeout in|total bytes|10.255.255.254:) ?[0-9.]+`).ReplaceAllStringFunc(text, func(s string) string {
 				return regexp.MustCompile(` ?[0-9.]+$`).ReplaceAllString(s, map[bool]string{true: "N", false: " N"}[s[0] == '1'])
@@ -141,13 +146,9 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 		again := h.closes(ended)
 		h.talk(half, fin|ack)
 		h.wants(h.drainRow([]int{1}, []int{0}))
-		h.quiet(2 * time.Second)
-		requests := make([]packet, len(half)) // they are not silent
-		for i, f := range half {
-			requests[i] = h.request(f, ack)
-		}
-		h.traffic.exchange(t, requests)
-		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}}
+		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, EndedAfter: 4 * time.Second}
+		h.quiet(wish.EndedAfter + time.Second)
+		h.talk(half, ack) // they are not silent
 		slice := sessions.Slice{Deletions: 1000, Dumps: 8}
 		live, deleted := h.sweep(wish, slice)
 		check(t, "live while it serves", map[netip.AddrPort]sessions.Live{anywhere(0): {served(row): len(held) + len(half)}}, live)
@@ -162,6 +163,55 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 			}
 		}
 		h.talk(h.flows, ack)
+	}},
+	{"sweep/a half-closed connection looks like a closed one, and lives as long as the agent is told", func(t *testing.T, v *rig) {
+		h := newSweeper(t, v)
+		h.wants(h.drainRow([]int{0}, nil))
+		row := key(t, drainKey)
+		flows := h.open(slices.Repeat([]rule.Key{row}, 4)...)
+		// client -> endpoint, endpoint -> client, ...: as many packets of each direction
+		for i, flags := range [][4]byte{
+			{fin | ack, ack, ack, ack},       // by the client alone, which confirms an answer
+			{fin | ack, fin | ack, ack, ack}, // by both
+			{ack, fin | ack, ack, ack},       // by the endpoint alone, which confirms a request
+			{ack, fin | ack, fin | ack, ack}, // by both, the endpoint first
+		} {
+			for n, flag := range flags {
+				p := h.request(flows[i], flag)
+				if n%2 == 1 {
+					p = h.answer(flows[i], flag)
+				}
+				if len(h.traffic.exchange(t, []packet{p})) != 1 {
+					t.Fatalf("packet %d of connection %d is lost", n, i)
+				}
+			}
+		}
+		h.wants(h.drainRow([]int{1}, []int{0}))
+		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(row): true}}}
+		text := ask[*vlib.CliInbandReply](t, v, &vlib.CliInband{Cmd: "show nat44 sessions filter i2o saddr 10.1.0.1"}).Reply
+		text = regexp.MustCompile(`(?m)^ +((i2o|o2i) flow:|external host|index|last heard) .*\n`).ReplaceAllString(text, "")
+		seen := map[string]int{}
+		for _, one := range regexp.MustCompile(`(?s) i2o 10.1.0.1 .*?load-balancing\n`).FindAllString(text, -1) {
+			seen[regexp.MustCompile(`timeout in 2[34]\d\.\d\d`).ReplaceAllString(one, "timeout in N")]++
+		}
+		check(t, "sessions as VPP shows them", map[string]int{` i2o 10.1.0.1 proto TCP port 8000 fib 0
+    o2i 10.96.0.1 proto TCP port 80 fib 0
+       timeout in N
+       total pkts 8, total bytes 384
+       static translation
+       load-balancing
+`: 4}, seen)
+		h.quiet(2 * time.Second)
+		slice := sessions.Slice{Deletions: 1000, Dumps: 8}
+		wish.EndedAfter = time.Hour
+		live, deleted := h.sweep(wish, slice)
+		check(t, "live", map[netip.AddrPort]sessions.Live{anywhere(0): {served(row): 4}}, live)
+		check(t, "deleted", 0, deleted)
+		h.talk(flows, ack)
+		h.quiet(2 * time.Second)
+		wish.EndedAfter = time.Second
+		_, deleted = h.sweep(wish, slice)
+		check(t, "deleted after a second", 4, deleted)
 	}},
 	{"sweep/five endpoints are rolled under 200 ports that are used again", func(t *testing.T, v *rig) { rolled(t, v, 0) }},
 	{"sweep/five endpoints are rolled under 200 ports that are used again, with affinity", func(t *testing.T, v *rig) { rolled(t, v, 600) }},

@@ -30,7 +30,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 		set.Uplink = &d.uplink
 	}
 	set.NodeAddresses, set.Tables = d.nodeAddresses(in.NodeAddresses), d.tables(&in)
-	set.Unanswered = d.unanswered()
+	set.Unanswered, set.Unanswered6 = d.unanswered()
 	return set
 }
 

@@ -81,17 +81,20 @@ func (d *deriver) tables(in *Input) []*messages.TableNetwork {
 
 // unanswered says why VPP may not answer packets to addresses of its own. It takes them only from
 // sources to which table 0 has a route, not by another table unless the API has made that route,
-// and looks up the answer in the table of the interface.
-func (d *deriver) unanswered() string {
+// and looks up the answer in the table of the interface: of IPv6 too by the number of the IPv4
+// table.
+func (d *deriver) unanswered() (why, why6 string) {
+	const silent = "clients of other tables than 0 without an answer"
 	for _, i := range sorted(d.raw.Interfaces) {
 		if i.Table != 0 {
-			return fmt.Sprintf("interface %s is in table %d, and VPP may leave clients of other tables than 0 without an answer", i.Name, i.Table)
+			why = fmt.Sprintf("interface %s is in table %d, and VPP may leave %s", i.Name, i.Table, silent)
+			break
 		}
 	}
 	if len(d.raw.tables6) > 0 {
-		return fmt.Sprintf("VPP has the IPv6 table %d, and VPP may leave clients of other tables than 0 without an answer", d.raw.tables6[0])
+		why6 = fmt.Sprintf("VPP has the IPv6 table %d, and may leave IPv6 %s", d.raw.tables6[0], silent)
 	}
-	return ""
+	return why, why6
 }
 
 // localTables returns the tables of pods, local endpoints and addresses of this node. An interface

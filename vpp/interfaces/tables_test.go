@@ -274,21 +274,29 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestUnanswered: tables => why VPP may not answer packets to itself.
+// TestUnanswered: tables => why VPP may not answer packets to itself, of both families and of IPv6.
 func TestUnanswered(t *testing.T) {
-	const why = ", and VPP may leave clients of other tables than 0 without an answer"
 	one := []RawInterface{up(1, "pc1", "virtio", "10.1.1.1/24"), up(2, "pb1", "virtio", "10.1.2.1/24")}
 	for name, tt := range map[string]struct {
 		interfaces []RawInterface
 		routes     []fakeRoute
-		want       string
+		want       [2]string
 	}{
-		"table 0":       {one, []fakeRoute{route("10.1.1.0/24", to(1))}, ""},
-		"unused tables": {one, []fakeRoute{routeIn(7, "10.9.0.0/24", to(1))}, ""},
-		"a pod in one":  {[]RawInterface{one[0], at(2, one[1])}, []fakeRoute{routeIn(2, "0.0.0.0/0", lookIn(0))}, "interface pb1 is in table 2" + why},
-		"one of IPv6":   {one, []fakeRoute{routeIn(3, "::/0", lookIn(0))}, "VPP has the IPv6 table 3" + why},
+		"table 0":       {one, []fakeRoute{route("10.1.1.0/24", to(1))}, [2]string{}},
+		"unused tables": {one, []fakeRoute{routeIn(7, "10.9.0.0/24", to(1))}, [2]string{}},
+		"a pod in one": {
+			[]RawInterface{one[0], at(2, one[1])},
+			[]fakeRoute{routeIn(2, "0.0.0.0/0", lookIn(0))},
+			[2]string{"interface pb1 is in table 2, and VPP may leave clients of other tables than 0 without an answer"},
+		},
+		"one of IPv6": {
+			one,
+			[]fakeRoute{routeIn(3, "::/0", lookIn(0))},
+			[2]string{1: "VPP has the IPv6 table 3, and may leave IPv6 clients of other tables than 0 without an answer"},
+		},
 	} {
-		if got := complete(t, &fakeVPP{interfaces: tt.interfaces, routes: tt.routes}, layoutInput()).GetUnanswered(); got != tt.want {
+		set := complete(t, &fakeVPP{interfaces: tt.interfaces, routes: tt.routes}, layoutInput())
+		if got := [2]string{set.GetUnanswered(), set.GetUnanswered6()}; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

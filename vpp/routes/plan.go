@@ -47,6 +47,8 @@ type ServicePlan struct {
 	Service string
 	// Claims, ordered by address, at most one per address.
 	Claims []Claim
+	// Refused are the frontends of TCP and UDP that the claims are to refuse, in their order.
+	Refused []*messages.Frontend
 }
 
 // Plan returns the claims of a service on its addresses, as seen from this node. It is pure: the
@@ -74,6 +76,13 @@ func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 			mine = mine.merge(other)
 		}
 		claims[addr] = mine
+	}
+	for _, f := range view.GetFrontends() {
+		addr, _ := netip.ParseAddr(f.GetAddress())
+		known := f.GetProtocol() == messages.Protocol_TCP || f.GetProtocol() == messages.Protocol_UDP
+		if known && f.GetAction() == messages.Action_ACTION_REJECT && claims[addr].Stance == Refuse {
+			plan.Refused = append(plan.Refused, f)
+		}
 	}
 	plan.Claims = slices.SortedFunc(maps.Values(claims), func(a, b Claim) int { return a.Addr.Compare(b.Addr) })
 	return plan

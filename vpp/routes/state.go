@@ -37,9 +37,12 @@ type State struct {
 	Unable string
 }
 
+// NotRead is the State.Unable of a VPP that was not read.
+const NotRead = "VPP was not read"
+
 // NewState returns the state of a VPP without our sources.
 func NewState() *State {
-	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}, Unable: "VPP was not read"}
+	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}, Unable: NotRead}
 }
 
 // Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil

@@ -6,19 +6,17 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Reasons why an unreachable route is not exactly what Kubernetes asks for. A route covers all
-// ports of an address.
+// Wants and renderings of frontends without a row.
 const (
-	noRow          = "no row: the packet follows the routes of VPP"
-	refusedByRoute = "reject: host unreachable"
+	Refused = "reject: connection refused"
+	NoRow   = "no row: the packet follows the routes of VPP"
+)
 
-	whyUnreachable = "without its session layer VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out; " +
-		"with session { enable } VPP refuses them, except where its tables or listeners prevent it"
-	whyOutside = "without its session layer VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there or another service has it: " +
-		"TCP clients fail at once, UDP clients only time out; with session { enable } VPP refuses them, except where its tables or listeners prevent it"
+// Reasons why a route is not exactly what Kubernetes asks for. It covers all ports of an address.
+const (
 	whyExternalIP = "an unreachable route would cut off every port of an address that is not of the cluster"
 	whyFragments  = "later fragments carry no port: an access list would drop those to every UDP port of an address that others use"
-	whyOneRoute   = "another port of the address is to be refused, and the unreachable route answers for all of them"
+	whyOneRoute   = "another port of the address is to be refused, and one route answers for all of them"
 )
 
 // refused enters a frontend without a row, whose packets are to be rejected or dropped; guarded
@@ -34,22 +32,22 @@ func (p *Planner) refused(key Key, rule *messages.Frontend, guarded bool) {
 	routed := p.cfg.Unreachable
 	switch {
 	case reject && routed && scope == messages.Scope_SCOPE_CLUSTER:
-		p.Approximate("reject: connection refused", refusedByRoute, whyUnreachable)
+		// the renderer of routes reports how the packet is refused
 	case reject && RankOf(rule) == OfExternalIP:
-		p.Approximate("reject: connection refused", noRow, whyExternalIP)
+		p.Approximate(Refused, NoRow, whyExternalIP)
 	case reject && routed && scope == messages.Scope_SCOPE_EXTERNAL && !p.leaving(rule.GetAddress()):
-		p.Approximate("reject: connection refused", refusedByRoute, whyOutside)
+		// the same
 	case reject:
-		p.Approximate("reject: connection refused", noRow, p.cfg.Name+" sends no refusal; an unreachable route for the address makes connections fail at once")
+		p.Approximate(Refused, NoRow, p.cfg.Name+" sends no refusal; an unreachable route for the address makes connections fail at once")
 	case guarded: // an access list drops the packet before NAT, exactly as requested
 	case routed && scope == messages.Scope_SCOPE_CLUSTER && p.refusing(rule.GetAddress()):
-		p.Approximate("drop", refusedByRoute, whyOneRoute)
+		p.Approximate("drop", "reject", whyOneRoute)
 	case routed && scope == messages.Scope_SCOPE_CLUSTER:
 		// a route drops the packet, exactly as requested
 	case p.cfg.Guarded:
-		p.Approximate("drop", noRow, whyFragments)
+		p.Approximate("drop", NoRow, whyFragments)
 	default:
-		p.Approximate("drop", noRow, p.cfg.Name+" drops nothing by itself; without a route for the address the packet goes nowhere")
+		p.Approximate("drop", NoRow, p.cfg.Name+" drops nothing by itself; without a route for the address the packet goes nowhere")
 	}
 }
 

@@ -33,6 +33,9 @@ type Config struct {
 	// Batch is the largest number of deletions in one slice, Dumps the largest number of dumps.
 	// Defaults 1000 and 8.
 	Batch, Dumps int
+	// EndedAfter is that of a Wish. The default, 1 s, is less than the time between the second
+	// and the third SYN of a client.
+	EndedAfter time.Duration
 
 	// Thresholds in percent.
 
@@ -57,6 +60,7 @@ func (c Config) WithDefaults() Config {
 	def(&c.Retry, 30*time.Second)
 	def(&c.Batch, 1000)
 	def(&c.Dumps, 8)
+	def(&c.EndedAfter, time.Second)
 	def(&c.FreeAt, 80)
 	def(&c.FreeTo, 60)
 	def(&c.RaiseAt, 75)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
 
@@ -21,15 +20,25 @@ type shower struct {
 	caller link.Caller
 	// lasting is the timeout in seconds from which a TCP session counts as established.
 	lasting float64
+	// began is when it was made, by VPP's clock in seconds. Silence ends then: VPP's workers wait
+	// while it lists sessions.
+	began float64
 }
 
-// newShower reads the timeouts that VPP uses.
+// newShower reads the timeouts that VPP uses, and its clock.
 func newShower(ctx context.Context, c link.Caller) (shower, error) {
+	s := shower{caller: c}
+	text, err := s.command(ctx, "show clock")
+	if err != nil {
+		return shower{}, err
+	}
+	if _, err := fmt.Sscanf(text, "Time now %f,", &s.began); err != nil {
+		return shower{}, fmt.Errorf("read VPP's clock: %w: %q", ErrNotUnderstood, shorten(text))
+	}
 	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
 		return shower{}, fmt.Errorf("read the timeouts of NAT sessions: %w", err)
 	}
-	s := shower{caller: c}
 	// otherwise nothing tells them apart
 	if t := config.Timeouts; t.TCPEstablished > t.TCPTransitory {
 		s.lasting = (float64(t.TCPTransitory) + float64(t.TCPEstablished)) / 2
@@ -41,29 +50,28 @@ func newShower(ctx context.Context, c link.Caller) (shower, error) {
 // about 700 bytes of text for each of the result. VPP has filters for ports as well, but reads a
 // port into half of its size and so damages other filters.
 func (s shower) show(ctx context.Context, backend netip.Addr) ([]Flow, error) {
-	results, err := s.caller.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show clock"}, &vlib.CliInband{Cmd: "show nat44 sessions filter i2o saddr " + backend.String()}})
-	var text [2]string
-	for i := range text {
-		if err == nil {
-			err = results[i].Err
-		}
-		if err != nil {
-			return nil, fmt.Errorf("show NAT sessions: %w", err)
-		}
-		if reply, ok := results[i].Reply.(*vlib.CliInbandReply); ok {
-			text[i] = reply.Reply
-		}
+	text, err := s.command(ctx, "show nat44 sessions filter i2o saddr "+backend.String())
+	if err != nil {
+		return nil, err
 	}
-	var now float64
-	if _, err := fmt.Sscanf(text[0], "Time now %f,", &now); err != nil || !strings.HasPrefix(text[1], "NAT44 ED sessions:") {
-		return nil, fmt.Errorf("show NAT sessions: %w: %q, %q", ErrNotUnderstood, shorten(text[0]), shorten(text[1]))
+	if !strings.HasPrefix(text, "NAT44 ED sessions:") {
+		return nil, fmt.Errorf("show NAT sessions: %w: %q", ErrNotUnderstood, shorten(text))
 	}
-	return s.parse(now, text[1]), nil
+	return s.parse(text), nil
 }
 
-// parse reads the output of "show nat44 sessions" of VPP 25.10 and 26.06 at the time now of VPP.
-// Sessions of protocols other than TCP, UDP and ICMP are left out.
-func (s shower) parse(now float64, text string) (flows []Flow) {
+// command returns the output of a command of VPP's debug CLI.
+func (s shower) command(ctx context.Context, text string) (string, error) {
+	reply, err := call[*vlib.CliInbandReply](ctx, s.caller, &vlib.CliInband{Cmd: text})
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", text, err)
+	}
+	return reply.Reply, nil
+}
+
+// parse reads the output of "show nat44 sessions" of VPP 25.10 and 26.06. Sessions
+// of protocols other than TCP, UDP and ICMP are left out.
+func (s shower) parse(text string) (flows []Flow) {
 	f := &Flow{} // left out, until the first line of a session is understood
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -87,7 +95,7 @@ func (s shower) parse(now float64, text string) (flows []Flow) {
 				f.Client = parseEndpoint(words[len(words)-1])
 			}
 		case "last": // "last heard SECONDS"
-			f.Idle = max(0, time.Duration((now-lastNumber(line))*float64(time.Second)))
+			f.Idle = max(0, time.Duration((s.began-lastNumber(line))*float64(time.Second)))
 		case "timeout": // "timeout in SECONDS"
 			left := lastNumber(line)
 			f.Expired = left <= 0

@@ -70,7 +70,7 @@ func TestParseSessions(t *testing.T) {
 	want[0].Client, want[0].As, want[0].Idle = at("198.18.0.1:20001"), at("10.255.255.254:4711"), 4500*time.Millisecond
 	want[1].Client, want[1].Idle, want[1].Unsettled = at("198.18.0.2:20002"), 3*time.Second, true
 	want[2].Client, want[2].Idle = at("198.18.0.3:20003"), 7340*time.Second
-	if got := (shower{lasting: 3840}).parse(100, shownText); !slices.Equal(got, want) {
+	if got := (shower{lasting: 3840, began: 100}).parse(shownText); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -38,6 +38,10 @@ type Wish struct {
 	Sticky map[Served]time.Duration
 	// Backends are the backends of Sticky.
 	Backends []netip.AddrPort
+	// EndedAfter is the silence after which a TCP connection that is not established has ended.
+	// VPP does not tell which side has closed it, so a half-closed one that is silent for so
+	// long counts as ended too.
+	EndedAfter time.Duration
 	// Blind are addresses behind an interface with the outside role alone. To VPP no connection to
 	// them is established, so ended ones are not told from others.
 	Blind map[netip.Addr]bool
@@ -53,23 +57,22 @@ type Swept struct {
 	Turn netip.Addr
 }
 
-// endedAfter is the silence after which a TCP connection that is not established has ended. VPP
-// does not tell which side has closed it, so a half-closed connection that is silent for so long
-// counts as ended too. It is less than the time between the second and the third SYN of a client.
-const endedAfter = time.Second
-
 // mostShown is how many sessions the commands of a sweep may print, because VPP's workers wait
 // meanwhile: 35 ms. Ended connections of a backend with more sessions are not told from others.
 const mostShown = 10_000
 
 // ended reports whether the connection can only be opened anew.
-func (f *Flow) ended() bool { return f.Expired || f.Unsettled && f.Idle >= endedAfter }
+func (w *Wish) ended(f *Flow) bool { return f.Expired || f.Unsettled && f.Idle >= w.EndedAfter }
 
 // Sweep counts and deletes the sessions of a Wish, with at most so many dumps and commands, each of
 // which costs VPP a pass over its sessions, and so many deletions. The first dump finds the
 // addresses without sessions. Of the others Sweep reaches those whose turn is next.
 func Sweep(ctx context.Context, c link.Caller, w Wish, turn netip.Addr, s Slice) (r Swept) {
 	r.Live, r.Turn = map[netip.AddrPort]Live{}, turn
+	var with shower
+	if with, r.Err = newShower(ctx, c); r.Err != nil {
+		return r
+	}
 	var users []User
 	if users, r.Err = readUsers(ctx, c); r.Err != nil {
 		return r
@@ -85,10 +88,6 @@ func Sweep(ctx context.Context, c link.Caller, w Wish, turn netip.Addr, s Slice)
 		}
 	}
 	if r.Turn = (netip.Addr{}); len(addrs) == 0 {
-		return r
-	}
-	var with shower
-	if with, r.Err = newShower(ctx, c); r.Err != nil {
 		return r
 	}
 	shown := uint64(0)
@@ -150,7 +149,7 @@ func (r *Swept) sweep(ctx context.Context, c link.Caller, w *Wish, user *User, f
 		case !f.Service:
 		case w.ends(f) && !user.Shared && len(requests) < most:
 			requests = append(requests, f.deletion(user.VRF))
-		case !f.ended() && r.Live[f.Backend] != nil:
+		case !w.ended(f) && r.Live[f.Backend] != nil:
 			r.Live[f.Backend][Served{f.Frontend, f.Protocol}]++
 		}
 	}
@@ -161,12 +160,12 @@ func (r *Swept) sweep(ctx context.Context, c link.Caller, w *Wish, user *User, f
 // ends reports whether a session is to be deleted.
 func (w *Wish) ends(f *Flow) bool {
 	row := Served{f.Frontend, f.Protocol}
-	if w.Gone[f.Backend][row] && (f.ended() || f.Protocol == protoUDP) {
+	if w.Gone[f.Backend][row] && (w.ended(f) || f.Protocol == protoUDP) {
 		return true
 	}
 	// a second less, for which VPP remembers the client of a freed session
 	affinity, sticky := w.Sticky[row]
-	return sticky && (f.Expired || f.ended() && f.Idle >= affinity-time.Second)
+	return sticky && (f.Expired || w.ended(f) && f.Idle >= affinity-time.Second)
 }
 
 // deletion is the request that deletes the session.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
+	kube "github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -19,6 +21,9 @@ import (
 // Name of the renderer.
 const Name = "routes"
 
+// allOfIPv6 is a prefix to which all reasons against refusals apply.
+var allOfIPv6 = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+
 // networks is the claimant of the service networks; it is no service.
 const networks = ""
 
@@ -28,8 +33,9 @@ type adapter struct {
 	fixed       bool // the configuration has the service networks
 	claims      *render.Claims[netip.Prefix, routes.Claim, routes.Route]
 	ground      rule.Ground
-	have        *routes.State // last known; never nil
-	unsupported bool          // this VPP cannot have routes of the agent
+	refused     map[string][]*messages.Frontend // that services want to be refused by a route
+	have        *routes.State                   // last known; never nil
+	unsupported bool                            // this VPP cannot have routes of the agent
 	around      render.Surroundings
 }
 
@@ -44,7 +50,7 @@ type Config struct {
 
 // New returns the renderer.
 func New(config Config) render.Renderer[netip.Prefix] {
-	a := &adapter{config: config.Plan, fixed: len(config.Networks) > 0, have: routes.NewState()}
+	a := &adapter{config: config.Plan, fixed: len(config.Networks) > 0, refused: map[string][]*messages.Frontend{}, have: routes.NewState()}
 	a.claims = render.NewClaims(render.Rules[netip.Prefix, routes.Claim, routes.Route]{
 		Order: routes.ComparePrefixes, Resolve: a.resolve, Same: func(x, y routes.Route) bool { return x == y }, Shared: true,
 	})
@@ -69,13 +75,23 @@ func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (ro
 		values[i] = c.Value
 	}
 	route, wanted := routes.Resolve(p, values, a.ground)
-	return route.Refusing(a.unable()), wanted
+	return route.Refusing(a.unable(p)), wanted
 }
 
-// unable is why VPP does not refuse all clients, so that routes answer with ICMP host unreachable
-// instead; "" = it refuses them.
-func (a *adapter) unable() string {
-	return cmp.Or(a.have.Unable, a.around.Set.GetUnanswered())
+// unable is why VPP does not refuse all clients of a prefix, so that its route answers with ICMP
+// host unreachable instead; "" = it refuses them.
+func (a *adapter) unable(p netip.Prefix) string {
+	why := cmp.Or(a.have.Unable, a.around.Set.GetUnanswered())
+	if p.Addr().Is6() {
+		why = cmp.Or(why, a.around.Set.GetUnanswered6())
+	}
+	return why
+}
+
+// refusals are all prefixes, because VPP refuses in another way than before. Services say in which.
+func (a *adapter) refusals() []netip.Prefix {
+	a.claims.Concern(slices.Collect(maps.Keys(a.refused))...)
+	return slices.Collect(a.claims.Keys())
 }
 
 // external are the external addresses for which services want a route.
@@ -91,9 +107,14 @@ func (a *adapter) external() (found []netip.Prefix) {
 // Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	wishes := map[netip.Prefix]routes.Claim{}
+	delete(a.refused, service)
 	if view != nil {
-		for _, claim := range routes.Plan(view, a.config).Claims {
+		plan := routes.Plan(view, a.config)
+		for _, claim := range plan.Claims {
 			wishes[claim.Prefix()] = claim
+		}
+		if len(plan.Refused) > 0 {
+			a.refused[service] = plan.Refused
 		}
 	}
 	a.claims.Set(service, view.GetCreated(), wishes)
@@ -104,8 +125,8 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) {
 func (a *adapter) Settle(s render.Surroundings) {
 	before := a.around
 	var changed []netip.Prefix
-	if s.Set.GetUnanswered() != before.Set.GetUnanswered() {
-		changed = slices.Collect(a.claims.Keys())
+	if s.Set.GetUnanswered() != before.Set.GetUnanswered() || s.Set.GetUnanswered6() != before.Set.GetUnanswered6() {
+		changed = a.refusals()
 	}
 	a.claims.Change(changed, func() { a.around = s })
 	if s.Begin == nil || s.Set == nil || s.Begin == before.Begin && s.Set == before.Set {
@@ -162,7 +183,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings 
 	state.Inherit(before)
 	changed := a.external()
 	if state.Unable != before.Unable {
-		changed = slices.Collect(a.claims.Keys())
+		changed = a.refusals()
 	}
 	a.claims.Change(changed, func() { a.have = state })
 	if known {
@@ -214,7 +235,7 @@ func (a *adapter) State() render.State[netip.Prefix] {
 		},
 		Summary: func() string {
 			text := fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
-			if why := a.unable(); why != "" {
+			if why := a.unable(allOfIPv6); why != "" {
 				text += ", host unreachable in place of refused: " + why
 			}
 			return text
@@ -285,26 +306,54 @@ func (a *adapter) Record(results []render.Result[netip.Prefix]) {
 	}
 }
 
-// Acknowledge satisfies render.Kind: it reports the addresses that VPP should refuse and
-// does not.
+// Acknowledge satisfies render.Kind: it reports what VPP should refuse and does not, or not as
+// Kubernetes asks.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
-	for _, p := range a.claims.Objects(service) {
-		why := ""
-		route, wanted := a.asked(p, a.claims.At(p))
-		by, covered := a.have.Covered[p]
-		switch {
-		case !wanted:
-		case a.unsupported:
-			why = routes.ErrUnsupported.Error()
-		case route.External && covered:
-			why = fmt.Sprintf("the route %s leads there", by)
+	say := func(frontend, wanted, rendered, why string) {
+		ack.Approximations = append(ack.Approximations, &messages.Approximation{Service: service, Frontend: frontend, Wanted: wanted, Rendered: rendered, Why: why})
+	}
+	if a.unsupported {
+		for _, p := range a.claims.Objects(service) {
+			if route, wanted := a.asked(p, a.claims.At(p)); wanted {
+				say(p.Addr().String(), route.Kind.String(), rule.NoRow, routes.ErrUnsupported.Error())
+			}
 		}
-		if why != "" {
-			ack.Approximations = append(ack.Approximations, &messages.Approximation{
-				Service: service, Frontend: p.Addr().String(), Wanted: route.Kind.String(), Rendered: "the packet follows the routes of VPP", Why: why,
-			})
+		return
+	}
+	for _, f := range a.refused[service] {
+		if rendered, why := a.refuses(f); why != "" {
+			say(kube.FrontendText(f), rule.Refused, rendered, why)
 		}
 	}
+}
+
+// refuses says what becomes of the packets of a frontend that is to be refused, and why; "" = they
+// are refused.
+func (a *adapter) refuses(f *messages.Frontend) (rendered, why string) {
+	addr, _ := netip.ParseAddr(f.GetAddress())
+	p := netip.PrefixFrom(addr, addr.BitLen())
+	route, wanted := a.asked(p, a.claims.At(p))
+	ports := ""
+	if route.External {
+		ports = " on every port of the address"
+	}
+	unreachable := "VPP answers with ICMP host unreachable" + ports + ": TCP clients fail at once, UDP clients only time out"
+	by, covered := a.have.Covered[p]
+	switch why = a.unable(p); {
+	case !wanted || route.Kind == routes.Drop:
+		return rule.NoRow, "another service has the address, or a host may have it"
+	case route.External && covered:
+		return rule.NoRow, fmt.Sprintf("the route %s leads there", by)
+	case why == routes.NotRead:
+		why = "without its session layer " + unreachable + "; with session { enable } VPP refuses them, except where its tables or listeners prevent it"
+	case why != "":
+		why += ": " + unreachable
+	case route.External:
+		return rule.Refused + ports, "one route answers" + ports
+	default:
+		return "", ""
+	}
+	return "reject: host unreachable", why
 }
 
 // Rows satisfies render.Kind: operators see no routes as rows.

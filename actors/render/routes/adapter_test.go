@@ -54,6 +54,18 @@ func expect(s *rendertest.Stage, when string, want ...string) {
 	}
 }
 
+// told compares what a service is told of frontends that are not refused as Kubernetes asks.
+func told(s *rendertest.Stage, when, key string, want ...string) {
+	s.Helper()
+	var said []string
+	for _, a := range s.Ack(key).GetApproximations() {
+		said = append(said, a.GetFrontend()+" "+a.GetRendered()+" "+a.GetWhy())
+	}
+	if d := cmp.Diff(want, said, cmpopts.EquateEmpty()); d != "" {
+		s.Errorf("%s: %s is told (-want +got):\n%s", when, key, d)
+	}
+}
+
 // external is a service without endpoints, or one that drops, with load-balancer addresses.
 func external(key string, action messages.Action, addresses ...string) *messages.ServiceView {
 	v := rendertest.Rejecting(key, 1, addresses...)
@@ -138,6 +150,8 @@ func TestServicesShareARoute(t *testing.T) {
 		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7"))
 		s.Render(1, external("b/b", messages.Action_ACTION_REJECT, "203.0.113.7"))
 		expect(s, "both", network, "203.0.113.7/32 reject")
+		told(s, "both", "a/a", "203.0.113.7:80/TCP reject: host unreachable VPP's session layer is off: "+
+			"VPP answers with ICMP host unreachable on every port of the address: TCP clients fail at once, UDP clients only time out")
 		before := s.Writes()
 		s.Serve("a/a", 2)
 		if expect(s, "one", network, "203.0.113.7/32 reject"); s.Writes() != before || s.State("a/a") != rendertest.Retired {
@@ -146,6 +160,7 @@ func TestServicesShareARoute(t *testing.T) {
 		// it is served elsewhere
 		s.Render(3, external("a/a", messages.Action_ACTION_DROP, "203.0.113.7"))
 		expect(s, "one leaves the address to the network", network)
+		told(s, "one leaves the address to the network", "b/b", "203.0.113.7:80/TCP no row: the packet follows the routes of VPP another service has the address, or a host may have it")
 		if s.State("a/a") != rendertest.InSync || s.State("b/b") != rendertest.InSync {
 			s.Errorf("acknowledged %v and %v", s.Ack("a/a"), s.Ack("b/b"))
 		}
@@ -168,27 +183,30 @@ func TestPacketsAreRefused(t *testing.T) {
 	})
 }
 
-// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, and the number
-// of writes. Routes change in place.
+// TestVPPRefuses: session layer, and what the interfaces say => kind of the routes, the number of
+// writes, and what the service is told. Routes change in place.
 func TestVPPRefuses(t *testing.T) {
-	const tables = "interface pod2 is in table 2"
+	const tables, tables6 = "interface pod2 is in table 2", "VPP has the IPv6 table 2"
+	const off, unreachable = routesvpp.NoSessionLayer, ": VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
 	withRenderer(t, func(s *rendertest.Stage) {
 		s.Begin(1, "a/a")
-		s.Serve("a/a", 1, "10.96.0.1")
+		s.Serve("a/a", 1, "10.96.0.1", "fd96::1")
 		layer, before := false, s.Writes()
 		for i, c := range []struct {
-			name             string
-			layer            bool
-			unanswered, want string
-			writes           int
+			name                    string
+			layer                   bool
+			unanswered, unanswered6 string
+			writes                  int
+			why, why6               string // "" = the route is local
 		}{
-			{"no session layer", false, "", "reject", 0},
-			{"no session layer, and tables", false, tables, "reject", 0},
-			{"the session layer is on", true, "", "local", 3},
-			{"a pod comes in another table", true, tables, "reject", 2},
-			{"the same", true, tables, "reject", 0},
-			{"it leaves", true, "", "local", 2},
-			{"the session layer is off", false, "", "reject", 3},
+			{"no session layer", false, "", "", 0, off, off},
+			{"no session layer, and tables", false, tables, tables6, 0, off, off},
+			{"the session layer is on", true, "", "", 4, "", ""},
+			{"a pod comes in another table", true, tables, "", 3, tables, tables},
+			{"the same", true, tables, "", 0, tables, tables},
+			{"the other reason alone", true, "", tables6, 2, "", tables6},
+			{"it leaves", true, "", "", 1, "", ""},
+			{"the session layer is off", false, "", "", 4, off, off},
 		} {
 			if c.layer != layer {
 				layer = c.layer
@@ -197,14 +215,36 @@ func TestVPPRefuses(t *testing.T) {
 				s.Reconnect(uint64(2 + 2*i))
 			}
 			set := s.Interfaces(uint64(3+2*i), "uplink0", "pod2")
-			set.Unanswered = c.unanswered
+			set.Unanswered, set.Unanswered6 = c.unanswered, c.unanswered6
 			s.Tell(set)
-			expect(s, c.name, "10.96.0.0/16 "+c.want, "10.96.0.1/32 "+c.want)
+			kind := func(why string) string { return map[bool]string{true: "local", false: "reject"}[why == ""] }
+			expect(s, c.name, "10.96.0.0/16 "+kind(c.why), "10.96.0.1/32 "+kind(c.why), "fd96::1/128 "+kind(c.why6))
+			var want []string
+			for frontend, why := range map[string]string{"10.96.0.1:80/TCP": c.why, "[fd96::1]:80/TCP": c.why6} {
+				if why != "" {
+					want = append(want, frontend+" reject: host unreachable "+why+unreachable)
+				}
+			}
+			slices.Sort(want)
+			told(s, c.name, "a/a", want...)
 			if got := s.Writes() - before; got != c.writes || s.State("a/a") != rendertest.InSync {
 				s.Errorf("%s: %d writes, want %d; acknowledged %v", c.name, got, c.writes, s.Ack("a/a"))
 			}
 			before = s.Writes()
 		}
+	})
+}
+
+// TestARefusedExternalAddress: the session layer refuses its other ports as well.
+func TestARefusedExternalAddress(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.VPP.VPP.SetSessionLayer(true)
+		s.Crash()
+		s.Reconnect(2)
+		s.Begin(1, "a/a")
+		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7"))
+		expect(s, "with the session layer", "10.96.0.0/16 local", "203.0.113.7/32 local")
+		told(s, "with the session layer", "a/a", "203.0.113.7:80/TCP reject: connection refused on every port of the address one route answers on every port of the address")
 	})
 }
 
@@ -233,7 +273,7 @@ func TestAVPPWithoutRoutes(t *testing.T) {
 		s.Crash()
 		s.Reconnect(3)
 		expect(s, "another VPP", network, "10.96.0.1/32 reject")
-		if h := s.Health(); len(s.Ack("a/a").GetApproximations()) != 0 || !h.GetOk() || h.GetReason() != "" {
+		if h := s.Health(); len(s.Ack("a/a").GetApproximations()) != 1 || !h.GetOk() || h.GetReason() != "" {
 			s.Errorf("acknowledged %v, %v", s.Ack("a/a"), h)
 		}
 	})

@@ -210,7 +210,7 @@ func (c *checks) layout(ctx context.Context, socket string) {
 		c.add(checkWarn, "VPP: layout", err.Error(), "start VPP; the agent needs the rights of VPP's socket")
 		return
 	}
-	c.refusals(l.Unable)
+	c.refusals(l.Unable, l.Unable6)
 	if len(l.Bridged) > 0 {
 		c.add(checkWarn, "VPP: bridge domains", "members of the bridge domains of "+first(l.Bridged)+" reach each other without it, so pods there would answer each other past NAT",
 			"docs/cni.md, Bridge domains")
@@ -228,9 +228,12 @@ func (c *checks) layout(ctx context.Context, socket string) {
 }
 
 // refusals says what clients of services without endpoints get, and why they are not refused.
-func (c *checks) refusals(unable string) {
+func (c *checks) refusals(unable, unable6 string) {
 	const name = "VPP: refusals"
-	do := "docs/semantics.md, Where nothing is served"
+	do, clients := "docs/semantics.md, Where nothing is served", "clients"
+	if unable == "" {
+		unable, clients = unable6, "IPv6 clients"
+	}
 	switch unable {
 	case "":
 		c.add(checkOK, name, "the session layer is on: clients of services without endpoints are refused", "")
@@ -238,7 +241,7 @@ func (c *checks) refusals(unable string) {
 	case routes.NoSessionLayer:
 		do = "in startup.conf: session { enable }"
 	}
-	c.add(checkWarn, name, unable+": clients of services without endpoints get host unreachable by TCP, a time-out by UDP", do)
+	c.add(checkWarn, name, unable+": "+clients+" of services without endpoints get host unreachable by TCP, a time-out by UDP", do)
 }
 
 // local checks the ports and the data directory on this machine.

@@ -20,8 +20,8 @@ type Layout struct {
 	// Enter and Leave say where access lists of other owners are (acl.Others).
 	Enter, Leave string
 	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses
-	// them.
-	Unable string
+	// them. Unable6 is a reason of IPv6 alone.
+	Unable, Unable6 string
 }
 
 // AskLayout connects to VPP, reads its layout and disconnects again.
@@ -38,7 +38,7 @@ func AskLayout(ctx context.Context, socket string) (*Layout, error) {
 		if err != nil {
 			return err
 		}
-		out.Unable = cmp.Or(unable, set.GetUnanswered())
+		out.Unable, out.Unable6 = cmp.Or(unable, set.GetUnanswered()), set.GetUnanswered6()
 		out.Enter, out.Leave, err = acl.Others(ctx, c)
 		return err
 	})
