@@ -76,7 +76,9 @@ func playPeer(argument string) error {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/tcp", answer(p.each(p.tcp)))
+	mux.HandleFunc("/tcp", answer(p.each(p.tcp(short))))
+	mux.HandleFunc("/upload", answer(p.each(p.tcp(fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", long, strings.Repeat("x", long))))))
+	mux.HandleFunc("/download", answer(p.each(p.tcp(strings.Replace(short, "/", "/large", 1)))))
 	mux.HandleFunc("/udp", answer(p.each(p.udp("x"))))
 	mux.HandleFunc("/fragments", answer(p.each(p.udp(strings.Repeat("x", large)))))
 	mux.HandleFunc("/raw", answer(p.send))
@@ -122,10 +124,16 @@ func (p *peer) dial(network, ends string) (net.Conn, error) {
 	return d.Dial(network, to)
 }
 
+// short is a request of HTTP, and long the length of one, or of its answer, that takes many packets.
+const (
+	short = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	long  = 64_000
+)
+
 // ask sends a request of HTTP, and returns the answer.
-func ask(c net.Conn, in *bufio.Reader) (string, error) {
+func ask(c net.Conn, in *bufio.Reader, request string) (string, error) {
 	_ = c.SetDeadline(time.Now().Add(attempt)) // fails only without a connection
-	if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprint(c, request); err != nil {
 		return "", err
 	}
 	answer, err := http.ReadResponse(in, nil)
@@ -133,16 +141,19 @@ func ask(c net.Conn, in *bufio.Reader) (string, error) {
 		return "", err
 	}
 	body, err := io.ReadAll(answer.Body)
-	return string(body), err
+	return strings.TrimRight(string(body), " "), err
 }
 
-func (p *peer) tcp(to string) (string, error) {
-	c, err := p.dial("tcp", to)
-	if err != nil {
-		return "", err
+// tcp sends a request of HTTP.
+func (p *peer) tcp(request string) func(string) (string, error) {
+	return func(to string) (string, error) {
+		c, err := p.dial("tcp", to)
+		if err != nil {
+			return "", err
+		}
+		defer c.Close()
+		return ask(c, bufio.NewReader(c), request)
 	}
-	defer c.Close()
-	return ask(c, bufio.NewReader(c))
 }
 
 // large is the length of datagrams that are sent in fragments; so are their answers.
@@ -224,7 +235,7 @@ func (p *peer) hold(to string, _ int) (string, error) {
 		return "", err
 	}
 	one := &openConn{c, bufio.NewReader(c)}
-	answer, err := ask(c, one.in)
+	answer, err := ask(c, one.in, short)
 	if err != nil {
 		_ = c.Close()
 		return "", err
@@ -243,5 +254,5 @@ func (p *peer) again(to string, _ int) (string, error) {
 	if one == nil {
 		return "", fmt.Errorf("no connection to %s", to)
 	}
-	return ask(one.Conn, one.in)
+	return ask(one.Conn, one.in, short)
 }

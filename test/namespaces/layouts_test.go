@@ -90,7 +90,7 @@ func (l *layout) fails(reason string, names ...string) {
 
 // layouts are all of them.
 var layouts = []layout{
-	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlanWorkers, vxlan0, ownHost, hostUnnumbered, ipip, ipipRouted, gre, ipsec, wireguard,
+	plain.with(func(l *layout) { l.also = fragmented }), vxlan, vxlanHost, vxlanWorkers, vxlan0, ownHost, hostUnnumbered, ipip, pathMTU, ipipRouted, gre, ipsec, wireguard,
 	bridge, bridgeSplit, bridgeLoopback, bviUplink, calico, calicoClassified, calicoAgent, calicoCNAT,
 	policy, policyEgress, policyService, flap, ecmp, unnumbered, uplinkTable, vlan, bond, bondXor, multus,
 }
@@ -214,6 +214,21 @@ vpp ip route add $theirnet via ipip0`
 var summed = ipip.with(func(l *layout) {
 	l.pod += "\n$pod ethtool -K eth0 tx off"
 	l.host += "\nhost ethtool -K eth0 tx off\next ethtool -K eth0 tx off"
+})
+
+// pathMTU: the path is narrower than the interfaces of pods, at the other node on the way of
+// requests, and at this one on the way of answers. VPP answers with ICMP.
+var pathMTU = summed.with(func(l *layout) {
+	l.name = "pathmtu"
+	l.last = "n2 vpp set interface mtu ip4 1300 host-pr1\nn1 vpp set interface mtu ip4 1300 host-pc1\nn1 vpp set interface mtu ip4 1300 host-pb1"
+	l.fails("VPP tells the cluster IP, not the endpoint, that an answer is too large for the interface of the client", "download from ClusterIP, remote endpoint")
+	l.only = []check{
+		{name: "upload to a pod of the other node", from: "c1", how: "upload", to: "$r1:8080", by: "r1", saw: "$c1", direct: true},
+		{name: "download from a pod of the other node", from: "c1", how: "download", to: "$r1:8080", by: "r1", saw: "$c1", direct: true},
+		{name: "upload to ClusterIP, remote endpoint", from: "c1", how: "upload", to: "10.96.0.15:80", by: "r1", saw: "$c1"},
+		// another client: the endpoint remembers the path to the first one
+		{name: "download from ClusterIP, remote endpoint", from: "b1", how: "download", to: "10.96.0.15:80", by: "r1", saw: "$b1"},
+	}
 })
 
 // gre has a tunnel of GRE.

@@ -46,7 +46,12 @@ func serve(name string) error {
 		}
 	}()
 	return http.ListenAndServe(":8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, name, " saw ", host(r.RemoteAddr))
+		_, _ = io.Copy(io.Discard, r.Body)
+		length := 0
+		if r.URL.Path == "/large" {
+			length = long
+		}
+		fmt.Fprintf(w, "%-*s", length, name+" saw "+host(r.RemoteAddr))
 	}))
 }
 
