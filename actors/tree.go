@@ -216,14 +216,10 @@ func newTree(d *Deps, all []renderer) *tree {
 	serving.Costs = Costs(d.CNAT)
 	t.desired = &desired.Config{
 		NodeName: d.NodeName, Feed: d.Feed, Serving: serving, Renderers: t.names,
-		Called: []string{address.Watch, address.Link, address.Interfaces, address.Nodes}, NodeSync: d.NodeSync, NodeSyncRuns: runtime.NewExclusive(d.Park),
-		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall, Staleness: timing.Staleness,
+		NodeSync: d.NodeSync, NodeSyncRuns: runtime.NewExclusive(d.Park), Observer: observer, Staleness: timing.Staleness,
 	}
 	t.external = &external.Config{
-		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
-	}
-	if d.usesNAT44() {
-		t.desired.Called = append(t.desired.Called, address.External)
+		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name),
 	}
 	t.health = &health.Config{
 		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, t.names), Advisory: []string{"sessions", "external"},

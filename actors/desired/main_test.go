@@ -37,8 +37,8 @@ func perform(t *testing.T, path string, services []string, play func(s *stage)) 
 	s := &stage{Stage: probe.New(t), feed: &fakeFeed{store: kube.NewStore(probe.Node)}}
 	s.sync = &fakeSync{park: s.Sim.Park}
 	s.config = &Config{
-		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, Called: everyReceiver, NodeSync: s.sync, NodeSyncRuns: runtime.NewExclusive(s.Sim.Park), Observer: report.None{},
-		Retry: 900 * time.Millisecond, RollCall: 30 * time.Second, Staleness: time.Minute,
+		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, NodeSync: s.sync, NodeSyncRuns: runtime.NewExclusive(s.Sim.Park), Observer: report.None{},
+		Staleness: time.Minute,
 	}
 	actors := map[string]func() runtime.Behaviour{
 		address.Registry: func() runtime.Behaviour { return NewRegistry(s.config) },

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -28,11 +27,9 @@ type registry struct {
 
 	// Services: changed by changed and by specs.go.
 	entries    map[string]*entry
-	unacked    map[string]*entry // the entries whose spec has no acknowledgement
-	retrying   bool              // a retryTick is under way
-	members    []string          // keys of entries, ordered; nil = outdated; shared with messages
-	budget     *service.Budget   // which services their namespaces have room for
-	generation uint64            // given out last
+	members    []string        // keys of entries, ordered; nil = outdated; shared with messages
+	budget     *service.Budget // which services their namespaces have room for
+	generation uint64          // given out last
 
 	// The source: changed by Receive, serviceChanged, snapshot and mirror.
 	complete bool   // a complete snapshot has been taken
@@ -60,22 +57,13 @@ type registry struct {
 // entry is one service.
 type entry struct {
 	spec    *messages.ServiceSpec
-	started bool      // its actor exists, because it has asked for its spec
-	tries   int       // how often this spec was sent
-	again   time.Time // when it is sent again
+	started bool // its actor exists, because it has asked for its spec
 }
-
-// Timer messages of the registry: retryTick resends unacknowledged specs, rollCallTick starts a
-// roll call.
-type (
-	retryTick    struct{}
-	rollCallTick struct{}
-)
 
 // NewRegistry returns the actor.
 func NewRegistry(config *Config) runtime.Behaviour {
 	return &registry{
-		Health: report.Health{Part: "registry"}, config: config, entries: map[string]*entry{}, unacked: map[string]*entry{},
+		Health: report.Health{Part: "registry"}, config: config, entries: map[string]*entry{},
 		hosted: map[string][]string{}, budget: service.NewBudget(config.Serving.Limits),
 	}
 }
@@ -89,7 +77,6 @@ func (r *registry) Start(c *runtime.Context) {
 	for _, path := range []string{address.Interfaces, address.Nodes} {
 		c.Send(c.PID(path), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 	}
-	c.After(r.config.rollCall(c.Actors()), &rollCallTick{})
 	c.Ready()
 }
 
@@ -117,20 +104,12 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		}
 	case *messages.PullSpec:
 		r.pulled(c, m.GetKey())
-	case *messages.Have:
-		r.acknowledged(m)
 	case *messages.Retired:
 		r.retired(c, m)
 	case *messages.RenderUp:
-		r.announceTo(c, m.GetRenderer(), false)
+		r.announceTo(c, m.GetRenderer())
 	case *messages.Resync:
 		r.resync(c, m)
-	case *retryTick:
-		r.retrying = false
-		r.retry(c)
-	case *rollCallTick:
-		c.After(r.config.rollCall(c.Actors()), &rollCallTick{})
-		r.callRoll(c)
 	case *endpointsTick:
 		r.computeEndpoints(c)
 	case *report.Ask:
@@ -258,7 +237,7 @@ func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) {
 	r.report(c)
 	r.computeEndpoints(c) // also when there are no endpoints: a predecessor may have announced some
-	r.announce(c, false)
+	r.announce(c)
 	report.Event(c, &messages.Event{
 		Kind: "resync", Text: fmt.Sprintf("%s, revision %d there", text, m.GetGeneration()), Method: messages.Method_METHOD_UPSTREAM_RESYNC,
 	})
@@ -353,7 +332,7 @@ func (r *registry) lookAround() bool {
 // services has changed. A renderer ignores a list that is not newer.
 func (r *registry) announceAnew(c *runtime.Context) {
 	r.generation++
-	r.announce(c, false)
+	r.announce(c)
 }
 
 // interfacesChanged takes the VPP addresses of this node. They may be others while the set is not
@@ -370,7 +349,7 @@ func (r *registry) interfacesChanged(c *runtime.Context, set *messages.Interface
 	first := !r.looked
 	r.vpp, r.looked = set.GetNodeAddresses(), true
 	if !r.updateContext(c) && first {
-		r.announce(c, false)
+		r.announce(c)
 	}
 }
 
@@ -395,7 +374,7 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	for _, key := range r.keys() {
 		r.give(c, r.entries[key], r.entries[key].spec.GetInput(), untraced)
 	}
-	r.announce(c, false)
+	r.announce(c)
 	return true
 }
 
@@ -412,7 +391,7 @@ func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
 	case "introspect": // introspection knows neither the list of services nor their status
 		r.ensure(c)
-		r.callServices(c)
+		r.callServices(c, m)
 	case "interfaces":
 		r.tellEndpoints(c)
 	}
@@ -421,7 +400,7 @@ func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 // Inspect satisfies runtime.Inspector.
 func (r *registry) Inspect() any {
 	return map[string]any{
-		"services": len(r.entries), "generation": r.generation, "complete": r.complete, "fromTheMirror": r.mirrored && !r.complete, "unacknowledged": len(r.unacked),
+		"services": len(r.entries), "generation": r.generation, "complete": r.complete, "fromTheMirror": r.mirrored && !r.complete,
 		"vppAddresses": r.vpp, "addresses": r.addresses, "podNetworks": r.podNetworks,
 	}
 }

@@ -21,21 +21,10 @@ func withRegistry(t *testing.T, play func(s *stage)) {
 	perform(t, address.Registry, []string{webKey, dbKey}, func(s *stage) {
 		s.Tell(snapshotOf(9, testInput("db", "10.96.0.11", 2), testInput("web", "10.96.0.10", 1, "10.1.1.2")), interfacesWith("192.168.16.1/24"))
 		s.Tell(&messages.PullSpec{Key: webKey}, &messages.PullSpec{Key: dbKey})
-		s.acknowledge()
 		s.Run(2 * endpointsDelay)
 		s.Forget()
 		play(s)
 	})
-}
-
-// acknowledge acknowledges the last spec of each service.
-func (s *stage) acknowledge() {
-	s.Helper()
-	for _, key := range []string{webKey, dbKey} {
-		if spec := s.spec(key); spec != nil {
-			s.Tell(&messages.Have{Key: key, Generation: spec.GetGeneration()})
-		}
-	}
 }
 
 // endpointsOf are the addresses in the last spec of a service.
@@ -232,7 +221,7 @@ func TestRegistryBeginsOnlyWithAllServices(t *testing.T) {
 					}
 				}
 				b := s.begin()
-				if b.GetGeneration() == 0 || b.GetNode() == nil || b.GetRollCall() || b.GetProvisional() || !slices.Equal(b.GetNodeAddresses(), []string{"192.168.16.1"}) {
+				if b.GetGeneration() == 0 || b.GetNode() == nil || b.GetProvisional() || !slices.Equal(b.GetNodeAddresses(), []string{"192.168.16.1"}) {
 					t.Errorf("begin %v", b)
 				}
 			})
@@ -246,7 +235,6 @@ func TestRegistryAnswersARenderer(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
 		given := s.spec(webKey).GetGeneration()
-		s.Tell(&messages.Have{Key: webKey, Generation: given})
 		s.Forget()
 		s.Tell(&messages.RenderUp{Renderer: "nat44"})
 		b := s.begin()
@@ -277,7 +265,6 @@ func TestRegistryRenewsTheListWhenTheNodeChanges(t *testing.T) {
 		if got := s.spec(webKey).GetNode().GetAddresses(); !slices.Contains(got, "192.168.16.77") {
 			t.Errorf("the services know the addresses %v", got)
 		}
-		s.acknowledge()
 		s.Forget()
 		s.Tell(interfacesWith("192.168.16.77/24"))
 		if n := len(s.Heard(address.Service(webKey))) + len(s.Heard(address.Renderer("nat44"))); n != 0 {

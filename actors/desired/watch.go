@@ -56,7 +56,7 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *messages.NodeChanged:
 		w.nodeChanged(c, m)
 		c.Send(c.PID(address.Registry), m)
-	case *messages.Pull, *messages.RollCall:
+	case *messages.Pull:
 		w.config.Feed.Refresh()
 	case *messages.Resync: // an earlier sibling, or the interfaces, has started
 		// Nodes and interfaces do not need the services, of which there may be ten

@@ -93,7 +93,6 @@ func TestWatchAsksTheSource(t *testing.T) {
 		refresh int
 	}{
 		"a pull":               {&messages.Pull{}, 1},
-		"a roll call":          {&messages.RollCall{}, 1},
 		"a new registry":       {&messages.Resync{Sibling: "registry"}, 1},
 		"a new introspection":  {&messages.Resync{Sibling: "introspect"}, 1},
 		"nodes need no list":   {&messages.Resync{Sibling: "nodes"}, 0},

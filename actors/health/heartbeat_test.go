@@ -55,12 +55,12 @@ func TestEveryPartHasAHeartbeat(t *testing.T) {
 			return func() runtime.Behaviour { return sessions.New(config) }
 		},
 		"external": func(s *probe.Stage) func() runtime.Behaviour {
-			config := &external.Config{Runs: runtime.NewExclusive(s.Sim.Park), Renderer: address.Renderer("nat44"), Retry: time.Second}
+			config := &external.Config{Runs: runtime.NewExclusive(s.Sim.Park), Renderer: address.Renderer("nat44")}
 			return func() runtime.Behaviour { return external.New(config) }
 		},
 		"registry": func(*probe.Stage) func() runtime.Behaviour {
 			return func() runtime.Behaviour {
-				return desired.NewRegistry(&desired.Config{Retry: time.Second, RollCall: time.Hour})
+				return desired.NewRegistry(&desired.Config{})
 			}
 		},
 		"watch": func(*probe.Stage) func() runtime.Behaviour {

@@ -177,8 +177,6 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 			i.askLink(c)
 		}
 		i.send(c)
-	case *messages.RollCall:
-		i.send(c)
 	case *interfacesTick:
 		i.wake = nil
 		i.look(c)

@@ -99,8 +99,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 	}
 	maps.DeleteFunc(d.barrier.awaited, func(key string, _ uint64) bool { return !d.barrier.listed(key) })
 	d.settle(c)
-	switch {
-	case closes:
+	if closes {
 		report.Event(c, &messages.Event{
 			Kind: "resync", Object: d.name, Method: messages.Method_METHOD_FULL_RESYNC,
 			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(d.barrier.awaited)),
@@ -109,8 +108,6 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 			// approximations depend on the node
 			d.answerEach(c, slices.Sorted(maps.Keys(d.subscribers)))
 		}
-	case m.GetRollCall():
-		d.repeatAcks(c)
 	}
 }
 

@@ -141,12 +141,12 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// status takes the status of a service; a roll call repeats the same value.
+// status takes the status of a service.
 func (i *introspect) status(m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
 	if m == before || m.GetGeneration() < before.GetGeneration() || m.GetGeneration() <= i.listed && !i.exist[key] {
-		return // repeated, or late
+		return // outdated
 	}
 	i.problems -= len(before.GetErrors())
 	if m.GetGone() {

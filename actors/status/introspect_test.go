@@ -85,7 +85,7 @@ func TestIntrospectionShowsWhatExists(t *testing.T) {
 	})
 }
 
-// TestIntrospectionIgnoresAnOlderStatus: the highest generation counts; a roll call repeats a
+// TestIntrospectionIgnoresAnOlderStatus: the highest generation counts; a question repeats a
 // status, which is no news.
 func TestIntrospectionIgnoresAnOlderStatus(t *testing.T) {
 	perform(t, nil, func(s *stage) {

@@ -51,7 +51,7 @@ func Defaults() *Agent {
 		},
 		Mirror: Mirror{Grace: seconds(5), ConfirmEmpty: seconds(600)},
 		Healing: Healing{
-			DriftCheckInterval: seconds(60), DriftCheckLeast: seconds(45), RollCallInterval: seconds(30),
+			DriftCheckInterval: seconds(60), DriftCheckLeast: seconds(45),
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{
