@@ -74,4 +74,7 @@ func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 	delete(r.entries, m.GetKey())
 	r.members = nil
 	c.Send(c.PID(address.Services), &messages.Release{Key: m.GetKey()})
+	for _, renderer := range r.config.Renderers { // one that has just got the list with it would wait
+		c.Send(c.PID(address.Renderer(renderer)), &messages.Render{Key: m.GetKey(), Generation: m.GetGeneration()})
+	}
 }
