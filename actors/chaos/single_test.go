@@ -171,7 +171,7 @@ func judge(t *testing.T, kind string, r *Result) {
 	if !r.OK() {
 		t.Errorf("%q, seed %d: %s", kind, r.Seed, strings.Join(r.Violations, "\n"))
 	}
-	if most := r.Struck.within(); r.Converged > soon {
+	if most := r.Struck.within(); r.Converged > most {
 		t.Errorf("%q, seed %d: %v until all was well, want at most %v; struck: %v", kind, r.Seed, r.Converged, most, r.Struck)
 	}
 }
