@@ -173,7 +173,10 @@ func TestDriverKeepsWhatAProvisionalListDoesNotHave(t *testing.T) {
 func TestDriverIgnoresServicesThatAreGone(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Serve("a/a", 3, "10.0.0.1")
-		s.Begin(10, "b/b")
+		s.Serve("b/b", 3, "10.0.0.2")
+		list := rendertest.BeginMessage(10, "b/b")
+		list.Generations = []uint64{4} // so the view of b/b is as old as that of a/a
+		s.Tell(list)
 		s.Serve("b/b", 4, "10.0.0.2")
 		s.expect("a/a is not in the list", "10.0.0.2")
 		if s.State("a/a") != rendertest.Retired {
@@ -186,7 +189,7 @@ func TestDriverIgnoresServicesThatAreGone(t *testing.T) {
 		if s.State("a/a") != rendertest.InSync {
 			s.Errorf("acknowledged %v", s.Ack("a/a"))
 		}
-		s.Begin(10, "b/b") // the same list once more, late
+		s.Tell(list) // once more, late
 		s.expect("a list that is older than the service", "10.0.0.1", "10.0.0.2")
 	})
 }
