@@ -146,10 +146,9 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
 	}, servicePolicy())
 	world := []runtime.Child{
-		t.child("registry", "registry", runtime.ReactRestart, func() runtime.Behaviour { return desired.NewRegistry(t.desired) }),
 		t.child("nodes", "nodes", runtime.ReactNone, func() runtime.Behaviour { return desired.NewNodes(t.desired) }),
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
-		t.child("watch", "watch", runtime.ReactResync, func() runtime.Behaviour { return desired.NewWatch(t.desired) }),
+		t.child("registry", "registry", runtime.ReactResync, func() runtime.Behaviour { return desired.NewRegistry(t.desired) }),
 	}
 	if d.usesNAT44() { // last, because its failures concern no other actor
 		world = append(world, t.child("external", "external", runtime.ReactNone, func() runtime.Behaviour { return external.New(t.external) }))

@@ -798,7 +798,7 @@ func (x *Replay) GetRenderer() string {
 	return ""
 }
 
-// renderer, registry, watch, nodes -> healer: the state of a part, at every change and at
+// renderer, registry, nodes -> healer: the state of a part, at every change and at
 // intervals.
 type Health struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -824,8 +824,8 @@ type Health struct {
 	// The part is not ok because of single objects only: objects that VPP refused, objects that wait,
 	// services that have not rendered. Everything else is served.
 	Partial bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
-	// From the watch, while the source sees no changes: the time at which the delivered state was
-	// current, in Unix nanoseconds. 0 = the source sees changes.
+	// Of the part "watch", while the source sees no changes: the time at which the delivered state
+	// was current, in Unix nanoseconds. 0 = the source sees changes.
 	AsOf int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	// VPP forwards nothing: it is not connected, or has no interface of the node.
 	Lost          bool `protobuf:"varint,12,opt,name=lost,proto3" json:"lost,omitempty"`

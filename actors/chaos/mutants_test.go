@@ -34,9 +34,9 @@ var mutants = []mutant{
 		"",
 	},
 	{
-		"a restarted registry does not ask for the list", "actors/desired/registry.go",
-		"	r.Health.Start(c)\n	c.Send(c.PID(address.Watch), &messages.Pull{})\n",
-		"	r.Health.Start(c)\n",
+		"a restarted supervisor of services does not get the list", "actors/desired/registry.go",
+		"	case \"services\": // it has no children\n		r.ensure(c)\n",
+		"	case \"services\":\n",
 	},
 	{
 		"a restarted renderer does not ask for the list", "actors/render/driver.go",

@@ -189,7 +189,7 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		path  string
 		reads int
 	}
-	all := []drill{{address.Registry, 0}, {address.Watch, 0}, {address.Introspect, 0}}
+	all := []drill{{address.Registry, 0}, {address.Introspect, 0}}
 	for _, renderer := range w.deps.Renderers() {
 		d := drill{address.Renderer(renderer), 0}
 		if slices.Contains(w.deps.RoleGivers(), renderer) {

@@ -42,7 +42,6 @@ func perform(t *testing.T, path string, services []string, play func(s *stage)) 
 	}
 	actors := map[string]func() runtime.Behaviour{
 		address.Registry: func() runtime.Behaviour { return NewRegistry(s.config) },
-		address.Watch:    func() runtime.Behaviour { return NewWatch(s.config) },
 		address.Nodes:    func() runtime.Behaviour { return NewNodes(s.config) },
 	}
 	if key, is := address.ServiceKey(path); is {
@@ -50,6 +49,16 @@ func perform(t *testing.T, path string, services []string, play func(s *stage)) 
 	}
 	s.Start(path, probe.Actors{path: actors[path]}, services...)
 	play(s)
+}
+
+// health is the last report of a part.
+func (s *stage) health(part string) (last *messages.Health) {
+	for _, h := range probe.All[*messages.Health](s.Stage, address.Healer) {
+		if h.GetPart() == part {
+			last = h
+		}
+	}
+	return last
 }
 
 // spec is the last spec that a service was given.

@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -19,10 +20,11 @@ import (
 const generationBits = 40
 
 // registry holds the input of every service with a generation, and knows which services exist. It
-// does no I/O. A restarted registry pulls everything from the watch and hands it out again, which
+// does no I/O. A restarted registry gets everything from the source and hands it out again, which
 // changes nothing for services that have it already.
 type registry struct {
 	report.Health
+	watch  watch
 	config *Config
 
 	// Services: changed by changed and by specs.go.
@@ -63,7 +65,7 @@ type entry struct {
 // NewRegistry returns the actor.
 func NewRegistry(config *Config) runtime.Behaviour {
 	return &registry{
-		Health: report.Health{Part: "registry"}, config: config, entries: map[string]*entry{},
+		Health: report.Health{Part: "registry"}, watch: watch{Health: report.Health{Part: "watch"}, source: kube.Health{OK: true}}, config: config, entries: map[string]*entry{},
 		hosted: map[string][]string{}, budget: service.NewBudget(config.Serving.Limits),
 	}
 }
@@ -72,8 +74,9 @@ func NewRegistry(config *Config) runtime.Behaviour {
 func (r *registry) Start(c *runtime.Context) {
 	r.generation = (c.Incarnation()-1)<<generationBits + 1 // never 0, which in a Begin means none
 	r.report(c)
+	r.reportWatch(c)
 	r.Health.Start(c)
-	c.Send(c.PID(address.Watch), &messages.Pull{})
+	r.watch.leave = r.config.Feed.Listen(postSink{c.Post()})
 	for _, path := range []string{address.Interfaces, address.Nodes} {
 		c.Send(c.PID(path), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 	}
@@ -81,13 +84,23 @@ func (r *registry) Start(c *runtime.Context) {
 }
 
 // Stop satisfies runtime.Behaviour.
-func (*registry) Stop(*runtime.Context) {}
+func (r *registry) Stop(*runtime.Context) {
+	if r.watch.leave != nil {
+		r.watch.leave()
+	}
+}
 
 // Receive satisfies runtime.Behaviour.
 func (r *registry) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Snapshot:
 		r.snapshot(c, m)
+		r.reportWatch(c)
+	case *messages.Pull:
+		r.config.Feed.Refresh()
+	case *kube.Health:
+		r.watch.source = *m
+		r.reportWatch(c)
 	case *messages.ServiceChanged:
 		r.serviceChanged(c, m.GetInput())
 	case *messages.NodeChanged:
@@ -114,7 +127,10 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		r.computeEndpoints(c)
 	case *report.Ask:
 		r.Repeat(c)
+		r.watch.Repeat(c)
 	case *report.Beat:
+		r.reportWatch(c) // the state becomes too old without a message
+		r.watch.Repeat(c)
 		r.Beat(c)
 	}
 }
@@ -158,7 +174,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	}
 	if m.GetGeneration() < r.newest {
 		if !r.complete {
-			c.Send(c.PID(address.Watch), &messages.Pull{})
+			r.config.Feed.Refresh()
 		}
 		return
 	}
@@ -313,6 +329,7 @@ func sameInput(a, b *messages.ServiceInput) bool {
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()), r.context
 	r.node = in
+	r.tellNode(c)
 	r.report(c)
 	moved = r.lookAround() || moved
 	if !r.updateContext(c) && moved && before != nil {
@@ -389,11 +406,17 @@ func (r *registry) keys() []string {
 // resync sends an actor that has just started what it needs of the registry.
 func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
+	case "services": // it has no children
+		r.ensure(c)
+		return
 	case "introspect": // introspection knows neither the list of services nor their status
 		r.ensure(c)
 		r.callServices(c, m)
 	case "interfaces":
 		r.tellEndpoints(c)
+	}
+	if r.node != nil {
+		r.tellNode(c)
 	}
 }
 

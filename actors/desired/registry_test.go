@@ -40,19 +40,19 @@ func (s *stage) endpointsOf(key string) (found []string) {
 func TestRegistryAsksOnceWhenItStarts(t *testing.T) {
 	perform(t, address.Registry, nil, func(s *stage) {
 		s.Forget()
-		s.Kill() // the first incarnation starts before the watch
+		s.Kill()
 		s.Run(5 * time.Second)
-		if n := len(probe.All[*messages.Pull](s.Stage, address.Watch)); n != 1 {
-			t.Errorf("%d Pulls, want one", n)
+		if s.feed.listened != 2 || s.feed.refresh != 0 {
+			t.Errorf("listened %d times, asked %d times", s.feed.listened, s.feed.refresh)
 		}
 		if got := probe.All[*messages.Resync](s.Stage, address.Interfaces); len(got) != 1 || got[0].GetSibling() != "registry" || got[0].GetIncarnation() != 2 {
 			t.Errorf("the interfaces were asked with %v", got)
 		}
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() || h.GetReason() != "no complete snapshot yet" {
+		if h := s.health("registry"); h.GetOk() || h.GetReason() != "no complete snapshot yet" {
 			t.Errorf("health %v", h)
 		}
 		s.Tell(snapshotOf(1), interfacesWith("192.168.16.1/24"))
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "" {
+		if h := s.health("registry"); !h.GetOk() || h.GetReason() != "" {
 			t.Errorf("health %v", h)
 		}
 	})
@@ -65,16 +65,16 @@ func TestRegistryWithoutANode(t *testing.T) {
 		empty := snapshotOf(1, testInput("web", "10.96.0.10", 1))
 		empty.Node = &messages.NodeInput{Generation: 1}
 		s.Tell(empty, interfacesWith("192.168.16.1/24"), &messages.PullSpec{Key: webKey})
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() || !strings.HasPrefix(h.GetReason(), "Kubernetes has no node n1: --node-name must be") || s.begin() != nil || s.spec(webKey) != nil {
+		if h := s.health("registry"); h.GetOk() || !strings.HasPrefix(h.GetReason(), "Kubernetes has no node n1: --node-name must be") || s.begin() != nil || s.spec(webKey) != nil {
 			t.Errorf("health %v, begin %v, spec %v", h, s.begin(), s.spec(webKey))
 		}
 		s.Tell(&messages.NodeChanged{Input: testNodeInput(2)})
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || s.begin() == nil || s.spec(webKey) == nil {
+		if h := s.health("registry"); !h.GetOk() || s.begin() == nil || s.spec(webKey) == nil {
 			t.Errorf("health %v, begin %v, spec %v", h, s.begin(), s.spec(webKey))
 		}
 		s.Forget()
 		s.Tell(&messages.NodeChanged{Input: &messages.NodeInput{Generation: 3}})
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "Kubernetes has no node n1 any more" || s.spec(webKey) != nil {
+		if h := s.health("registry"); !h.GetOk() || h.GetReason() != "Kubernetes has no node n1 any more" || s.spec(webKey) != nil {
 			t.Errorf("health %v, spec %v", h, s.spec(webKey))
 		}
 	})
@@ -162,7 +162,7 @@ func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		mirror := &messages.Snapshot{Services: []*messages.ServiceInput{testInput("web", "10.96.0.10", 0, "10.1.1.2")}, Node: testNodeInput(0)}
 		s.Tell(interfacesWith("192.168.16.1/24"), mirror, &messages.PullSpec{Key: webKey}, &messages.PullSpec{Key: dbKey}, &messages.Retired{Key: dbKey})
-		h := probe.Latest[*messages.Health](s.Stage, address.Healer)
+		h := s.health("registry")
 		if b := s.begin(); !b.GetProvisional() || !slices.Equal(b.GetKeys(), []string{webKey}) || !h.GetOk() || h.GetReason() == "" {
 			t.Errorf("begin %v, health %v", b, h)
 		}
@@ -173,11 +173,11 @@ func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 		if !s.begin().GetProvisional() || !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.4"}) {
 			t.Errorf("a list older than a change was taken: %v", s.endpointsOf(webKey))
 		}
-		if got := probe.All[*messages.Pull](s.Stage, address.Watch); len(got) != 1 {
-			t.Errorf("asked %d times for the list, want once", len(got))
+		if s.feed.refresh != 1 {
+			t.Errorf("asked %d times for the list, want once", s.feed.refresh)
 		}
 		s.Tell(snapshotOf(4, testInput("web", "10.96.0.10", 4, "10.1.1.3")))
-		h = probe.Latest[*messages.Health](s.Stage, address.Healer)
+		h = s.health("registry")
 		if b := s.begin(); b.GetProvisional() || h.GetReason() != "" {
 			t.Errorf("begin %v, health %v", b, h)
 		}
@@ -310,7 +310,7 @@ func TestRestartedRegistryGivesNoLess(t *testing.T) {
 		before, begun := s.spec(webKey), s.begin()
 		s.Forget()
 		s.Kill()
-		if probe.Latest[*messages.Pull](s.Stage, address.Watch) == nil || probe.Latest[*messages.Resync](s.Stage, address.Interfaces) == nil {
+		if s.feed.listened != 2 || probe.Latest[*messages.Resync](s.Stage, address.Interfaces) == nil {
 			t.Error("did not ask")
 		}
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.9")), &messages.NodeChanged{Input: testNodeInput(11)}, &messages.RenderUp{Renderer: "nat44"})

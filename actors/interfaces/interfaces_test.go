@@ -203,7 +203,7 @@ func TestRestartedInterfacesTellsAnotherGeneration(t *testing.T) {
 		_ = s.vpp.VPP.SetInterface("uplink0", false)
 		s.Forget()
 		s.Kill()
-		for _, path := range []string{address.Registry, address.Watch, address.Link} {
+		for _, path := range []string{address.Registry, address.Link} {
 			if got := probe.Latest[*messages.Resync](s.Stage, path); got.GetSibling() != "interfaces" || got.GetIncarnation() != 2 {
 				t.Errorf("%s was asked with %v", path, got)
 			}

@@ -99,7 +99,7 @@ func NewIntrospect(config *Config) runtime.Behaviour {
 // state.
 func (i *introspect) Start(c *runtime.Context) {
 	if c.Incarnation() > 1 {
-		for _, path := range []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch} {
+		for _, path := range []string{address.Registry, address.Link, address.Interfaces, address.Nodes} {
 			c.Send(c.PID(path), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
 		}
 	}
