@@ -494,8 +494,8 @@ func (x *Ensure) GetGeneration() uint64 {
 	return 0
 }
 
-// registry -> services: this actor has a new generation. If an earlier one put it in quarantine, let
-// it try again.
+// registry -> services: this actor has a new generation. If an earlier one put it in quarantine,
+// let it try again.
 type Nudge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`

@@ -12,7 +12,8 @@ import (
 // errInjected is the panic value of injected failures.
 var errInjected = errors.New("injected: panic")
 
-// injector fails actors at messages, and at the ends of incarnations. A rate of n hits one in n, 0 none.
+// injector fails actors at messages, and at the ends of incarnations. A rate of n hits one in n, 0
+// none.
 type injector struct {
 	// Only faults and calm write these fields; the hooks read them.
 	before, after, starting, stopping int    // rates of panics, by phase

@@ -13,7 +13,8 @@ import (
 )
 
 // remedies judge the repairs of the agent (I15). A repair hides a bug, because the world is well in
-// the end: the next drift check corrects a wrong belief. So each repair needs a fault that explains it.
+// the end: the next drift check corrects a wrong belief. So each repair needs a fault that explains
+// it.
 type remedies struct {
 	failed map[string][]time.Time // recent failures of each service actor, by path
 	boots  map[string]string      // the boot of VPP that each actor knows, by path
