@@ -28,8 +28,8 @@ import (
 
 // Timing holds every interval of the actors. The zero value of a field means its default.
 type Timing struct {
-	// Retry is the first delay before an unacknowledged message is sent again, and the interval
-	// of half-open probes: one object of each kind of refusal. Default 900 ms.
+	// Retry is the interval of half-open probes: one object of each kind of refusal. Default
+	// 900 ms.
 	Retry time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s.
 	// Default 1 s.
@@ -49,9 +49,6 @@ type Timing struct {
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit. Default 60 s.
 	Staleness time.Duration
-	// RollCall is the interval at which the registry asks every actor to repeat its last
-	// messages to the others. Default 30 s.
-	RollCall time.Duration
 	// Patience is how long a part may be wrong before the next step of the escalation, and how
 	// long the healer then waits for its effect. Default 30 s.
 	Patience time.Duration
@@ -72,7 +69,6 @@ func (t Timing) withDefaults() Timing {
 	set(&t.DriftCheck, audit.DefaultMost)
 	set(&t.DriftCheckLeast, audit.DefaultLeast)
 	set(&t.Staleness, time.Minute)
-	set(&t.RollCall, 30*time.Second)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)
 	return t

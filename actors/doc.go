@@ -1,7 +1,7 @@
 // Package actors puts the troupe together: the actors, the order of their start, and their
 // configuration. It has no behaviour of its own; each concern is a package below it.
 //
-//	desired      what this node should serve: watch, registry, one actor per service, node sync
+//	desired      what this node should serve: registry, one actor per service, node sync
 //	render       the driver of every renderer; render/nat44, render/cnat and render/routes are its
 //	             adapters
 //	interfaces   frontends and backends, derived from VPP; interfaces of pods by command

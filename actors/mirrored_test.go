@@ -100,7 +100,7 @@ func TestDeathsWhileTheMirrorServesWriteNothing(t *testing.T) {
 	w.Start()
 	keptUp(w)
 	for _, path := range []string{
-		address.Registry, address.Renderer("nat44"), address.Renderer("routes"), address.Watch, address.Service("default/web"), address.Interfaces, address.Services, address.Healer, address.Nodes,
+		address.Registry, address.Renderer("nat44"), address.Renderer("routes"), address.Service("default/web"), address.Interfaces, address.Services, address.Healer, address.Nodes,
 	} {
 		unwritten(w, func() {
 			w.Kill(path)

@@ -32,7 +32,7 @@ func genHappening(t *rapid.T) happening {
 }
 
 // expendable may fail at any time without a loss.
-var expendable = []string{address.Renderer("nat44"), address.Registry, address.Watch, address.Interfaces, address.Services, address.Service("default/s1"), address.Service("default/s2")}
+var expendable = []string{address.Renderer("nat44"), address.Registry, address.Interfaces, address.Services, address.Service("default/s1"), address.Service("default/s2")}
 
 // do makes it happen.
 func (d happening) do(w *actorstest.World) {

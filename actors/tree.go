@@ -146,10 +146,9 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
 	}, servicePolicy())
 	world := []runtime.Child{
-		t.child("registry", "registry", runtime.ReactRestart, func() runtime.Behaviour { return desired.NewRegistry(t.desired) }),
 		t.child("nodes", "nodes", runtime.ReactNone, func() runtime.Behaviour { return desired.NewNodes(t.desired) }),
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
-		t.child("watch", "watch", runtime.ReactResync, func() runtime.Behaviour { return desired.NewWatch(t.desired) }),
+		t.child("registry", "registry", runtime.ReactResync, func() runtime.Behaviour { return desired.NewRegistry(t.desired) }),
 	}
 	if d.usesNAT44() { // last, because its failures concern no other actor
 		world = append(world, t.child("external", "external", runtime.ReactNone, func() runtime.Behaviour { return external.New(t.external) }))
@@ -216,14 +215,10 @@ func newTree(d *Deps, all []renderer) *tree {
 	serving.Costs = Costs(d.CNAT)
 	t.desired = &desired.Config{
 		NodeName: d.NodeName, Feed: d.Feed, Serving: serving, Renderers: t.names,
-		Called: []string{address.Watch, address.Link, address.Interfaces, address.Nodes}, NodeSync: d.NodeSync, NodeSyncRuns: runtime.NewExclusive(d.Park),
-		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall, Staleness: timing.Staleness,
+		NodeSync: d.NodeSync, NodeSyncRuns: runtime.NewExclusive(d.Park), Observer: observer, Staleness: timing.Staleness,
 	}
 	t.external = &external.Config{
-		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
-	}
-	if d.usesNAT44() {
-		t.desired.Called = append(t.desired.Called, address.External)
+		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name),
 	}
 	t.health = &health.Config{
 		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, t.names), Advisory: []string{"sessions", "external"},

@@ -120,7 +120,6 @@ func TestArchitectureIsTrue(t *testing.T) {
 		fmt.Sprintf("at least for `healing.driftCheckLeast` (%.0f s)", healing.DriftCheckLeast.Duration().Seconds()),
 		fmt.Sprintf("at most for `healing.driftCheckInterval` (%.0f min)", healing.DriftCheckInterval.Duration().Minutes()),
 		fmt.Sprintf("at least every `healing.rediscoverInterval` (%.0f min)", healing.RediscoverInterval.Duration().Minutes()),
-		fmt.Sprintf("every %.0f s (`healing.rollCallInterval`)", healing.RollCallInterval.Duration().Seconds()),
 		fmt.Sprintf("for %.0f s (`healing.patience`)", healing.Patience.Duration().Seconds()),
 		fmt.Sprintf("not been lost for %.0f s (`api.healthzLostAfter`)", config.Defaults().API.HealthzLostAfter.Duration().Seconds()),
 		fmt.Sprintf("repeats its health every %.0f s", report.Heartbeat.Seconds()),

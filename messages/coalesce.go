@@ -47,9 +47,6 @@ func (*ClusterState) CoalesceKey() string { return "cluster" }
 func (m *Health) CoalesceKey() string { return "health/" + m.GetPart() }
 
 // CoalesceKey satisfies Coalescer.
-func (m *Have) CoalesceKey() string { return "have/" + m.GetKey() }
-
-// CoalesceKey satisfies Coalescer.
 func (m *Replay) CoalesceKey() string { return "replay/" + m.GetRenderer() }
 
 // CoalesceKey satisfies Coalescer.
@@ -66,9 +63,6 @@ func (m *Resync) CoalesceKey() string { return "resync/" + m.GetSibling() }
 
 // CoalesceKey satisfies Coalescer.
 func (*Pull) CoalesceKey() string { return "pull" }
-
-// CoalesceKey satisfies Coalescer.
-func (*RollCall) CoalesceKey() string { return "roll-call" }
 
 // CoalesceKey satisfies Coalescer. Two pulls of one service are answered once.
 func (m *PullSpec) CoalesceKey() string { return "pull-spec/" + m.GetKey() }

@@ -240,7 +240,7 @@ func (x *Resync) GetIncarnation() uint64 {
 	return 0
 }
 
-// registry -> service: the current input and the node that serves it. Repeated until Have comes.
+// registry -> service: the current input and the node that serves it.
 type ServiceSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Input *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
@@ -323,59 +323,6 @@ func (x *ServiceSpec) GetRefused() string {
 	return ""
 }
 
-// service -> registry: the service actor has the spec of this generation.
-type Have struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Generation    uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Have) Reset() {
-	*x = Have{}
-	mi := &file_control_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Have) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Have) ProtoMessage() {}
-
-func (x *Have) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Have.ProtoReflect.Descriptor instead.
-func (*Have) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Have) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *Have) GetGeneration() uint64 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
 // service -> registry: send the ServiceSpec again.
 type PullSpec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -387,7 +334,7 @@ type PullSpec struct {
 
 func (x *PullSpec) Reset() {
 	*x = PullSpec{}
-	mi := &file_control_proto_msgTypes[4]
+	mi := &file_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +346,7 @@ func (x *PullSpec) String() string {
 func (*PullSpec) ProtoMessage() {}
 
 func (x *PullSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[4]
+	mi := &file_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +359,7 @@ func (x *PullSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullSpec.ProtoReflect.Descriptor instead.
 func (*PullSpec) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{4}
+	return file_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PullSpec) GetKey() string {
@@ -440,7 +387,7 @@ type Retired struct {
 
 func (x *Retired) Reset() {
 	*x = Retired{}
-	mi := &file_control_proto_msgTypes[5]
+	mi := &file_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -452,7 +399,7 @@ func (x *Retired) String() string {
 func (*Retired) ProtoMessage() {}
 
 func (x *Retired) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[5]
+	mi := &file_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -465,7 +412,7 @@ func (x *Retired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retired.ProtoReflect.Descriptor instead.
 func (*Retired) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{5}
+	return file_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Retired) GetKey() string {
@@ -498,7 +445,7 @@ type Ensure struct {
 
 func (x *Ensure) Reset() {
 	*x = Ensure{}
-	mi := &file_control_proto_msgTypes[6]
+	mi := &file_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +457,7 @@ func (x *Ensure) String() string {
 func (*Ensure) ProtoMessage() {}
 
 func (x *Ensure) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[6]
+	mi := &file_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +470,7 @@ func (x *Ensure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ensure.ProtoReflect.Descriptor instead.
 func (*Ensure) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{6}
+	return file_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Ensure) GetKeys() []string {
@@ -547,48 +494,8 @@ func (x *Ensure) GetGeneration() uint64 {
 	return 0
 }
 
-// registry -> every part, at an interval: the roll call. Each actor repeats its last messages to
-// the others. This repairs every loss of a message inside the process; no other protocol looks for
-// lost messages. Renderers get the roll call in Begin, and services get it as repeated
-// acknowledgements. Services get this message only when introspection has been restarted.
-type RollCall struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RollCall) Reset() {
-	*x = RollCall{}
-	mi := &file_control_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RollCall) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RollCall) ProtoMessage() {}
-
-func (x *RollCall) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RollCall.ProtoReflect.Descriptor instead.
-func (*RollCall) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{7}
-}
-
-// registry -> services: this actor has not answered this generation. If an earlier generation put
-// it in quarantine, let it try again.
+// registry -> services: this actor has a new generation. If an earlier one put it in quarantine,
+// let it try again.
 type Nudge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -599,7 +506,7 @@ type Nudge struct {
 
 func (x *Nudge) Reset() {
 	*x = Nudge{}
-	mi := &file_control_proto_msgTypes[8]
+	mi := &file_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +518,7 @@ func (x *Nudge) String() string {
 func (*Nudge) ProtoMessage() {}
 
 func (x *Nudge) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[8]
+	mi := &file_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +531,7 @@ func (x *Nudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nudge.ProtoReflect.Descriptor instead.
 func (*Nudge) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{8}
+	return file_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Nudge) GetKey() string {
@@ -651,7 +558,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +570,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +583,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{9}
+	return file_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Release) GetKey() string {
@@ -696,7 +603,7 @@ type RenderUp struct {
 
 func (x *RenderUp) Reset() {
 	*x = RenderUp{}
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +615,7 @@ func (x *RenderUp) String() string {
 func (*RenderUp) ProtoMessage() {}
 
 func (x *RenderUp) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +628,7 @@ func (x *RenderUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderUp.ProtoReflect.Descriptor instead.
 func (*RenderUp) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{10}
+	return file_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RenderUp) GetRenderer() string {
@@ -751,8 +658,6 @@ type Begin struct {
 	NodeAddresses []string `protobuf:"bytes,6,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
 	// The generation of the spec of each key, in the order of keys.
 	Generations []uint64 `protobuf:"varint,7,rep,packed,name=generations,proto3" json:"generations,omitempty"`
-	// The message is part of a roll call: the renderer repeats its acknowledgements.
-	RollCall bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
 	// Pod networks of all nodes of the cluster, "ip/len", ordered: no service may claim an address in
 	// one of them.
 	PodNetworks []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
@@ -764,7 +669,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +681,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +694,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{11}
+	return file_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Begin) GetKeys() []string {
@@ -834,13 +739,6 @@ func (x *Begin) GetGenerations() []uint64 {
 	return nil
 }
 
-func (x *Begin) GetRollCall() bool {
-	if x != nil {
-		return x.RollCall
-	}
-	return false
-}
-
 func (x *Begin) GetPodNetworks() []string {
 	if x != nil {
 		return x.PodNetworks
@@ -865,7 +763,7 @@ type Replay struct {
 
 func (x *Replay) Reset() {
 	*x = Replay{}
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +775,7 @@ func (x *Replay) String() string {
 func (*Replay) ProtoMessage() {}
 
 func (x *Replay) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[12]
+	mi := &file_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +788,7 @@ func (x *Replay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replay.ProtoReflect.Descriptor instead.
 func (*Replay) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{12}
+	return file_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Replay) GetRenderer() string {
@@ -900,7 +798,7 @@ func (x *Replay) GetRenderer() string {
 	return ""
 }
 
-// renderer, registry, watch, nodes -> healer: the state of a part, at every change and at
+// renderer, registry, nodes -> healer: the state of a part, at every change and at
 // intervals.
 type Health struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -926,8 +824,8 @@ type Health struct {
 	// The part is not ok because of single objects only: objects that VPP refused, objects that wait,
 	// services that have not rendered. Everything else is served.
 	Partial bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
-	// From the watch, while the source sees no changes: the time at which the delivered state was
-	// current, in Unix nanoseconds. 0 = the source sees changes.
+	// Of the part "watch", while the source sees no changes: the time at which the delivered state
+	// was current, in Unix nanoseconds. 0 = the source sees changes.
 	AsOf int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	// VPP forwards nothing: it is not connected, or has no interface of the node.
 	Lost          bool `protobuf:"varint,12,opt,name=lost,proto3" json:"lost,omitempty"`
@@ -937,7 +835,7 @@ type Health struct {
 
 func (x *Health) Reset() {
 	*x = Health{}
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +847,7 @@ func (x *Health) String() string {
 func (*Health) ProtoMessage() {}
 
 func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[13]
+	mi := &file_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +860,7 @@ func (x *Health) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Health.ProtoReflect.Descriptor instead.
 func (*Health) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{13}
+	return file_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Health) GetPart() string {
@@ -1060,7 +958,7 @@ type Restart struct {
 
 func (x *Restart) Reset() {
 	*x = Restart{}
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +970,7 @@ func (x *Restart) String() string {
 func (*Restart) ProtoMessage() {}
 
 func (x *Restart) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +983,7 @@ func (x *Restart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restart.ProtoReflect.Descriptor instead.
 func (*Restart) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
+	return file_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Restart) GetReason() string {
@@ -1112,7 +1010,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1124,7 +1022,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1035,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
+	return file_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Fault) GetActor() string {
@@ -1191,7 +1089,7 @@ type Inspect struct {
 
 func (x *Inspect) Reset() {
 	*x = Inspect{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1101,7 @@ func (x *Inspect) String() string {
 func (*Inspect) ProtoMessage() {}
 
 func (x *Inspect) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1114,7 @@ func (x *Inspect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inspect.ProtoReflect.Descriptor instead.
 func (*Inspect) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
 // actor -> introspection: its state as JSON, made by the actor itself.
@@ -1229,7 +1127,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1241,7 +1139,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1254,7 +1152,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *State) GetJson() string {
@@ -1276,7 +1174,7 @@ type Verify struct {
 
 func (x *Verify) Reset() {
 	*x = Verify{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1186,7 @@ func (x *Verify) String() string {
 func (*Verify) ProtoMessage() {}
 
 func (x *Verify) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1199,7 @@ func (x *Verify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verify.ProtoReflect.Descriptor instead.
 func (*Verify) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Verify) GetReason() string {
@@ -1342,7 +1240,7 @@ type Verified struct {
 
 func (x *Verified) Reset() {
 	*x = Verified{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1252,7 @@ func (x *Verified) String() string {
 func (*Verified) ProtoMessage() {}
 
 func (x *Verified) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1265,7 @@ func (x *Verified) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verified.ProtoReflect.Descriptor instead.
 func (*Verified) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Verified) GetRenderer() string {
@@ -1466,7 +1364,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1376,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1389,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -1597,7 +1495,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1507,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[21]
+	mi := &file_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1520,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{21}
+	return file_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ServiceStatus) GetKey() string {
@@ -1706,12 +1604,7 @@ const file_control_proto_rawDesc = "" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x16\n" +
 	"\x06traced\x18\x05 \x01(\bR\x06traced\x12\x18\n" +
-	"\arefused\x18\x06 \x01(\tR\arefusedJ\x04\b\x04\x10\x05\"8\n" +
-	"\x04Have\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
-	"\n" +
-	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\">\n" +
+	"\arefused\x18\x06 \x01(\tR\arefusedJ\x04\b\x04\x10\x05\">\n" +
 	"\bPullSpec\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\";\n" +
@@ -1725,9 +1618,7 @@ const file_control_proto_rawDesc = "" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
-	"generation\"\n" +
-	"\n" +
-	"\bRollCall\"9\n" +
+	"generation\"9\n" +
 	"\x05Nudge\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1736,7 +1627,7 @@ const file_control_proto_rawDesc = "" +
 	"\aRelease\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xba\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x9d\x02\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
@@ -1745,8 +1636,7 @@ const file_control_proto_rawDesc = "" +
 	"generation\x12 \n" +
 	"\vprovisional\x18\x05 \x01(\bR\vprovisional\x12%\n" +
 	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\x12 \n" +
-	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12\x1b\n" +
-	"\troll_call\x18\b \x01(\bR\brollCall\x12!\n" +
+	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12!\n" +
 	"\fpod_networks\x18\t \x03(\tR\vpodNetworks\x12#\n" +
 	"\rservice_cidrs\x18\n" +
 	" \x03(\tR\fserviceCidrsJ\x04\b\x01\x10\x02\"$\n" +
@@ -1851,47 +1741,45 @@ func file_control_proto_rawDescGZIP() []byte {
 }
 
 var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_control_proto_goTypes = []any{
 	(Reach)(0),            // 0: troupe.Reach
 	(Method)(0),           // 1: troupe.Method
 	(*Ready)(nil),         // 2: troupe.Ready
 	(*Resync)(nil),        // 3: troupe.Resync
 	(*ServiceSpec)(nil),   // 4: troupe.ServiceSpec
-	(*Have)(nil),          // 5: troupe.Have
-	(*PullSpec)(nil),      // 6: troupe.PullSpec
-	(*Retired)(nil),       // 7: troupe.Retired
-	(*Ensure)(nil),        // 8: troupe.Ensure
-	(*RollCall)(nil),      // 9: troupe.RollCall
-	(*Nudge)(nil),         // 10: troupe.Nudge
-	(*Release)(nil),       // 11: troupe.Release
-	(*RenderUp)(nil),      // 12: troupe.RenderUp
-	(*Begin)(nil),         // 13: troupe.Begin
-	(*Replay)(nil),        // 14: troupe.Replay
-	(*Health)(nil),        // 15: troupe.Health
-	(*Restart)(nil),       // 16: troupe.Restart
-	(*Fault)(nil),         // 17: troupe.Fault
-	(*Inspect)(nil),       // 18: troupe.Inspect
-	(*State)(nil),         // 19: troupe.State
-	(*Verify)(nil),        // 20: troupe.Verify
-	(*Verified)(nil),      // 21: troupe.Verified
-	(*Event)(nil),         // 22: troupe.Event
-	(*ServiceStatus)(nil), // 23: troupe.ServiceStatus
-	(*ServiceInput)(nil),  // 24: troupe.ServiceInput
-	(*NodeContext)(nil),   // 25: troupe.NodeContext
-	(*ServiceView)(nil),   // 26: troupe.ServiceView
-	(*RenderAck)(nil),     // 27: troupe.RenderAck
-	(*ObjectError)(nil),   // 28: troupe.ObjectError
+	(*PullSpec)(nil),      // 5: troupe.PullSpec
+	(*Retired)(nil),       // 6: troupe.Retired
+	(*Ensure)(nil),        // 7: troupe.Ensure
+	(*Nudge)(nil),         // 8: troupe.Nudge
+	(*Release)(nil),       // 9: troupe.Release
+	(*RenderUp)(nil),      // 10: troupe.RenderUp
+	(*Begin)(nil),         // 11: troupe.Begin
+	(*Replay)(nil),        // 12: troupe.Replay
+	(*Health)(nil),        // 13: troupe.Health
+	(*Restart)(nil),       // 14: troupe.Restart
+	(*Fault)(nil),         // 15: troupe.Fault
+	(*Inspect)(nil),       // 16: troupe.Inspect
+	(*State)(nil),         // 17: troupe.State
+	(*Verify)(nil),        // 18: troupe.Verify
+	(*Verified)(nil),      // 19: troupe.Verified
+	(*Event)(nil),         // 20: troupe.Event
+	(*ServiceStatus)(nil), // 21: troupe.ServiceStatus
+	(*ServiceInput)(nil),  // 22: troupe.ServiceInput
+	(*NodeContext)(nil),   // 23: troupe.NodeContext
+	(*ServiceView)(nil),   // 24: troupe.ServiceView
+	(*RenderAck)(nil),     // 25: troupe.RenderAck
+	(*ObjectError)(nil),   // 26: troupe.ObjectError
 }
 var file_control_proto_depIdxs = []int32{
-	24, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
-	25, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
-	25, // 2: troupe.Begin.node:type_name -> troupe.NodeContext
+	22, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
+	23, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
+	23, // 2: troupe.Begin.node:type_name -> troupe.NodeContext
 	0,  // 3: troupe.Health.reach:type_name -> troupe.Reach
 	1,  // 4: troupe.Event.method:type_name -> troupe.Method
-	26, // 5: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
-	27, // 6: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
-	28, // 7: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
+	24, // 5: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
+	25, // 6: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
+	26, // 7: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
 	4,  // 8: troupe.ServiceStatus.spec:type_name -> troupe.ServiceSpec
 	9,  // [9:9] is the sub-list for method output_type
 	9,  // [9:9] is the sub-list for method input_type
@@ -1914,7 +1802,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

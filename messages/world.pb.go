@@ -1275,8 +1275,8 @@ func (x *NodeInput) GetServiceCidrs() []string {
 	return nil
 }
 
-// watch -> registry: the value of one service changed. A ServiceInput without a Service and without
-// slices means that the service is gone.
+// source -> registry: the value of one service changed. A ServiceInput without a Service and
+// without slices means that the service is gone.
 type ServiceChanged struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Input         *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
@@ -1321,7 +1321,7 @@ func (x *ServiceChanged) GetInput() *ServiceInput {
 	return nil
 }
 
-// watch -> registry, nodes, interfaces: the value of the node's surroundings changed.
+// source -> registry -> nodes, interfaces, introspection: the surroundings of the services changed.
 type NodeChanged struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Input         *NodeInput             `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
@@ -1366,7 +1366,7 @@ func (x *NodeChanged) GetInput() *NodeInput {
 	return nil
 }
 
-// watch -> registry: the whole state, after a start, a relist or a Pull. Services that are missing
+// source -> registry: the whole state, after a start, a relist or a Pull. Services that are missing
 // from a complete Snapshot are gone.
 type Snapshot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1440,7 +1440,7 @@ func (x *Snapshot) GetGeneration() uint64 {
 	return 0
 }
 
-// registry, healer, API -> watch: send a Snapshot.
+// healer, API -> registry: get a Snapshot from the source.
 type Pull struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

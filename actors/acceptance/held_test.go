@@ -333,7 +333,7 @@ func (h *holding) disturb() string {
 		return "agent restart"
 	case roll < 7 && h.kills < 6: // a supervisor gives up after ten failures in ten seconds
 		h.kills++
-		paths := []string{address.Renderer("nat44"), address.Registry, address.Interfaces, address.Link, address.Watch}
+		paths := []string{address.Renderer("nat44"), address.Registry, address.Interfaces, address.Link}
 		path := paths[h.random.IntN(len(paths))]
 		h.Kill(path)
 		return "killed " + path

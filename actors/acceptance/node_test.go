@@ -21,7 +21,7 @@ import (
 // timing lets a test see soon what takes a node half a minute.
 var timing = actors.Timing{
 	Retry: 200 * time.Millisecond, Rediscover: time.Second, RediscoverSoon: 100 * time.Millisecond, DriftCheck: time.Second,
-	DriftCheckLeast: time.Second, RollCall: time.Second, Backoff: 20 * time.Millisecond,
+	DriftCheckLeast: time.Second, Backoff: 20 * time.Millisecond,
 }
 
 // node is a node whose addresses, pods and clients a test knows, with all that its troupe writes to

@@ -111,7 +111,7 @@ func (n *node) disturb(random *rand.Rand) {
 		n.Start()
 	case 10:
 		n.settled()
-		paths := []string{address.Renderer("nat44"), address.Registry, address.Watch, address.Interfaces, address.Services}
+		paths := []string{address.Renderer("nat44"), address.Registry, address.Interfaces, address.Services}
 		n.Kill(paths[random.IntN(len(paths))])
 	}
 }

@@ -101,7 +101,7 @@ func (w *World) Settled() {
 // Barrier asks the actors in the order in which a change travels. Mailboxes are queues, so
 // an answer means that the actor has seen all earlier messages.
 func (w *World) Barrier() {
-	paths := []string{address.Watch, address.Registry}
+	paths := []string{address.Registry}
 	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
 		paths = append(paths, address.Service(key))
 	}

@@ -95,7 +95,7 @@ func (w *World) wrongStatuses() (wrong []string) {
 func (w *World) wrongActors() (wrong []string) {
 	want := []string{
 		address.RootName, address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces, address.Audit,
-		address.World, address.Registry, address.Nodes, address.Services, address.Watch, address.Supervisor(address.Sessions), address.Sessions,
+		address.World, address.Registry, address.Nodes, address.Services, address.Supervisor(address.Sessions), address.Sessions,
 	}
 	if w.Deps.CNAT == nil || !w.Deps.CNAT.IPv4 {
 		want = append(want, address.External)

@@ -27,7 +27,6 @@ const (
 	Registry   = "agent/world/registry"
 	Nodes      = "agent/world/nodes"
 	Services   = "agent/world/services"
-	Watch      = "agent/world/watch"
 	External   = "agent/world/external"
 )
 
@@ -49,7 +48,9 @@ func ServiceKey(path string) (key string, ok bool) {
 // Part is the path of the actor that reports health under the name of a part.
 func Part(name string) string {
 	switch name {
-	case "watch", "registry", "nodes", "external":
+	case "watch":
+		return Registry
+	case "registry", "nodes", "external":
 		return World + "/" + name
 	case "sessions":
 		return Sessions

@@ -34,7 +34,7 @@ func TestPaths(t *testing.T) {
 		{Part("nat44"), "agent/dataplane/nat44"},
 		{Part("link"), Link},
 		{Part("interfaces"), Interfaces},
-		{Part("watch"), Watch},
+		{Part("watch"), Registry},
 		{Part("registry"), Registry},
 		{Part("nodes"), Nodes},
 		{Part("external"), External},
@@ -42,7 +42,7 @@ func TestPaths(t *testing.T) {
 		{Supervisor(RootName), ""},
 		{Supervisor(Healer), RootName},
 		{Supervisor(Renderer("nat44")), Dataplane},
-		{Supervisor(Watch), World},
+		{Supervisor(Registry), World},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s, want %s", c.got, c.want)

@@ -39,8 +39,8 @@ const (
 	// interface that is gone, and changes of a row that was removed or added outside of the
 	// agent.
 	refuses traits = 1 << iota
-	// loses: a message may be lost or late. A failed actor loses the message that it would have
-	// handled next, and a suspended actor cannot answer in time.
+	// loses: a failed actor loses the message that it would have handled next, and a suspended
+	// one is late.
 	loses
 	// blinds: the agent may miss that an interface was replaced.
 	blinds
@@ -61,18 +61,15 @@ const (
 	// refused settings delay everything for a second; then the half-open probe takes another
 	// one
 	settingsProbed = 2200 * time.Millisecond
-	// a message without an acknowledgement is resent after 0.9 s and 1.8 s, up to 30 % later
-	resent      = 3100 * time.Millisecond
-	rollCall    = 31 * time.Second // the roll call repeats everything every 30 s
-	quarantined = 32 * time.Second // a crash loop ends in a quarantine of 30 s
-	driftCheck  = 46 * time.Second // VPP reports no such change; a drift check reads it every 45 s
-	routesRead  = 61 * time.Second // VPP has no events for routes; they are read every minute
+	quarantined    = 32 * time.Second // a crash loop ends in a quarantine of 30 s
+	driftCheck     = 46 * time.Second // VPP reports no such change; a drift check reads it every 45 s
+	routesRead     = 61 * time.Second // VPP has no events for routes; they are read every minute
 )
 
 // faultKinds is the table of faults, by the name that plans, reports and tests show.
 func faultKinds() map[string]fault {
 	all := map[string]fault{}
-	for _, some := range []map[string]fault{actorFaults(), messageFaults(), vppFaults(), sourceFaults(), inputFaults(), machineFaults()} {
+	for _, some := range []map[string]fault{actorFaults(), vppFaults(), sourceFaults(), inputFaults(), machineFaults()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -83,43 +80,25 @@ func actorFaults() map[string]fault {
 		"kill an actor":      {strike: (*world).killOne, traits: anywhere | loses},
 		"kill most services": {strike: (*world).killServices, traits: anywhere | loses},
 		"stuck actor":        {strike: (*world).stick, traits: anywhere | loses, effect: "actor held up"},
+		"services late":      {strike: (*world).lateEpoch, traits: anywhere | loses, effect: "actor held up"},
 		"panics before messages": {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.before, 30, 300) },
-			traits: anywhere | loses, within: resent, effect: "panic before a message",
+			traits: anywhere | loses, effect: "panic before a message",
 		},
 		"panics after messages": {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.after, 30, 300) },
-			traits: anywhere | loses, within: resent, effect: "panic after a message",
+			traits: anywhere | loses, effect: "panic after a message",
 		},
 		"panics in starts": {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.starting, 2, 6); w.killServices(r) },
-			traits: anywhere | loses, within: resent, effect: "panic in the start",
+			traits: anywhere | loses, effect: "panic in the start",
 		},
 		"panics in stops": {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.stopping, 2, 6); w.killServices(r) },
-			traits: anywhere | loses, within: resent, effect: "panic in the stop",
+			traits: anywhere | loses, effect: "panic in the stop",
 		},
 		"poisoned service": {strike: (*world).poison, traits: anywhere | loses, within: quarantined, effect: "poisoned spec"},
 		"crash loop":       {within: quarantined},
-	}
-}
-
-func messageFaults() map[string]fault {
-	return map[string]fault{
-		"messages lost": {
-			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.lost, 5, 100) },
-			traits: anywhere | loses, within: rollCall, effect: "message lost",
-		},
-		"messages twice": {
-			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.twice, 5, 100) },
-			traits: anywhere | loses, within: rollCall, effect: "message twice",
-		},
-		"messages late": {
-			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.late, 5, 100) },
-			traits: anywhere | loses, within: rollCall, effect: "message late",
-		},
-		"one kind lost": {strike: (*world).muffle, traits: anywhere | loses, within: rollCall, effect: "message lost"},
-		"services late": {strike: (*world).lateEpoch, traits: anywhere | loses, within: rollCall, effect: "message late"},
 	}
 }
 
@@ -239,19 +218,6 @@ func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
 	w.later(seconds(r, 6), func() { *rate = 0 })
 }
 
-// muffle loses all messages of a random kind for a while.
-func (w *world) muffle(r *rand.Rand) {
-	if kinds := w.injector.kinds(); len(kinds) > 0 {
-		w.lose(kinds[r.IntN(len(kinds))], r)
-	}
-}
-
-// lose loses all messages of this kind for a while.
-func (w *world) lose(kind string, r *rand.Rand) {
-	w.injector.kind = kind
-	w.later(seconds(r, 6), func() { w.injector.kind = "" })
-}
-
 // killOne fails a random actor. It spares most supervisors, because their children fail with them.
 func (w *world) killOne(r *rand.Rand) {
 	alive := w.sys.Snapshot()
@@ -274,20 +240,29 @@ func (w *world) killServices(r *rand.Rand) {
 // stick suspends a random actor for a while.
 func (w *world) stick(r *rand.Rand) {
 	alive := w.sys.Snapshot()
-	box, found := w.sys.Mailbox(alive[r.IntN(len(alive))].Path)
-	if !found || w.injector.supervises(box.Path()) {
+	w.hold(alive[r.IntN(len(alive))].Path, seconds(r, 8))
+}
+
+// hold suspends an actor for a while.
+func (w *world) hold(path string, d time.Duration) {
+	box, found := w.sys.Mailbox(path)
+	if !found || w.injector.supervises(path) {
 		return
 	}
 	box.Hold()
-	w.silenced = w.silenced || box.Path() == address.Journal
+	w.silenced = w.silenced || path == address.Journal
 	w.injector.count("actor held up")
-	w.later(seconds(r, 8), box.Release)
+	w.later(d, box.Release)
 }
 
-// lateEpoch restarts the renderers while messages are late: not all services have rendered when a
-// renderer has read VPP.
+// lateEpoch restarts the renderers while services are suspended: not all services have rendered
+// when a renderer has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
-	w.spell(r, &w.injector.late, 2, 6)
+	for _, a := range w.sys.Snapshot() {
+		if a.Kind == "service" && r.IntN(3) == 0 {
+			w.hold(a.Path, seconds(r, 6))
+		}
+	}
 	for _, renderer := range w.deps.Renderers() {
 		_ = w.sys.Kill(address.Renderer(renderer)) // it may be down already
 	}

@@ -101,7 +101,7 @@ func (l *lone) settle() {
 }
 
 // recover watches until all has been well for a while. The fault is over when its last part ends:
-// the cluster stops changing, VPP is back, a slow list is there, the last late message has arrived.
+// the cluster stops changing, VPP is back, a slow list is there.
 func (l *lone) recover(over time.Time, result *Result) error {
 	var wrong, found []string
 	healed, bad, happened := false, over, -1

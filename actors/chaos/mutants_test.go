@@ -25,23 +25,33 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"a crashed service does not ask for its spec", "actors/desired/service.go",
-		"	// a message that came before this incarnation may be lost with the one that was handling it\n	s.pull(c)\n",
+		"	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})\n",
 		"",
 	},
 	{
 		"a new spec does not end a quarantine", "actors/desired/specs.go",
-		"		c.Send(c.PID(address.Services), &messages.Nudge{Key: key, Generation: r.unacked[key].spec.GetGeneration()})\n",
+		"		c.Send(c.PID(address.Services), &messages.Nudge{Key: in.GetKey(), Generation: r.generation})\n",
 		"",
 	},
 	{
-		"the roll call does not refresh the source", "actors/desired/watch.go",
-		"case *messages.Pull, *messages.RollCall:",
-		"case *messages.Pull:",
+		"a restarted supervisor of services does not get the list", "actors/desired/registry.go",
+		"	case \"services\": // it has no children\n		r.ensure(c)\n",
+		"	case \"services\":\n",
 	},
 	{
-		"the roll call does not reach the renderers", "actors/desired/announce.go",
-		"	r.announce(c, true)\n",
+		"a restarted renderer does not ask for the list", "actors/render/driver.go",
+		"	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.name})\n",
 		"",
+	},
+	{
+		"a service does not answer a restarted renderer", "actors/desired/service.go",
+		"			s.render(c, m.GetRenderer())\n",
+		"",
+	},
+	{
+		"an object that a reading shows in sync is not acknowledged", "actors/render/queue.go",
+		"	for k := range before {\n",
+		"	for k := range q.failed {\n",
 	},
 	{
 		"a list that is as new as the last change looks old", "actors/desired/registry.go",
@@ -234,7 +244,7 @@ var mutants = []mutant{
 var hunts = []string{
 	"-test.run=^(TestSingleFaults|TestKillEachActor|TestNewSpecEndsQuarantine)$ -first-failure -singles=2",
 	"-test.run=^TestSeeds$ -first-failure -seeds=150",
-	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure -singles=20",
+	"-test.run=^(TestSingleFaults|TestKillAtEachMessage)$ -first-failure -singles=20",
 }
 
 // shows names a single fault that finds the bug when the first hunts do not. It is played before

@@ -236,9 +236,8 @@ func (s *observed) believe(w *world) {
 		}
 	}
 	held := slices.ContainsFunc(w.sys.Snapshot(), func(a runtime.ActorState) bool { return a.Held || a.Suspended })
-	deaf := w.injector.kind == "*messages.Health"
 	switch now := w.sim.Now(); {
-	case rows == len(s.frontends) || held || deaf || !w.deps.Readiness.Load().Ready:
+	case rows == len(s.frontends) || held || !w.deps.Readiness.Load().Ready:
 		s.missed = time.Time{}
 	case s.missed.IsZero():
 		s.missed = now

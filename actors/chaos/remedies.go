@@ -13,8 +13,8 @@ import (
 )
 
 // remedies judge the repairs of the agent (I15). A repair hides a bug, because the world is well in
-// the end: the next drift check corrects a wrong belief, and the next roll call replaces a lost
-// message. So each repair needs a fault that explains it.
+// the end: the next drift check corrects a wrong belief. So each repair needs a fault that explains
+// it.
 type remedies struct {
 	failed map[string][]time.Time // recent failures of each service actor, by path
 	boots  map[string]string      // the boot of VPP that each actor knows, by path
@@ -103,8 +103,6 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	}
 	if phase == runtime.Before {
 		switch m := msg.(type) {
-		case *messages.Nudge:
-			w.remedy("a service is sent again what it has not acknowledged", loses)
 		case *messages.LinkState:
 			w.remedies.boots[to.Path()] = m.GetBoot()
 			if to.Path() == address.Renderer(routes.Name) {

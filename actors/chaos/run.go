@@ -71,10 +71,9 @@ func (w *world) finish(result *Result, err error) {
 	result.Struck, result.Writes, result.Reads = w.injector.counts, w.vpp.Writes, w.vpp.Reads
 }
 
-// ended is the end of the last part of a fault that ends by itself: a slow list is there, the last
-// late message has arrived.
+// ended is the end of the last part of a fault that ends by itself: a slow list is there.
 func (w *world) ended(over time.Time) time.Time {
-	return latest(over, w.source.answered, w.documents.read, w.injector.arrival)
+	return latest(over, w.source.answered, w.documents.read)
 }
 
 // latest is the last of several times.
@@ -190,7 +189,7 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		path  string
 		reads int
 	}
-	all := []drill{{address.Registry, 0}, {address.Watch, 0}, {address.Introspect, 0}}
+	all := []drill{{address.Registry, 0}, {address.Introspect, 0}}
 	for _, renderer := range w.deps.Renderers() {
 		d := drill{address.Renderer(renderer), 0}
 		if slices.Contains(w.deps.RoleGivers(), renderer) {

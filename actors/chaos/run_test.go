@@ -22,6 +22,7 @@ const allSingles = 20
 var (
 	seeds        = flag.Int("seeds", 10, "number of seeds; CI plays 300, troupe chaos simulate any number")
 	singles      = flag.Int("singles", 2, "number of seeds of each single fault; CI plays 20")
+	kills        = flag.Int("kills", 1, "number of messages at which each actor is killed in each part of its life; CI kills at 1000")
 	only         = flag.String("only", "", "the single fault to play; empty = all")
 	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
 )

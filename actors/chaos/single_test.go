@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"path"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 )
 
@@ -60,18 +61,22 @@ func TestSingleFaults(t *testing.T) {
 // fewer returns the number of seeds where there are many cases: a third of those of a single fault.
 func fewer() uint64 { return uint64(max(*singles/3, 2)) }
 
-// TestKillEachActor: after the failure of any actor at rest all is well soon.
-func TestKillEachActor(t *testing.T) {
-	t.Parallel()
+// leaves are the paths of all actors and supervisors, without services.
+func leaves() (paths []string) {
 	deps := &actors.Deps{NodeName: thisNode, Readiness: &health.Readiness{}, CNAT: &cnat.Config{Node: thisNode}}
-	var paths []string
 	for group, children := range groups(address.RootName, actors.Tree(deps)) {
 		for _, child := range children {
 			paths = append(paths, group+"/"+child)
 		}
 	}
 	slices.Sort(paths)
-	for _, at := range paths {
+	return paths
+}
+
+// TestKillEachActor: after the failure of any actor at rest all is well soon.
+func TestKillEachActor(t *testing.T) {
+	t.Parallel()
+	for _, at := range leaves() {
 		for seed := range fewer() {
 			var err error
 			r, broken := alone(func(w *world, _ *rand.Rand) {
@@ -94,7 +99,6 @@ func TestKillEachActor(t *testing.T) {
 // TestNewSpecEndsQuarantine: a new spec ends the quarantine of a service.
 func TestNewSpecEndsQuarantine(t *testing.T) {
 	t.Parallel()
-	const most = 2 * time.Second // the spec is resent after 0.9 s, up to 30 % later
 	for seed := range uint64(5) {
 		r, err := alone(func(w *world, _ *rand.Rand) {
 			const n = steady
@@ -111,39 +115,54 @@ func TestNewSpecEndsQuarantine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !r.OK() || r.Converged > most {
-			t.Errorf("seed %d: %v, want at most %v, %s", seed, r.Converged, most, strings.Join(r.Violations, "\n"))
+		if !r.OK() || r.Converged > soon {
+			t.Errorf("seed %d: %v, want at most %v, %s", seed, r.Converged, soon, strings.Join(r.Violations, "\n"))
 		}
 	}
 }
 
-// TestLoseEachKind: every message is resent or pulled soon enough: the test loses all messages of
-// one kind for a while, of each kind in turn.
-func TestLoseEachKind(t *testing.T) {
+// TestKillAtEachMessage kills each actor before and after each message of a start, a change and a
+// resync. Its next incarnation asks for all that was lost, so all is well soon.
+func TestKillAtEachMessage(t *testing.T) {
 	t.Parallel()
-	const kind = "one kind lost"
-	struck := 0
-	for i, all := 0, 1; i < all; i++ {
-		for seed := range fewer() {
-			name := ""
-			r, err := alone(func(w *world, r *rand.Rand) {
-				kinds := w.injector.kinds()
-				name, all = kinds[i%len(kinds)], max(all, len(kinds))
-				w.injector.count(kind)
-				w.lose(name, r)
-			}, seed)
-			if err != nil {
-				t.Fatal(name, err)
+	type death struct {
+		life, victim string
+		when         runtime.Phase
+		at           int
+	}
+	lives := map[string]func(*world, *rand.Rand){
+		"start":  (*world).restart,
+		"change": func(w *world, r *rand.Rand) { w.cluster.mutate(r, false); w.cluster.changed(steady) },
+		"resync": func(w *world, r *rand.Rand) { w.source.twice = true; w.vpp.Cut = 1; w.reconnect(r) },
+	}
+	play := func(d death) (heard int) {
+		r, err := alone(func(w *world, dice *rand.Rand) {
+			w.observed.frontends = nil // because the steady service changes
+			i := w.injector
+			i.victim, i.when, i.at, i.heard = d.victim, d.when, d.at, 0
+			w.later(6*time.Second, func() { heard = i.heard })
+			lives[d.life](w, dice)
+		}, 1)
+		if err != nil {
+			t.Error(d, err)
+		} else if !r.OK() || r.Converged > soon {
+			t.Errorf("%+v: %v, %s", d, r.Converged, strings.Join(r.Violations, "\n"))
+		}
+		return heard
+	}
+	var deaths []death
+	for _, victim := range append(leaves(), address.Service(serviceKey(steady))) {
+		for life := range lives {
+			for _, when := range []runtime.Phase{runtime.Before, runtime.After} {
+				all := play(death{life, victim, when, 0})
+				for n := range min(all, *kills) {
+					deaths = append(deaths, death{life, victim, when, 1 + n*all/min(all, *kills)})
+				}
 			}
-			if judge(t, kind, r); t.Failed() {
-				t.Fatalf("%s were lost", name)
-			}
-			struck += r.Struck["message lost"]
 		}
 	}
-	if struck == 0 {
-		t.Error("nothing was lost")
-	}
+	each(len(deaths), func(i int) { play(deaths[i]) })
+	t.Logf("%d deaths", len(deaths))
 }
 
 // judge expects all to be well within the bound of the fault.
@@ -161,7 +180,7 @@ func judge(t *testing.T, kind string, r *Result) {
 func each(n int, do func(int)) {
 	var group sync.WaitGroup
 	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
+	for range goruntime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := range next {
 				do(i)

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
@@ -18,12 +17,6 @@ type sharedInjector struct {
 	counts Counts
 }
 
-// spoken are the types of messages that actors exchange, as a simulation has recorded them.
-var spoken = sync.OnceValues(func() (kinds map[string]bool, err error) {
-	_, err = alone(func(w *world, _ *rand.Rand) { kinds = w.injector.heard }, 0)
-	return kinds, err
-})
-
 // show gives the present rates to the actors.
 func (s *sharedInjector) show(w *injector) {
 	copied := *w
@@ -34,7 +27,7 @@ func (s *sharedInjector) show(w *injector) {
 // local is the injector with the dice of one injection.
 func (s *sharedInjector) local() *injector {
 	w := *s.now.Load()
-	w.rand, w.heard = rand.New(dice{}), nil
+	w.rand = rand.New(dice{})
 	return &w
 }
 
@@ -61,11 +54,4 @@ func (s *sharedInjector) fault(to *runtime.Mailbox, msg any, phase runtime.Phase
 	w := s.local()
 	defer func() { s.note(w.counts) }()
 	w.fault(to, msg, phase)
-}
-
-// network is the runtime's NetworkHook.
-func (s *sharedInjector) network(to *runtime.Mailbox, msg any) []time.Duration {
-	w := s.local()
-	defer func() { s.note(w.counts) }()
-	return w.network(to, msg)
 }

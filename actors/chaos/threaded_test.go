@@ -146,7 +146,7 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 }
 
 // converge waits until all is well, stays well, and the agent writes nothing. It may take several
-// rounds: a late message may bring back a service that is gone.
+// rounds.
 func (w *threaded) converge() {
 	w.Helper()
 	deadline := time.Now().Add(wallPatience)

@@ -69,14 +69,10 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	kinds, err := spoken()
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &threaded{T: t, seed: seed, clock: newSwift(), injected: &sharedInjector{counts: Counts{}}}
 	w.world = &world{
 		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{},
-		injector: &injector{rand: rand.New(rand.NewPCG(seed, 3)), heard: kinds},
+		injector: &injector{rand: rand.New(rand.NewPCG(seed, 3))},
 	}
 	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
 	w.observed = newObserved(w.cluster)
@@ -147,7 +143,7 @@ func (w *threaded) start(unseen time.Duration) {
 		}, quiet),
 	}
 	w.sys = runtime.NewSystem(runtime.Options{
-		Clock: w.clock, Faults: w.injected.fault, Network: w.injected.network, Seed: w.seed,
+		Clock: w.clock, Faults: w.injected.fault, Seed: w.seed,
 		OnFatal: func(reason string) { w.fatal.Store(&reason) },
 	})
 	w.empty = w.sys.Statistics()
@@ -284,7 +280,6 @@ func (w *threaded) stop() {
 	if err := w.sim.Close(); err != nil {
 		w.Error(err)
 	}
-	// late messages are still on their way
 	deadline := time.Now().Add(15 * time.Second / speed)
 	for w.clock.left() != 0 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)

@@ -83,7 +83,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w.observed = newObserved(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
 	w.vpp.Spared = isRolling
-	w.injector = &injector{rand: sim.Rand(), now: sim.Now, heard: map[string]bool{}}
+	w.injector = &injector{rand: sim.Rand()}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (w *world) start() error {
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
-	o.Faults, o.Network = w.handled, w.injector.network
+	o.Faults = w.handled
 	o.OnFault = w.failure
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)

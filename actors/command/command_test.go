@@ -119,10 +119,10 @@ func TestCommandsAreAnsweredOnce(t *testing.T) {
 			undone, after, answers := 0, []error{}, []*Result{}
 			s.Start(address.Interfaces, probe.Actors{
 				address.Interfaces: func() runtime.Behaviour { return &worker{undone: &undone, after: &after} },
-				address.Watch:      func() runtime.Behaviour { return &caller{&answers} },
+				address.Registry:   func() runtime.Behaviour { return &caller{&answers} },
 			})
 			for _, name := range []string{"a", "b"} {
-				s.System.Send(s.System.PID(address.Watch), &job{name})
+				s.System.Send(s.System.PID(address.Registry), &job{name})
 				s.Run(time.Millisecond)
 			}
 			tt.play(s)

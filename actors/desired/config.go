@@ -35,9 +35,6 @@ type Config struct {
 	// Renderers are the names of all renderers; a service is in sync when it is in each of
 	// them.
 	Renderers []string
-	// Called are the paths of the actors that take part in a roll call, besides renderers and
-	// services.
-	Called []string
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when
 	// the run before has returned.
 	NodeSync NodeSync
@@ -45,29 +42,7 @@ type Config struct {
 	NodeSyncRuns *runtime.Exclusive
 	// Observer counts.
 	Observer report.Observer
-	// Retry is the first delay before something that was not acknowledged is sent again, on a
-	// node without services.
-	Retry time.Duration
 	// Staleness is the age of the state, while the source does not see changes, above which the
 	// node is not ready; negative = no limit.
 	Staleness time.Duration
-	// RollCall is the interval of the registry's roll call on a node with few services.
-	RollCall time.Duration
-}
-
-// backoff is the delay of unacknowledged messages: it grows to 32 times the first delay. The first
-// one grows with the number of actors, because all of them share the cores of the node: at the
-// start, a message to one of 50,000 is handled after seconds. It is not lost, and another copy of
-// it would only delay the others.
-func (g *Config) backoff(actors int) runtime.Backoff {
-	const growth, jitter, turn = 32, 0.3, 500 * time.Microsecond
-	return runtime.Backoff{Min: g.Retry + time.Duration(actors)*turn, Max: growth * g.Retry, Jitter: jitter}
-}
-
-// rollCall is the interval of the roll call. It grows with the number of actors from 1,000 on, so
-// that the roll call repeats at most 50 services a second. It need not be fast, because no message
-// is lost within a process without the failure of an actor.
-func (g *Config) rollCall(actors int) time.Duration {
-	const few, each = 1000, 20 * time.Millisecond
-	return g.RollCall + time.Duration(max(actors-few, 0))*each
 }

@@ -1,23 +1,21 @@
-// Package desired decides what the node should serve: the watch of the Kubernetes source, the
-// registry of all services, one actor for each service, and node sync.
+// Package desired decides what the node should serve: the registry of all services, one actor for
+// each service, and node sync.
 //
-//	watch      listens to the source and passes on what it delivers
-//	registry   key -> input and generation; which services exist; the lists of the renderers; the
-//	           roll call
+//	registry   listens to the source; key -> input and generation; which services exist; the lists
+//	           of the renderers
 //	service    one actor per service: input -> view (kube/service.Resolve) -> renderers
 //	nodes      node sync: node IDs and VPP addresses of the peers
 //
 // # The flow
 //
-//	source -> watch -> registry -> service -> renderers
-//	                      ^           |          |
-//	                      |-- Have ---|<-- Ack --|
+//	source -> registry -> service -> renderers
+//	                         ^          |
+//	                         |-- Ack ---|
 //
 // Every hop is level-triggered. A message carries the whole latest value of one key with a
-// generation; the sender retries with back-off until the receiver acknowledges it. Inside the
-// process a message is lost only with the actor that was handling it. The Start of the next
-// incarnation asks again (Listen, Pull, PullSpec, RenderUp). The registry's roll call repairs any
-// other loss.
+// generation. Inside the process a message is lost only with the actor that was handling it. The
+// Start of the next incarnation asks again (Listen, PullSpec, RenderUp), so nothing is sent
+// twice.
 //
 // # Ownership and ordering
 //

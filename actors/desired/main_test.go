@@ -37,12 +37,11 @@ func perform(t *testing.T, path string, services []string, play func(s *stage)) 
 	s := &stage{Stage: probe.New(t), feed: &fakeFeed{store: kube.NewStore(probe.Node)}}
 	s.sync = &fakeSync{park: s.Sim.Park}
 	s.config = &Config{
-		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, Called: everyReceiver, NodeSync: s.sync, NodeSyncRuns: runtime.NewExclusive(s.Sim.Park), Observer: report.None{},
-		Retry: 900 * time.Millisecond, RollCall: 30 * time.Second, Staleness: time.Minute,
+		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, NodeSync: s.sync, NodeSyncRuns: runtime.NewExclusive(s.Sim.Park), Observer: report.None{},
+		Staleness: time.Minute,
 	}
 	actors := map[string]func() runtime.Behaviour{
 		address.Registry: func() runtime.Behaviour { return NewRegistry(s.config) },
-		address.Watch:    func() runtime.Behaviour { return NewWatch(s.config) },
 		address.Nodes:    func() runtime.Behaviour { return NewNodes(s.config) },
 	}
 	if key, is := address.ServiceKey(path); is {
@@ -50,6 +49,16 @@ func perform(t *testing.T, path string, services []string, play func(s *stage)) 
 	}
 	s.Start(path, probe.Actors{path: actors[path]}, services...)
 	play(s)
+}
+
+// health is the last report of a part.
+func (s *stage) health(part string) (last *messages.Health) {
+	for _, h := range probe.All[*messages.Health](s.Stage, address.Healer) {
+		if h.GetPart() == part {
+			last = h
+		}
+	}
+	return last
 }
 
 // spec is the last spec that a service was given.

@@ -73,7 +73,7 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 		}
 		// the supervisor restarts the actor, with back-off
 		c.Fail(fmt.Errorf("node sync failed: %w", m.err))
-	case *messages.RollCall, *messages.Resync:
+	case *messages.Resync:
 		n.tell(c)
 	case *report.Ask:
 		n.Repeat(c)

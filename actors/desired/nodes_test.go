@@ -61,11 +61,11 @@ func TestNodesIsHealthyWithAnID(t *testing.T) {
 		s.Forget()
 		s.Run(report.Heartbeat)
 		if probe.Latest[*messages.Health](s.Stage, address.Healer) == nil || probe.Latest[*messages.ClusterState](s.Stage, address.Introspect) != nil {
-			t.Error("the health is not repeated, or the state is repeated without a roll call")
+			t.Error("the health is not repeated, or the state is repeated without a question")
 		}
-		s.Tell(&messages.RollCall{})
+		s.Tell(&messages.Resync{Sibling: "introspect"})
 		if probe.Latest[*messages.ClusterState](s.Stage, address.Introspect).GetId() != 3 {
-			t.Error("the state is not repeated in a roll call")
+			t.Error("the state is not repeated")
 		}
 	})
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -20,19 +20,18 @@ import (
 const generationBits = 40
 
 // registry holds the input of every service with a generation, and knows which services exist. It
-// does no I/O. A restarted registry pulls everything from the watch and hands it out again, which
+// does no I/O. A restarted registry gets everything from the source and hands it out again, which
 // changes nothing for services that have it already.
 type registry struct {
 	report.Health
+	watch  watch
 	config *Config
 
 	// Services: changed by changed and by specs.go.
 	entries    map[string]*entry
-	unacked    map[string]*entry // the entries whose spec has no acknowledgement
-	retrying   bool              // a retryTick is under way
-	members    []string          // keys of entries, ordered; nil = outdated; shared with messages
-	budget     *service.Budget   // which services their namespaces have room for
-	generation uint64            // given out last
+	members    []string        // keys of entries, ordered; nil = outdated; shared with messages
+	budget     *service.Budget // which services their namespaces have room for
+	generation uint64          // given out last
 
 	// The source: changed by Receive, serviceChanged, snapshot and mirror.
 	complete bool   // a complete snapshot has been taken
@@ -60,22 +59,13 @@ type registry struct {
 // entry is one service.
 type entry struct {
 	spec    *messages.ServiceSpec
-	started bool      // its actor exists, because it has asked for its spec
-	tries   int       // how often this spec was sent
-	again   time.Time // when it is sent again
+	started bool // its actor exists, because it has asked for its spec
 }
-
-// Timer messages of the registry: retryTick resends unacknowledged specs, rollCallTick starts a
-// roll call.
-type (
-	retryTick    struct{}
-	rollCallTick struct{}
-)
 
 // NewRegistry returns the actor.
 func NewRegistry(config *Config) runtime.Behaviour {
 	return &registry{
-		Health: report.Health{Part: "registry"}, config: config, entries: map[string]*entry{}, unacked: map[string]*entry{},
+		Health: report.Health{Part: "registry"}, watch: watch{Health: report.Health{Part: "watch"}, source: kube.Health{OK: true}}, config: config, entries: map[string]*entry{},
 		hosted: map[string][]string{}, budget: service.NewBudget(config.Serving.Limits),
 	}
 }
@@ -84,23 +74,33 @@ func NewRegistry(config *Config) runtime.Behaviour {
 func (r *registry) Start(c *runtime.Context) {
 	r.generation = (c.Incarnation()-1)<<generationBits + 1 // never 0, which in a Begin means none
 	r.report(c)
+	r.reportWatch(c)
 	r.Health.Start(c)
-	c.Send(c.PID(address.Watch), &messages.Pull{})
+	r.watch.leave = r.config.Feed.Listen(postSink{c.Post()})
 	for _, path := range []string{address.Interfaces, address.Nodes} {
 		c.Send(c.PID(path), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 	}
-	c.After(r.config.rollCall(c.Actors()), &rollCallTick{})
 	c.Ready()
 }
 
 // Stop satisfies runtime.Behaviour.
-func (*registry) Stop(*runtime.Context) {}
+func (r *registry) Stop(*runtime.Context) {
+	if r.watch.leave != nil {
+		r.watch.leave()
+	}
+}
 
 // Receive satisfies runtime.Behaviour.
 func (r *registry) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Snapshot:
 		r.snapshot(c, m)
+		r.reportWatch(c)
+	case *messages.Pull:
+		r.config.Feed.Refresh()
+	case *kube.Health:
+		r.watch.source = *m
+		r.reportWatch(c)
 	case *messages.ServiceChanged:
 		r.serviceChanged(c, m.GetInput())
 	case *messages.NodeChanged:
@@ -117,25 +117,20 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		}
 	case *messages.PullSpec:
 		r.pulled(c, m.GetKey())
-	case *messages.Have:
-		r.acknowledged(m)
 	case *messages.Retired:
 		r.retired(c, m)
 	case *messages.RenderUp:
-		r.announceTo(c, m.GetRenderer(), false)
+		r.announceTo(c, m.GetRenderer())
 	case *messages.Resync:
 		r.resync(c, m)
-	case *retryTick:
-		r.retrying = false
-		r.retry(c)
-	case *rollCallTick:
-		c.After(r.config.rollCall(c.Actors()), &rollCallTick{})
-		r.callRoll(c)
 	case *endpointsTick:
 		r.computeEndpoints(c)
 	case *report.Ask:
 		r.Repeat(c)
+		r.watch.Repeat(c)
 	case *report.Beat:
+		r.reportWatch(c) // the state becomes too old without a message
+		r.watch.Repeat(c)
 		r.Beat(c)
 	}
 }
@@ -179,7 +174,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	}
 	if m.GetGeneration() < r.newest {
 		if !r.complete {
-			c.Send(c.PID(address.Watch), &messages.Pull{})
+			r.config.Feed.Refresh()
 		}
 		return
 	}
@@ -258,7 +253,7 @@ func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) {
 	r.report(c)
 	r.computeEndpoints(c) // also when there are no endpoints: a predecessor may have announced some
-	r.announce(c, false)
+	r.announce(c)
 	report.Event(c, &messages.Event{
 		Kind: "resync", Text: fmt.Sprintf("%s, revision %d there", text, m.GetGeneration()), Method: messages.Method_METHOD_UPSTREAM_RESYNC,
 	})
@@ -334,6 +329,7 @@ func sameInput(a, b *messages.ServiceInput) bool {
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()), r.context
 	r.node = in
+	r.tellNode(c)
 	r.report(c)
 	moved = r.lookAround() || moved
 	if !r.updateContext(c) && moved && before != nil {
@@ -353,7 +349,7 @@ func (r *registry) lookAround() bool {
 // services has changed. A renderer ignores a list that is not newer.
 func (r *registry) announceAnew(c *runtime.Context) {
 	r.generation++
-	r.announce(c, false)
+	r.announce(c)
 }
 
 // interfacesChanged takes the VPP addresses of this node. They may be others while the set is not
@@ -370,7 +366,7 @@ func (r *registry) interfacesChanged(c *runtime.Context, set *messages.Interface
 	first := !r.looked
 	r.vpp, r.looked = set.GetNodeAddresses(), true
 	if !r.updateContext(c) && first {
-		r.announce(c, false)
+		r.announce(c)
 	}
 }
 
@@ -395,7 +391,7 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	for _, key := range r.keys() {
 		r.give(c, r.entries[key], r.entries[key].spec.GetInput(), untraced)
 	}
-	r.announce(c, false)
+	r.announce(c)
 	return true
 }
 
@@ -410,18 +406,24 @@ func (r *registry) keys() []string {
 // resync sends an actor that has just started what it needs of the registry.
 func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
+	case "services": // it has no children
+		r.ensure(c)
+		return
 	case "introspect": // introspection knows neither the list of services nor their status
 		r.ensure(c)
-		r.callServices(c)
+		r.callServices(c, m)
 	case "interfaces":
 		r.tellEndpoints(c)
+	}
+	if r.node != nil {
+		r.tellNode(c)
 	}
 }
 
 // Inspect satisfies runtime.Inspector.
 func (r *registry) Inspect() any {
 	return map[string]any{
-		"services": len(r.entries), "generation": r.generation, "complete": r.complete, "fromTheMirror": r.mirrored && !r.complete, "unacknowledged": len(r.unacked),
+		"services": len(r.entries), "generation": r.generation, "complete": r.complete, "fromTheMirror": r.mirrored && !r.complete,
 		"vppAddresses": r.vpp, "addresses": r.addresses, "podNetworks": r.podNetworks,
 	}
 }

@@ -21,21 +21,10 @@ func withRegistry(t *testing.T, play func(s *stage)) {
 	perform(t, address.Registry, []string{webKey, dbKey}, func(s *stage) {
 		s.Tell(snapshotOf(9, testInput("db", "10.96.0.11", 2), testInput("web", "10.96.0.10", 1, "10.1.1.2")), interfacesWith("192.168.16.1/24"))
 		s.Tell(&messages.PullSpec{Key: webKey}, &messages.PullSpec{Key: dbKey})
-		s.acknowledge()
 		s.Run(2 * endpointsDelay)
 		s.Forget()
 		play(s)
 	})
-}
-
-// acknowledge acknowledges the last spec of each service.
-func (s *stage) acknowledge() {
-	s.Helper()
-	for _, key := range []string{webKey, dbKey} {
-		if spec := s.spec(key); spec != nil {
-			s.Tell(&messages.Have{Key: key, Generation: spec.GetGeneration()})
-		}
-	}
 }
 
 // endpointsOf are the addresses in the last spec of a service.
@@ -51,19 +40,19 @@ func (s *stage) endpointsOf(key string) (found []string) {
 func TestRegistryAsksOnceWhenItStarts(t *testing.T) {
 	perform(t, address.Registry, nil, func(s *stage) {
 		s.Forget()
-		s.Kill() // the first incarnation starts before the watch
+		s.Kill()
 		s.Run(5 * time.Second)
-		if n := len(probe.All[*messages.Pull](s.Stage, address.Watch)); n != 1 {
-			t.Errorf("%d Pulls, want one", n)
+		if s.feed.listened != 2 || s.feed.refresh != 0 {
+			t.Errorf("listened %d times, asked %d times", s.feed.listened, s.feed.refresh)
 		}
 		if got := probe.All[*messages.Resync](s.Stage, address.Interfaces); len(got) != 1 || got[0].GetSibling() != "registry" || got[0].GetIncarnation() != 2 {
 			t.Errorf("the interfaces were asked with %v", got)
 		}
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() || h.GetReason() != "no complete snapshot yet" {
+		if h := s.health("registry"); h.GetOk() || h.GetReason() != "no complete snapshot yet" {
 			t.Errorf("health %v", h)
 		}
 		s.Tell(snapshotOf(1), interfacesWith("192.168.16.1/24"))
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "" {
+		if h := s.health("registry"); !h.GetOk() || h.GetReason() != "" {
 			t.Errorf("health %v", h)
 		}
 	})
@@ -76,16 +65,16 @@ func TestRegistryWithoutANode(t *testing.T) {
 		empty := snapshotOf(1, testInput("web", "10.96.0.10", 1))
 		empty.Node = &messages.NodeInput{Generation: 1}
 		s.Tell(empty, interfacesWith("192.168.16.1/24"), &messages.PullSpec{Key: webKey})
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() || !strings.HasPrefix(h.GetReason(), "Kubernetes has no node n1: --node-name must be") || s.begin() != nil || s.spec(webKey) != nil {
+		if h := s.health("registry"); h.GetOk() || !strings.HasPrefix(h.GetReason(), "Kubernetes has no node n1: --node-name must be") || s.begin() != nil || s.spec(webKey) != nil {
 			t.Errorf("health %v, begin %v, spec %v", h, s.begin(), s.spec(webKey))
 		}
 		s.Tell(&messages.NodeChanged{Input: testNodeInput(2)})
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || s.begin() == nil || s.spec(webKey) == nil {
+		if h := s.health("registry"); !h.GetOk() || s.begin() == nil || s.spec(webKey) == nil {
 			t.Errorf("health %v, begin %v, spec %v", h, s.begin(), s.spec(webKey))
 		}
 		s.Forget()
 		s.Tell(&messages.NodeChanged{Input: &messages.NodeInput{Generation: 3}})
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "Kubernetes has no node n1 any more" || s.spec(webKey) != nil {
+		if h := s.health("registry"); !h.GetOk() || h.GetReason() != "Kubernetes has no node n1 any more" || s.spec(webKey) != nil {
 			t.Errorf("health %v, spec %v", h, s.spec(webKey))
 		}
 	})
@@ -173,7 +162,7 @@ func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		mirror := &messages.Snapshot{Services: []*messages.ServiceInput{testInput("web", "10.96.0.10", 0, "10.1.1.2")}, Node: testNodeInput(0)}
 		s.Tell(interfacesWith("192.168.16.1/24"), mirror, &messages.PullSpec{Key: webKey}, &messages.PullSpec{Key: dbKey}, &messages.Retired{Key: dbKey})
-		h := probe.Latest[*messages.Health](s.Stage, address.Healer)
+		h := s.health("registry")
 		if b := s.begin(); !b.GetProvisional() || !slices.Equal(b.GetKeys(), []string{webKey}) || !h.GetOk() || h.GetReason() == "" {
 			t.Errorf("begin %v, health %v", b, h)
 		}
@@ -184,11 +173,11 @@ func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
 		if !s.begin().GetProvisional() || !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.4"}) {
 			t.Errorf("a list older than a change was taken: %v", s.endpointsOf(webKey))
 		}
-		if got := probe.All[*messages.Pull](s.Stage, address.Watch); len(got) != 1 {
-			t.Errorf("asked %d times for the list, want once", len(got))
+		if s.feed.refresh != 1 {
+			t.Errorf("asked %d times for the list, want once", s.feed.refresh)
 		}
 		s.Tell(snapshotOf(4, testInput("web", "10.96.0.10", 4, "10.1.1.3")))
-		h = probe.Latest[*messages.Health](s.Stage, address.Healer)
+		h = s.health("registry")
 		if b := s.begin(); b.GetProvisional() || h.GetReason() != "" {
 			t.Errorf("begin %v, health %v", b, h)
 		}
@@ -232,7 +221,7 @@ func TestRegistryBeginsOnlyWithAllServices(t *testing.T) {
 					}
 				}
 				b := s.begin()
-				if b.GetGeneration() == 0 || b.GetNode() == nil || b.GetRollCall() || b.GetProvisional() || !slices.Equal(b.GetNodeAddresses(), []string{"192.168.16.1"}) {
+				if b.GetGeneration() == 0 || b.GetNode() == nil || b.GetProvisional() || !slices.Equal(b.GetNodeAddresses(), []string{"192.168.16.1"}) {
 					t.Errorf("begin %v", b)
 				}
 			})
@@ -246,7 +235,6 @@ func TestRegistryAnswersARenderer(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
 		given := s.spec(webKey).GetGeneration()
-		s.Tell(&messages.Have{Key: webKey, Generation: given})
 		s.Forget()
 		s.Tell(&messages.RenderUp{Renderer: "nat44"})
 		b := s.begin()
@@ -277,7 +265,6 @@ func TestRegistryRenewsTheListWhenTheNodeChanges(t *testing.T) {
 		if got := s.spec(webKey).GetNode().GetAddresses(); !slices.Contains(got, "192.168.16.77") {
 			t.Errorf("the services know the addresses %v", got)
 		}
-		s.acknowledge()
 		s.Forget()
 		s.Tell(interfacesWith("192.168.16.77/24"))
 		if n := len(s.Heard(address.Service(webKey))) + len(s.Heard(address.Renderer("nat44"))); n != 0 {
@@ -323,7 +310,7 @@ func TestRestartedRegistryGivesNoLess(t *testing.T) {
 		before, begun := s.spec(webKey), s.begin()
 		s.Forget()
 		s.Kill()
-		if probe.Latest[*messages.Pull](s.Stage, address.Watch) == nil || probe.Latest[*messages.Resync](s.Stage, address.Interfaces) == nil {
+		if s.feed.listened != 2 || probe.Latest[*messages.Resync](s.Stage, address.Interfaces) == nil {
 			t.Error("did not ask")
 		}
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.9")), &messages.NodeChanged{Input: testNodeInput(11)}, &messages.RenderUp{Renderer: "nat44"})

@@ -22,14 +22,9 @@ type serviceActor struct {
 	acks     map[string]*messages.RenderAck // by renderer, for the present view
 	status   *messages.ServiceStatus        // published last
 	triggers triggers
-	cancel   func() // of the retry timer; nil = none is running
-	tries    int    // how often it fired since the last news
-	traced   bool   // the outcome of the present spec is recorded
+	traced   bool // the outcome of the present spec is recorded
 	waiting  waiting
 }
-
-// serviceRetry is the message of the retry timer.
-type serviceRetry struct{}
 
 // NewService returns the actor of the service "namespace/name".
 func NewService(config *Config, key string) runtime.Behaviour {
@@ -39,8 +34,7 @@ func NewService(config *Config, key string) runtime.Behaviour {
 // Start satisfies runtime.Behaviour.
 func (s *serviceActor) Start(c *runtime.Context) {
 	// a message that came before this incarnation may be lost with the one that was handling it
-	s.pull(c)
-	s.retryLater(c)
+	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})
 }
 
 // Stop satisfies runtime.Behaviour: nothing is taken out of VPP here.
@@ -57,38 +51,20 @@ func (s *serviceActor) Receive(c *runtime.Context, msg any) {
 		if s.spec != nil { // otherwise it renders when the registry answers
 			s.render(c, m.GetRenderer())
 		}
-	case *messages.RollCall:
-		s.repeatStatus(c)
-	case *serviceRetry:
-		s.cancel = nil
-		s.retry(c)
+	case *messages.Resync: // introspection has started again
+		if s.status != nil {
+			c.Send(c.PID(address.Introspect), s.status)
+		}
 	}
 }
 
-// repeatStatus publishes the last status again, because it may have been lost.
-func (s *serviceActor) repeatStatus(c *runtime.Context) {
-	if s.status != nil {
-		c.Send(c.PID(address.Introspect), s.status)
-	}
-}
-
-func (s *serviceActor) pull(c *runtime.Context) {
-	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})
-}
-
-// take adopts a spec. A repeated spec is acknowledged again, because the acknowledgement may have
-// been lost.
+// take adopts a spec.
 func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
-	if spec.GetGeneration() < s.spec.GetGeneration() {
-		return // of an earlier incarnation of the registry
-	}
-	c.Send(c.PID(address.Registry), &messages.Have{Key: s.key, Generation: spec.GetGeneration()})
-	if s.spec != nil && spec.GetGeneration() == s.spec.GetGeneration() {
-		return
+	if s.spec != nil && spec.GetGeneration() <= s.spec.GetGeneration() {
+		return // asked for twice, or of an earlier incarnation of the registry
 	}
 	before, first, refused := s.hash, s.spec == nil, s.view.GetRefused()
 	s.spec, s.traced = spec, spec.GetTraced()
-	s.resetRetry()
 	s.resolve()
 	s.triggers.take(spec.GetInput(), first)
 	s.waiting.take(spec.GetGeneration(), c.Now())
@@ -154,7 +130,6 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 	c.Send(c.PID(address.Renderer(renderer)), &messages.Render{
 		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Hash: s.hash,
 	})
-	s.retryLater(c)
 }
 
 // acknowledged takes the answer of a renderer. An answer to an earlier Render is ignored. Another
@@ -164,19 +139,11 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 	name := ack.GetRenderer()
 	before := s.acks[name]
 	moved := s.spec != nil && s.waiting.answered(ack, s.config.Renderers, s.spec.GetGeneration(), c.Now())
-	switch {
-	case s.spec == nil:
-		return
-	case ack == before: // in a roll call
-		s.repeatStatus(c)
+	if s.spec == nil || ack == before {
 		return
 	}
 	switch {
 	case ack.GetHash() == s.hash && (s.view == nil || ack.GetState() != messages.RenderState_RENDER_RETIRED):
-		// a renderer that makes progress gets the short delays again
-		if ack.GetState() != before.GetState() {
-			s.resetRetry()
-		}
 		s.acks[name] = ack
 	case ack.GetGeneration() < s.spec.GetGeneration() && before == nil:
 		if moved {
@@ -185,25 +152,18 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 		return
 	default:
 		delete(s.acks, name)
+		s.render(c, name)
 	}
 	s.publish(c)
 	if s.unsettled() {
-		s.retryLater(c)
 		return
 	}
 	s.triggers.report(s.config.Observer, c.Now(), s.spec.GetGeneration())
 	s.trace(c, "VPP holds what is wanted")
 	s.traced = false
-	if s.view == nil {
-		s.retire(c)
+	if s.view == nil { // nothing of the service is left in VPP
+		c.Send(c.PID(address.Registry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
 	}
-}
-
-// retire tells the registry, until the actor is stopped, that nothing of the service is left in
-// VPP.
-func (s *serviceActor) retire(c *runtime.Context) {
-	c.Send(c.PID(address.Registry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
-	s.retryLater(c)
 }
 
 // unsettled reports whether a renderer has not acknowledged that VPP holds the present view.
@@ -219,43 +179,6 @@ func (s *serviceActor) unsettled() bool {
 func settled(ack *messages.RenderAck) bool {
 	state := ack.GetState()
 	return state == messages.RenderState_RENDER_IN_SYNC || state == messages.RenderState_RENDER_RETIRED
-}
-
-// retry resends the view to renderers that have not settled it.
-func (s *serviceActor) retry(c *runtime.Context) {
-	if s.spec == nil {
-		s.pull(c)
-		s.retryLater(c)
-		return
-	}
-	for _, name := range s.config.Renderers {
-		if !settled(s.acks[name]) {
-			s.render(c, name)
-		}
-	}
-	if s.view == nil && !s.unsettled() {
-		s.retire(c)
-	}
-}
-
-// retryLater schedules the next retry, with back-off.
-func (s *serviceActor) retryLater(c *runtime.Context) {
-	// A deleted service retries until its actor is stopped: the registry may have missed
-	// Retired.
-	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
-		return
-	}
-	s.tries++
-	s.cancel = c.After(s.config.backoff(c.Actors()).DelayFor(s.key, s.tries), &serviceRetry{})
-}
-
-// resetRetry ends the back-off after news.
-func (s *serviceActor) resetRetry() {
-	s.tries = 0
-	if s.cancel != nil {
-		s.cancel()
-		s.cancel = nil
-	}
 }
 
 // publish sends introspection the present status.

@@ -47,35 +47,20 @@ func (s *stage) answer(state messages.RenderState) {
 	}
 }
 
-func TestServiceAsksUntilItIsAnswered(t *testing.T) {
+// TestServiceAsksOnce, when it starts: the registry answers, or gives the spec when it has one.
+func TestServiceAsksOnce(t *testing.T) {
 	withService(t, func(s *stage) {
+		s.Tell(&messages.Replay{Renderer: "nat44"})
 		s.Run(10 * time.Minute)
-		if n := len(probe.All[*messages.PullSpec](s.Stage, address.Registry)); n < 15 || n > 35 {
-			t.Errorf("asked %d times in ten minutes, want a delay that grows to half a minute", n)
-		}
-		s.Forget()
-		for range 200 { // the question of a renderer neither is an answer nor puts the retries off
-			s.Tell(&messages.Replay{Renderer: "nat44"})
-			s.Run(time.Second)
-		}
-		if len(probe.All[*messages.PullSpec](s.Stage, address.Registry)) == 0 || s.rendered() != nil {
-			t.Error("stopped asking, or rendered without knowing")
-		}
-		s.Tell(specOf(1))
-		s.Forget()
-		s.Run(10 * time.Minute)
-		if n := len(probe.All[*messages.PullSpec](s.Stage, address.Registry)); n != 0 {
-			t.Errorf("asked %d times after it was answered", n)
+		if n := len(probe.All[*messages.PullSpec](s.Stage, address.Registry)); n != 1 || s.rendered() != nil {
+			t.Errorf("asked %d times, rendered %v", n, s.rendered())
 		}
 	})
 }
 
-func TestServiceTakesASpecAndAcknowledges(t *testing.T) {
+func TestServiceTakesASpec(t *testing.T) {
 	withService(t, func(s *stage) {
 		s.Tell(specOf(5, "10.1.1.2"))
-		if got := probe.Latest[*messages.Have](s.Stage, address.Registry); got.GetKey() != webKey || got.GetGeneration() != 5 {
-			t.Errorf("acknowledged %v", got)
-		}
 		for _, renderer := range probe.Renderers {
 			r := probe.Latest[*messages.Render](s.Stage, address.Renderer(renderer))
 			if r.GetGeneration() != 5 || len(r.GetView().GetFrontends()) != 1 || r.GetHash() == 0 {
@@ -87,39 +72,27 @@ func TestServiceTakesASpecAndAcknowledges(t *testing.T) {
 		}
 		s.Forget()
 		s.Tell(specOf(5, "10.1.1.2"))
-		if probe.Latest[*messages.Have](s.Stage, address.Registry) == nil || s.rendered() != nil {
-			t.Error("a repeated spec is not acknowledged again, or rendered again")
+		if s.rendered() != nil {
+			t.Error("a repeated spec is rendered again")
 		}
 		s.Tell(specOf(4))
-		if got := probe.Latest[*messages.Have](s.Stage, address.Registry); got.GetGeneration() == 4 {
+		if s.rendered() != nil {
 			t.Error("an older spec was taken")
 		}
 	})
 }
 
-func TestServiceRepeatsItsRenderUntilItIsInVPP(t *testing.T) {
-	for name, tc := range map[string]struct {
-		state  messages.RenderState
-		repeat bool
-	}{
-		"pending": {messages.RenderState_RENDER_PENDING, true},
-		"failed":  {messages.RenderState_RENDER_FAILED, true},
-		"in sync": {messages.RenderState_RENDER_IN_SYNC, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withService(t, func(s *stage) {
-				s.Tell(specOf(5, "10.1.1.2"))
-				s.Run(10 * time.Second)
-				if n := s.renders(); n < 3 || n > 6 {
-					t.Errorf("without an acknowledgement rendered %d times in 10 s", n)
-				}
-				s.answer(tc.state)
-				s.Forget()
-				s.Run(10 * time.Minute)
-				if n := s.renders(); !tc.repeat && n > 0 || tc.repeat && (n < 15 || n > 35) {
-					t.Errorf("rendered %d times in ten minutes, want repetition: %t", n, tc.repeat)
-				}
-			})
+// TestServiceRendersOnce: a renderer that has a view answers whenever its state changes.
+func TestServiceRendersOnce(t *testing.T) {
+	for _, state := range []messages.RenderState{messages.RenderState_RENDER_PENDING, messages.RenderState_RENDER_FAILED, messages.RenderState_RENDER_IN_SYNC} {
+		withService(t, func(s *stage) {
+			s.Tell(specOf(5, "10.1.1.2"))
+			s.Run(time.Minute)
+			s.answer(state)
+			s.Run(10 * time.Minute)
+			if n := s.renders(); n != 1 {
+				t.Errorf("%v: rendered %d times", state, n)
+			}
 		})
 	}
 }
@@ -136,7 +109,7 @@ func TestServiceKeepsItsAcknowledgements(t *testing.T) {
 		same.Input.Slices[0].Name = "another-name"
 		s.Tell(same)
 		status := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
-		if probe.Latest[*messages.Have](s.Stage, address.Registry).GetGeneration() != 6 || status.GetGeneration() != 6 || len(status.GetRenders()) != len(probe.Renderers) {
+		if status.GetGeneration() != 6 || len(status.GetRenders()) != len(probe.Renderers) {
 			t.Errorf("published %v", status)
 		}
 		if r := s.rendered(); r.GetGeneration() != 6 || r.GetHash() != hash {
@@ -174,8 +147,7 @@ func TestServiceRendersWhenItIsAsked(t *testing.T) {
 	})
 }
 
-// TestServiceRepeatsItsStatus: for a restarted introspection, and when a renderer repeats its
-// acknowledgement in a roll call.
+// TestServiceRepeatsItsStatus for a restarted introspection.
 func TestServiceRepeatsItsStatus(t *testing.T) {
 	for _, state := range []messages.RenderState{messages.RenderState_RENDER_IN_SYNC, messages.RenderState_RENDER_FAILED} {
 		withService(t, func(s *stage) {
@@ -185,13 +157,11 @@ func TestServiceRepeatsItsStatus(t *testing.T) {
 				acks = append(acks, &messages.RenderAck{Key: webKey, Generation: 5, Hash: s.rendered().GetHash(), Renderer: renderer, State: state})
 			}
 			s.Tell(acks...)
-			for name, question := range map[string]any{"a roll call": acks[0], "introspection": &messages.RollCall{}} {
-				s.Forget()
-				s.Tell(question)
-				status := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
-				if status.GetGeneration() != 5 || len(status.GetRenders()) != len(probe.Renderers) || s.renders() != 0 {
-					t.Errorf("%s: published %v, rendered %d times", name, status, s.renders())
-				}
+			s.Forget()
+			s.Tell(&messages.Resync{Sibling: "introspect"})
+			status := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
+			if status.GetGeneration() != 5 || len(status.GetRenders()) != len(probe.Renderers) || s.renders() != 0 {
+				t.Errorf("published %v, rendered %d times", status, s.renders())
 			}
 		})
 	}
@@ -235,11 +205,6 @@ func TestServiceWaitsForTheAnswerToItsLatestRender(t *testing.T) {
 		s.Tell(&messages.RenderAck{Key: webKey, Generation: 5, Hash: old.GetHash(), Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC})
 		if got := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect); len(got.GetRenders()) != 0 {
 			t.Errorf("published an answer to an earlier Render: %v", got)
-		}
-		s.Forget()
-		s.Run(3 * time.Second)
-		if s.rendered().GetGeneration() != 6 {
-			t.Error("the latest Render is not repeated")
 		}
 	})
 }
@@ -288,18 +253,13 @@ func TestServiceThatIsGoneLeavesVPPFirst(t *testing.T) {
 			t.Error("introspection was not told")
 		}
 		s.Forget()
-		s.Run(10 * time.Second)
-		if len(probe.All[*messages.Retired](s.Stage, address.Registry)) == 0 {
-			t.Error("does not insist on being released")
-		}
-		s.Forget()
 		s.Tell(goneSpec(7))
 		s.answer(messages.RenderState_RENDER_RETIRED)
 		if probe.Latest[*messages.Retired](s.Stage, address.Registry).GetGeneration() != 7 {
 			t.Error("is not retired for the present generation")
 		}
-		s.Tell(specOf(8, "10.1.1.2"))
 		s.Forget()
+		s.Tell(specOf(8, "10.1.1.2"))
 		s.Run(time.Minute)
 		if len(probe.All[*messages.Retired](s.Stage, address.Registry)) != 0 || s.rendered().GetView() == nil {
 			t.Error("wanted again, but goes on retiring")
@@ -311,8 +271,8 @@ func TestRestartedServiceAsksAndRendersTheSame(t *testing.T) {
 	withService(t, func(s *stage) {
 		s.Tell(specOf(5, "10.1.1.2"))
 		before := s.rendered()
-		s.Kill()
 		s.Forget()
+		s.Kill()
 		s.Run(3 * time.Second)
 		if probe.Latest[*messages.PullSpec](s.Stage, address.Registry) == nil || s.rendered() != nil {
 			t.Error("did not ask, or rendered without knowing")

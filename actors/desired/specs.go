@@ -1,8 +1,6 @@
 package desired
 
 import (
-	"slices"
-
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -22,8 +20,9 @@ const (
 func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput, t trace) {
 	r.generation++
 	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: bool(t), Refused: r.budget.Refused(in.GetKey())}
-	e.tries = 0 // a new spec ends the back-off
-	r.unacked[in.GetKey()] = e
+	if e.started { // it may be in quarantine because of the last spec
+		c.Send(c.PID(address.Services), &messages.Nudge{Key: in.GetKey(), Generation: r.generation})
+	}
 	r.send(c, e)
 }
 
@@ -41,55 +40,11 @@ func (r *registry) moved(c *runtime.Context, keys []string, t trace) {
 	}
 }
 
-// send sends the spec of a service. Without an acknowledgement, retry sends it again.
+// send sends the spec of a service. Nothing is local and nothing has an address before the node is
+// known. In the first incarnation, an actor that is being spawned asks for its spec.
 func (r *registry) send(c *runtime.Context, e *entry) {
-	e.tries++
-	e.again = c.Now().Add(r.config.backoff(c.Actors()).DelayFor(e.spec.GetInput().GetKey(), e.tries))
-	if r.context == nil {
-		return // nothing is local and nothing has an address before the node is known
-	}
-	r.retryLater(c)
-	if !e.started && c.Incarnation() == 1 {
-		// its actor is being spawned and will ask for the spec; a restarted registry cannot
-		// know which actors exist
-		return
-	}
-	c.Send(c.PID(address.Service(e.spec.GetInput().GetKey())), e.spec)
-}
-
-// retryLater schedules the next retry, if a spec is unacknowledged.
-func (r *registry) retryLater(c *runtime.Context) {
-	if !r.retrying && len(r.unacked) > 0 {
-		r.retrying = true
-		c.After(r.config.Retry, &retryTick{})
-	}
-}
-
-// retry resends the unacknowledged specs that are due. The Nudge lets the spawner end a quarantine
-// of the actor.
-func (r *registry) retry(c *runtime.Context) {
-	now := c.Now()
-	var due []string
-	for key, e := range r.unacked {
-		if !e.again.After(now) {
-			due = append(due, key)
-		}
-	}
-	slices.Sort(due) // a map has no order, and a simulation must be repeatable
-	for _, key := range due {
-		c.Send(c.PID(address.Services), &messages.Nudge{Key: key, Generation: r.unacked[key].spec.GetGeneration()})
-		r.send(c, r.unacked[key])
-	}
-	r.retryLater(c)
-}
-
-// acknowledged notes that a service has taken its spec.
-func (r *registry) acknowledged(m *messages.Have) {
-	if e := r.entries[m.GetKey()]; e != nil {
-		// An older generation says only that the actor exists.
-		if e.started = true; m.GetGeneration() == e.spec.GetGeneration() {
-			delete(r.unacked, m.GetKey())
-		}
+	if r.context != nil && (e.started || c.Incarnation() > 1) {
+		c.Send(c.PID(address.Service(e.spec.GetInput().GetKey())), e.spec)
 	}
 }
 
@@ -98,8 +53,7 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 	e := r.entries[key]
 	switch {
 	case e != nil:
-		e.started, e.tries = true, 0
-		r.unacked[key] = e
+		e.started = true
 		r.send(c, e)
 	case r.complete: // before the first complete list the service may exist
 		c.Send(c.PID(address.Services), &messages.Release{Key: key})
@@ -118,7 +72,9 @@ func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 		return // it may exist
 	}
 	delete(r.entries, m.GetKey())
-	delete(r.unacked, m.GetKey())
 	r.members = nil
 	c.Send(c.PID(address.Services), &messages.Release{Key: m.GetKey()})
+	for _, renderer := range r.config.Renderers { // one that has just got the list with it would wait
+		c.Send(c.PID(address.Renderer(renderer)), &messages.Render{Key: m.GetKey(), Generation: m.GetGeneration()})
+	}
 }

@@ -8,92 +8,31 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// watch listens to the Kubernetes source and passes on its deliveries in their order. It is started
-// after its receivers, so that they miss nothing.
+// watch is the part of the registry that listens to the Kubernetes source, with a health of its
+// own. The source outlives the registry, so that a restart costs the API server nothing.
 type watch struct {
 	report.Health
-	config   *Config
-	leave    func() // ends the listening
-	node     *messages.NodeInput
-	complete bool
-	source   kube.Health
+	leave  func() // ends the listening
+	source kube.Health
 }
 
-// NewWatch returns the actor.
-func NewWatch(config *Config) runtime.Behaviour {
-	return &watch{Health: report.Health{Part: "watch"}, config: config, source: kube.Health{OK: true}}
-}
-
-// Start satisfies runtime.Behaviour. The source answers with its health and a Snapshot.
-func (w *watch) Start(c *runtime.Context) {
-	w.report(c)
-	w.Health.Start(c)
-	// The source is not run here: it outlives the watch, so that a restart costs the API server
-	// nothing.
-	w.leave = w.config.Feed.Listen(postSink{c.Post()})
-	c.Ready()
-}
-
-// Stop satisfies runtime.Behaviour.
-func (w *watch) Stop(*runtime.Context) {
-	if w.leave != nil {
-		w.leave()
-	}
-}
-
-// Receive satisfies runtime.Behaviour.
-func (w *watch) Receive(c *runtime.Context, msg any) {
-	switch m := msg.(type) {
-	case *messages.Snapshot:
-		w.complete = w.complete || m.GetComplete()
-		w.report(c)
-		if m.GetNode() != nil { // the registry has it in the Snapshot
-			w.nodeChanged(c, &messages.NodeChanged{Input: m.GetNode()})
-		}
-		c.Send(c.PID(address.Registry), m)
-	case *messages.ServiceChanged:
-		c.Send(c.PID(address.Registry), m)
-	case *messages.NodeChanged:
-		w.nodeChanged(c, m)
-		c.Send(c.PID(address.Registry), m)
-	case *messages.Pull, *messages.RollCall:
-		w.config.Feed.Refresh()
-	case *messages.Resync: // an earlier sibling, or the interfaces, has started
-		// Nodes and interfaces do not need the services, of which there may be ten
-		// thousand.
-		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
-			w.nodeChanged(c, &messages.NodeChanged{Input: w.node})
-		} else {
-			w.config.Feed.Refresh()
-		}
-	case *kube.Health:
-		w.source = *m
-		w.report(c)
-	case *report.Ask:
-		w.Repeat(c)
-	case *report.Beat:
-		w.report(c) // the state becomes too old without a message
-		w.Beat(c)
-	}
-}
-
-// nodeChanged passes nodes and pods on. The registry gets them separately, in their order with the
-// services.
-func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
-	w.node = m.GetInput()
+// tellNode passes nodes and pods on.
+func (r *registry) tellNode(c *runtime.Context) {
 	for _, path := range []string{address.Nodes, address.Interfaces, address.Introspect} {
-		c.Send(c.PID(path), m)
+		c.Send(c.PID(path), &messages.NodeChanged{Input: r.node})
 	}
 }
 
-// report reports the health. The first list must be complete, and a source that does not see
-// changes must not have been away for too long. Even a young snapshot of the mirror does not count
-// as a list: a rolling update that cuts off the API server must stop at its first node.
-func (w *watch) report(c *runtime.Context) {
-	ok, reason := w.complete, w.source.Reason
+// reportWatch reports the health of the source. The first list must be complete, and a source that
+// does not see changes must not have been away for too long. Even a young snapshot of the mirror
+// does not count as a list: a rolling update that cuts off the API server must stop at its first
+// node.
+func (r *registry) reportWatch(c *runtime.Context) {
+	w := &r.watch
+	ok, reason := r.complete, w.source.Reason
 	if w.AsOf = 0; !w.source.OK {
 		w.AsOf = w.source.AsOf.UnixNano()
-		if limit := w.config.Staleness; ok && limit >= 0 && c.Now().Sub(w.source.AsOf) > limit {
+		if limit := r.config.Staleness; ok && limit >= 0 && c.Now().Sub(w.source.AsOf) > limit {
 			ok, reason = false, "stale for more than "+limit.String()+": "+reason
 		}
 	}
@@ -105,7 +44,7 @@ func (w *watch) report(c *runtime.Context) {
 	}
 }
 
-// postSink turns the deliveries of a source into messages to the watch.
+// postSink turns the deliveries of a source into messages to the registry.
 type postSink struct{ post func(msg any) }
 
 // ServiceChanged satisfies kube.Sink.

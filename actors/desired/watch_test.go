@@ -11,131 +11,87 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// withWatch plays with a watch whose source has delivered the service "default/web" and this node.
-func withWatch(t *testing.T, play func(s *stage)) {
+// withSource plays with a registry whose source has delivered the service "default/web" and this
+// node.
+func withSource(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	perform(t, address.Watch, nil, func(s *stage) {
+	perform(t, address.Registry, []string{webKey}, func(s *stage) {
 		s.feed.store.SetNode(probe.ThisNode(), nil)
 		s.feed.store.SetService(probe.Service("web", "10.96.0.10"), nil)
 		s.feed.store.Commit()
 		s.feed.sink.Health(kube.Health{OK: true})
 		s.feed.sink.Snapshot(s.feed.store.Snapshot())
-		s.Run(time.Millisecond)
+		s.Tell(interfacesWith("192.168.16.1/24"), &messages.PullSpec{Key: webKey})
 		play(s)
 	})
 }
 
-func TestWatchPassesOnWhatTheSourceSays(t *testing.T) {
-	withWatch(t, func(s *stage) {
-		if got := probe.Latest[*messages.Snapshot](s.Stage, address.Registry); len(got.GetServices()) != 1 || !got.GetComplete() {
-			t.Errorf("the registry was told %v", got)
-		}
-		for _, path := range []string{address.Nodes, address.Interfaces, address.Introspect} {
-			if got := probe.Latest[*messages.NodeChanged](s.Stage, path); got.GetInput().GetSelf() == nil {
-				t.Errorf("%s was told %v with the snapshot", path, got)
+func TestRegistryTakesWhatTheSourceSays(t *testing.T) {
+	withSource(t, func(s *stage) {
+		told := func(pods int) {
+			t.Helper()
+			for _, path := range []string{address.Nodes, address.Interfaces, address.Introspect} {
+				got := probe.Latest[*messages.NodeChanged](s.Stage, path).GetInput()
+				if got.GetSelf() == nil || len(got.GetPods()) != pods {
+					t.Errorf("%s was told %v, want %d pods", path, got, pods)
+				}
 			}
 		}
-		s.feed.change(func(store *kube.Store) { store.SetSlice(probe.Slice("web", "10.1.1.2"), nil) })
+		told(0)
 		s.feed.change(func(store *kube.Store) {
+			store.SetSlice(probe.Slice("web", "10.1.1.2"), nil)
 			store.SetPod(probe.Pod("p2", "10.1.1.2"), nil)
 		})
 		s.Run(time.Millisecond)
-		if got := probe.Latest[*messages.ServiceChanged](s.Stage, address.Registry); len(got.GetInput().GetSlices()) != 1 {
-			t.Errorf("the registry was told %v", got)
-		}
-		for _, path := range []string{address.Registry, address.Nodes, address.Interfaces, address.Introspect} {
-			if got := probe.Latest[*messages.NodeChanged](s.Stage, path); len(got.GetInput().GetPods()) != 1 {
-				t.Errorf("%s was told %v", path, got)
-			}
+		told(1)
+		if got := s.endpointsOf(webKey); len(got) != 1 {
+			t.Errorf("the service was told of %v", got)
 		}
 	})
 }
 
-// TestWatchKeepsTheOrder: the registry takes what is newer than all that it has seen, so services
-// and nodes must come in the order of the source.
-func TestWatchKeepsTheOrder(t *testing.T) {
-	withWatch(t, func(s *stage) {
-		for i := range 20 {
-			s.feed.change(func(store *kube.Store) {
-				if i%2 == 0 {
-					store.SetSlice(probe.Slice("web", "10.1.1."+string(rune('2'+i%7))), nil)
-				} else {
-					node := probe.ThisNode()
-					node.Zone = string(rune('a' + i))
-					store.SetNode(node, nil)
-				}
-			})
-		}
-		s.feed.sink.Snapshot(s.feed.store.Snapshot())
-		s.Run(time.Second)
-		var last uint64
-		for _, msg := range s.Heard(address.Registry) {
-			var generation uint64
-			switch m := msg.(type) {
-			case *messages.Snapshot:
-				generation = m.GetGeneration()
-			case *messages.ServiceChanged:
-				generation = m.GetInput().GetGeneration()
-			case *messages.NodeChanged:
-				generation = m.GetInput().GetGeneration()
-			}
-			if generation < last {
-				t.Errorf("%T of %d after %d", msg, generation, last)
-			}
-			last = generation
-		}
-	})
-}
-
-func TestWatchAsksTheSource(t *testing.T) {
+// TestRegistryAnswersASibling: an actor that starts anew is told what it needs, and the source is
+// asked only by a pull.
+func TestRegistryAnswersASibling(t *testing.T) {
 	for name, tc := range map[string]struct {
-		msg     any
-		refresh int
+		msg                    any
+		node, ensured, refresh bool
 	}{
-		"a pull":               {&messages.Pull{}, 1},
-		"a roll call":          {&messages.RollCall{}, 1},
-		"a new registry":       {&messages.Resync{Sibling: "registry"}, 1},
-		"a new introspection":  {&messages.Resync{Sibling: "introspect"}, 1},
-		"nodes need no list":   {&messages.Resync{Sibling: "nodes"}, 0},
-		"nor do interfaces":    {&messages.Resync{Sibling: "interfaces"}, 0},
-		"something irrelevant": {&messages.Verify{}, 0},
+		"a pull":               {msg: &messages.Pull{}, refresh: true},
+		"the supervisor":       {msg: &messages.Resync{Sibling: "services"}, ensured: true},
+		"introspection":        {msg: &messages.Resync{Sibling: "introspect"}, node: true, ensured: true},
+		"nodes":                {msg: &messages.Resync{Sibling: "nodes"}, node: true},
+		"interfaces":           {msg: &messages.Resync{Sibling: "interfaces"}, node: true},
+		"something irrelevant": {msg: &messages.Verify{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withWatch(t, func(s *stage) {
+			withSource(t, func(s *stage) {
 				s.Forget()
 				s.Tell(tc.msg)
-				if s.feed.refresh != tc.refresh {
-					t.Errorf("the source was asked %d times, want %d", s.feed.refresh, tc.refresh)
+				if (s.feed.refresh > 0) != tc.refresh {
+					t.Errorf("the source was asked %d times", s.feed.refresh)
 				}
-				_, asked := tc.msg.(*messages.Resync)
-				if told := probe.Latest[*messages.NodeChanged](s.Stage, address.Interfaces) != nil; told != (asked && tc.refresh == 0) {
+				if told := probe.Latest[*messages.NodeChanged](s.Stage, address.Interfaces) != nil; told != tc.node {
 					t.Errorf("the interfaces were told of the node: %t", told)
+				}
+				if told := probe.Latest[*messages.Ensure](s.Stage, address.Services) != nil; told != tc.ensured {
+					t.Errorf("the supervisor was told of the services: %t", told)
 				}
 			})
 		})
 	}
 }
 
-// TestWatchWithoutANodeAsksForOne: an interfaces actor that starts before the first list gets the
-// node with that list.
-func TestWatchWithoutANodeAsksForOne(t *testing.T) {
-	perform(t, address.Watch, nil, func(s *stage) {
-		s.Tell(&messages.Resync{Sibling: "interfaces"})
-		if s.feed.refresh != 1 || len(s.Heard(address.Interfaces)) > 0 {
-			t.Errorf("the source was asked %d times, the interfaces were told %v", s.feed.refresh, s.Heard(address.Interfaces))
-		}
-	})
-}
-
-func TestWatchRepeatsItsHealthOnly(t *testing.T) {
-	withWatch(t, func(s *stage) {
+func TestSourceAtRestIsNotRepeated(t *testing.T) {
+	withSource(t, func(s *stage) {
+		s.Run(time.Second)
 		s.Forget()
 		s.Run(5 * report.Heartbeat)
-		if n := len(probe.All[*messages.Health](s.Stage, address.Healer)); n < 4 || n > 6 {
-			t.Errorf("the health was repeated %d times", n)
+		if n := len(probe.All[*messages.Health](s.Stage, address.Healer)); n < 8 || n > 12 {
+			t.Errorf("the health of two parts was repeated %d times", n)
 		}
-		if n := len(s.Heard(address.Registry)); n != 0 || s.feed.refresh != 0 {
-			t.Errorf("without news the registry was told %d things, the source was asked %d times", n, s.feed.refresh)
+		if n := len(s.Heard(address.Service(webKey))) + len(s.Heard(address.Interfaces)); n != 0 || s.feed.refresh != 0 {
+			t.Errorf("without news others were told %d things, the source was asked %d times", n, s.feed.refresh)
 		}
 	})
 }
@@ -143,7 +99,7 @@ func TestWatchRepeatsItsHealthOnly(t *testing.T) {
 // TestWatchHealth: there must be a list, and a source that does not see what happens may not be
 // away for longer than the limit.
 func TestWatchHealth(t *testing.T) {
-	perform(t, address.Watch, nil, func(s *stage) {
+	perform(t, address.Registry, nil, func(s *stage) {
 		list := func(complete bool) func() {
 			return func() { s.feed.sink.Snapshot(&messages.Snapshot{Complete: complete, Generation: 1}) }
 		}
@@ -179,7 +135,7 @@ func TestWatchHealth(t *testing.T) {
 		} {
 			step.what()
 			s.Run(time.Millisecond)
-			h := probe.Latest[*messages.Health](s.Stage, address.Healer)
+			h := s.health("watch")
 			if h.GetOk() != step.ok || h.GetReason() != step.reason {
 				t.Errorf("%s: %v, want ok %t reason %q", step.name, h, step.ok, step.reason)
 			}
@@ -192,39 +148,36 @@ func TestWatchHealth(t *testing.T) {
 
 // TestWatchWithoutALimit: the node stays ready however long the source is away.
 func TestWatchWithoutALimit(t *testing.T) {
-	perform(t, address.Watch, nil, func(s *stage) {
+	perform(t, address.Registry, nil, func(s *stage) {
 		s.config.Staleness = -1
 		s.feed.sink.Snapshot(&messages.Snapshot{Complete: true})
 		s.feed.sink.Health(kube.Health{Reason: "no answer", AsOf: s.Sim.Now()})
 		s.Run(time.Hour)
-		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "no answer" {
+		if h := s.health("watch"); !h.GetOk() || h.GetReason() != "no answer" {
 			t.Errorf("after an hour: %v", h)
 		}
 	})
 }
 
-// TestRestartedWatchListensAgain: the source goes on, the new incarnation gets a list from it, and
-// the end of the watch ends the listening.
-func TestRestartedWatchListensAgain(t *testing.T) {
-	withWatch(t, func(s *stage) {
+// TestRestartedRegistryListensAgain: the source goes on, the new incarnation gets a list from it,
+// and the end of the registry ends the listening.
+func TestRestartedRegistryListensAgain(t *testing.T) {
+	withSource(t, func(s *stage) {
 		first := s.feed.sink
 		s.Kill()
 		if s.feed.listened != 2 || s.feed.sink == nil {
 			t.Fatalf("listened %d times", s.feed.listened)
 		}
+		s.feed.sink.Snapshot(s.feed.store.Snapshot())
+		s.Tell(interfacesWith("192.168.16.1/24"))
 		s.Forget()
 		first.ServiceChanged(testInput("web", "10.96.0.10", 99, "10.1.1.9"))
 		s.Run(time.Millisecond)
-		if got := s.Heard(address.Registry); len(got) > 0 {
-			t.Errorf("what an earlier incarnation gets is passed on: %v", got)
-		}
-		s.feed.sink.Snapshot(s.feed.store.Snapshot())
-		s.Run(time.Millisecond)
-		if got := probe.Latest[*messages.Snapshot](s.Stage, address.Registry); len(got.GetServices()) != 1 {
-			t.Errorf("the registry was told %v", got)
+		if got := s.spec(webKey); got != nil {
+			t.Errorf("a change that an earlier incarnation gets is taken: %v", got)
 		}
 		if err := s.System.Shutdown(t.Context()); err != nil || s.feed.sink != nil {
-			t.Errorf("%v; the watch still listens: %t", err, s.feed.sink != nil)
+			t.Errorf("%v; the registry still listens: %t", err, s.feed.sink != nil)
 		}
 	})
 }

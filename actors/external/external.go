@@ -61,8 +61,6 @@ type Config struct {
 	SNAT external.SNAT
 	// Renderer is the path of the renderer that carries out the merged layers.
 	Renderer string
-	// Retry is the delay before unacknowledged Wants are sent again.
-	Retry time.Duration
 }
 
 // externals keeps external configuration: a layer per source, merged by priority, sent to the
@@ -82,13 +80,12 @@ type externals struct {
 	read     map[string]bool   // families
 	snat     snatState         // changed by snat.go
 
-	// The renderer: changed by publish, send and statusChanged.
-	issued   uint64  // generation of the last Wants
-	wants    *Wants  // nil before everything is loaded
-	retired  Retired // what earlier layers wanted
-	status   *Status // answer of the renderer
-	waits    *wait   // for the operation under way; nil = VPP is not waited for
-	retrying bool    // a retryTick is under way
+	// The renderer: changed by publish and statusChanged.
+	issued  uint64  // generation of the last Wants
+	wants   *Wants  // nil before everything is loaded
+	retired Retired // what earlier layers wanted
+	status  *Status // answer of the renderer
+	waits   *wait   // for the operation under way; nil = VPP is not waited for
 
 	// Saves: changed by save, saveNext and saved.
 	saves  []save
@@ -118,7 +115,7 @@ type save struct {
 	ticket   uint64 // of the command that waits for the save; 0 = none waits
 }
 
-// Results of work in goroutines, and the timer of retries.
+// Results of work in goroutines.
 type (
 	loadedDocuments struct {
 		documents map[string][]byte
@@ -129,7 +126,6 @@ type (
 		err error
 	}
 	sourcesEnded struct{ err error }
-	retryTick    struct{}
 )
 
 // New returns the actor.
@@ -187,13 +183,8 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		x.Expire(c, m, Deadline)
 	case *savedDocument:
 		x.saved(c, m)
-	case *messages.Resync, *messages.RollCall:
+	case *messages.Resync:
 		x.send(c)
-	case *retryTick:
-		x.retrying = false
-		if x.wants != nil && !x.acknowledged() {
-			x.send(c)
-		}
 	case *sourcesEnded:
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
@@ -352,15 +343,10 @@ func (x *externals) retire(merged *external.Merged) {
 	x.retired = x.retired.With(merged.Addresses(), merged.Roles())
 }
 
-// send sends the Wants, and again later if they are not acknowledged.
+// send sends the Wants, if there are any.
 func (x *externals) send(c *runtime.Context) {
-	if x.wants == nil {
-		return
-	}
-	c.Send(c.PID(x.config.Renderer), x.wants)
-	if !x.retrying && !x.acknowledged() { // one timer, and only while something is unacknowledged
-		x.retrying = true
-		c.After(x.config.Retry, &retryTick{})
+	if x.wants != nil {
+		c.Send(c.PID(x.config.Renderer), x.wants)
 	}
 }
 

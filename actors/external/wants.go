@@ -8,8 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// Wants is the merged external configuration for the renderer; always complete and immutable. It is
-// sent again until a Status of its generation comes.
+// Wants is the merged external configuration for the renderer; always complete and immutable.
 type Wants struct {
 	// Generation grows with each change, over restarts too.
 	Generation uint64

@@ -92,7 +92,7 @@ func (h *healer) take(c *runtime.Context, part string, s report.Step, reason str
 		c.Send(c.PID(path), &messages.Verify{Reason: "healing"})
 	case report.StepFull:
 		e.Method = messages.Method_METHOD_FULL_RESYNC
-		c.Send(c.PID(address.Watch), &messages.Pull{})
+		c.Send(c.PID(address.Registry), &messages.Pull{})
 		c.Send(c.PID(path), &messages.Restart{Reason: "healing: " + reason})
 	case report.StepSubtree:
 		e.Method = messages.Method_METHOD_FULL_RESYNC

@@ -250,7 +250,7 @@ func TestHealerEscalates(t *testing.T) {
 		if len(verify) != 3 || verify[0].GetRoutine() || verify[0].GetReason() != "healing" {
 			t.Errorf("readings %v", verify)
 		}
-		if n := len(probe.All[*messages.Pull](s.Stage, address.Watch)); n != 3 {
+		if n := len(probe.All[*messages.Pull](s.Stage, address.Registry)); n != 3 {
 			t.Errorf("%d Pulls, want one for each full step", n)
 		}
 		if len(s.fatal) == 0 || !strings.Contains(s.fatal[0].Error(), "cannot read VPP") {

@@ -128,9 +128,7 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 	i.Report(c, false, "VPP's interfaces are not known yet", 0)
 	i.load(c) // without the attachments the set is not complete, so renderers take no role away
 	i.askLink(c)
-	for _, path := range []string{address.Registry, address.Watch} { // local endpoints, pods
-		c.Send(c.PID(path), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
-	}
+	c.Send(c.PID(address.Registry), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
 	i.Health.Start(c)
 	c.Ready()
 }
@@ -176,8 +174,6 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		if m.GetSibling() == "link" {
 			i.askLink(c)
 		}
-		i.send(c)
-	case *messages.RollCall:
 		i.send(c)
 	case *interfacesTick:
 		i.wake = nil

@@ -129,7 +129,7 @@ func TestInterfacesTellsWhatIsAskedFor(t *testing.T) {
 		if s.set() != nil || len(s.Heard(address.Journal)) != 0 {
 			t.Errorf("without news told %v, recorded %v", s.set(), s.Heard(address.Journal))
 		}
-		for _, question := range []any{&messages.Resync{Sibling: "registry"}, &messages.Resync{Sibling: "link"}, &messages.RollCall{}} {
+		for _, question := range []any{&messages.Resync{Sibling: "registry"}, &messages.Resync{Sibling: "link"}} {
 			s.Forget()
 			s.Tell(question)
 			for _, path := range receivers {
@@ -150,7 +150,7 @@ func TestInterfacesWithoutVPPKeepsWhatItKnows(t *testing.T) {
 		s.vpp.Disconnect("lost")
 		s.connected()
 		s.Forget()
-		s.tell(&messages.RollCall{}, &messages.LocalEndpoints{Addresses: []string{"10.1.1.3"}})
+		s.tell(&messages.Resync{Sibling: "nodes"}, &messages.LocalEndpoints{Addresses: []string{"10.1.1.3"}})
 		s.Run(2 * s.config.Rediscover)
 		if s.set().GetBoot() != "boot-0" {
 			t.Errorf("tells %v", s.set())
@@ -203,7 +203,7 @@ func TestRestartedInterfacesTellsAnotherGeneration(t *testing.T) {
 		_ = s.vpp.VPP.SetInterface("uplink0", false)
 		s.Forget()
 		s.Kill()
-		for _, path := range []string{address.Registry, address.Watch, address.Link} {
+		for _, path := range []string{address.Registry, address.Link} {
 			if got := probe.Latest[*messages.Resync](s.Stage, path); got.GetSibling() != "interfaces" || got.GetIncarnation() != 2 {
 				t.Errorf("%s was asked with %v", path, got)
 			}

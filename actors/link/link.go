@@ -99,7 +99,7 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 		}
 		// the supervisor restarts the actor, with back-off
 		c.Fail(fmt.Errorf("link failed: %w", m.err))
-	case *messages.Resync, *messages.RollCall:
+	case *messages.Resync:
 		l.send(c)
 	case *report.Ask:
 		l.Repeat(c)

@@ -141,7 +141,7 @@ func TestLinkSaysWhatVPPLacks(t *testing.T) {
 
 func TestLinkRepeatsItsStateWhenAsked(t *testing.T) {
 	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
-		for name, ask := range map[string]any{"a sibling": &messages.Resync{Sibling: "nat44"}, "a roll call": &messages.RollCall{}} {
+		for name, ask := range map[string]any{"a sibling": &messages.Resync{Sibling: "nat44"}} {
 			s.Forget()
 			s.Tell(ask)
 			for _, path := range receivers {

@@ -24,7 +24,7 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 	if s.acked.GetState() == ack.GetState() && s.acked.GetHash() == ack.GetHash() && proto.Equal(s.acked, ack) {
 		return
 	}
-	s.acked, s.repeats = ack, newsRepeats
+	s.acked = ack
 	c.Send(c.PID(address.Service(key)), ack)
 	if ack.GetState() == messages.RenderState_RENDER_RETIRED {
 		delete(d.subscribers, key)
@@ -116,31 +116,6 @@ func (d *Driver[K]) answerFor(c *runtime.Context, keys []K) {
 // answerAll acknowledges every service.
 func (d *Driver[K]) answerAll(c *runtime.Context) {
 	d.answerEach(c, slices.Collect(maps.Keys(d.subscribers)))
-}
-
-// Acknowledgements in roll calls. A new one is repeated in newsRepeats roll calls: a fault may hide
-// the acknowledgement and one roll call. A service in sync is acknowledged in every restInterval-th
-// roll call, so that services at rest cost next to nothing.
-const (
-	newsRepeats  = 2
-	restInterval = 10
-)
-
-// repeatAcks sends acknowledgements again: new ones, failed and pending ones, and a part of the
-// others in turn.
-func (d *Driver[K]) repeatAcks(c *runtime.Context) {
-	d.rollCalls++
-	for i, key := range d.barrier.begun.GetKeys() {
-		s := d.subscribers[key]
-		if s == nil || s.acked == nil {
-			continue
-		}
-		settled := s.acked.GetState() == messages.RenderState_RENDER_IN_SYNC
-		if s.repeats > 0 || !settled || (i+d.rollCalls)%restInterval == 0 {
-			c.Send(c.PID(address.Service(key)), s.acked)
-			s.repeats = max(0, s.repeats-1)
-		}
-	}
 }
 
 // ErrContested is the error of a row whose address has another owner. RenderAck.conflicts names the

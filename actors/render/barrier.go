@@ -74,13 +74,9 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 	first := d.barrier.begun == nil
 	closes := first || d.barrier.begun.GetProvisional() && !m.GetProvisional()
 	d.barrier.begun = m
-	found := 0
 	for i, key := range m.GetKeys() {
 		wanted := m.GetGenerations()[i]
 		s := d.subscribers[key]
-		if s != nil {
-			found++
-		}
 		if s != nil && s.generation >= wanted {
 			continue
 		}
@@ -94,13 +90,10 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.name})
 	}
-	if found < len(d.subscribers) {
-		d.forget(c, m)
-	}
+	d.forget(c, m)
 	maps.DeleteFunc(d.barrier.awaited, func(key string, _ uint64) bool { return !d.barrier.listed(key) })
 	d.settle(c)
-	switch {
-	case closes:
+	if closes {
 		report.Event(c, &messages.Event{
 			Kind: "resync", Object: d.name, Method: messages.Method_METHOD_FULL_RESYNC,
 			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(d.barrier.awaited)),
@@ -109,8 +102,6 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 			// approximations depend on the node
 			d.answerEach(c, slices.Sorted(maps.Keys(d.subscribers)))
 		}
-	case m.GetRollCall():
-		d.repeatAcks(c)
 	}
 }
 

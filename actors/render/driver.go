@@ -49,7 +49,6 @@ type Driver[K Key] struct {
 	views       views
 	subscribers map[string]*subscriber
 	owed        map[string]bool // to be acknowledged when their last object has left the queue
-	rollCalls   int             // since the start
 
 	// Work: changed wherever an object has to be compared, or is done.
 	queue   *queue[K]

@@ -127,7 +127,8 @@ func (q *queue[K]) turnOf(k K, by string) string {
 }
 
 // relist replaces the whole queue, because VPP has been read. A refused object that differs goes on
-// waiting for its next try. The refused objects that do not differ are in sync and are returned.
+// waiting for its next try. Objects that were in the queue and do not differ are in sync and are
+// returned.
 func (q *queue[K]) relist(differing []K) (settled []K) {
 	before := q.dirty
 	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.flows))...)
@@ -141,7 +142,7 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 		}
 		q.list(k)
 	}
-	for k := range q.failed {
+	for k := range before {
 		if !q.Dirty(k) {
 			q.reset(k)
 			settled = append(settled, k)

@@ -16,8 +16,6 @@ type subscriber struct {
 	view *messages.ServiceView
 	// last acknowledgement; nil = none for the last Render
 	acked *messages.RenderAck
-	// number of roll calls that repeat acked before it waits for its turn
-	repeats int
 }
 
 // render adopts the view of a service and answers at once with the known state.

@@ -27,15 +27,12 @@ type mishap struct {
 
 // mishaps are the things that may happen to a message.
 var mishaps = []string{
-	"lost",         // it never arrives
 	"twice",        // it arrives once more
-	"late",         // it arrives after two seconds, overtaken by others
 	"crash before", // the renderer crashes when it takes it
 	"crash after",  // the renderer crashes when it has handled it and sent everything
 }
 
-// troupe plays what the other actors do for a renderer: they answer its questions, and services
-// repeat what is not acknowledged.
+// troupe plays what the other actors do for a renderer: they answer its questions.
 type troupe struct {
 	*scene
 	// last of each service; of one that is gone until it is acknowledged
@@ -65,8 +62,6 @@ func newTroupe(s *scene, m *mishap) *troupe {
 		case "twice":
 			handle(msg)
 			handle(msg)
-		case "late":
-			s.Later(2*time.Second, msg)
 		case "crash before":
 			panic("mishap")
 		case "crash after":
@@ -89,9 +84,9 @@ func (r *troupe) serve(key string, addresses ...string) {
 }
 
 // list is the list of services, as the registry would send it.
-func (r *troupe) list(rollCall bool) {
+func (r *troupe) list() {
 	r.generation++
-	m := &messages.Begin{Generation: r.generation, RollCall: rollCall, Node: &messages.NodeContext{Node: probe.ThisNode()}}
+	m := &messages.Begin{Generation: r.generation, Node: &messages.NodeContext{Node: probe.ThisNode()}}
 	for _, key := range slices.Sorted(maps.Keys(r.want)) {
 		if render := r.want[key]; render.GetView() != nil {
 			m.Keys, m.Generations = append(m.Keys, key), append(m.Generations, render.GetGeneration())
@@ -117,7 +112,7 @@ func (r *troupe) attend() {
 	}{
 		{address.Link, len(probe.All[*messages.Resync](r, address.Link)), r.Connected},
 		{address.Interfaces, len(probe.All[*messages.Resync](r, address.Interfaces)), func() { r.Found(r.interfaces) }},
-		{address.Registry, len(probe.All[*messages.RenderUp](r, address.Registry)), func() { r.list(false) }},
+		{address.Registry, len(probe.All[*messages.RenderUp](r, address.Registry)), func() { r.list() }},
 	} {
 		if ask.asked > r.answered[ask.path] {
 			r.answered[ask.path] = ask.asked
@@ -133,24 +128,10 @@ func (r *troupe) attend() {
 	}
 }
 
-// retry lets the services repeat unacknowledged Renders, and forgets retired services.
-func (r *troupe) retry() {
-	for _, key := range slices.Sorted(maps.Keys(r.want)) {
-		switch ack := r.Ack(key); {
-		case ack.GetGeneration() != r.want[key].GetGeneration():
-			r.Tell(r.want[key])
-		case ack.GetState() == rendertest.Retired:
-			delete(r.want, key)
-		case ack.GetState() != rendertest.InSync:
-			r.Tell(r.want[key])
-		}
-	}
-}
-
 // life is everything that happens to a renderer in this test: each type of message comes at least
 // once.
 func (r *troupe) life() {
-	r.list(false)
+	r.list()
 	r.serve("a/a", "10.0.0.1", "10.0.0.2")
 	r.serve("b/b", "10.0.0.2", "10.0.0.3")
 	r.serve("c/c", "10.0.0.4")
@@ -159,7 +140,7 @@ func (r *troupe) life() {
 	r.Tell(&messages.Verify{Reason: "test"})
 	r.serve("a/a", "10.0.0.1", "10.0.0.5")
 	r.serve("c/c")
-	r.list(false)
+	r.list()
 	r.pass(time.Second)
 	r.Kill()
 	r.attend()
@@ -181,17 +162,10 @@ func (r *troupe) life() {
 	r.pass(3 * time.Second)
 }
 
-// rollCall lets every actor repeat its last message to the renderer, twice, because the mishap may
-// happen to the first.
-func (r *troupe) rollCall() {
-	for range 2 {
-		r.Connected()
-		r.Found(r.interfaces)
-		r.retry()
-		r.list(true)
-		r.pass(3 * time.Second)
-	}
-	r.retry()
+// rest passes the time that the renderer needs, and forgets retired services.
+func (r *troupe) rest() {
+	r.pass(6 * time.Second)
+	maps.DeleteFunc(r.want, func(key string, _ *messages.Render) bool { return r.Ack(key).GetState() == rendertest.Retired })
 }
 
 // settled fails the test where VPP does not hold what is wanted, a service does not know that, or
@@ -220,9 +194,9 @@ func (r *troupe) settled() {
 
 var mishapsOf = flag.Int("mishaps-of", 1, "number of messages of each type that TestDriverSurvivesMishaps strikes one by one; CI strikes all")
 
-// TestDriverSurvivesMishaps takes one message of every type after the other, and loses it, repeats
-// it, delays it, or has the renderer crash of it. After the next roll call VPP holds what it
-// should, every service knows it, and no work is left.
+// TestDriverSurvivesMishaps takes one message of every type after the other, and repeats it, or has
+// the renderer crash of it. Soon VPP holds what it should, every service knows it, and no work is
+// left.
 func TestDriverSurvivesMishaps(t *testing.T) {
 	services := []string{"a/a", "b/b", "c/c"}
 	for _, sub := range subjects() {
@@ -231,7 +205,7 @@ func TestDriverSurvivesMishaps(t *testing.T) {
 			sub.play(t, services, func(s *scene) {
 				r := newTroupe(s, &mishap{})
 				r.life()
-				r.rollCall()
+				r.rest()
 				r.settled()
 				seen = r.seen
 			})
@@ -247,7 +221,7 @@ func TestDriverSurvivesMishaps(t *testing.T) {
 							sub.play(t, services, func(s *scene) {
 								r := newTroupe(s, &mishap{message: name, nth: nth, kind: kind})
 								r.life()
-								r.rollCall()
+								r.rest()
 								r.settled()
 							})
 						})

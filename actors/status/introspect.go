@@ -99,7 +99,7 @@ func NewIntrospect(config *Config) runtime.Behaviour {
 // state.
 func (i *introspect) Start(c *runtime.Context) {
 	if c.Incarnation() > 1 {
-		for _, path := range []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch} {
+		for _, path := range []string{address.Registry, address.Link, address.Interfaces, address.Nodes} {
 			c.Send(c.PID(path), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
 		}
 	}
@@ -141,12 +141,12 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// status takes the status of a service; a roll call repeats the same value.
+// status takes the status of a service.
 func (i *introspect) status(m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
 	if m == before || m.GetGeneration() < before.GetGeneration() || m.GetGeneration() <= i.listed && !i.exist[key] {
-		return // repeated, or late
+		return // outdated
 	}
 	i.problems -= len(before.GetErrors())
 	if m.GetGone() {

@@ -85,7 +85,7 @@ func TestIntrospectionShowsWhatExists(t *testing.T) {
 	})
 }
 
-// TestIntrospectionIgnoresAnOlderStatus: the highest generation counts; a roll call repeats a
+// TestIntrospectionIgnoresAnOlderStatus: the highest generation counts; a question repeats a
 // status, which is no news.
 func TestIntrospectionIgnoresAnOlderStatus(t *testing.T) {
 	perform(t, nil, func(s *stage) {
@@ -144,7 +144,7 @@ func TestIntrospectionKnowsTheWorld(t *testing.T) {
 // otherwise it only listens.
 func TestIntrospectionAsksOnlyAfterARestart(t *testing.T) {
 	perform(t, []string{"a/a", "b/b"}, func(s *stage) {
-		known := []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch}
+		known := []string{address.Registry, address.Link, address.Interfaces, address.Nodes}
 		asked := func() (n int) {
 			for _, path := range append(known, address.Service("a/a"), address.Service("b/b"), address.Renderer("nat44"), address.Healer) {
 				n += len(s.Heard(path))

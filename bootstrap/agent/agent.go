@@ -176,8 +176,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionObserver: &sessionObserver{Metrics: a.metrics, agent: a},
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
-			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),
-			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(), Staleness: a.cfg.Kubernetes.Staleness(),
+			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(),
+			Backoff:         a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(), Staleness: a.cfg.Kubernetes.Staleness(),
 		},
 	}
 	readStatistics(stats, deps)

@@ -82,7 +82,7 @@ func TestStopInEveryState(t *testing.T) {
 		}},
 		"an actor is being restarted": {reach: func(t *testing.T, a *Agent) {
 			ready(t, a)
-			for _, path := range []string{address.Nodes, address.Renderer("nat44"), address.Watch} {
+			for _, path := range []string{address.Nodes, address.Renderer("nat44"), address.Registry} {
 				if err := a.Kill(path); err != nil {
 					t.Fatal(err)
 				}

@@ -222,7 +222,7 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 // StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
 	if request.Method != api.ResyncDownstream {
-		b.agent.system.Send(b.agent.system.PID(address.Watch), &messages.Pull{})
+		b.agent.system.Send(b.agent.system.PID(address.Registry), &messages.Pull{})
 	}
 	for _, renderer := range b.agent.renderers() {
 		if request.Method != api.ResyncUpstream {

@@ -201,7 +201,7 @@ func (a sourceObserver) Health(h kube.Health) {
 	case h.Reason != "":
 		text = "something in the input cannot be used"
 	}
-	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Watch, Text: text, Error: h.Reason})
+	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Registry, Text: text, Error: h.Reason})
 }
 
 // runSource runs the source. A source returns an error if it can never work; then the process ends.

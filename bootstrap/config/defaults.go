@@ -55,7 +55,7 @@ func Defaults() *Agent {
 		},
 		Mirror: Mirror{Grace: seconds(5), ConfirmEmpty: seconds(600)},
 		Healing: Healing{
-			DriftCheckInterval: Duration(audit.DefaultMost), DriftCheckLeast: Duration(audit.DefaultLeast), RollCallInterval: seconds(30),
+			DriftCheckInterval: Duration(audit.DefaultMost), DriftCheckLeast: Duration(audit.DefaultLeast),
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{

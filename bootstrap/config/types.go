@@ -319,9 +319,6 @@ type Healing struct {
 	// most a thousandth of the time: with 1s a hundred rows are checked about every 1 s, and ten
 	// thousand every 30 s.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
-	// Interval at which the registry asks every actor to repeat its last messages. It repairs lost
-	// messages inside the process. Each service above 1,000 adds 20 ms.
-	RollCallInterval Duration `json:"rollCallInterval" min:"1s" max:"24h"`
 	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an
 	// event.
 	RediscoverInterval Duration `json:"rediscoverInterval" min:"100ms" max:"1h"`

@@ -21,7 +21,7 @@ func TestValidate(t *testing.T) {
 		{"external configuration without NAT44", head + "renderer: cnat\nexternal: {file: /x}\n", `f.yaml:4: external.file: needs NAT44, which renderer "cnat" does not use`},
 		{"number", head + "vpp: {requestWindow: 0}\n", "f.yaml:3: vpp.requestWindow: 0 is not between 1 and 4096"},
 		{"duration", head + "nat44: {timeouts: {udp: 0s}}\n", "f.yaml:3: nat44.timeouts.udp: 0s is not between 1s and 24h"},
-		{"roll call too often", head + "healing: {rollCallInterval: 999ms}\n", "f.yaml:3: healing.rollCallInterval: 999ms is not between 1s and 24h"},
+		{"drift checks too often", head + "healing: {driftCheckInterval: 999ms}\n", "f.yaml:3: healing.driftCheckInterval: 999ms is not between 1s and 24h"},
 		{"loopback of the wrong family", head + "nat44: {loopbackIP: 'fd00::1'}\n", `f.yaml:3: nat44.loopbackIP: "fd00::1" is not an IPv4 address`},
 		{"loopback that is none", head + "nat44: {loopbackIP: 127.0.0.1}\n", "f.yaml:3: nat44.loopbackIP: 127.0.0.1 cannot be used as the source of a packet"},
 		{"overlay port", head + "snat: {overlayPorts: [4789/UDP, x, 0/UDP]}\n", `f.yaml:3: snat.overlayPorts[1]: "x" is not a port with its protocol, for example 4789/UDP` + "\n" +
@@ -78,7 +78,6 @@ func TestValidateAccepts(t *testing.T) {
 		"all node port addresses": "services: {nodePortAddresses: [all]}\n",
 		"all, as kube-proxy says": "services: {nodePortAddresses: []}\n",
 		"dual stack networks":     "services: {clusterCIDRs: [10.0.0.0/8, 'fd00::/48'], nodePortAddresses: [10.0.0.0/8, '::/0']}\n",
-		"a roll call as often as can be, without regard to drift checks": "healing: {rollCallInterval: 1s, driftCheckInterval: 24h}\n",
 		"no HTTP at all":          "api: {httpAddress: '', controlSocket: ''}\n",
 		"HTTP on every address":   "api: {httpAddress: ':9990'}\n",
 		"HTTP on any free port":   "api: {httpAddress: '[::1]:0'}\n",

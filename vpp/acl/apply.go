@@ -12,13 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// OpResult is the outcome of one operation.
-type OpResult struct {
-	// Op is the operation with the indices of the ACLs that were created, as State.Record needs
-	// it.
-	Op Op
-	batch.Outcome
-}
+// OpResult is the outcome of one operation, with the indices of the ACLs that were created, as
+// State.Record needs it.
+type OpResult = batch.Result[Op]
 
 // Apply carries out the operations in their order and returns one result per operation. Adjacent
 // operations with the same verb go to VPP in one pipelined batch. A failed operation does not stop
@@ -118,8 +114,7 @@ func (a *applier) resolve(op *Op) (missing string) {
 // book classifies the answer to an operation and enters it.
 func (a *applier) book(r *OpResult, answer link.Result) {
 	err := answerOf(answer)
-	r.Count(err)
-	r.Err, r.Unknown = batch.Classify(r.Op, err, func(retval int32) (error, bool) { return meaningOf(r.Op, retval) })
+	r.Add(err, func(retval int32) (error, bool) { return meaningOf(r.Op, retval) })
 	if err != nil || r.Op.Verb != Create {
 		return
 	}

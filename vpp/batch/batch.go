@@ -27,6 +27,29 @@ type Outcome struct {
 	Messages int
 }
 
+// Result is the outcome of one operation.
+type Result[O interface{ Describe() string }] struct {
+	// Op is the operation, with what VPP or the package has filled in: ids, indices, sources.
+	Op O
+	Outcome
+}
+
+// Fail enters an error, unless there is one already: the first one is the cause.
+func (r *Result[O]) Fail(err error) {
+	if r.Err == nil {
+		r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)
+	}
+}
+
+// Add enters the answer to a message of the operation; meaning is that of Classify.
+func (r *Result[O]) Add(answer error, meaning func(retval int32) (error, bool)) {
+	r.Count(answer)
+	err, unknown := Classify(r.Op, answer, meaning)
+	if r.Unknown = r.Unknown || unknown; r.Err == nil {
+		r.Err = err
+	}
+}
+
 // Failure is Err.
 func (o Outcome) Failure() error { return o.Err }
 

@@ -13,12 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// OpResult is the outcome of one operation.
-type OpResult struct {
-	// Op is the operation; PutRow has the id that VPP gave to the row.
-	Op Op
-	batch.Outcome
-}
+// OpResult is the outcome of one operation; PutRow has the id that VPP gave to the row.
+type OpResult = batch.Result[Op]
 
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result
 // per operation. A failed operation does not stop the later ones. Apply first asks which nodes the
@@ -48,7 +44,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
 			continue
 		}
-		if results[i].Err != nil || op.Verb == SetSNAT && !op.Newer && !results[i].setPolicy(ctx, c) {
+		if results[i].Err != nil || op.Verb == SetSNAT && !op.Newer && !setPolicy(ctx, c, &results[i]) {
 			continue
 		}
 		for _, msg := range op.messages(missing[op.Interface]) {
@@ -56,15 +52,15 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 	}
 	for n, answer := range batch.Do(ctx, c, msgs) {
-		results[owner[n]].add(answer)
+		add(&results[owner[n]], answer)
 	}
 	return results
 }
 
 // setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another
 // policy VPP replaces every source.
-func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
-	r.add(batch.Do(ctx, c, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})[0])
+func setPolicy(ctx context.Context, c link.Caller, r *OpResult) bool {
+	add(r, batch.Do(ctx, c, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})[0])
 	return r.Err == nil
 }
 
@@ -113,28 +109,24 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 	return msgs
 }
 
-// add enters the answer to one message of the operation.
-func (r *OpResult) add(answer link.Result) {
-	err := answer.Err
-	r.Count(err)
-	retval, answered := link.Retval(err)
+// add enters the answer to one message of an operation.
+func add(r *OpResult, answer link.Result) {
+	if reply, ok := answer.Reply.(*cnat.CnatTranslationUpdateReply); ok && answer.Err == nil {
+		r.Op.ID = reply.ID
+	}
+	r.Add(answer.Err, func(retval int32) (error, bool) { return meaningOf(r.Op.Verb, retval) })
+	r.Unknown = r.Unknown || answer.Err != nil && r.Err != nil && r.Messages > 1
+}
+
+// meaningOf classifies a return value other than 0: nil where the object is gone, as wanted.
+func meaningOf(verb Verb, retval int32) (err error, unknown bool) {
 	switch {
-	case err == nil:
-		if reply, ok := answer.Reply.(*cnat.CnatTranslationUpdateReply); ok {
-			r.Op.ID = reply.ID
-		}
-		return
-	case answered && (retval == retNoSuchEntry && r.Op.Verb == DelRow || retval == retNoInterface && r.Op.Verb == Detach || retval == retNotExcluded && r.Op.Verb == SetTargets):
-		return // it is gone
-	case answered && retval == retNoInterface:
-		err, r.Unknown = fmt.Errorf("%w: %w", ErrNoInterface, err), true
-	case answered:
-		err = fmt.Errorf("%w: %w", batch.ErrRejected, err)
+	case retval == retNoSuchEntry && verb == DelRow, retval == retNoInterface && verb == Detach, retval == retNotExcluded && verb == SetTargets:
+		return nil, false
+	case retval == retNoInterface:
+		return ErrNoInterface, true
 	}
-	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown) || r.Messages > 1
-	if r.Err == nil {
-		r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)
-	}
+	return batch.ErrRejected, false
 }
 
 // Errors of this package, for errors.Is. Apply's errors classify the return value of VPP for the

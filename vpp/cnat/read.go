@@ -51,12 +51,8 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addres
 		return nil, err
 	}
 	for _, index := range indexes {
-		if len(missing[index]) > 0 {
-			continue
-		}
-		if s.Attached[index] = nil; s.earlier() {
-			// it had other tables: no interface is to be in both
-			s.Attached[index] = &Tables{Host: true, Outside: true}
+		if len(missing[index]) == 0 {
+			s.Attached[index] = nil
 		}
 	}
 	return s, nil

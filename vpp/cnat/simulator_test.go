@@ -134,34 +134,6 @@ func (n *testNode) settle() (done []string, sent int) {
 	return done, sent
 }
 
-// TestAfterAnEarlierVersion: the earlier version had other tables, excluded nothing, and took
-// external addresses with all their ports.
-func TestAfterAnEarlierVersion(t *testing.T) {
-	n := newNode(t)
-	n.serve(with(serving("2001:db8:9::1", 80, messages.Protocol_TCP, "fd00:2::1#8080"), externalIP))
-	n.settle()
-	key := rule.Key{Addr: netip.MustParseAddr("2001:db8:9::1"), Port: 80, Proto: 6}
-	taken := n.want.Rows[key]
-	taken.RealIP = false
-	ops := []Op{{Verb: DelRow, Key: key, ID: n.state.Rows[key].ID}, {Verb: PutRow, Key: key, Row: &taken}, {Verb: SetTargets}}
-	for p := range n.state.Excluded {
-		ops[2].Del = append(ops[2].Del, p)
-	}
-	Apply(t.Context(), n.link, ops)
-	n.state = nil
-	n.read()
-	n.settle()
-	v := n.vpp.Send(simulator.Packet{In: "pod1", Src: netip.MustParseAddrPort("[fd00:1::1]:4000"), Dst: netip.MustParseAddrPort("[2001:db8:9::1]:22"), Proto: 6})
-	if v.Action != simulator.Delivered || v.Out != "up" {
-		t.Errorf("another port: %s", v)
-	}
-	n.state = nil
-	n.read()
-	if done, sent := n.settle(); sent != 0 {
-		t.Errorf("the next agent did %v", done)
-	}
-}
-
 // TestPackets: from, to => arrives at, translated how.
 func TestPackets(t *testing.T) {
 	n := newNode(t)

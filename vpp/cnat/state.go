@@ -114,14 +114,9 @@ func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attache
 // Lose forgets an interface that VPP has deleted: the next one with its index has no nodes.
 func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 
-// earlier reports whether an earlier version of the agent has configured VPP: it excluded no
-// networks from source NAT, and took other addresses with all their ports.
-func (s *State) earlier() bool { return len(s.Excluded) == 0 && s.SNAT != NoSNAT() }
-
 // Inherit copies from the state before, of the same start of VPP, what a read does not return:
 // RealIP, the policy, and the tables of interfaces. After a start of the agent RealIP comes from
-// the wanted row: an agent plans the same for the same addresses, unless it is an earlier version.
-// A nil State is ignored.
+// the wanted row: an agent plans the same for the same addresses. A nil State is ignored.
 func (s *State) Inherit(before *State, want func(rule.Key) *Row) {
 	for key, held := range s.Rows {
 		old, known := Held{}, false
@@ -130,7 +125,7 @@ func (s *State) Inherit(before *State, want func(rule.Key) *Row) {
 		}
 		if known && old.ID == held.ID {
 			held.RealIP, held.Unsure = old.RealIP, old.Unsure
-		} else if !s.earlier() {
+		} else {
 			held.Unsure = true
 		}
 		s.Rows[key] = held

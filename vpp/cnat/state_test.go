@@ -16,17 +16,14 @@ func TestUnsure(t *testing.T) {
 	shown.RealIP = false
 	for _, tt := range []struct {
 		name     string
-		snat     SNAT
 		rendered bool // the service, before the reading
-		ops      int
 	}{
-		{"rendered before", NoSNAT(), true, 0},
-		{"rendered after", NoSNAT(), false, 0},
-		{"configured by an earlier version of the agent", SNAT{netip.MustParseAddr("192.0.2.1")}, true, 2},
+		{"rendered before", true},
+		{"rendered after", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewState()
-			s.SNAT, s.Rows[key] = tt.snat, Held{Row: shown, ID: 7, Ours: true}
+			s.Rows[key] = Held{Row: shown, ID: 7, Ours: true}
 			s.Inherit(nil, func(rule.Key) *Row {
 				if tt.rendered {
 					return &wanted
@@ -35,8 +32,8 @@ func TestUnsure(t *testing.T) {
 			})
 			s.Settle(key, &wanted)
 			held := s.Rows[key]
-			if ops := DiffRow(&held, &wanted); len(ops) != tt.ops {
-				t.Errorf("%d operations, want %d: %v", len(ops), tt.ops, ops)
+			if ops := DiffRow(&held, &wanted); len(ops) != 0 {
+				t.Errorf("operations: %v", ops)
 			}
 			ordinary := wanted
 			ordinary.RealIP = false

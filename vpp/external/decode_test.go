@@ -117,7 +117,7 @@ func TestDecodeErrors(t *testing.T) {
 		"port 0":            {document(`"identityMappings": ["1.2.3.4:0/TCP"]`), []string{`identityMappings[0]: "1.2.3.4:0/TCP" is neither an IPv4 address nor one with port and protocol, for example 203.0.113.9:443/TCP`}},
 		"no backend":        {document(`"staticMappings": [{"external": "1.2.3.4:1/TCP"}]`), []string{"staticMappings[0] 1.2.3.4:1/TCP: to: is empty: expected a backend"}},
 		"backend twice":     {document(`"staticMappings": [{"external": "1.2.3.4:1/TCP", "to": ["10.1.1.1:1", "10.1.1.1:1"]}]`), []string{"staticMappings[0] 1.2.3.4:1/TCP: to[1]: 10.1.1.1:1 is there twice"}},
-		"backend is a pad":  {document(`"staticMappings": [{"external": "1.2.3.4:1/TCP", "to": ["192.0.2.1:1"]}]`), []string{"staticMappings[0] 1.2.3.4:1/TCP: to[0]: 192.0.2.1:1 is reserved"}},
+		"backend is a pad":  {document(`"staticMappings": [{"external": "1.2.3.4:1/TCP", "to": ["192.0.2.1:2"]}]`), []string{"staticMappings[0] 1.2.3.4:1/TCP: to[0]: 192.0.2.1:2 is reserved"}},
 		"masquerade":        {document(`"staticMappings": [{"external": "1.2.3.4", "to": ["10.1.1.1"], "masquerade": true}]`), []string{"staticMappings[0] 1.2.3.4: masquerade: needs a port in external"}},
 		"mapped twice":      {document(`"identityMappings": ["1.2.3.4", "1.2.3.4"]`), []string{"identityMappings[1]: 1.2.3.4 is mapped by identityMappings[0] already"}},
 		"translated twice":  {document(`"staticMappings": [{"external": "1.2.3.4", "to": ["10.1.1.1"]}], "snatExclusions": ["10.1.1.0/30"]`), []string{"snatExclusions[0]: 10.1.1.1 is translated by staticMappings[0] 1.2.3.4 already"}},

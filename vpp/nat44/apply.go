@@ -14,11 +14,7 @@ import (
 )
 
 // OpResult is the outcome of one operation.
-type OpResult struct {
-	// Op is the operation.
-	Op Op
-	batch.Outcome
-}
+type OpResult = batch.Result[Op]
 
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result
 // per operation. A failed operation does not stop the later ones: they concern other rows, or Diff
@@ -36,13 +32,13 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			if results[i].Err == nil {
 				// %v: the failed read changed nothing, so its own class must not
 				// make the outcome unknown.
-				results[i].add(ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err))
+				add(&results[i], ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err))
 			}
 		}
 		return results
 	}
 	msgs, purposes, owner := make([]api.Message, 0, len(ops)), make([]*Op, 0, len(ops)), make([]int, 0, len(ops))
-	add := func(i int, purpose *Op, more []api.Message) {
+	send := func(i int, purpose *Op, more []api.Message) {
 		for _, msg := range more {
 			msgs, purposes, owner = append(msgs, msg), append(purposes, purpose), append(owner, i)
 		}
@@ -52,12 +48,12 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			continue
 		}
 		if first := found.before(ops[i]); first != nil {
-			add(i, first, found.withdrawal(first.Addr))
+			send(i, first, found.withdrawal(first.Addr))
 		}
 		if ops[i].Verb == Withdraw {
 			built[i] = found.withdrawal(ops[i].Addr)
 		}
-		add(i, &ops[i], built[i])
+		send(i, &ops[i], built[i])
 	}
 	if len(msgs) == 0 {
 		return results
@@ -65,7 +61,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	// One batch keeps the round trips independent of the number of rows, and the order of the
 	// operations.
 	for i, answer := range batch.Do(ctx, c, msgs) {
-		results[owner[i]].add(*purposes[i], answer.Err)
+		add(&results[owner[i]], *purposes[i], answer.Err)
 	}
 	doubt(results)
 	endOthers(ctx, c, results)
@@ -135,7 +131,7 @@ func compose(op Op) ([]api.Message, error) {
 
 // add enters the answer to one message. Its purpose is the operation itself, or the withdrawal that
 // precedes a deletion.
-func (r *OpResult) add(purpose Op, err error) {
+func add(r *OpResult, purpose Op, err error) {
 	r.Count(err)
 	found, unknown := batch.Classify(purpose, err, func(retval int32) (error, bool) { return meaningOf(purpose.Verb, retval) })
 	if _, answered := link.Retval(err); answered && purpose.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {

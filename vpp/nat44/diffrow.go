@@ -8,10 +8,10 @@ import "slices"
 // Where only backends differ they are changed one by one, see arrange. VPP cannot change anything
 // else in place (flags, affinity, tag), so the row is deleted and added in two operations that
 // follow each other directly, which ends its connections. A row therefore keeps its tag where it is
-// good enough, see Row.Beside. Rows without pads, and rows of earlier versions, keep their weights
-// as well: see changeLocals. In between, the row keeps a backend, keeps all backends that it has
-// before and after, and keeps a load that VPP survives. A wanted row without backends counts as
-// nil, unless backends drain (Target).
+// good enough, see Row.Beside. Rows without pads keep their weights as well: see changeLocals. In
+// between, the row keeps a backend, keeps all backends that it has before and after, and keeps a
+// load that VPP survives. A wanted row without backends counts as nil, unless backends drain
+// (Target).
 func DiffRow(have, want *Row) []Op {
 	target := Target(have, want)
 	switch {
@@ -38,7 +38,7 @@ func (r *Row) differs(want *Row) string {
 	switch {
 	case !want.SameService(r):
 		return "another service has the address"
-	case r.odd || r.legacy != want.legacy || r.Pads != want.Pads:
+	case r.odd || r.Pads != want.Pads:
 		return "its entries are not the agent's"
 	case r.Kind != want.Kind || r.Flags != want.Flags:
 		return "how it translates has changed"
@@ -55,9 +55,6 @@ func (r *Row) differs(want *Row) string {
 // the affinity entries of a deleted backend, and goes on to send its clients to its place. So with
 // affinity a new backend may only take a place whose entry led back to the frontend.
 func inSlots(have, want *Row) bool {
-	if !have.Pads || have.legacy || want.legacy {
-		return false
-	}
 	if want.Affinity == 0 {
 		return true
 	}
@@ -83,7 +80,7 @@ func changeLocals(have, want *Row) ([]Op, bool) {
 	if !have.sameShape(want) || want.Kind != Balanced {
 		return nil, false
 	}
-	if have.Pads && !have.legacy {
+	if have.Pads {
 		if !inSlots(have, want) {
 			return nil, false
 		}
@@ -97,7 +94,7 @@ func changeLocals(have, want *Row) ([]Op, bool) {
 		// VPP keeps the affinity entries of a deleted local and goes on to send its clients
 		// there.
 		return nil, false
-	case !want.Pads && (len(have.Locals) < MinEntries || len(want.Locals) < MinEntries):
+	case len(have.Locals) < MinEntries || len(want.Locals) < MinEntries:
 		// A lone backend without pads has two entries in VPP, and neither can be added or
 		// deleted by itself.
 		return nil, false

@@ -16,7 +16,7 @@ func Target(held, want *Row) *Row {
 	case len(want.Locals) > 0:
 		kept := want.Beside(held)
 		return &kept
-	case held == nil || held.odd || held.legacy || !held.Pads || !want.SameService(held):
+	case held == nil || held.odd || !held.Pads || !want.SameService(held):
 		return nil
 	}
 	closed := *held
@@ -37,12 +37,10 @@ func (r Row) Beside(held *Row) Row {
 	if held == nil || held.odd || held.Kind != r.Kind || r.Kind != Balanced || !r.SameService(held) {
 		return fresh
 	}
-	if r.Pads && held.Pads && !held.legacy {
+	if r.Pads && held.Pads {
 		return r.besideSlots(held)
 	}
-	fresh.legacy = r.Pads && held.legacy
 	if !fresh.uniform() || !held.uniform() || !keepsWeight(held.Locals[0].Weight, len(fresh.Locals)) {
-		fresh.legacy = false
 		return fresh
 	}
 	if fresh.Affinity == held.Affinity {
@@ -159,15 +157,14 @@ func (r Row) weighing(weight uint8) Row {
 	return r
 }
 
-// SameService reports whether both rows belong to the same service; held may come from an agent of
-// an earlier version.
+// SameService reports whether both rows belong to the same service.
 func (r *Row) SameService(held *Row) bool {
 	if held.Tag == r.Tag {
 		return true
 	}
 	theirs, known := ParseTag(held.Tag)
 	ours, _ := ParseTag(r.Tag)
-	return known && (theirs.Hash == ours.Hash || theirs.Hash == r.FormerHash)
+	return known && theirs.Hash == ours.Hash
 }
 
 // uniform reports whether the row has backends and all of them have the same weight. Only such a

@@ -30,9 +30,9 @@ func TestRowsKeepTheirWeight(t *testing.T) {
 	}{
 		{"the 37th backend comes", 36, 7, 37, 2, true},
 		{"the 37th backend goes", 37, 2, 36, 1, false},
-		{"one of two that were many goes", 2, 2, 1, 1, false},
+		{"one of two goes, and a lone one cannot be changed", 2, 2, 1, 2, true},
 		{"one of few that were many goes and one comes", 3, 2, 3, 0, false},
-		{"the 128th backend of an earlier version goes", 128, 1, 127, 1, false},
+		{"the 128th backend goes", 128, 1, 127, 1, false},
 		{"half of them are gone", 65, 1, 64, 1, false},
 		{"more than half of them are gone", 64, 1, 63, 2, true},
 		{"many come at once", 2, 7, 120, 2, true},
@@ -43,7 +43,7 @@ func TestRowsKeepTheirWeight(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			have, want := ofWeight(c.n, c.weight), newRow("10.96.0.1:80/TCP")
-			have.legacy = true
+			have.Pads, want.Pads = false, false
 			want.Locals = many(c.to)
 			want.Tag = Tag{Hash: ServiceHash("default/web"), Weight: Weight(c.to)}.String()
 			ops := DiffRow(&have, &want)
@@ -128,25 +128,21 @@ func TestSharesChangeInPlace(t *testing.T) {
 	}
 }
 
-// TestRowsKeepTheirTag: the row keeps tags of earlier versions, and of the same port under another
-// name, but not tags of other services.
+// TestRowsKeepTheirTag: the row keeps tags with another weight, but not tags of other services.
 func TestRowsKeepTheirTag(t *testing.T) {
 	want := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80")
-	want.FormerHash = portHash("default/web", "http")
 	for _, c := range []struct {
 		name, hash string
 		affinity   uint32
 		kept       bool
 	}{
 		{"of this version", ServiceHash("default/web"), 0, true},
-		{"of the first versions", portHash("default/web", "http"), 0, true},
-		{"of the first versions, with another name of the port", portHash("default/web", "web"), 0, false},
 		{"of another service", ServiceHash("default/dns"), 0, false},
 		{"with an affinity", ServiceHash("default/web"), 60, false},
 		{"of an unknown form", "x", 0, false},
 	} {
 		have := want.clone()
-		have.FormerHash, have.Affinity = "", c.affinity
+		have.Affinity = c.affinity
 		have.Tag = Tag{Hash: c.hash, Affinity: c.affinity, Weight: 7}.String()
 		have.odd = c.hash == "x"
 		if ops := DiffRow(&have, &want); len(ops) == 0 != c.kept {
@@ -173,7 +169,7 @@ func TestBesideLeavesOthersAlone(t *testing.T) {
 		t.Errorf("beside a row of weight 2: %+v", got)
 	}
 	for name, other := range map[string]*Row{
-		"nothing": nil, "mixed weights, of an earlier version": pointerTo(held.with(func(r *Row) { r.Locals[0].Weight, r.legacy = 1, true })), "no backend": pointerTo(held.with(func(r *Row) { r.Locals = nil })),
+		"nothing": nil, "no pads, and mixed weights": pointerTo(held.with(func(r *Row) { r.Locals[0].Weight, r.Pads = 1, false })), "no backend": pointerTo(held.with(func(r *Row) { r.Locals = nil })),
 		"odd": pointerTo(held.with(func(r *Row) { r.odd = true })),
 	} {
 		check(t, "beside "+name, planned, want.Beside(other))

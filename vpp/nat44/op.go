@@ -93,8 +93,6 @@ func (r Row) load() Load {
 	}
 	l.Entries = len(r.Locals)
 	switch {
-	case r.legacy:
-		l.Entries += len(legacyPads())
 	case r.Pads:
 		l.Entries = entriesOf(r.size())
 	case l.Entries == 1:

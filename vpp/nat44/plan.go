@@ -25,7 +25,7 @@ func (p *ServicePlan) claim() []Row {
 	claims := slices.Clip(p.Rows)
 	for _, r := range p.Refused {
 		claim := Row{Key: r.Key, Rank: r.Rank, Draining: p.draining(r.Rule)}
-		claim.Tag, claim.FormerHash = owner(p.Service, r.Rule.GetPortName(), Tag{Weight: 1})
+		claim.Tag = Tag{Hash: ServiceHash(p.Service), Weight: 1}.String()
 		claims = append(claims, claim)
 	}
 	return claims
@@ -86,17 +86,8 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 	} else if f.GetMaglev() {
 		p.reportMaglev()
 	}
-	row.Tag, row.FormerHash = owner(p.Service, f.GetPortName(), Tag{Affinity: row.Affinity, Weight: weight})
+	row.Tag = Tag{Hash: ServiceHash(p.Service), Affinity: row.Affinity, Weight: weight}.String()
 	p.rows = append(p.rows, row)
-}
-
-// owner returns the tag of a row of a service, and the hash that former versions put into it.
-func owner(service, port string, tag Tag) (text, former string) {
-	tag.Hash = ServiceHash(service)
-	if port != "" {
-		former = portHash(service, port)
-	}
-	return tag.String(), former
 }
 
 // masquerade reports whether the source of every client has to be replaced. It depends on the rule

@@ -201,7 +201,7 @@ func TestPlan(t *testing.T) {
 				serving("web", 80, tcp, "10.1.1.3:80"),
 				serving("10.96.0.1", 0, tcp, "10.1.1.3:80"),
 				serving("10.96.0.1", 65536, tcp, "10.1.1.3:80"),
-				as(serving("10.96.0.1", 80, tcp, "10.1.1.3:80", "[fd00::2]:80", "192.0.2.1:1"), func(f *messages.Frontend) {
+				as(serving("10.96.0.1", 80, tcp, "10.1.1.3:80", "[fd00::2]:80", "192.0.2.1:2"), func(f *messages.Frontend) {
 					f.Backends = append(f.Backends, &messages.Backend{Address: "web", Port: 1}, &messages.Backend{Address: "10.1.1.4"})
 				}),
 				serving("10.96.0.1", 81, tcp, "[fd00::2]:80"),
@@ -211,7 +211,7 @@ func TestPlan(t *testing.T) {
 				"! ports[http].address: frontend 10.96.0.1:0/TCP is not an address and a port\n" +
 				"! ports[http].address: frontend 10.96.0.1:65536/TCP is not an address and a port\n" +
 				"! ports[http].endpoints: endpoint fd00::2:80 of 10.96.0.1:80/TCP: not an IPv4 address\n" +
-				"! ports[http].endpoints: endpoint 192.0.2.1:1 of 10.96.0.1:80/TCP: reserved for the renderer\n" +
+				"! ports[http].endpoints: endpoint 192.0.2.1:2 of 10.96.0.1:80/TCP: reserved for the renderer\n" +
 				"! ports[http].endpoints: endpoint web:1 of 10.96.0.1:80/TCP: not an IPv4 address\n" +
 				"! ports[http].endpoints: endpoint 10.1.1.4:0 of 10.96.0.1:80/TCP: not a port\n" +
 				"! ports[http].endpoints: endpoint fd00::2:80 of 10.96.0.1:81/TCP: not an IPv4 address\n",

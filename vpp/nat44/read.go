@@ -199,25 +199,12 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 		row.odd = row.odd || hasDuplicates(row.Locals) || hasDuplicates(row.Draining)
 		return row
 	}
-	pads := [2]int{}
-	row.Locals = make([]Local, 0, len(all))
-	for _, local := range all {
-		if i := legacyPad(local); i >= 0 && local.Weight == 0 {
-			pads[i]++
-			continue
-		}
-		row.odd = row.odd || reserved(local.Endpoint())
-		row.Locals = append(row.Locals, local)
+	row.Locals = all
+	slices.SortFunc(all, compareEntry)
+	if len(all) == 2 && all[0] == all[1] {
+		row.Locals = all[:1]
 	}
-	slices.SortFunc(row.Locals, compareEntry)
-	row.legacy = pads == [2]int{1, 1}
-	if row.Pads = row.legacy; !row.Pads {
-		row.odd = row.odd || pads != [2]int{}
-		if len(row.Locals) == 2 && row.Locals[0] == row.Locals[1] {
-			row.Locals = row.Locals[:1]
-		}
-	}
-	row.odd = row.odd || hasDuplicates(row.Locals)
+	row.odd = row.odd || hasDuplicates(row.Locals) || slices.ContainsFunc(all, func(l Local) bool { return reserved(l.Endpoint()) })
 	return row
 }
 

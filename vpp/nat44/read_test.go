@@ -60,13 +60,10 @@ func TestRead(t *testing.T) {
 func TestReadOddRows(t *testing.T) {
 	for name, change := range map[string]func(*modelRow){
 		"tag of another version": func(r *modelRow) { r.tag = TagPrefix + "v2/xyz" },
-		"one pad of two": func(r *modelRow) {
-			r.locals = append(r.locals[:1], wireLocal(legacyPads()[0]))
-		},
-		"pad twice":          func(r *modelRow) { r.locals[2] = r.locals[1] },
-		"pad in another VRF": func(r *modelRow) { r.locals[1].VrfID = 1 },
-		"same backend twice": func(r *modelRow) { r.locals = append(r.locals, r.locals[0]) },
-		"other flag":         func(r *modelRow) { r.flags |= 8 },
+		"pad twice":              func(r *modelRow) { r.locals[2] = r.locals[1] },
+		"pad in another VRF":     func(r *modelRow) { r.locals[1].VrfID = 1 },
+		"same backend twice":     func(r *modelRow) { r.locals = append(r.locals, r.locals[0]) },
+		"other flag":             func(r *modelRow) { r.flags |= 8 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, row := newModel(), newRow("10.96.0.1:80/TCP", "10.1.1.1:80")

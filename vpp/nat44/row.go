@@ -124,9 +124,6 @@ type Row struct {
 	Remembered uint32
 	// Tag marks the row as one of Troupe, see Tag.
 	Tag string
-	// FormerHash is the hash in the tag of this row if an agent of the first versions added it;
-	// "" = the same as now. Only planned rows have one, and VPP does not hold it.
-	FormerHash string
 	// Rank of the claim. VPP does not hold it.
 	Rank rule.Rank
 	// Pads says that the row has a pad behind each backend, so that VPP can change everything
@@ -150,9 +147,6 @@ type Row struct {
 	torn bool
 	// astray are entries of no backend that are not in their places; with them the row is torn.
 	astray []Local
-	// legacy is set for a row with the two pads that earlier versions of the agent put at its
-	// end. It cannot drain a backend.
-	legacy bool
 	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a
 	// single pad, a pad in another table than 0. Such a row equals no other one and is never
 	// changed in place.
@@ -169,7 +163,7 @@ func (r Row) Equal(other Row) bool {
 // other by adding and deleting locals.
 func (r *Row) sameShape(other *Row) bool {
 	return !r.odd && !other.odd && r.Key == other.Key && r.Kind == other.Kind && r.Flags == other.Flags && r.Affinity == other.Affinity &&
-		r.Tag == other.Tag && r.Pads == other.Pads && r.legacy == other.legacy
+		r.Tag == other.Tag && r.Pads == other.Pads
 }
 
 // clone returns the row with a copy of its backends.
@@ -182,9 +176,6 @@ func (r Row) clone() Row {
 // backend and pad; without pads the backends, a lone one twice, because VPP requires two entries.
 func (r Row) Entries() []Local {
 	switch {
-	case r.legacy:
-		pads := legacyPads()
-		return append(slices.Clone(r.Locals), pads[:]...)
 	case r.Pads:
 		room := [fewSlots]slot{}
 		return entries(r.layoutIn(room[:]))

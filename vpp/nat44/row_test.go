@@ -28,10 +28,7 @@ func TestEntries(t *testing.T) {
 	check(t, "in slots", []string{
 		"10.1.1.1:80 7", "192.0.2.1:2 0", "10.1.1.2:80 7", "192.0.2.2:2 0", "10.1.1.3:80 7", "192.0.2.3:2 0", "192.0.2.4:3 0", "192.0.2.4:2 0",
 	}, got)
-	row.legacy = true
-	pads := legacyPads()
-	check(t, "of an earlier version", append(row.Locals, pads[:]...), row.Entries())
-	row.legacy, row.Pads = false, false
+	row.Pads = false
 	check(t, "without pads", row.Locals, row.Entries())
 	row.Locals = locals("10.1.1.1:80")
 	check(t, "alone", append(locals("10.1.1.1:80"), locals("10.1.1.1:80")...), row.Entries())

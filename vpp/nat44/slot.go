@@ -50,8 +50,6 @@ func (s *slot) torn() bool { return s.noBackend || s.noPad || s.stray }
 // Entries that are no backends have addresses that are reserved for documentation (RFC 5737) and
 // never get a packet: 192.0.2.1 for the first slot, and so on.
 const (
-	// legacyPort is the port of the two pads at the end of rows of earlier versions.
-	legacyPort = 1
 	// padPort is the port of pads, emptyPort the port of the placeholders of empty slots.
 	padPort   = 2
 	emptyPort = 3
@@ -80,24 +78,11 @@ func reservedIndex(at netip.AddrPort, port uint16) int {
 
 // reserved reports whether no backend may have this address and port.
 func reserved(at netip.AddrPort) bool {
-	return slices.ContainsFunc([]uint16{legacyPort, padPort, emptyPort}, func(port uint16) bool { return reservedIndex(at, port) >= 0 })
+	return slices.ContainsFunc([]uint16{padPort, emptyPort}, func(port uint16) bool { return reservedIndex(at, port) >= 0 })
 }
 
 // Reserved reports whether an address and port belong to the entries of rows that are no backends.
 func Reserved(at netip.AddrPort) bool { return reserved(at) }
-
-// legacyPads returns the two entries of weight 0 at the end of rows of earlier versions.
-func legacyPads() [2]Local {
-	return [2]Local{newLocal(reservedAt(0, legacyPort), 0), newLocal(reservedAt(1, legacyPort), 0)}
-}
-
-// legacyPad returns which of these pads has the endpoint of the local, or -1.
-func legacyPad(l Local) int {
-	if i := reservedIndex(l.Endpoint(), legacyPort); i < len(legacyPads()) {
-		return i
-	}
-	return -1
-}
 
 // newLocal makes a local in table 0.
 func newLocal(at netip.AddrPort, weight uint8) Local {

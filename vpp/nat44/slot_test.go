@@ -46,7 +46,6 @@ func TestParseSlotsRefuses(t *testing.T) {
 	for name, change := range map[string]func([]Local) []Local{
 		"the same":               func(all []Local) []Local { return all },
 		"without pads":           func(all []Local) []Local { return []Local{all[0], newLocal(backendAt(1), 7)} },
-		"of an earlier version":  func(all []Local) []Local { return append(all[:1], legacyPads()[0], legacyPads()[1]) },
 		"pads exchanged":         func(all []Local) []Local { all[1], all[3] = all[3], all[1]; return all },
 		"placeholders exchanged": func(all []Local) []Local { all[2], all[6] = all[6], all[2]; return all },
 		"a heavy placeholder":    func(all []Local) []Local { all[2].Weight = 1; return all },

@@ -263,7 +263,7 @@ func (s *State) record(op Op) {
 		}
 	case AddRow:
 		row := *op.Row
-		row.FormerHash, row.Draining = "", nil // not part of what VPP holds
+		row.Draining = nil // not part of what VPP holds
 		s.Rows[op.Key] = row
 		if _, former := s.Fresh[op.Key]; !former {
 			s.Fresh[op.Key] = true

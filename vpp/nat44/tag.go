@@ -35,7 +35,10 @@ const hashLength = 16
 // ServiceHash returns the hash of a service, by its key "namespace/name". It is the same in every
 // run and every version of the agent. It leaves out the name of the port: VPP cannot change a tag
 // in place, and renaming a port must not end connections.
-func ServiceHash(key string) string { return portHash(key, "") }
+func ServiceHash(key string) string {
+	sum := sha256.Sum256([]byte(key + "\x00"))
+	return hashEncoding.EncodeToString(sum[:10])
+}
 
 // ExternalHash is the hash of every row of external configuration. No service has it, because no
 // key of a service begins with a slash. All sources share it, because the owner of an entry is kept
@@ -47,13 +50,6 @@ func External(tag string) bool { return strings.HasPrefix(tag, externalPrefix) }
 
 // externalPrefix begins the tags of external configuration.
 var externalPrefix = TagPrefix + ExternalHash() + "/"
-
-// portHash returns the hash that the first agents wrote: of the service and the name of its port.
-// It equals ServiceHash for a port without a name.
-func portHash(key, port string) string {
-	sum := sha256.Sum256([]byte(key + "\x00" + port))
-	return hashEncoding.EncodeToString(sum[:10])
-}
 
 // String returns the text that VPP stores.
 func (t Tag) String() string {

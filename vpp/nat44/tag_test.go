@@ -32,17 +32,6 @@ func TestServiceHash(t *testing.T) {
 	if got, want := ServiceHash("default/web"), "hj4ijb57j6dbskbx"; got != want {
 		t.Errorf("hash is %q, want %q", got, want)
 	}
-	if got, want := portHash("default/web", "http"), "gjobejxrk76uug4i"; got != want {
-		t.Errorf("hash of the first versions is %q, want %q", got, want)
-	}
-	seen := map[string]string{}
-	for _, port := range [][2]string{{"default/web", "http"}, {"default/web", ""}, {"default/webh", "ttp"}, {"default", "web/http"}, {"a/b", "c"}, {"a/bc", ""}} {
-		hash := portHash(port[0], port[1])
-		if other, found := seen[hash]; found {
-			t.Errorf("%q and %q have the same hash", port, other)
-		}
-		seen[hash] = port[0] + "," + port[1]
-	}
 }
 
 func TestParseTagRefuses(t *testing.T) {
@@ -62,7 +51,7 @@ func TestParseTagRefuses(t *testing.T) {
 
 func genTag(t *rapid.T) Tag {
 	return Tag{
-		Hash:     portHash(rapid.String().Draw(t, "key"), rapid.String().Draw(t, "port")),
+		Hash:     ServiceHash(rapid.String().Draw(t, "key")),
 		Affinity: rapid.Uint32().Draw(t, "affinity"),
 		Weight:   rapid.Uint8Range(1, 255).Draw(t, "weight"),
 	}

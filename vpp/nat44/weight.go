@@ -44,8 +44,8 @@ const (
 
 // keepsWeight reports whether a row without slots, whose backends have this weight in VPP, keeps it
 // when it is to have n backends. A weight that fits and is fair is kept, however few backends are
-// left: a better weight is not worth the connections. Weight 1, of rows of earlier versions, is
-// kept down to half of what fits with weight 2. So a row that grows is replaced once, one that
+// left: a better weight is not worth the connections. Weight 1 is kept down to half of what fits
+// with weight 2. So a row that grows is replaced once, one that
 // shrinks at most once, and a number of backends that alternates around a limit never replaces it.
 func keepsWeight(weight uint8, n int) bool {
 	switch {

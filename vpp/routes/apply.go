@@ -12,12 +12,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// OpResult is the outcome of one operation.
-type OpResult struct {
-	// Op is the operation with the source that Apply has found, as State.Record needs it.
-	Op Op
-	batch.Outcome
-}
+// OpResult is the outcome of one operation, with the source that Apply has found, as State.Record
+// needs it.
+type OpResult = batch.Result[Op]
 
 // Apply carries out the operations, the registrations first, then the others in their order in one
 // pipelined batch, and returns one result per operation. A failed operation does not stop the later
@@ -37,9 +34,9 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		for i := range results {
 			r := &results[i]
 			if r.Unknown = r.Unknown || r.Messages > 0; r.Messages > 0 {
-				r.fail(err) // VPP may have registered the source under an id that is unknown here
+				r.Fail(err) // VPP may have registered the source under an id that is unknown here
 			} else {
-				r.fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+				r.Fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
 			}
 		}
 		return results
@@ -48,12 +45,12 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	var msgs []api.Message
 	var owner []int
 	for i := range results {
-		if r := &results[i]; r.Err == nil && r.resolve(found) {
+		if r := &results[i]; r.Err == nil && resolve(r, found) {
 			msgs, owner = append(msgs, Message(r.Op)), append(owner, i)
 		}
 	}
 	for i, answer := range batch.Do(ctx, c, msgs) {
-		results[owner[i]].add(answer.Err)
+		add(&results[owner[i]], answer.Err)
 	}
 	return results
 }
@@ -71,10 +68,10 @@ func withhold(ctx context.Context, c link.Caller, found sources, results []OpRes
 	for n, i := range at {
 		r := &results[i]
 		if err != nil {
-			r.fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+			r.Fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
 		} else if by, is := covered[external[n]]; is {
 			r.Op.By = by
-			r.fail(ErrCovered)
+			r.Fail(ErrCovered)
 		}
 	}
 }
@@ -102,18 +99,18 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 		return found, nil
 	}
 	r := &results[at]
-	if r.add(batch.Do(ctx, c, []api.Message{Message(r.Op)})[0].Err); r.Messages == 0 {
+	if add(r, batch.Do(ctx, c, []api.Message{Message(r.Op)})[0].Err); r.Messages == 0 {
 		return found, nil
 	}
 	return readSources(ctx, c)
 }
 
 // resolve fills in the source of an operation and reports whether a message has to be sent.
-func (r *OpResult) resolve(found sources) bool {
+func resolve(r *OpResult, found sources) bool {
 	op := &r.Op
 	if op.Verb == Register {
 		if op.Source = found.current; op.Source == noSource {
-			r.fail(ErrExhausted)
+			r.Fail(ErrExhausted)
 		}
 		return false
 	}
@@ -123,7 +120,7 @@ func (r *OpResult) resolve(found sources) bool {
 		known = current != noSource && (op.Source == noSource || op.Source == current)
 	}
 	if !known {
-		r.fail(ErrSource)
+		r.Fail(ErrSource)
 		r.Unknown = true
 		return false
 	}
@@ -131,18 +128,7 @@ func (r *OpResult) resolve(found sources) bool {
 	return true
 }
 
-// fail enters an error, unless there is one already: the first one is the cause.
-func (r *OpResult) fail(err error) {
-	if r.Err == nil {
-		r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)
-	}
-}
-
 // add enters the answer to the message of the operation.
-func (r *OpResult) add(err error) {
-	r.Count(err)
-	found, unknown := batch.Classify(r.Op, unsupported(err), func(retval int32) (error, bool) { return meaningOf(r.Op.Verb, retval), false })
-	if r.Unknown = r.Unknown || unknown; r.Err == nil {
-		r.Err = found
-	}
+func add(r *OpResult, err error) {
+	r.Add(unsupported(err), func(retval int32) (error, bool) { return meaningOf(r.Op.Verb, retval), false })
 }

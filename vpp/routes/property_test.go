@@ -47,7 +47,7 @@ func genModel(t *rapid.T) *model {
 	for range rapid.IntRange(0, 4).Draw(t, "sources") {
 		ours := fib.FibSource{Name: sourceName, Priority: sourcePriority}
 		s := rapid.SampledFrom([]fib.FibSource{
-			ours, ours, {Name: formerName, Priority: 0xd1}, {Name: sourceName, Priority: 0xd7}, {Name: "other client", Priority: 0xcf},
+			ours, ours, {Name: sourceName, Priority: 0xd7}, {Name: "other client", Priority: 0xcf},
 		}).Draw(t, "source")
 		id := m.register(s.Name, s.Priority)
 		for _, p := range places {

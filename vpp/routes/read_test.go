@@ -40,7 +40,7 @@ func TestReadStranger(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	m := newModel()
-	old, firm, again, former := m.register("troupe", 0xd7), m.register("troupe", 0xcf), m.register("troupe", 0xcf), m.register("troupe-yield", 0xd1)
+	old, firm, again := m.register("troupe", 0xd7), m.register("troupe", 0xcf), m.register("troupe", 0xcf)
 	m.register("troubadour", 0xcf)
 	network, network6, odd, hidden := pfx("10.96.0.0/16"), pfx("fd96::/108"), pfx("10.98.0.0/16"), pfx("10.97.0.0/16")
 	vip, lb, neighbour, free := pfx("10.96.0.1/32"), pfx("203.0.113.7/32"), pfx("192.168.50.9/32"), pfx("10.99.0.0/16")
@@ -53,16 +53,16 @@ func TestRead(t *testing.T) {
 	m.set(vip, again, toUnreach)
 	m.set(vip, fromNAT, toNormal)
 	m.set(pfx("10.96.0.2/32"), old, toUnreach)
-	m.set(lb, former, toUnreach)
-	m.set(neighbour, former, toUnreach)
+	m.set(lb, old, toUnreach)
+	m.set(neighbour, old, toUnreach)
 	m.set(neighbour, fromNeighbour, toNormal)
 
 	want := NewState()
 	want.Unable = NoSessionLayer
-	want.Source, want.Older = firm, []uint8{old, again, former}
+	want.Source, want.Older = firm, []uint8{old, again}
 	want.Routes = map[Place]Kind{
 		{network, firm}: Reject, {network6, firm}: Drop, {odd, firm}: 0, {vip, again}: Reject, {pfx("10.96.0.2/32"), old}: Reject,
-		{lb, former}: Reject,
+		{lb, old}: Reject,
 	}
 	want.Beneath = map[netip.Prefix]string{hidden: "API", neighbour: "adjacency"}
 	got, err := Read(t.Context(), m, []netip.Prefix{network, hidden, neighbour, free, lb, {}}, nil)

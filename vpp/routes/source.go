@@ -14,9 +14,6 @@ const (
 	sourcePriority = 0xcf
 )
 
-// formerName is a source of earlier versions; Diff moves its routes.
-const formerName = "troupe-yield"
-
 // noSource is no id of a source of ours: in a route, 0 means the source of the API.
 const noSource = 0
 
@@ -37,7 +34,7 @@ func newSources(all []fib.FibSource) sources {
 	slices.SortFunc(all, func(a, b fib.FibSource) int { return cmp.Compare(a.ID, b.ID) })
 	for _, known := range all {
 		s.names[known.ID] = known.Name
-		if known.ID == noSource || known.Name != sourceName && known.Name != formerName {
+		if known.ID == noSource || known.Name != sourceName {
 			continue
 		}
 		s.all = append(s.all, known.ID)

@@ -19,7 +19,6 @@ func TestNewSources(t *testing.T) {
 	api := fib.FibSource{ID: 8, Name: "API", Priority: 0x80}
 	ours := func(id uint8) fib.FibSource { return fib.FibSource{ID: id, Name: "troupe", Priority: 0xcf} }
 	old := fib.FibSource{ID: 30, Name: "troupe", Priority: 0xd7}
-	former := fib.FibSource{ID: 40, Name: "troupe-yield", Priority: 0xd1}
 	for _, c := range []struct {
 		name    string
 		all     []fib.FibSource
@@ -28,7 +27,6 @@ func TestNewSources(t *testing.T) {
 	}{
 		{"none", []fib.FibSource{api}, 0, nil},
 		{"one", []fib.FibSource{api, ours(26)}, 26, []uint8{26}},
-		{"that of earlier versions", []fib.FibSource{api, former, ours(26)}, 26, []uint8{26, 40}},
 		{"registered twice, in any order", []fib.FibSource{ours(28), ours(27)}, 27, []uint8{27, 28}},
 		{"another priority", []fib.FibSource{old}, 0, []uint8{30}},
 		{"another priority and ours", []fib.FibSource{old, ours(31)}, 31, []uint8{30, 31}},

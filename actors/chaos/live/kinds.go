@@ -21,7 +21,8 @@ const (
 	Panic Kind = "panic"
 	// Suspend closes the mailbox of an actor: messages wait.
 	Suspend Kind = "suspend"
-	// Drop loses messages on their way to an actor.
+	// Drop loses messages on their way to an actor. A message is lost only with its receiver:
+	// the actor fails at the end, as with Delay.
 	Drop Kind = "drop"
 	// Delay makes messages to an actor arrive late.
 	Delay Kind = "delay"
@@ -87,15 +88,15 @@ var kinds = []Definition{
 		struck: func(a *active) uint64 { return uint64(a.box.UserMessageCount()) },
 	},
 	{
-		Kind: Drop, Help: "Lose messages on their way to an actor", NeedsActor: true,
+		Kind: Drop, Help: "Lose messages on their way to an actor, which fails at the end", NeedsActor: true,
 		Parameters: []string{"message", "rate", "for"},
-		inject:     arm, end: disarm,
+		inject:     arm, end: fail,
 		transmits: func(*armed) (time.Duration, bool) { return 0, true },
 	},
 	{
-		Kind: Delay, Help: "Make messages to an actor arrive late", NeedsActor: true,
+		Kind: Delay, Help: "Make messages to an actor arrive late; it fails after the last one", NeedsActor: true,
 		Parameters: []string{"message", "by", "rate", "for"},
-		inject:     arm, end: disarm,
+		inject:     arm, end: fail,
 		transmits: func(a *armed) (time.Duration, bool) { return time.Duration(a.By), false },
 	},
 	{
@@ -147,6 +148,14 @@ func arm(l *Live, a *active) error {
 }
 
 func disarm(l *Live, a *active) { l.disarm(a.armed) }
+
+// fail fails the actor after the last late message. Its next incarnation asks for all that was lost
+// or overtaken.
+func fail(l *Live, a *active) {
+	l.disarm(a.armed)
+	l.limiter.allow(a.path, time.Now()) // it counts
+	time.AfterFunc(time.Duration(a.By), func() { _ = l.system.Kill(a.path) })
+}
 
 // hold closes the mailbox of the actor. It refuses a closed one, because the end of the fault would
 // open it for the other fault, too.

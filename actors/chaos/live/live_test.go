@@ -140,6 +140,7 @@ func TestDropAndDelay(t *testing.T) {
 			t.Errorf("late: heard %d, %+v", th.heard.of(nat44), th.record(t, delayed.ID))
 		}
 		th.Stop("a test")
+		time.Sleep(4 * time.Second) // the actor fails, and begins again, after the last late message
 		th.send(nat44, &messages.Begin{}, &messages.Verify{})
 		if th.heard.of(nat44) != 5 {
 			t.Errorf("after the stop: heard %d", th.heard.of(nat44))
@@ -271,6 +272,7 @@ func TestStop(t *testing.T) {
 		if n := th.Stop("an operator"); n != 5 || th.Stop("an operator") != 0 {
 			t.Errorf("%d stopped, then %d", n, th.Stop("an operator"))
 		}
+		time.Sleep(10 * time.Millisecond) // the registry, which lost messages, begins again
 		for _, path := range []string{nat44, address.Registry, address.Dataplane + "/audit", address.Service("shop/a")} {
 			before := th.heard.of(path)
 			th.send(path, &messages.Verify{})
@@ -278,7 +280,7 @@ func TestStop(t *testing.T) {
 				t.Errorf("%s hears nothing", path)
 			}
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(4 * time.Second)
 		for _, r := range th.Status().Records {
 			if r.State != StateWell || r.EndedBy != "stopped by an operator" {
 				t.Errorf("%+v", r)

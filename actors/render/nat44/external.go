@@ -60,11 +60,8 @@ func (a *adapter) Handle(c *runtime.Context, msg any) {
 }
 
 func (a *adapter) handleExternal(m *external.Wants) {
-	switch o := &a.external; {
-	case o.wants == nil || m.Generation > o.wants.Generation:
+	if o := &a.external; o.wants == nil || m.Generation > o.wants.Generation {
 		a.adoptExternal(m)
-	case m.Generation == o.wants.Generation:
-		o.sent, o.stale = nil, true // the status was not received, or is asked for in a roll call
 	}
 }
 

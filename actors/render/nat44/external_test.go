@@ -59,9 +59,7 @@ func TestExternalMappings(t *testing.T) {
 		s.Tell(wants(1, true))
 		s.expect("an older generation", "203.0.113.9:443/6")
 		s.Tell(wants(2, true))
-		if st := s.status(); st == nil || st.Generation != 2 || !st.Settled {
-			t.Errorf("the same generation again is answered with %+v", st)
-		}
+		s.expect("the same generation again", "203.0.113.9:443/6")
 		s.Tell(wants(3, true))
 		s.expect("it goes")
 		if st := s.status(); st.Generation != 3 || !st.Settled || len(st.Entries) != 0 {
