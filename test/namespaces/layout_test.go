@@ -28,7 +28,8 @@ type layout struct {
 	v6, hosted bool
 	// plugin is one of VPP that the layout needs beside those of all layouts.
 	plugin string
-	// workers are those of VPP at node n1.
+	// workers are those of VPP at node n1, at most one for each core but the first, unless
+	// TROUPE_VPP_WORKERS is their number.
 	workers int
 	// more are further namespaces, of routers, and others further ones of hosts.
 	more, others []string

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -154,7 +155,7 @@ plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } 
 	}
 	_ = os.Remove(filepath.Join(s.dir, "cli.sock"))
 	program := []string{s.vppBinary, "-c", conf}
-	if s.workers > 0 { // VPP wants a core for each; vpp/realvpp says how it starts without
+	if s.workers >= runtime.NumCPU() { // VPP wants a core for each; vpp/realvpp says how it starts without
 		become, list := filepath.Join(s.dir, "become"), filepath.Join(s.dir, "cpus")
 		s.run("go", "-C", filepath.Join("..", ".."), "test", "-c", "-o", become, "./vpp/realvpp")
 		if err := os.WriteFile(list, []byte("0-15\n"), 0o600); err != nil {

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,7 +37,13 @@ var pods = map[string][]string{"1": {"c1", "b1", "b2"}, "2": {"r1"}}
 func newWorld(base *stage, t *testing.T, l layout) *world {
 	t.Helper()
 	one := *base
-	one.T, one.workers = t, l.workers
+	one.T, one.workers = t, min(l.workers, runtime.NumCPU()-1)
+	if n, err := strconv.Atoi(os.Getenv("TROUPE_VPP_WORKERS")); err == nil && l.workers > 0 {
+		one.workers = n
+	}
+	if l.workers > 0 {
+		t.Logf("%d workers, %d cores", one.workers, runtime.NumCPU())
+	}
 	if one.plugin = l.plugin; one.plugin != "" {
 		if _, err := os.Stat(filepath.Join(one.plugins, one.plugin)); err != nil {
 			t.Skip("not played: this VPP has no " + one.plugin)
