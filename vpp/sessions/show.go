@@ -69,8 +69,8 @@ func (s shower) command(ctx context.Context, text string) (string, error) {
 	return reply.Reply, nil
 }
 
-// parse reads the output of "show nat44 sessions" of VPP 25.10 and 26.06. Sessions
-// of protocols other than TCP, UDP and ICMP are left out.
+// parse reads the output of "show nat44 sessions" of VPP 25.10 and 26.06. Sessions of
+// protocols other than TCP, UDP and ICMP are left out.
 func (s shower) parse(text string) (flows []Flow) {
 	f := &Flow{} // left out, until the first line of a session is understood
 	for line := range strings.Lines(text) {
