@@ -76,7 +76,7 @@ func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
 	return all
 }
 
-// mapped is what the endpoints of a map are made from.
+// mapped has the data of the endpoints of a map.
 type mapped struct {
 	s          *oneService
 	interfaces *api.Interfaces

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// TestEnd: an endpoint on the map has its node, interface, share and sessions, or what it lacks.
+// TestEnd: an endpoint on the map has its node, interface, share and sessions, or a fault.
 func TestEnd(t *testing.T) {
 	m := newMapped(
 		&oneService{
