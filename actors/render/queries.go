@@ -36,7 +36,7 @@ type DiffQuery struct{}
 // DiffPage answers a DiffQuery.
 type DiffPage struct {
 	// Operations, each as one line, would make VPP equal to the wanted objects; empty = it is
-	// equal. Objects are what each is about (Difference.Object).
+	// equal. Objects has the object of each (Difference.Object).
 	Operations, Objects []string
 	// Err is why VPP could not be read; nil = it was read.
 	Err error

@@ -52,8 +52,8 @@ func ServiceStates() []ServiceState {
 	return []ServiceState{ServiceQuarantined, ServiceFailed, ServicePending, ServiceNotServed, ServicePartly, ServiceInSync}
 }
 
-// Tone says how good a state of a service, an actor, a row or a fault is: good, warn or bad; "" = the
-// word is no state.
+// Tone says how good a state of a service, an actor, a row or a fault is: good, warn or bad; "" =
+// the word is no state.
 func Tone(word string) string {
 	switch word {
 	case "idle", "running", string(ServiceInSync), string(ServedAll), show.AsWanted:

@@ -16,8 +16,8 @@ const (
 	classes = 17
 )
 
-// History has the number of passes that wrote to VPP in each minute of the last hour, and the latency
-// of the changes that Kubernetes stamps. The zero value is ready. It is safe for concurrent use and takes 8 KB.
+// History has the number of passes that wrote to VPP in each minute of the last hour, and the
+// latency of the changes that Kubernetes stamps. The zero value is ready. It is safe for concurrent use and takes 8 KB.
 type History struct {
 	mu     sync.Mutex
 	latest int64 // minute of the last change, since 1970

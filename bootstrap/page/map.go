@@ -39,10 +39,7 @@ func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
 	if err != nil {
 		interfaces = &api.Interfaces{} // the map goes without them
 	}
-	m := mapped{s: s, interfaces: interfaces, node: h.Node, uses: map[string]api.EndpointUse{}}
-	for _, u := range s.ServiceDetail.Uses {
-		m.uses[u.Address] = u
-	}
+	m := newMapped(s, interfaces, h.Node)
 	for _, f := range s.Wanted {
 		like := func(l lane) bool {
 			return l.From == f.From && l.Action == f.Action && slices.Equal(l.Frontends[0].Endpoints, f.Endpoints)
@@ -50,6 +47,10 @@ func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
 		if n := slices.IndexFunc(all, like); n >= 0 {
 			all[n].Frontends = append(all[n].Frontends, f)
 			continue
+		}
+		if len(all) == perPage { // a service may have thousands
+			all = append(all, lane{Action: "further frontends, see Wanted"})
+			break
 		}
 		l := lane{From: f.From, Action: f.Action, Frontends: []show.Frontend{f}}
 		for _, address := range f.Endpoints[:min(len(f.Endpoints), perPage)] {
@@ -64,7 +65,7 @@ func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
 		rest.Ends = append(rest.Ends, e)
 	}
 	for _, u := range s.Uses {
-		drains := slices.ContainsFunc(s.Draining, func(d api.DrainingEndpoint) bool { return strings.HasPrefix(d.Address, u.Address+":") })
+		drains := slices.ContainsFunc(s.Draining, func(d api.DrainingEndpoint) bool { return host(d.Address) == u.Address })
 		if u.Forwards == 0 && !drains {
 			rest.Ends = append(rest.Ends, end{EndpointUse: u, Draining: u.Why})
 		}
@@ -75,17 +76,48 @@ func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
 	return all
 }
 
-// mapped is what the endpoints of a map are made from.
+// mapped has the data of the endpoints of a map.
 type mapped struct {
 	s          *oneService
 	interfaces *api.Interfaces
 	node       string
 	uses       map[string]api.EndpointUse // by address without port
+	rows       map[string]show.Row        // by frontend
+	pods       map[string]string          // interface by pod
+	sessions   map[string]int             // by endpoint
+}
+
+func newMapped(s *oneService, interfaces *api.Interfaces, node string) *mapped {
+	m := &mapped{s, interfaces, node, map[string]api.EndpointUse{}, map[string]show.Row{}, map[string]string{}, map[string]int{}}
+	for _, u := range s.ServiceDetail.Uses {
+		m.uses[u.Address] = u
+	}
+	for _, row := range s.InVPP {
+		m.rows[row.VIP] = row
+	}
+	for _, i := range interfaces.Items {
+		for _, pod := range i.Pods {
+			m.pods[pod] = i.Name
+		}
+	}
+	if s.Sessions != nil {
+		for _, session := range s.Sessions.Items {
+			if !session.Expired {
+				m.sessions[session.Backend]++
+			}
+		}
+	}
+	return m
+}
+
+// host is the address of "ip:port".
+func host(address string) string {
+	return strings.Trim(address[:max(strings.LastIndexByte(address, ':'), 0)], "[]")
 }
 
 // end is the endpoint "ip:port" of a frontend.
 func (m *mapped) end(address, frontend string) end {
-	ip := strings.Trim(address[:max(strings.LastIndexByte(address, ':'), 0)], "[]")
+	ip := host(address)
 	e := end{EndpointUse: m.uses[ip]}
 	e.Address = address
 	switch {
@@ -94,31 +126,19 @@ func (m *mapped) end(address, frontend string) end {
 	case e.Node != "" && e.Node != m.node:
 		e.Interface = m.interfaces.Uplink
 	}
-	for _, i := range m.interfaces.Items {
-		if e.Pod != "" && slices.Contains(i.Pods, e.Pod) {
-			e.Interface = i.Name
-		}
-	}
+	e.Interface = cmp.Or(m.pods[e.Pod], e.Interface)
 	e.Approximated = slices.ContainsFunc(m.s.Approximations, func(a show.Approximation) bool { return a.Frontend == frontend })
-	for _, row := range m.s.InVPP {
-		var all, own uint32
-		for _, l := range row.Locals {
-			if all += l.Weight; l.Address == address {
-				own = l.Weight
-			}
-		}
-		if row.VIP == frontend && own > 0 {
-			share := float64(own) / float64(all)
-			e.Share = &share
+	var all, own uint32
+	for _, l := range m.rows[frontend].Locals {
+		if all += l.Weight; l.Address == address {
+			own = l.Weight
 		}
 	}
-	if m.s.Sessions != nil {
-		n := 0
-		for _, session := range m.s.Sessions.Items {
-			if session.Backend == address && !session.Expired {
-				n++
-			}
-		}
+	if own > 0 {
+		share := float64(own) / float64(all)
+		e.Share = &share
+	}
+	if n := m.sessions[address]; m.s.Sessions != nil {
 		e.Sessions = &n
 	}
 	return e

@@ -6,21 +6,18 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// TestEnd: an endpoint on the map has its node, interface, share and sessions, or what it lacks.
+// TestEnd: an endpoint on the map has its node, interface, share and sessions, or a fault.
 func TestEnd(t *testing.T) {
-	m := mapped{
-		node: "a",
-		interfaces: &api.Interfaces{
-			Uplink: "up0", Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}, Unplaced: []string{"10.1.1.9"},
-		},
-		uses: map[string]api.EndpointUse{
-			"10.1.1.4": {Pod: "shop/web-0", Node: "a"}, "fd00::5": {Pod: "shop/web-1", Node: "b"}, "10.1.1.9": {Pod: "shop/web-2", Node: "a"},
-		},
-		s: &oneService{
+	m := newMapped(
+		&oneService{
 			ServiceDetail: &api.ServiceDetail{
+				Uses: []api.EndpointUse{
+					{Address: "10.1.1.4", Pod: "shop/web-0", Node: "a"}, {Address: "fd00::5", Pod: "shop/web-1", Node: "b"}, {Address: "10.1.1.9", Pod: "shop/web-2", Node: "a"},
+				},
 				InVPP: []show.Row{
 					{VIP: "10.96.0.1:80/TCP", Locals: []show.Local{{Address: "10.1.1.4:80", Weight: 3}, {Address: "[fd00::5]:80", Weight: 1}}},
 					{VIP: "10.96.0.2:80/TCP", Locals: []show.Local{{Address: "10.1.1.4:80", Weight: 1}}},
@@ -29,7 +26,7 @@ func TestEnd(t *testing.T) {
 			},
 			Sessions: &api.ServiceSessions{Items: []api.Session{{Backend: "10.1.1.4:80"}, {Backend: "10.1.1.4:80", Expired: true}}},
 		},
-	}
+		&api.Interfaces{Uplink: "up0", Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}, Unplaced: []string{"10.1.1.9"}}, "a")
 	for _, c := range []struct{ address, frontend, want string }{
 		{"10.1.1.4:80", "10.96.0.1:80/TCP", "shop/web-0 on a through tap1, 75 %, 1 sessions, false "},
 		{"[fd00::5]:80", "10.96.0.1:80/TCP", "shop/web-1 on b through up0, 25 %, 0 sessions, false "},
@@ -43,6 +40,20 @@ func TestEnd(t *testing.T) {
 		if got := fmt.Sprintf("%s on %s through %s, %s, %d sessions, %v %s", e.Pod, e.Node, e.Interface, share, *e.Sessions, e.Approximated, e.Fault); got != c.want {
 			t.Errorf("%s: %q, want %q", c.address, got, c.want)
 		}
+	}
+}
+
+// TestLargeMap: the map of a service with thousands of frontends has an end.
+func TestLargeMap(t *testing.T) {
+	troupe := apitest.New(1)
+	h := &handler{Config: Config{Source: troupe, Node: "a"}}
+	s := &oneService{ServiceDetail: &api.ServiceDetail{Draining: []api.DrainingEndpoint{{Address: "[fd00::5]:80"}}}, Uses: []api.EndpointUse{{Address: "fd00::5"}, {Address: "fd00::6"}}}
+	for i := range 4096 {
+		s.Wanted = append(s.Wanted, show.Frontend{Frontend: fmt.Sprintf("10.96.0.1:%d/TCP", i), Action: "forward", Endpoints: []string{fmt.Sprintf("10.1.1.1:%d", i)}})
+	}
+	all := h.lanes(t.Context(), s)
+	if len(all) != perPage+2 || len(all[perPage+1].Ends) != 2 {
+		t.Errorf("%d lanes, %+v", len(all), all[len(all)-1])
 	}
 }
 

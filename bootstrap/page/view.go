@@ -133,7 +133,7 @@ func number(value any) template.HTML {
 	return template.HTML(text) //nolint:gosec // escaped above
 }
 
-// pods are the first interfaces of pods, those that are down first.
+// pods are the first interfaces of pods; interfaces that are down come first.
 func pods(all *api.Interfaces) []api.Interface {
 	found := slices.DeleteFunc(slices.Clone(all.Items), func(i api.Interface) bool { return len(i.Pods) == 0 })
 	slices.SortStableFunc(found, func(a, b api.Interface) int { return strings.Compare(fmt.Sprint(a.Up), fmt.Sprint(b.Up)) })

@@ -94,7 +94,7 @@ type actorDetail struct {
 // newActorsShow returns `troupe actors show`.
 func newActorsShow(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show PATH", Short: "Show one actor: numbers, mailbox, failures, traffic, state", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+		Use: "show NAME", Short: "Show one actor: numbers, mailbox, failures, traffic, state", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
 	}
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -234,7 +234,7 @@ func budget(a *api.Actor) string {
 // newActorsTrace returns `troupe actors trace`: the journal of one actor.
 func newActorsTrace(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace PATH", Short: "Show the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+		Use: "trace NAME", Short: "Show the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
 	}
 	l := NewUnwatched(cmd)
 	t := traceFlags(cmd)

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
-// TestReadingNamesFrontends: the objects of a diff decide what it says about a frontend, not its text.
+// TestReadingNamesFrontends: the objects of a diff decide which frontends it concerns.
 func TestReadingNamesFrontends(t *testing.T) {
 	for object, want := range map[string]bool{
 		"10.96.0.1:80/TCP": true, "10.96.0.1/32": true, "10.96.0.1:8080/TCP": false, "10.96.0.0/12": false, "": false, "10.96.0.11/32": false,
