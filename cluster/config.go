@@ -35,8 +35,8 @@ type Config struct {
 	// loss of etcd's data. Other stores are not probed. Default 5 s.
 	ProbeInterval time.Duration
 	// BackoffMin and BackoffMax bound the random back-off before a transaction is retried. The n-th
-	// delay is an eighth to all of min(BackoffMax, BackoffMin*2^n) after a conflict, and 16 times
-	// as long after an error. Defaults 10 ms and 500 ms.
+	// delay is an eighth to all of min(BackoffMax, BackoffMin*2^n) after a conflict, and 16
+	// times as long after an error. Defaults 10 ms and 500 ms.
 	BackoffMin, BackoffMax time.Duration
 	// Now is the clock of the grace period. Any goroutine of the Syncer may call it. Default
 	// time.Now.

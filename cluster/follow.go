@@ -131,7 +131,7 @@ func (f *follower) probeOnce(ctx context.Context, store prober) error {
 // does not answer needs longer pauses.
 const errorFactor = 16
 
-// delays returns the back-off after conflicts (factor 1) or errors (errorFactor). It never gives up.
+// delays returns the back-off after conflicts (factor 1) or errors (errorFactor). It never ends.
 func (c *Config) delays(factor time.Duration) wait.Backoff {
 	const part = 8 // of a delay that is not random
 	return wait.Backoff{Duration: factor * c.BackoffMin / part, Factor: 2, Jitter: part - 1, Steps: 32, Cap: factor * c.BackoffMax / part}

@@ -39,7 +39,7 @@ type traits struct {
 	// name is the name of the store in reasons and in the log.
 	name   string
 	layout layout
-	// relist is the interval of complete lists, in case a watch has missed changes without an error.
+	// relist is the interval of complete lists, in case a watch has missed changes.
 	relist time.Duration
 	// turn and maxTurn spread the claims of many nodes after a conflict: a node waits one turn
 	// for each node before it, less than maxTurn in total.

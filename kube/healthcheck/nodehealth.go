@@ -103,8 +103,8 @@ type NodeHealthConfig struct {
 // method. Other paths get 404.
 //
 // Load balancers ask /healthz, which is 200 if the node is healthy, forwards and stays. The kubelet
-// asks /livez, which ignores a lost dataplane until its change has waited for NodeTimeout, and whether
-// the node leaves, because that is no reason for a restart.
+// asks /livez, which ignores a lost dataplane until its change has waited for NodeTimeout, and
+// whether the node leaves, because that is no reason for a restart.
 type NodeHealth struct {
 	cfg NodeHealthConfig
 	mux *http.ServeMux
@@ -124,8 +124,6 @@ func NewNodeHealth(cfg NodeHealthConfig) *NodeHealth {
 	h.mux.HandleFunc("/livez", h.livez)
 	return h
 }
-
-var _ http.Handler = (*NodeHealth)(nil)
 
 // ServeHTTP satisfies http.Handler.
 func (h *NodeHealth) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }

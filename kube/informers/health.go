@@ -88,7 +88,7 @@ func (h *health) pass(ctx context.Context, resource string, ask func() error) er
 		if repeats {
 			answers, again = nil, time.After(leastPause+rand.N(mostPause-leastPause))
 		}
-		if answers != nil || repeats {
+		if answers != nil || again != nil {
 			select {
 			case <-answers:
 				continue

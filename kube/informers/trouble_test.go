@@ -20,8 +20,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestDiagnose: a trouble of all resources holds back requests, and each cause says what to do, without
-// URLs.
+// TestDiagnose: a trouble of all resources holds back requests, and each cause says what to do,
+// without URLs.
 func TestDiagnose(t *testing.T) {
 	request := func(err error) error { return &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: err} }
 	for _, tc := range []struct {

@@ -34,8 +34,8 @@ type Config struct {
 	Delay time.Duration
 	// Observer feeds the metrics; nil = none.
 	Observer Observer
-	// Now is the clock, and After calls f once after d, unless stop prevents it; f blocks only on
-	// the disk. A simulation on one goroutine has its own. Default: those of package time.
+	// Now is the clock, and After calls f once after d, unless stop prevents it; f blocks only
+	// on the disk. A simulation on one goroutine has its own. Default: those of package time.
 	Now   func() time.Time
 	After func(d time.Duration, f func()) (stop func() bool)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// followed is the number of services up to which a blocking query waits for each. Consul allows
-	// a client 200 connections.
+	// followed is the number of services up to which a blocking query waits for each. Consul
+	// allows a client 200 connections.
 	followed = 128
 	readers  = 16 // queries of services that do not block, at the same time
 	// connections is one for each query, and one for the query of the names.
@@ -20,7 +20,7 @@ const (
 
 	// spacing is the least time between two blocking queries, and between two snapshots.
 	spacing = 100 * time.Millisecond
-	// share is the time that each of more services adds to the pause between two queries of one.
+	// share is the time that each service adds to the pause between two queries in a sweep.
 	share = 2 * time.Millisecond
 )
 

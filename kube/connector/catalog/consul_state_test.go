@@ -36,8 +36,8 @@ func settled(t *testing.T, names ...string) *state {
 	return st
 }
 
-// TestStateOfAFailedService: a service that cannot be read is unknown until it can. A service that is
-// gone is stopped and is not in the snapshot.
+// TestStateOfAFailedService: a service that cannot be read is unknown until it can. A service that
+// is gone is stopped and is not in the snapshot.
 func TestStateOfAFailedService(t *testing.T) {
 	st := settled(t, "a", "b")
 	st.take(reading{name: "a", err: errors.New("x")})

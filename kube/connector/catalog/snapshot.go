@@ -164,7 +164,7 @@ type Limits struct {
 	// Body is the largest size in bytes of a decompressed answer about one service, and of all
 	// files of a source together.
 	Body int
-	// List is the largest size in bytes of an answer that lists services, decoded as it arrives.
+	// List is the largest size in bytes of the list of services, decoded as it arrives.
 	List int
 }
 
