@@ -40,6 +40,8 @@ type node struct {
 	context *messages.NodeContext
 	// port is the last client port that was used.
 	port uint16
+	// dialled are the endpoints that dialTo has connected to.
+	dialled map[string]bool
 	// cnat: CNAT serves instead of NAT44.
 	cnat bool
 }
@@ -48,7 +50,7 @@ type node struct {
 // before Start.
 func newNode(t *testing.T, name string, serving service.Config, without ...string) *node {
 	t.Helper()
-	n := &node{T: t, checkups: newCheckups(t), port: 1023}
+	n := &node{T: t, checkups: newCheckups(t), port: 1023, dialled: map[string]bool{}}
 	n.World = actorstest.New(t, actorstest.Config{
 		Node: name, Empty: true, Serving: serving, Deps: n.configure, VPP: simulator.Options{
 			Clock: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }, WithoutPlugins: without,

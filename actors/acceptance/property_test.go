@@ -64,11 +64,11 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 	}
 }
 
-// drained waits until no row has an endpoint that no service names: no connection keeps one. With
-// affinity a row leaves as a whole.
+// drained waits until no row has an endpoint that no service names and no connection of dialTo
+// keeps. With affinity a row leaves as a whole.
 func (n *node) drained() {
 	n.Helper()
-	named := map[string]bool{}
+	named := maps.Clone(n.dialled)
 	for _, in := range n.Source.Services() {
 		for _, r := range nat44.Plan(service.Resolve(in, n.context, n.Serving), nat44.Config{Node: n.Node, Pads: true, Guarded: true}).Claims() {
 			for _, l := range slices.Concat(r.Locals, r.Draining) {

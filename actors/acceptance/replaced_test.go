@@ -78,6 +78,7 @@ func TestReplacedRows(t *testing.T) {
 			case cause != c.cut:
 				t.Errorf("cut %q, want %q; written: %v", cause, c.cut, writes)
 			}
+			n.drained()
 			n.Stop()
 			mutating := n.Writes()
 			n.Start()
@@ -101,6 +102,7 @@ func (n *node) dialTo(ip string, endpoint netip.Addr) *simulator.Connection {
 		if err != nil {
 			n.Fatal(err)
 		}
+		n.dialled[open.Opened().Dst.String()] = true
 		if open.Opened().Dst.Addr() == endpoint {
 			return open
 		}
