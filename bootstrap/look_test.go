@@ -263,8 +263,8 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	}
 }
 
-// TestOneName: an actor has the names that it has for chaos, the configuration may be named once for
-// a shell, and a cluster without kubeconfig leads to the node.
+// TestOneName: an actor has the names that it has for chaos, the configuration may be named once
+// for a shell, and a cluster without kubeconfig leads to the node.
 func TestOneName(t *testing.T) {
 	a := apitest.Start(t, apitest.New(2), nil)
 	for name, path := range map[string]string{"nat44": "agent/dataplane/nat44", "agent/world": "agent/world", "shop/service-001": "agent/world/services/shop~service-001"} {

@@ -4,6 +4,6 @@
 //
 // The actor owns the set and the attachments of pods (commands). Discoveries run in a goroutine of
 // the actor, one at a time. The set goes to Config.Receivers when it has changed, when one of them
-// asks (Resync); its generation grows over restarts. Stop answers the commands
-// under way and removes nothing from VPP.
+// asks (Resync); its generation grows over restarts. Stop answers the commands under way and
+// removes nothing from VPP.
 package interfaces

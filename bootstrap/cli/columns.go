@@ -40,8 +40,8 @@ type Columns struct {
 	err      error
 }
 
-// Optional marks the title of a column that is left out where all of its cells are empty, and that a
-// terminal shows only if all columns fit.
+// Optional marks the title of a column that is left out where all of its cells are empty, and that
+// a terminal shows only if all columns fit.
 func Optional(title string) any { return optionalTitle(title) }
 
 type optionalTitle string

@@ -17,7 +17,8 @@ const (
 )
 
 // History has the number of passes that wrote to VPP in each minute of the last hour, and the
-// latency of the changes that Kubernetes stamps. The zero value is ready. It is safe for concurrent use and takes 8 KB.
+// latency of the changes that Kubernetes stamps. The zero value is ready. It is safe for concurrent
+// use and takes 8 KB.
 type History struct {
 	mu     sync.Mutex
 	latest int64 // minute of the last change, since 1970

@@ -148,7 +148,8 @@ func (m *mapped) end(address, frontend string) end {
 // more or repairs.
 type sentence struct{ State, Cause, Command string }
 
-// remedies are the commands for a part of readiness that is not well; other parts have troupe check.
+// remedies are the commands for a part of readiness that is not well; other parts have troupe
+// check.
 var remedies = map[string]string{
 	"nat44": "troupe get resync", "cnat": "troupe get resync", "routes": "troupe get resync", "interfaces": "troupe get interfaces", "sessions": "troupe get sessions",
 }
@@ -184,12 +185,16 @@ func aggregate(services []api.Service) (all []repeated) {
 	for i := range services {
 		counts[services[i].Error]++
 	}
+	delete(counts, "")
+	for text, n := range counts {
+		if n > 2 {
+			all = append(all, repeated{text, n})
+		}
+	}
+	slices.SortFunc(all, func(a, b repeated) int { return cmp.Or(b.N-a.N, strings.Compare(a.Text, b.Text)) })
 	for i := range services {
-		text := services[i].Error
-		if n := counts[text]; text != "" && n > 2 {
-			if services[i].Error = "as above"; !slices.Contains(all, repeated{text, n}) {
-				all = append(all, repeated{text, n})
-			}
+		if counts[services[i].Error] > 2 {
+			services[i].Error = "as above"
 		}
 	}
 	return all

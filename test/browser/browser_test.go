@@ -294,8 +294,8 @@ func (s *stage) picture(path, scheme, file string) {
 	}
 }
 
-// TestWidths: at three widths, in both schemes, no word of a view is divided: each address of a cell
-// has one line. With -screens it leaves pictures.
+// TestWidths: at three widths, in both schemes, no word of a view is divided: each address of a
+// cell has one line. With -screens it leaves pictures.
 func TestWidths(t *testing.T) {
 	s := play(t, 15)
 	for _, width := range []int64{1300, 800, 480} {

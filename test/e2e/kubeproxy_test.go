@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/test/stage"
 )
 
-// proxyConfig has: name of the node, path of the kubeconfig. The limits of connections belong to the
-// whole machine.
+// proxyConfig has: name of the node, path of the kubeconfig. The limits of connections belong to
+// the whole machine.
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables

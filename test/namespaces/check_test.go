@@ -15,8 +15,9 @@ import (
 type check struct {
 	name string
 	// from is the host, how its protocol: tcp, upload and download for much data by TCP, udp,
-	// fragments for large datagrams of UDP, or raw for one packet of each foreign protocol, and to the address, with the port. With how vpp, to
-	// is a command of VPP at node n1, and by a regular expression for its answer.
+	// fragments for large datagrams of UDP, or raw for one packet of each foreign protocol, and to
+	// the address, with the port. With how vpp, to is a command of VPP at node n1, and by a regular
+	// expression for its answer.
 	from, how, to string
 	// by are the hosts that answer, any of them, and saw the sources they may see, separated by
 	// blanks. "lost" and "refused" are answers of no host.

@@ -124,7 +124,8 @@ func (p *peer) dial(network, ends string) (net.Conn, error) {
 	return d.Dial(network, to)
 }
 
-// short is a request of HTTP, and long the length of one, or of its answer, that takes many packets.
+// short is a request of HTTP, and long the length of one, or of its answer, that takes many
+// packets.
 const (
 	short = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 	long  = 64_000

@@ -175,8 +175,8 @@ func podVariables(node, pod string, k int) []string {
 //	stop agent         kills the agent
 //	troupe ...         a command of the agent's program
 //
-// $n is the number of the node, $o that of the other one, and $dir the directory of the sockets; see
-// variables for the others.
+// $n is the number of the node, $o that of the other one, and $dir the directory of the sockets;
+// see variables for the others.
 func (w *world) script(node, text string) {
 	w.Helper()
 	other := map[string]string{"1": "2", "2": "1"}[node]
