@@ -135,8 +135,8 @@ var mutants = []mutant{
 	},
 	{
 		"addresses without endpoints are not refused", "actors/render/routes/adapter.go",
-		"range routes.Plan(view, a.config).Claims {",
-		"range routes.Plan(view, a.config).Claims[:0] {",
+		"range plan.Claims {",
+		"range plan.Claims[:0] {",
 	},
 	{
 		"a route that was removed is believed to be there", "vpp/routes/state.go",

@@ -118,6 +118,9 @@ func escapePath(path string) string {
 // actorPath returns the path of an actor from its path, from the last part of it, or from
 // "namespace/name" of a service, as the commands of chaos do.
 func actorPath(ctx context.Context, c *client.Client, name string) (string, error) {
+	if strings.HasPrefix(name, address.RootName+"/") {
+		return name, nil
+	}
 	all, _, err := client.All[api.Actor](ctx, c, "actors", nil, 0)
 	var found []string
 	for _, a := range all {
