@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,7 +19,7 @@ const (
 
 	// spacing is the least time between two blocking queries, and between two snapshots.
 	spacing = 100 * time.Millisecond
-	// share is the time that each service adds to the pause between two queries in a sweep.
+	// share is the time that each service adds to the pause between two sweeps, at least a second.
 	share = 2 * time.Millisecond
 )
 
@@ -34,8 +33,6 @@ func retries(least time.Duration) wait.Backoff {
 type Consul struct {
 	client *client
 	log    *slog.Logger
-	known  atomic.Int64  // services
-	turns  chan struct{} // of readers
 }
 
 // NewConsul returns a source. The error names the option that cannot be used.
@@ -44,7 +41,7 @@ func NewConsul(o ConsulOptions, log *slog.Logger) (*Consul, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Consul{client: c, log: log, turns: make(chan struct{}, readers)}, nil
+	return &Consul{client: c, log: log}, nil
 }
 
 // Run satisfies catalog.Source. It never fails: a failed query makes a snapshot incomplete or a
@@ -55,22 +52,34 @@ func (s *Consul) Run(ctx context.Context, publish func(Snapshot)) error {
 	defer s.client.http.CloseIdleConnections()
 	defer group.Wait()
 	defer cancel()
-	reports := make(chan any)
+	reports, wanted := make(chan any), make(chan string)
 	group.Go(func() { s.names(ctx, reports) })
+	for range readers {
+		group.Go(func() { s.sweep(ctx, wanted, reports) })
+	}
 	st := newState(s.client.options.Limits.All, func(name string) context.CancelFunc {
 		ctx, cancel := context.WithCancel(ctx)
 		group.Go(func() { s.service(ctx, name, reports) })
 		return cancel
 	})
-	var due <-chan time.Time // of the next snapshot
+	var due, again <-chan time.Time // of the next snapshot, and of the next sweep
 	for {
+		next, name := chan<- string(nil), ""
+		if len(st.queue) > 0 {
+			next, name = wanted, st.queue[0]
+		} else if again == nil && len(st.services) > followed {
+			again = time.After(wait.Jitter(max(time.Second, time.Duration(len(st.services))*share), 0.5))
+		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case next <- name:
+			st.queue = st.queue[1:]
+		case <-again:
+			again = nil
+			st.sweep()
 		case r := <-reports:
-			changed := st.take(r)
-			s.known.Store(int64(len(st.services)))
-			if changed && due == nil {
+			if st.take(r) && due == nil {
 				due = time.After(spacing)
 			}
 		case <-due:
@@ -99,34 +108,42 @@ func (s *Consul) names(ctx context.Context, reports chan<- any) {
 			s.log.Info("query of Consul answered again")
 		}
 		failed = err != nil
-		send[any](ctx, reports, r)
+		send(ctx, reports, r)
 		return next, spacing, err
 	})
 }
 
-// service follows one service until ctx ends: by blocking queries, or by one query in each sweep if
-// there are too many services.
+// service follows one service by blocking queries until ctx ends.
 func (s *Consul) service(ctx context.Context, name string, reports chan<- any) {
 	s.follow(ctx, func(index uint64) (uint64, time.Duration, error) {
-		if index == 0 || s.known.Load() > followed {
-			index = 0
-			if !send(ctx, s.turns, struct{}{}) {
-				return 0, 0, nil
-			}
-			defer func() { <-s.turns }()
-		}
-		r := reading{name: name}
-		next, err := s.client.get(ctx, index, s.client.options.Limits.Body, func(a *answer) (err error) {
-			r.found, err = decodeInstances(a, &s.client.options)
-			return err
-		}, "health", "service", name)
-		r.err = err
-		send[any](ctx, reports, r)
-		if known := s.known.Load(); known > followed {
-			return 0, wait.Jitter(time.Duration(known)*share, 0.5), err
-		}
+		next, err := s.read(ctx, index, name, reports)
 		return next, spacing, err
 	})
+}
+
+// sweep reads the services of the channel until ctx ends.
+func (s *Consul) sweep(ctx context.Context, names <-chan string, reports chan<- any) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case name := <-names:
+			_, _ = s.read(ctx, 0, name, reports) // the next sweep reads it again
+		}
+	}
+}
+
+// read reads one service; it returns the index of the answer. index is that of the answer before,
+// for a blocking query; 0 = none.
+func (s *Consul) read(ctx context.Context, index uint64, name string, reports chan<- any) (uint64, error) {
+	r := reading{name: name}
+	next, err := s.client.get(ctx, index, s.client.options.Limits.Body, func(a *answer) (err error) {
+		r.found, err = decodeInstances(a, &s.client.options)
+		return err
+	}, "health", "service", name)
+	r.err = err
+	send(ctx, reports, r)
+	return next, err
 }
 
 // follow asks until ctx ends. ask gets the index of the answer before, 0 = none, and returns the
@@ -150,15 +167,13 @@ func (s *Consul) follow(ctx context.Context, ask func(index uint64) (next uint64
 	}
 }
 
-// send sends a value; it returns false if ctx has ended or ends first.
-func send[T any](ctx context.Context, to chan<- T, value T) bool {
+// send sends a report, unless ctx has ended or ends first.
+func send(ctx context.Context, to chan<- any, report any) {
 	if ctx.Err() != nil {
-		return false
+		return
 	}
 	select {
 	case <-ctx.Done():
-		return false
-	case to <- value:
-		return true
+	case to <- report:
 	}
 }

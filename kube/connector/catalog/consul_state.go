@@ -31,19 +31,21 @@ type state struct {
 	err      error // of that answer
 	services map[string]*consulService
 	follow   func(name string) (stop context.CancelFunc)
-	most     int // instances of all services
-	have     int // instances of all services now
+	queue    []string // services that a sweep has to read
+	most     int      // instances of all services
+	have     int      // instances of all services now
 }
 
 // consulService is one service of the catalog.
 type consulService struct {
 	found
 	err    error
-	unread bool // never read
-	stop   context.CancelFunc
+	unread bool               // never read
+	stop   context.CancelFunc // of its blocking queries; nil = sweeps read it
 }
 
-// newState returns the state before the first answer. It calls follow for each new service.
+// newState returns the state before the first answer. It calls follow for each service, as long as
+// there are few enough of them.
 func newState(most int, follow func(name string) (stop context.CancelFunc)) *state {
 	return &state{most: most, services: map[string]*consulService{}, follow: follow}
 }
@@ -60,28 +62,43 @@ func (st *state) take(report any) bool {
 	return false
 }
 
-// list takes the names.
+// list takes the names. Sweeps read services, the new ones at once, if there are too many of them
+// for blocking queries.
 func (st *state) list(r listing) {
 	st.listed, st.repeated, st.err = r.err == nil, r.repeated, r.err
 	if r.err != nil && r.names == nil {
 		return
 	}
-	wanted := map[string]bool{}
+	wanted, added := map[string]bool{}, []string{}
 	for _, name := range r.names {
 		wanted[name] = true
 		if st.services[name] == nil {
-			st.services[name] = &consulService{unread: true, stop: st.follow(name)}
+			st.services[name] = &consulService{unread: true}
+			added = append(added, name)
 		}
 	}
-	maps.DeleteFunc(st.services, func(name string, s *consulService) bool {
-		if wanted[name] {
-			return false
+	many := len(wanted) > followed
+	for name, s := range st.services {
+		if s.stop != nil && (many || !wanted[name]) {
+			s.stop()
+			s.stop = nil
 		}
-		s.stop()
-		st.have -= len(s.instances)
-		return true
-	})
+		switch {
+		case !wanted[name]:
+			st.have -= len(s.instances)
+			delete(st.services, name)
+		case !many && s.stop == nil:
+			s.stop = st.follow(name)
+		}
+	}
+	st.queue = append(added, st.queue...)
+	if !many {
+		st.queue = nil
+	}
 }
+
+// sweep has all services read.
+func (st *state) sweep() { st.queue = slices.Sorted(maps.Keys(st.services)) }
 
 // read takes one service, and reports whether it has changed.
 func (st *state) read(r reading) bool {
