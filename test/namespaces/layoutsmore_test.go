@@ -46,7 +46,7 @@ n1 vpp cnat translation add proto TCP vip 10.96.0.99 80 to -> 10.1.2.2 8080`
 // servicesEnabled: false. First its services are switched off, in the end they come back.
 var calicoAgent = calico.with(func(l *layout) {
 	l.name, l.not2606 = "calicoagent", calicoCNAT.not2606
-	l.not, l.newer = refusals(), nil // Calico-VPP refuses no packets
+	l.not = refusals() // Calico-VPP refuses no packets
 	starts := `
 n1 vpp set cnat snat-policy addr $node1
 n1 vpp set cnat snat-policy prefix $node1/32
