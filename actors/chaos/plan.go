@@ -21,8 +21,8 @@ type Step struct {
 // String describes the step; the details follow from the dice.
 func (s Step) String() string { return fmt.Sprintf("%8.3fs %s (%x)", s.At.Seconds(), s.What, s.Dice) }
 
-// Plan is the list of all changes and faults of a run. The order of the actors and the choice of
-// the lost messages are not in it; they follow from the seed.
+// Plan is the list of all changes and faults of a run. The order of the actors is not in it; it
+// follows from the seed.
 type Plan struct {
 	// Hot makes few services change often; otherwise many services change seldom. Hot plans
 	// find wrong orders of messages, the others find lost updates.

@@ -18,9 +18,8 @@ import (
 )
 
 const simulateLong = `Simulate runs the actors of the agent in virtual time, each seed on one
-goroutine. The API server, VPP and the node store are simulated. Actors fail, messages are lost, and
-all dependencies fail. In the end VPP must have exactly the state that the cluster requires, and no
-work may be pending.
+goroutine. The API server, VPP and the node store are simulated. Actors and all dependencies fail.
+In the end VPP must have exactly the state that the cluster requires, and no work may be pending.
 
 A seed gives the same run on every machine. If a seed fails, the command prints the smallest failing
 plan that it has found. --seed S --seeds 1 --trace prints every message of one seed.`
