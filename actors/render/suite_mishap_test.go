@@ -88,8 +88,8 @@ func (r *troupe) list() {
 	r.generation++
 	m := &messages.Begin{Generation: r.generation, Node: &messages.NodeContext{Node: probe.ThisNode()}}
 	for _, key := range slices.Sorted(maps.Keys(r.want)) {
-		if render := r.want[key]; render.GetView() != nil {
-			m.Keys, m.Generations = append(m.Keys, key), append(m.Generations, render.GetGeneration())
+		if r.Ack(key).GetState() != rendertest.Retired { // one that is gone is listed until then
+			m.Keys, m.Generations = append(m.Keys, key), append(m.Generations, r.want[key].GetGeneration())
 		}
 	}
 	r.Tell(m)
