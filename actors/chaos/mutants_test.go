@@ -49,11 +49,6 @@ var mutants = []mutant{
 		"",
 	},
 	{
-		"an object that a reading shows in sync is not acknowledged", "actors/render/queue.go",
-		"	for k := range before {\n",
-		"	for k := range q.failed {\n",
-	},
-	{
 		"a list that is as new as the last change looks old", "actors/desired/registry.go",
 		"if m.GetGeneration() < r.newest {",
 		"if m.GetGeneration() <= r.newest {",

@@ -249,3 +249,14 @@ func TestQueueAcknowledges(t *testing.T) {
 		}
 	}
 }
+
+// TestAReadingSettlesWhatWaited: an object that waits in the queue when a reading shows it in sync
+// is settled, so that its services are acknowledged.
+func TestAReadingSettlesWhatWaited(t *testing.T) {
+	q := queueOf(newNames())
+	q.touch("a", "")
+	q.touch("b", "")
+	if settled := q.relist([]name{"b"}); !slices.Equal(settled, []name{"a"}) || q.Dirty("a") || !q.Dirty("b") {
+		t.Errorf("settled %v", settled)
+	}
+}
