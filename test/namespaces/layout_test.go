@@ -122,9 +122,6 @@ func TestLayouts(t *testing.T) {
 // play is the story of a layout.
 func (w *world) play() {
 	w.Helper()
-	if w.is2606 && w.not2606 != "" {
-		w.Skip("not played with VPP 26.06: " + w.not2606)
-	}
 	checks := w.checks()
 	names := map[string]bool{}
 	for _, c := range checks {

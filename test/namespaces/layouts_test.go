@@ -264,6 +264,7 @@ vpp ip route add $theirnet via $theirnode wg0`
 	l.also = append(slices.Clone(l.also),
 		check{name: "WireGuard, established", how: "vpp", to: "show wireguard peer", by: "flags: 2", direct: true})
 	l.looks = []string{"get interfaces", `wg0 +other`}
+	l.instead = unreachable() // VPP serves the UDP port of WireGuard
 })
 
 // bridge: the pods of a node are in one bridge domain and one subnet, behind its virtual interface;
