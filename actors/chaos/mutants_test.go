@@ -49,6 +49,11 @@ var mutants = []mutant{
 		"",
 	},
 	{
+		"a service of which nothing is left does not say so", "actors/desired/service.go",
+		"if s.view == nil { // nothing of the service is left in VPP",
+		"if false {",
+	},
+	{
 		"a list that is as new as the last change looks old", "actors/desired/registry.go",
 		"if m.GetGeneration() < r.newest {",
 		"if m.GetGeneration() <= r.newest {",
