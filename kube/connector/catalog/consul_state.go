@@ -83,17 +83,20 @@ func (st *state) list(r listing) {
 			s.stop()
 			s.stop = nil
 		}
-		switch {
-		case !wanted[name]:
+		if !wanted[name] {
 			st.have -= len(s.instances)
 			delete(st.services, name)
-		case !many && s.stop == nil:
-			s.stop = st.follow(name)
 		}
 	}
-	st.queue = append(added, st.queue...)
-	if !many {
-		st.queue = nil
+	if many {
+		st.queue = append(added, st.queue...)
+		return
+	}
+	st.queue = nil
+	for _, name := range r.names {
+		if s := st.services[name]; s.stop == nil {
+			s.stop = st.follow(name)
+		}
 	}
 }
 
