@@ -45,6 +45,22 @@ func ServiceKey(path string) (key string, ok bool) {
 	return runtime.UnescapeName(name), true
 }
 
+// Named returns which of all paths a name stands for: the path itself, the path of the service
+// "namespace/name", or else every path with this last part, except those of services.
+func Named[T any](name string, all []T, pathOf func(T) string) (found []string) {
+	service := Service(name)
+	for _, one := range all {
+		path := pathOf(one)
+		if path == name || path == service {
+			return []string{path}
+		}
+		if !strings.HasPrefix(path, Services+"/") && strings.HasSuffix(path, "/"+name) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
 // Part is the path of the actor that reports health under the name of a part.
 func Part(name string) string {
 	switch name {

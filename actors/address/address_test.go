@@ -1,6 +1,7 @@
 package address
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,22 @@ func TestPaths(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	all := []string{Registry, Services, Service("shop/nat44"), Service("shop/web"), Renderer("nat44"), "agent/other/registry"}
+	for name, want := range map[string][]string{
+		Registry:     {Registry},
+		"shop/web":   {Service("shop/web")},
+		"nat44":      {Renderer("nat44")},
+		"registry":   {Registry, "agent/other/registry"},
+		"shop/other": nil,
+		"at44":       nil,
+	} {
+		if got := Named(name, all, strings.Clone); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -272,8 +272,8 @@ func (p *Progress[K]) Read(reason string) { p.connection.verify = reason }
 // is better again, the driver works on the objects that are not as wanted.
 func (p *Progress[K]) Memory() heap.Level { return p.heap.Level() }
 
-// Removal is one removal of everything that the agent has put into VPP. It belongs to the goroutine
-// that runs it.
+// Removal is one removal of everything that the agent has put into VPP. One goroutine runs it and
+// owns it.
 type Removal struct {
 	// DryRun only reads VPP.
 	DryRun bool

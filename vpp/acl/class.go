@@ -78,8 +78,8 @@ const (
 
 // Config holds the settings of the planner.
 type Config struct {
-	// IPv6Elsewhere says that another component drops what IPv6 frontends do not accept, so
-	// that the plan does not report them as errors.
+	// IPv6Elsewhere says that another component drops what IPv6 frontends do not accept. The plan
+	// does not report these frontends as errors then.
 	IPv6Elsewhere bool
 	// Routed says that a route (vpp/routes) drops the packets to a cluster IP if all of its
 	// ports drop, so that the plan has no rules for them.

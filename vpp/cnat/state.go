@@ -83,8 +83,8 @@ type State struct {
 	Rows map[rule.Key]Held
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
-	// Local says of which of them VPP is the destination, as of an address of an interface, so
-	// that answers to it come back. It is not known for VPP 26.06.
+	// Local says which of them are addresses of VPP's interfaces: answers to these reach VPP.
+	// VPP 26.06 does not say it.
 	Local [2]bool
 	// Excluded are the networks excluded from source NAT, and our marks (owner.go).
 	Excluded map[netip.Prefix]bool

@@ -286,8 +286,8 @@ func Cost(ops []Op) (messages int) {
 }
 
 // Part returns the first operations of DiffRow, at most so many. The rest can follow later, because
-// the row is sound after each local that is added or deleted. A part also ends before an operation
-// that has to wait for VPP's answers. The two operations that replace a row stay together.
+// the row is sound after each local that is added or deleted. An operation that waits for VPP's
+// answers begins another part. The two operations that replace a row stay together.
 func Part(ops []Op, most int) []Op {
 	for i, op := range ops {
 		if op.Verb == DelRow {

@@ -221,8 +221,8 @@ func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
 	return live, draining
 }
 
-// Idle reports whether no new connection reaches a backend of the row: VPP holds it for connections
-// that drain.
+// Idle reports whether no new connection reaches a backend of the row. VPP holds it for open
+// connections.
 func (r Row) Idle() bool {
 	return r.Kind == Balanced && !slices.ContainsFunc(r.Locals, func(l Local) bool { return !r.LeadsBack(l) })
 }

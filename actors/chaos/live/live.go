@@ -21,7 +21,7 @@ type Config struct {
 	// Log receives the audit record; never nil.
 	Log *slog.Logger
 	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s,
-	// longer than the retry interval of actors.
+	// longer than the interval of half-open probes.
 	Quiet time.Duration
 	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer
 	// than a quarantine.
@@ -183,20 +183,9 @@ type reasoned struct {
 func (e *reasoned) Error() string        { return e.why }
 func (e *reasoned) Is(target error) bool { return target == e.class }
 
-// resolve finds an actor by its path, by "namespace/name" of a service, or by the last part of its
-// path.
+// resolve finds an actor by its name (address.Named).
 func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
-	for _, path := range []string{name, address.Service(name)} {
-		if box, ok := l.system.Mailbox(path); ok {
-			return box, nil
-		}
-	}
-	var found []string
-	for _, state := range l.system.Snapshot() {
-		if state.Kind != "service" && strings.HasSuffix(state.Path, "/"+name) {
-			found = append(found, state.Path)
-		}
-	}
+	found := address.Named(name, l.system.Snapshot(), func(s runtime.ActorState) string { return s.Path })
 	if len(found) > 1 {
 		return nil, fmt.Errorf("%s: %w: the name is ambiguous: %s", name, ErrNoActor, strings.Join(found, ", "))
 	}

@@ -115,23 +115,14 @@ func escapePath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// actorPath returns the path of an actor from its path, from the last part of it, or from
-// "namespace/name" of a service, as the commands of chaos do.
+// actorPath returns the path of an actor from its name (address.Named); the name itself if it stands
+// for none or for several.
 func actorPath(ctx context.Context, c *client.Client, name string) (string, error) {
 	if strings.HasPrefix(name, address.RootName+"/") {
 		return name, nil
 	}
 	all, _, err := client.All[api.Actor](ctx, c, "actors", nil, 0)
-	var found []string
-	for _, a := range all {
-		if a.Path == name || a.Path == address.Service(name) {
-			return a.Path, nil
-		}
-		if a.Kind != "service" && strings.HasSuffix(a.Path, "/"+name) {
-			found = append(found, a.Path)
-		}
-	}
-	if len(found) == 1 {
+	if found := address.Named(name, all, func(a api.Actor) string { return a.Path }); len(found) == 1 {
 		name = found[0]
 	}
 	return name, err

@@ -9,8 +9,8 @@ import (
 
 // The reports of the goroutines of Consul.Run.
 type (
-	// listing holds the names of all services; with an error it is not complete. repeated says
-	// that Consul has confirmed the names before.
+	// listing holds the names of all services; with an error it is not complete. repeated = the
+	// names are those of the answer before.
 	listing struct {
 		names    []string
 		repeated bool
