@@ -3,6 +3,7 @@ package sigkill
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,6 +71,13 @@ func (w *witness) take() []written {
 	log := w.log
 	w.log = nil
 	return log
+}
+
+// wrote reports whether a key was written since the last time.
+func (w *witness) wrote(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.log, func(c written) bool { return c.key == key })
 }
 
 // total is the number of changes that VPP was asked for.
