@@ -108,7 +108,7 @@ func TestSeededFaults(t *testing.T) {
 	}{
 		{"an access list of Troupe was changed", "diff", here, request(&open), "acl troupe/deny/local"},
 		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12"},
-		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1024) }, "1024 1024 true"},
+		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1025) }, "1025 1025 true"},
 		{"an interface of a pod is in another table", "get service NAMESPACE/NAME", here, func() {
 			request(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 7}})()
 			for _, i := range interfacesOf(t, here) {

@@ -17,7 +17,7 @@ import (
 func TestSessionsOnTheMetricsPage(t *testing.T) {
 	t.Parallel()
 	cfg := everything(t)
-	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1000, 1500, config.Duration(1e9)
+	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1001, 1500, config.Duration(1e9)
 	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
@@ -26,7 +26,7 @@ func TestSessionsOnTheMetricsPage(t *testing.T) {
 		t.Helper()
 		eventually(t, series+" is "+want, func() bool { return scrape(t, a).find(series) == want })
 	}
-	page("troupe_nat_session_limit", "1000")
+	page("troupe_nat_session_limit", "1001")
 	if _, err := vpp.FillSessions(700); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSessionsOnTheMetricsPage(t *testing.T) {
 	for _, e := range events.Items {
 		texts = append(texts, e.Text)
 	}
-	for _, want := range []string{"NAT sessions are read from VPP's statistics", "NAT session limit 1000 -> 1500", "alarm: new connections are about to be refused"} {
+	for _, want := range []string{"NAT sessions are read from VPP's statistics", "NAT session limit 1001 -> 1500", "alarm: new connections are about to be refused"} {
 		if !strings.Contains(strings.Join(texts, "\n"), want) {
 			t.Errorf("the journal does not say %q", want)
 		}
@@ -76,15 +76,15 @@ func TestSessionsOnTheMetricsPage(t *testing.T) {
 func TestExpiredSessionsAreFreed(t *testing.T) {
 	t.Parallel()
 	cfg := everything(t)
-	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1000, 1000, config.Duration(1e9)
+	cfg.NAT44.SessionLimit, cfg.NAT44.SessionLimitMax, cfg.NAT44.SessionCheckInterval = 1001, 1001, config.Duration(1e9)
 	cfg.NAT44.Timeouts.UDP = config.Duration(1e9)
 	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
-	if n, err := a.Simulator().FillSessions(2000); n != 1000 || err != nil {
+	if n, err := a.Simulator().FillSessions(2000); n != 1001 || err != nil {
 		t.Fatalf("%d sessions, %v", n, err)
 	}
-	eventually(t, "sessions are deleted", func() bool { return scrape(t, a).find("troupe_nat_sessions_deleted_total") == "400" })
+	eventually(t, "sessions are deleted", func() bool { return scrape(t, a).find("troupe_nat_sessions_deleted_total") == "401" })
 	eventually(t, "a connection is served", func() bool {
 		return a.Simulator().Send(simulator.Packet{
 			In: HostInterface, Proto: simulator.ProtoTCP, Src: netip.MustParseAddrPort("172.30.0.1:2000"),

@@ -184,8 +184,9 @@ type NAT44 struct {
 	// endpoint, or shrinks to one, is then replaced, which ends its connections. It takes effect
 	// when VPP starts.
 	AllWorkers bool `json:"allWorkers"`
-	// Limit of sessions of each worker with which the agent enables the plugin. The agent raises a
-	// lower limit of a plugin that is already enabled. 0 keeps VPP's value.
+	// Limit of sessions of each worker with which the agent enables the plugin. The agent adds 1 to
+	// an even limit, by which it recognises that it has enabled the plugin, and raises a lower
+	// limit of a plugin that is already enabled. 0 keeps VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`
 	// Highest value to which the agent raises the limit of sessions before active sessions reach
 	// it; it never lowers the limit. A session takes about 350 bytes of VPP's main heap. 0, or less

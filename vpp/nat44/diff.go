@@ -50,7 +50,7 @@ func prepare(have *State, want *Want) []Op {
 	timeouts := have.Timeouts
 	forwarding := have.Forwarding
 	if !have.Enabled {
-		ops = append(ops, Op{Verb: Enable, Sessions: want.SessionLimit})
+		ops = append(ops, Op{Verb: Enable, Sessions: marked(want.SessionLimit)})
 		// Enabling the plugin resets both in VPP, whatever was read before.
 		forwarding, timeouts = false, vppTimeouts()
 	}

@@ -27,7 +27,7 @@ func settled(rows ...Row) (*State, *Want) {
 func TestDiffFresh(t *testing.T) {
 	_, want := settled(newRow("10.96.0.2:80/TCP", "10.1.1.1:80"), newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
 	check(t, "operations", []string{
-		"enable NAT44 for 100000 sessions",
+		"enable NAT44 for 100001 sessions",
 		"enable forwarding",
 		"set timeouts udp=60 tcp-established=7440 tcp-transitory=240 icmp=60",
 		"add twice-NAT address 10.1.1.254",

@@ -13,12 +13,16 @@ import (
 // VPP stores no owner of the plugin's settings. They are ours unless another client of VPP has put
 // something into NAT44: then they are left as they are.
 
+// marked returns the number of sessions with which the agent enables the plugin; 0 = VPP's default.
+// It is odd, which is the agent's mark: no other client of VPP asks for it.
+func marked(limit uint32) uint32 { return cmp.Or(limit, vppSessions) | 1 }
+
 // Another returns why NAT44 cannot serve beside another client of VPP; "" = it can. Without
-// forwarding NAT44 translates or drops what has no mapping, as that client wants. Our own twice-NAT
-// address, or a row, shows that forwarding was on before.
+// forwarding NAT44 translates or drops what has no mapping, as that client wants. Our mark, our own
+// twice-NAT address, or a row shows that forwarding was on before, or was about to be.
 func (s *State) Another(w *Want) string {
 	what := s.others(w)
-	if !s.Enabled || s.Forwarding || what == "" || len(s.Rows) > 0 || w.TwiceNAT.IsValid() && slices.Contains(s.TwiceNAT, w.TwiceNAT) {
+	if !s.Enabled || s.Forwarding || what == "" || s.Sessions == marked(w.SessionLimit) || len(s.Rows) > 0 || w.TwiceNAT.IsValid() && slices.Contains(s.TwiceNAT, w.TwiceNAT) {
 		return ""
 	}
 	const text = "another client of VPP has set up NAT44 (it has %s) without forwarding, which services need and which stays as it is"

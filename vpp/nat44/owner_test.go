@@ -26,6 +26,7 @@ func TestAnother(t *testing.T) {
 		"a mapping, with forwarding":          {func(s *State) { s.Foreign, s.Forwarding = mapping, true }, false, []Verb{AddAddress}},
 		"a mapping, our address is there":     {func(s *State) { s.Foreign, s.TwiceNAT = mapping, []netip.Addr{ours} }, false, []Verb{Forwarding}},
 		"a mapping, our rows are there":       {func(s *State) { s.Foreign, s.Rows[rule.Key{Port: 80}] = mapping, Row{} }, false, []Verb{Forwarding, AddAddress}},
+		"a mapping, our number of sessions":   {func(s *State) { s.Foreign, s.Sessions = mapping, marked(0) }, false, []Verb{Forwarding, AddAddress}},
 		"our own addresses":                   {func(s *State) { s.Pool, s.TwiceNAT = []netip.Addr{ours}, []netip.Addr{ours} }, false, []Verb{Forwarding, SetTimeouts}},
 		"a pool of another, several workers":  {func(s *State) { s.Pool, s.Forwarding, s.Workers = []netip.Addr{theirs}, true, 2 }, false, []Verb{AddAddress}},
 		"nothing of another, several workers": {func(s *State) { s.Forwarding, s.Workers = true, 2 }, false, []Verb{OneWorker, SetTimeouts, AddAddress}},
