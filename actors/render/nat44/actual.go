@@ -66,11 +66,11 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of other clients change also where no service has a row
 	}
-	for _, k := range append(a.drains.keys(), slices.Collect(maps.Keys(a.drains.sticky))...) {
-		a.drains.follow(k, a.held(k))
+	for _, k := range slices.Concat(a.drains.keys(), slices.Collect(maps.Keys(a.drains.sticky)), slices.Collect(maps.Keys(a.drains.leaving))) {
+		a.follow(k, a.held(k))
 	}
 	for k, r := range a.have.Rows {
-		a.drains.follow(rowOf(k), &r)
+		a.follow(rowOf(k), &r)
 		if wanted, found := a.claims.Desired(rowOf(k)); found && wanted.Equal(r) { // nearly all
 			a.have.Share(wanted)
 		}

@@ -117,7 +117,7 @@ func (a *adapter) plan(service string) {
 	}
 	for _, k := range changed {
 		a.ranges.OwnerChanged(k.Key)
-		a.drains.lead(k, a.held(k))
+		a.lead(k, a.held(k))
 		a.drains.stale = a.drains.stale || a.drains.concerns(k)
 		// to compute the status walks over all rows: not for each service
 		a.external.stale = a.external.stale || a.concernsExternal(k)

@@ -26,6 +26,10 @@ type drains struct {
 	limit time.Duration // 0 = none
 	rows  map[object]map[netip.AddrPort]*drain
 	at    map[netip.AddrPort]*drained
+	// leads are the rows in VPP that give a backend new connections until VPP has changed them, and
+	// keep them then. leaving are these backends, by row.
+	leads   map[netip.AddrPort]map[object]bool
+	leaving map[object][]netip.AddrPort
 	// sticky are the rows with affinity that VPP holds.
 	sticky map[object]*messages.StickyRow
 	// generation counts changes of the list; stale says that the latest list was not sent, or
@@ -51,9 +55,6 @@ type listRested struct{}
 // drained is a backend that drains in some rows.
 type drained struct {
 	rows map[object]bool
-	// lead is the last row, in the order in which rows are changed, that gives the backend new
-	// connections until VPP has changed the row.
-	lead object
 	// generation is the generation of the list when the backend last began to drain in a row.
 	// Earlier counts lack sessions that the row has begun since.
 	generation uint64
@@ -83,7 +84,10 @@ func (d *drain) over() bool { return d != nil && d.known() && d.sessions == 0 }
 func (d *drain) known() bool { return d.counted > 0 && d.counted >= d.of.generation }
 
 func newDrains(limit time.Duration) drains {
-	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}, sticky: map[object]*messages.StickyRow{}}
+	return drains{
+		limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}, sticky: map[object]*messages.StickyRow{},
+		leads: map[netip.AddrPort]map[object]bool{}, leaving: map[object][]netip.AddrPort{},
+	}
 }
 
 // stick notes the backends of a row with affinity in VPP.
@@ -139,16 +143,35 @@ func (d *drains) follow(k object, held *nat44.Row) {
 	}
 }
 
-// lead notes the backends to which the row in VPP leads, while another row is wanted.
-func (d *drains) lead(k object, held *nat44.Row) {
-	if held == nil || len(d.at) == 0 { // nearly all
+// lead notes the backends to which the row in VPP leads, and which leave it, because these are
+// wanted.
+func (d *drains) lead(k object, held *nat44.Row, wanted []nat44.Local) {
+	for _, at := range d.leaving[k] {
+		if delete(d.leads[at], k); len(d.leads[at]) == 0 {
+			delete(d.leads, at)
+		}
+	}
+	delete(d.leaving, k)
+	if !waitsForEnd(k, held) || slices.Equal(held.Locals, wanted) { // nearly all
 		return
 	}
 	for _, l := range held.Locals {
-		if one := d.at[l.Endpoint()]; one != nil {
-			one.lead = k
+		at := l.Endpoint()
+		if held.LeadsBack(l) || slices.ContainsFunc(wanted, func(o nat44.Local) bool { return o.Endpoint() == at }) {
+			continue
 		}
+		if d.leads[at] == nil {
+			d.leads[at] = map[object]bool{}
+		}
+		d.leads[at][k], d.leaving[k] = true, append(d.leaving[k], at)
 	}
+}
+
+// led reports whether a row other than k gives the backend new connections, and will keep them when
+// VPP has changed that row.
+func (d *drains) led(k object, at netip.AddrPort) bool {
+	rows := d.leads[at]
+	return len(rows) > 1 || len(rows) == 1 && !rows[k]
 }
 
 // keys are the rows with backends that drain, ordered.
@@ -159,6 +182,21 @@ func (d *drains) surroundings() { d.stale = d.stale || len(d.rows)+len(d.sticky)
 
 // concerns reports whether backends of a row drain.
 func (d *drains) concerns(k object) bool { return d.rows[k] != nil }
+
+// follow notes what follows from a row that VPP has changed; nil = there is no row.
+func (a *adapter) follow(k object, held *nat44.Row) {
+	a.drains.follow(k, held)
+	a.lead(k, held)
+}
+
+// lead notes which backends leave a row in VPP.
+func (a *adapter) lead(k object, held *nat44.Row) {
+	if wanted, claimed := a.claims.Desired(k); claimed {
+		a.drains.lead(k, held, wanted.Locals)
+	} else {
+		a.drains.lead(k, nil, nil)
+	}
+}
 
 // serving are the backends that serve the clients of a row, though they may get no new connections
 // of this node.

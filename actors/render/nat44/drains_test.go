@@ -377,6 +377,34 @@ func TestSharedEndpointLeavesWhileAway(t *testing.T) {
 	}
 }
 
+// TestSharedEndpointLeavesBothRows: an endpoint leaves one service while another one that has it is
+// deleted. The deletion of the second row does not end the connections of the first one.
+func TestSharedEndpointLeavesBothRows(t *testing.T) {
+	for name, meanwhile := range map[string]struct{ begins, ends func(s scene) }{
+		"while VPP hangs": {func(s scene) { s.VPP.Hang() }, func(s scene) { s.VPP.Resume(); s.Run(time.Second) }},
+		"while VPP is away": {
+			func(s scene) { s.VPP.Disconnect("connection lost"); s.Connected() },
+			func(s scene) { s.Reconnect(2) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			drainStory(t, tcp, func(s scene, open map[string]connection) {
+				s.Render(2, served("b/b", "10.96.0.2", tcp, "10.1.1.4"))
+				s.Render(3, served("c/c", "10.96.0.3", tcp, "10.1.1.3"))
+				meanwhile.begins(s)
+				s.Tell(&messages.Render{Key: "c/c", Generation: 4}) // VPP works on it
+				s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9"))
+				s.Tell(&messages.Render{Key: "b/b", Generation: 4})
+				meanwhile.ends(s)
+				s.settled("again", "a/a")
+				if !s.lives(open["10.1.1.4"]) {
+					t.Error("the connection has ended")
+				}
+			})
+		})
+	}
+}
+
 // TestSharedEndpointAfterRestart: a renderer that starts leaves an endpoint in its row until it
 // knows whether other services have it, whichever service renders first.
 func TestSharedEndpointAfterRestart(t *testing.T) {

@@ -56,7 +56,7 @@ func (a *adapter) kept(k object, claimed bool, held *nat44.Row, at netip.AddrPor
 	switch {
 	case one != nil && one.expired && !unused:
 		return ""
-	case a.led(k, at):
+	case a.drains.led(k, at):
 		return "another row sends connections there until VPP has changed it"
 	case unused && !one.expired && !scarce && len(a.drains.rows) <= maxUnused:
 		return "a connection of a service that has the endpoint may begin"
@@ -102,18 +102,6 @@ func (d *drain) connections() string {
 // maxUnused is the highest number of rows with draining backends. Above it, draining backends
 // without a connection through their row are deleted.
 const maxUnused = 1000
-
-// led reports whether another row still gives the backend new connections, and will keep them when
-// VPP has changed that row.
-func (a *adapter) led(k object, at netip.AddrPort) bool {
-	one := a.drains.at[at]
-	if one == nil || one.lead == k || !a.waits(one.lead) {
-		return false
-	}
-	is := func(l nat44.Local) bool { return l.Endpoint() == at }
-	wanted, _ := a.claims.Desired(one.lead)
-	return slices.ContainsFunc(a.held(one.lead).Locals, is) && !slices.ContainsFunc(wanted.Locals, is)
-}
 
 // waits reports whether a backend that leaves the row keeps its connections.
 func (a *adapter) waits(o object) bool { return a.claims.Claimed(o) && waitsForEnd(o, a.held(o)) }

@@ -180,7 +180,7 @@ func (a *adapter) record(done []nat44.Op) {
 			continue
 		}
 		held := a.held(rowOf(op.Key))
-		a.drains.follow(rowOf(op.Key), held)
+		a.follow(rowOf(op.Key), held)
 		if held != nil && held.Idle() && a.have.Received[op.Key.Addr] {
 			a.settings = false // the address has to be withdrawn
 		}
