@@ -54,9 +54,12 @@ func (k *cluster) setPod(n int, ended bool) {
 	k.version++
 }
 
-// unseen reports whether the agent may have missed that an interface was replaced: it could not
-// read VPP, or a message was lost. The next interface has the same name and index, and only a drift
-// check finds that it has no roles.
+// unseen reports whether only a drift check may find a difference. The agent may have missed that an
+// interface was replaced, because it could not read VPP, or a message was lost: the next interface
+// has the same name and index, but no roles. And VPP does not list a route of an earlier process
+// beneath a route of CNAT, after which it shows.
 func (w *world) unseen() bool {
-	return w.injector.counts["pod ended"] > 0 && w.injector.counts.any(blinds|loses)
+	counts := w.injector.counts
+	return counts["pod ended"] > 0 && counts.any(blinds|loses) ||
+		w.cluster.ip6 && counts["agent restarts"]+counts["agent restarts alone"] > 0
 }
