@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -18,14 +17,21 @@ import (
 	"github.com/troupe-vpp/troupe/test/build"
 )
 
-const header = "| Test | Result | kube-proxy | VPP | Date |\n|---|---|---|---|---|\n"
+const header = "| Test | VPP 25.10 | VPP 26.06 | kube-proxy | Reason |\n|---|---|---|---|---|\n"
 
-// row is of one test with one version of VPP.
-type row struct{ test, result, kubeProxy, vpp, date string }
+// versions of VPP have a column each, in this order.
+var versions = []string{"25.10", "26.06"}
+
+// row is of one test: its name, a result and its date for each version of VPP, the result with
+// kube-proxy, and the reason against it.
+type row [5]string
+
+// name, kubeProxy and reason are cells of a row. The results are between the first two.
+const name, kubeProxy, reason = 0, 3, 4
 
 // passes reports whether there is nothing to compare with kube-proxy.
 func (r row) passes() bool {
-	return r.result == "passed" || strings.HasPrefix(r.result, "not played: ")
+	return !slices.ContainsFunc(r[name+1:kubeProxy], func(cell string) bool { return strings.HasPrefix(cell, "no ") || strings.HasPrefix(cell, "FAILED") })
 }
 
 // results are the rows of the table.
@@ -61,49 +67,52 @@ func (r *results) add(t *testing.T, played []result) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	text, rows := r.read(t)
+	column := 1 + slices.Index(versions, r.vpp)
+	if column == 0 && r.vpp != "" {
+		t.Fatalf("%s has no column for VPP %s", r.file, r.vpp)
+	}
 	for _, one := range played {
-		name := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
+		test := strings.TrimPrefix(strings.Join(append(one.ContainerHierarchyTexts, one.LeafNodeText), " "), "[sig-network] ")
+		i := slices.IndexFunc(rows, func(old row) bool { return old[name] == test })
 		if r.vpp == "" {
-			t.Logf("%s: %s: %s", name, one.State, one.Failure.Message)
-			for i := range rows {
-				if rows[i].test == name && !rows[i].passes() {
-					rows[i].kubeProxy = one.State
-				}
+			t.Logf("%s: %s: %s", test, one.State, one.Failure.Message)
+			if i >= 0 && !rows[i].passes() {
+				rows[i][kubeProxy] = one.State
 			}
 			continue
 		}
-		said := r.judge(t, name, one)
-		t.Logf("%s: %s", name, said)
-		is := row{test: name, result: said, vpp: r.vpp, date: time.Now().UTC().Format(time.DateOnly)}
-		i := slices.IndexFunc(rows, func(old row) bool { return old.test == name && old.vpp == r.vpp })
 		if i < 0 {
-			rows = append(rows, is)
-			continue
+			i, rows = len(rows), append(rows, row{test})
 		}
-		if !is.passes() {
-			is.kubeProxy = rows[i].kubeProxy
+		said, why := r.judge(t, test, one)
+		t.Logf("%s: %s: %s", test, said, why)
+		is := &rows[i]
+		is[column] = said + " " + time.Now().UTC().Format(time.DateOnly)
+		if why != "" {
+			is[reason] = why
+		} else if is.passes() {
+			is[kubeProxy], is[reason] = "", ""
 		}
-		rows[i] = is
 	}
 	write(t, r.file, text, rows)
 }
 
-// judge is the result of a test, as a cell.
-func (r *results) judge(t *testing.T, name string, one result) string {
+// judge is the result of a test, and why it did not pass.
+func (r *results) judge(t *testing.T, test string, one result) (said, why string) {
 	t.Helper()
-	reason := r.reasons[name]
+	why = r.reasons[test]
 	switch {
-	case one.State == "passed" && reason != "" && !strings.HasPrefix(reason, "by chance"):
-		t.Errorf("%s has passed, but reasons.yaml has a reason against it", name)
+	case one.State == "passed" && why != "" && !strings.HasPrefix(why, "by chance"):
+		t.Errorf("%s has passed, but reasons.yaml has a reason against it", test)
 	case one.State == "skipped":
-		return "not played: " + firstLine(one.Failure.Message)
-	case one.State != "passed" && reason != "":
-		return "no: " + reason
+		return "not played", firstLine(one.Failure.Message)
+	case one.State != "passed" && why != "":
+		return "no", why
 	case one.State != "passed":
-		t.Errorf("%s: %s: %s", name, one.State, one.Failure.Message)
-		return "FAILED: " + firstLine(one.Failure.Message)
+		t.Errorf("%s: %s: %s", test, one.State, one.Failure.Message)
+		return "FAILED", firstLine(one.Failure.Message)
 	}
-	return one.State
+	return one.State, ""
 }
 
 // failed are expressions for the tests of rows that do not pass, by the test.
@@ -113,7 +122,7 @@ func (r *results) failed(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for _, one := range rows {
 		if !one.passes() {
-			all[one.test] = `\[sig-network\] ` + regexp.QuoteMeta(one.test) + "$"
+			all[one[name]] = `\[sig-network\] ` + regexp.QuoteMeta(one[name]) + "$"
 		}
 	}
 	return all
@@ -138,21 +147,21 @@ func (r *results) read(t *testing.T) (text string, rows []row) {
 	}
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |\n"), " | ")
-		if len(cells) != 5 {
+		if len(cells) != len(row{}) {
 			t.Fatalf("%s: not a row: %s", r.file, line)
 		}
-		rows = append(rows, row{cells[0], cells[1], cells[2], cells[3], cells[4]})
+		rows = append(rows, row(cells))
 	}
 	return text, rows
 }
 
-// write writes the rows by test and VPP.
+// write writes the rows by test.
 func write(t *testing.T, file, text string, rows []row) {
 	t.Helper()
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(strings.Compare(a.test, b.test), strings.Compare(a.vpp, b.vpp)) })
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a[name], b[name]) })
 	text += header
 	for _, r := range rows {
-		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", r.test, r.result, r.kubeProxy, r.vpp, r.date)
+		text += fmt.Sprintf("| %s |\n", strings.Join(r[:], " | "))
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -172,13 +181,16 @@ func TestTable(t *testing.T) {
 	date := time.Now().UTC().Format(time.DateOnly)
 	troupe := &results{file: file, vpp: "26.06", reasons: map[string]string{"b": "why"}}
 	troupe.add(t, []result{{LeafNodeText: "b", State: "failed"}, {LeafNodeText: "a", State: "passed"}})
-	is("rows of Troupe", "| a | passed |  | 26.06 | "+date+" |\n| b | no: why |  | 26.06 | "+date+" |\n")
+	is("rows of Troupe", "| a |  | passed "+date+" |  |  |\n| b |  | no "+date+" |  | why |\n")
 	if failed := slices.Collect(maps.Keys(troupe.failed(t))); !slices.Equal(failed, []string{"b"}) {
 		t.Fatalf("kube-proxy plays %v", failed)
 	}
 	(&results{file: file}).add(t, []result{{LeafNodeText: "a", State: "failed"}, {LeafNodeText: "b", State: "passed"}})
-	want := "| a | passed |  | 26.06 | " + date + " |\n| b | no: why | passed | 26.06 | " + date + " |\n"
+	want := "| a |  | passed " + date + " |  |  |\n| b |  | no " + date + " | passed | why |\n"
 	is("kube-proxy beside", want)
 	troupe.add(t, []result{{LeafNodeText: "b", State: "failed"}})
 	is("Troupe again", want)
+	troupe.vpp = "25.10"
+	troupe.add(t, []result{{LeafNodeText: "a", State: "passed"}})
+	is("another VPP", "| a | passed "+date+" | passed "+date+" |  |  |\n| b |  | no "+date+" | passed | why |\n")
 }
