@@ -18,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -210,7 +211,9 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 		if err != nil {
 			return nil, err
 		}
-		diff := api.RendererDiff{Renderer: renderer, Operations: append([]string{}, page.Operations...), Objects: append([]string{}, page.Objects...)}
+		diff := api.RendererDiff{
+			Renderer: renderer, Operations: append([]string{}, page.Operations...), Objects: append([]string{}, page.Objects...), Missing: append([]string{}, page.Missing...),
+		}
 		if page.Err != nil {
 			diff.Error = page.Err.Error()
 		}
@@ -269,7 +272,7 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	}
 	s := api.StatusOf(b.agent.cfg.NodeName, api.ReadBuild().String(), b.Readiness(), services)
 	if world.Link.GetUp() {
-		s.VPP = world.Link.GetVersion()
+		s.VPP, s.Started = world.Link.GetVersion(), link.Started(world.Link.GetBoot())
 	}
 	if l := world.Link; l.GetBack() != 0 {
 		s.Restart = &api.Restart{Lost: time.Unix(0, l.GetLost()), Back: time.Unix(0, l.GetBack()), Filled: b.filled(world)}

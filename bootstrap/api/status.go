@@ -55,6 +55,8 @@ type NodeStatus struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// VPP is its version; "" = it is not connected.
 	VPP string `json:"vpp,omitempty"`
+	// Started is when it was started, by the time of its socket; left out if that is not known.
+	Started time.Time `json:"vppStarted,omitzero"`
 	// Restart is the last restart of VPP that this agent has seen; left out if there was none.
 	Restart *Restart `json:"restart,omitempty"`
 	// Services counts services by state, without the states of no service.

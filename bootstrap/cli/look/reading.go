@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,10 +47,10 @@ func read(ctx context.Context, c *client.Client, frontends ...string) (r reading
 					continue
 				}
 				found = true
-				if r.Standings[f] == "" && strings.HasPrefix(op, "add row ") { // not after a removal
+				if slices.Contains(renderer.Missing, f) {
 					r.Standings[f] = show.Missing
-				} else if r.Standings[f] == "" {
-					r.Standings[f] = show.OtherThanWanted
+				} else {
+					r.Standings[f] = cmp.Or(r.Standings[f], show.OtherThanWanted)
 				}
 			}
 			if found {
