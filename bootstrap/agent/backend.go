@@ -291,23 +291,17 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	return s, nil
 }
 
-// filled is when every renderer had repaired the VPP that is connected; zero = not yet.
-func (b backend) filled(world *status.WorldPage) (at time.Time) {
-	back := world.Link.GetBack()
+// filled is when every renderer had repaired the VPP that is connected; zero = not yet, or unknown.
+func (b backend) filled(world *status.WorldPage) time.Time {
+	var last int64
 	for _, renderer := range b.agent.renderers() {
-		read, found := world.Verified[renderer], world.Repairs[renderer]
-		end := read.GetBegan() + read.GetTook()
-		if found.GetBegan() >= back {
-			end = found.GetRepaired()
-		}
-		if read.GetBegan() < back || end == 0 {
+		at := world.Filled[renderer]
+		if at == 0 {
 			return time.Time{}
 		}
-		if t := time.Unix(0, end); t.After(at) {
-			at = t
-		}
+		last = max(last, at)
 	}
-	return at
+	return time.Unix(0, last)
 }
 
 // Nodes satisfies api.Reader: the nodes of the store, or the nodes of Kubernetes without a store.

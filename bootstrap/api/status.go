@@ -76,18 +76,19 @@ type Restart struct {
 	// Lost is when the connection to the VPP before ended, Back when the next one was connected.
 	Lost time.Time `json:"lost"`
 	Back time.Time `json:"back"`
-	// Filled is when VPP was in the desired state again; left out until then.
+	// Filled is when VPP was first in the desired state again; left out until then, and where that
+	// is not known.
 	Filled time.Time `json:"filled,omitzero"`
 }
 
 // String describes the restart in words, for example "VPP restarted 3 min ago: away for 1.2s,
 // filled 40ms later".
 func (r *Restart) String() string {
-	text := fmt.Sprintf("VPP restarted %s ago: away for %v, ", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
+	text := fmt.Sprintf("VPP restarted %s ago: away for %v", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
 	if r.Filled.IsZero() {
-		return text + "not filled yet"
+		return text
 	}
-	return text + fmt.Sprintf("filled %v later", r.Filled.Sub(r.Back).Round(time.Millisecond))
+	return text + fmt.Sprintf(", filled %v later", r.Filled.Sub(r.Back).Round(time.Millisecond))
 }
 
 // StatusOf makes the parts of a NodeStatus that follow from readiness and services.
