@@ -91,6 +91,8 @@ type Shower[K Key] interface {
 type Difference struct {
 	// Object is the frontend "ip:port/PROTO" or the network of a route; "" = a setting or a list.
 	Object string
+	// Missing says that VPP holds no row at the frontend, which the operation creates.
+	Missing bool
 	// Text is the operation in one line.
 	Text string
 }

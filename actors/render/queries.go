@@ -36,8 +36,8 @@ type DiffQuery struct{}
 // DiffPage answers a DiffQuery.
 type DiffPage struct {
 	// Operations, each as one line, would make VPP equal to the wanted objects; empty = it is
-	// equal. Objects has the object of each (Difference.Object).
-	Operations, Objects []string
+	// equal. Objects has the object of each (Difference.Object), Missing the missing ones.
+	Operations, Objects, Missing []string
 	// Err is why VPP could not be read; nil = it was read.
 	Err error
 }
@@ -73,6 +73,9 @@ func (d *Driver[K]) diffed(c *runtime.Context, m *diffRead) {
 		d.settle(c)
 		for _, one := range d.kind.Diff(m.reading, d.barrier.passed()) {
 			page.Operations, page.Objects = append(page.Operations, one.Text), append(page.Objects, one.Object)
+			if one.Missing {
+				page.Missing = append(page.Missing, one.Object)
+			}
 		}
 	}
 	c.Send(m.to, page)

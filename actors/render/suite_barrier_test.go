@@ -318,7 +318,7 @@ func TestDriverAnswersQuestions(t *testing.T) {
 			s.Errorf("diff %+v", d)
 		}
 		s.outside(s.remove, "10.0.0.1")
-		if d := diff(); len(d.Operations) != 1 || len(s.holds()) != 0 {
+		if d := diff(); len(d.Operations) != 1 || len(s.holds()) != 0 || s.owned && !slices.Equal(d.Missing, d.Objects) {
 			s.Errorf("diff %+v", d)
 		}
 		s.VPP.Disconnect("connection lost")

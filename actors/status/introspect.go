@@ -73,6 +73,9 @@ type WorldPage struct {
 	Node *messages.NodeInput
 	// Verified are the last readings of VPP by renderer, Repairs the last ones with differences.
 	Verified, Repairs map[string]*messages.Verified
+	// Filled is when each renderer had first repaired the VPP that has restarted, in Unix
+	// nanoseconds; nil = this incarnation has seen no restart.
+	Filled map[string]int64
 }
 
 // introspect keeps the last state that each actor has sent, for operators.
@@ -119,6 +122,9 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	case *messages.Fault:
 		i.publisher.fault(m)
 	case *messages.LinkState:
+		if before := i.world.Link; before != nil && m.GetBack() != before.GetBack() {
+			i.world.Filled = map[string]int64{}
+		}
 		i.world.Link = m
 	case *messages.InterfaceSet:
 		i.world.Interfaces = m
@@ -128,16 +134,25 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 		i.world.Node = m.GetInput()
 		i.countProblems()
 	case *messages.Verified:
-		i.world.Verified[m.GetRenderer()] = m
-		if m.GetDifferences() > 0 {
-			i.world.Repairs[m.GetRenderer()] = m
-		}
+		i.verified(m)
 	case *ServicesQuery:
 		c.Reply(i.page(m))
 	case *WorldQuery:
 		page := i.world
-		page.Verified, page.Repairs = maps.Clone(page.Verified), maps.Clone(page.Repairs)
+		page.Verified, page.Repairs, page.Filled = maps.Clone(page.Verified), maps.Clone(page.Repairs), maps.Clone(page.Filled)
 		c.Reply(&page)
+	}
+}
+
+// verified takes a reading of VPP, and later its repair.
+func (i *introspect) verified(m *messages.Verified) {
+	renderer, end := m.GetRenderer(), m.GetBegan()+m.GetTook()
+	i.world.Verified[renderer] = m
+	if m.GetDifferences() > 0 {
+		i.world.Repairs[renderer], end = m, m.GetRepaired()
+	}
+	if filled := i.world.Filled; filled != nil && filled[renderer] == 0 && m.GetBegan() >= i.world.Link.GetBack() {
+		filled[renderer] = end
 	}
 }
 

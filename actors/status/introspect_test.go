@@ -1,6 +1,7 @@
 package status
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -136,6 +137,33 @@ func TestIntrospectionKnowsTheWorld(t *testing.T) {
 		}
 		if read := s.Ask(&ServicesQuery{}).(*ServicesPage).Read; read.Unix() != 1 {
 			t.Errorf("the oldest reading began at %v", read)
+		}
+	})
+}
+
+// TestFilledOnce: a restarted VPP is filled when a renderer has first repaired it, whatever is read
+// later. Readings that began before the restart, and differences before their repair, do not count.
+func TestFilledOnce(t *testing.T) {
+	perform(t, nil, func(s *stage) {
+		for _, step := range []struct {
+			msg  any
+			want map[string]int64
+		}{
+			{&messages.LinkState{}, nil},
+			{&messages.Verified{Renderer: "cnat", Began: 5, Took: 1}, nil},
+			{&messages.LinkState{Back: 10}, map[string]int64{}},
+			{&messages.Verified{Renderer: "cnat", Began: 9, Took: 3}, map[string]int64{}},
+			{&messages.Verified{Renderer: "cnat", Began: 11, Took: 2}, map[string]int64{"cnat": 13}},
+			{&messages.Verified{Renderer: "nat44", Began: 11, Took: 3, Differences: 7}, map[string]int64{"cnat": 13, "nat44": 0}},
+			{&messages.Verified{Renderer: "nat44", Began: 11, Took: 3, Differences: 7, Repaired: 20}, map[string]int64{"cnat": 13, "nat44": 20}},
+			{&messages.Verified{Renderer: "nat44", Began: 30, Differences: 1, Repaired: 40}, map[string]int64{"cnat": 13, "nat44": 20}},
+			{&messages.Verified{Renderer: "cnat", Began: 30, Took: 1}, map[string]int64{"cnat": 13, "nat44": 20}},
+			{&messages.LinkState{Back: 50}, map[string]int64{}},
+		} {
+			s.Tell(step.msg)
+			if got := s.Ask(&WorldQuery{}).(*WorldPage).Filled; !maps.Equal(got, step.want) || (got == nil) != (step.want == nil) {
+				t.Errorf("after %v: filled %v, want %v", step.msg, got, step.want)
+			}
 		}
 	})
 }

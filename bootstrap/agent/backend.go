@@ -18,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -210,7 +211,9 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 		if err != nil {
 			return nil, err
 		}
-		diff := api.RendererDiff{Renderer: renderer, Operations: append([]string{}, page.Operations...), Objects: append([]string{}, page.Objects...)}
+		diff := api.RendererDiff{
+			Renderer: renderer, Operations: append([]string{}, page.Operations...), Objects: append([]string{}, page.Objects...), Missing: append([]string{}, page.Missing...),
+		}
 		if page.Err != nil {
 			diff.Error = page.Err.Error()
 		}
@@ -269,7 +272,7 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	}
 	s := api.StatusOf(b.agent.cfg.NodeName, api.ReadBuild().String(), b.Readiness(), services)
 	if world.Link.GetUp() {
-		s.VPP = world.Link.GetVersion()
+		s.VPP, s.Started = world.Link.GetVersion(), link.Started(world.Link.GetBoot())
 	}
 	if l := world.Link; l.GetBack() != 0 {
 		s.Restart = &api.Restart{Lost: time.Unix(0, l.GetLost()), Back: time.Unix(0, l.GetBack()), Filled: b.filled(world)}
@@ -288,23 +291,17 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	return s, nil
 }
 
-// filled is when every renderer had repaired the VPP that is connected; zero = not yet.
-func (b backend) filled(world *status.WorldPage) (at time.Time) {
-	back := world.Link.GetBack()
+// filled is when every renderer had repaired the VPP that is connected; zero = not yet, or unknown.
+func (b backend) filled(world *status.WorldPage) time.Time {
+	var last int64
 	for _, renderer := range b.agent.renderers() {
-		read, found := world.Verified[renderer], world.Repairs[renderer]
-		end := read.GetBegan() + read.GetTook()
-		if found.GetBegan() >= back {
-			end = found.GetRepaired()
-		}
-		if read.GetBegan() < back || end == 0 {
+		at := world.Filled[renderer]
+		if at == 0 {
 			return time.Time{}
 		}
-		if t := time.Unix(0, end); t.After(at) {
-			at = t
-		}
+		last = max(last, at)
 	}
-	return at
+	return time.Unix(0, last)
 }
 
 // Nodes satisfies api.Reader: the nodes of the store, or the nodes of Kubernetes without a store.

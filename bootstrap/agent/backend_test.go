@@ -211,7 +211,8 @@ func TestResyncMends(t *testing.T) {
 		t.Fatalf("%d, %v", retval, err)
 	}
 	diff := must(a.Backend().Diff(t.Context()))(t)
-	if ops := diff.Renderers[0].Operations; len(ops) != 1 || !strings.Contains(ops[0], "10.96.20.1:80/TCP") {
+	one := []string{"10.96.20.1:80/TCP"}
+	if r := diff.Renderers[0]; len(r.Operations) != 1 || !cmp.Equal(r.Objects, one) || !cmp.Equal(r.Missing, one) {
 		t.Errorf("diff %+v", diff)
 	}
 	if err := a.Backend().StartResync(t.Context(), api.ResyncRequest{Reason: "a test took a row"}); err != nil {

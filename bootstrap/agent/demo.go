@@ -11,19 +11,20 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Statuses returns the status of all services, ordered by key. The values are shared and must not
-// be modified.
-func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error) {
+// Statuses returns the status of all services, ordered by key, and their summaries. The values are
+// shared and must not be modified.
+func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, []api.Service, error) {
 	page, err := askUntil[*status.ServicesPage](ctx, a.system, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return page.Services, nil
+	return page.Services, backend{agent: a}.summaries(page), nil
 }
 
 // Renderers are the names of the renderers, in the order of the tree.

@@ -126,7 +126,7 @@ func (k *kubernetes) agent() *Agent {
 // that it has to.
 func (k *kubernetes) about(a *Agent, name string) []eventsv1.Event {
 	k.Helper()
-	if _, err := a.Statuses(k.Context()); err != nil {
+	if _, _, err := a.Statuses(k.Context()); err != nil {
 		// introspection has passed on what it heard before
 		k.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func (k *kubernetes) about(a *Agent, name string) []eventsv1.Event {
 func settledOn(t *testing.T, a *Agent, key, what string, holds func(*messages.ServiceStatus) bool) {
 	t.Helper()
 	eventually(t, key+" "+what, func() bool {
-		statuses, err := a.Statuses(t.Context())
+		statuses, _, err := a.Statuses(t.Context())
 		if err != nil {
 			return false
 		}

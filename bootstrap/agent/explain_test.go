@@ -107,11 +107,18 @@ func TestOthersOfPacket(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []api.PacketOther{
-		{Service: "shop/web", From: "local", Action: "forward", Why: "for clients: local; this one is of class remote"},
+		{Service: "shop/web", From: "local", Action: "forward", Why: "for clients: local; this one is remote"},
 		{Service: "shop/late", From: "any", Action: "forward", Why: "shop/web has the address: its claim comes first"},
 	}
 	if diff := cmp.Diff(want, explainPacket(p, packetNode()).Others); diff != "" {
 		t.Error(diff)
+	}
+	w := packetNode()
+	w.config.ClusterCIDRs = []netip.Prefix{netip.MustParsePrefix("fd00::/64")}
+	want[0].Why = "for clients: local; this one is pod or remote"
+	got := explainPacket(p, w)
+	if diff := cmp.Diff(want, got.Others); diff != "" || got.Class != api.ClassUnknown || !strings.HasPrefix(got.Because[1], "no cluster CIDR is known") {
+		t.Errorf("without a cluster CIDR: class %s because %q, others %s", got.Class, got.Because, diff)
 	}
 }
 

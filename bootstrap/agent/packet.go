@@ -109,6 +109,12 @@ func explainPacket(p service.Packet, w *packetWorld) *api.Packet {
 		Because: because(&p, &v, w), Backends: []api.PacketBackend{}, Others: []api.PacketOther{},
 		Wanted: []show.Row{}, InVPP: []show.Row{}, Approximations: []show.Approximation{},
 	}
+	known := func(n netip.Prefix) bool { return n.Addr().Is4() == p.Source.Is4() }
+	if out.Class == service.ClassRemote && !slices.ContainsFunc(w.config.ClusterCIDRs, known) {
+		out.Class = api.ClassUnknown
+		out.Because = append(out.Because, "no cluster CIDR is known (services.clusterCIDRs): VPP recognises a pod of this node by its interface, "+
+			"and serves it like a client of this node")
+	}
 	if v.Row != nil {
 		row := show.Frontends(&messages.ServiceView{Key: v.Owner, Frontends: []*messages.Frontend{v.Row}})[0]
 		out.Frontend = &row
@@ -186,7 +192,7 @@ func others(destination, class string, v *service.Verdict, views []*messages.Ser
 			}
 			why := v.Owner + " has the address: its claim comes first"
 			if view.GetKey() == v.Owner {
-				why = "for clients: " + service.FromWord(f.GetFrom()) + "; this one is of class " + class
+				why = "for clients: " + service.FromWord(f.GetFrom()) + "; this one is " + class
 			}
 			out = append(out, api.PacketOther{Service: view.GetKey(), From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()), Why: why})
 		}

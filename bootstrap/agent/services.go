@@ -284,23 +284,11 @@ func endpoints(view *messages.ServiceView) int {
 // holds its rows, and answers of these endpoints do not come back.
 func faulty(out *api.Service, view *messages.ServiceView, interfaces []*messages.Interface) {
 	for _, i := range interfaces {
-		if (out.State == api.ServiceInSync || out.State == api.ServicePartly) && leadsTo(i, view) {
+		behind := endpointsWithin(service.Networks(i.GetAddresses()), view)
+		if (out.State == api.ServiceInSync || out.State == api.ServicePartly) && len(behind) > 0 {
 			out.State, out.Served, out.Error = api.ServiceFailed, api.ServedPartly, "endpoints behind "+i.GetName()+": "+i.GetFault()
 		}
 	}
-}
-
-// leadsTo reports whether an endpoint of a view is in a network of the interface.
-func leadsTo(i *messages.Interface, view *messages.ServiceView) bool {
-	return slices.ContainsFunc(i.GetAddresses(), func(text string) bool {
-		network, err := netip.ParsePrefix(text)
-		return err == nil && slices.ContainsFunc(view.GetFrontends(), func(f *messages.Frontend) bool {
-			return slices.ContainsFunc(f.GetBackends(), func(b *messages.Backend) bool {
-				a, err := netip.ParseAddr(b.GetAddress())
-				return err == nil && network.Contains(a)
-			})
-		})
-	})
 }
 
 // faults are the reasons why connections to endpoints are lost although VPP holds every row, by the

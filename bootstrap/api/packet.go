@@ -6,12 +6,16 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
+// ClassUnknown is the class of a client that is not of this node: without a cluster CIDR an address
+// does not tell whether it is a pod.
+const ClassUnknown = "pod or remote"
+
 // Packet explains how this node handles the first packet of a connection.
 type Packet struct {
 	// Source is an address, Destination "ip:port/PROTO".
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// Class of the client: pod, node or remote.
+	// Class of the client: pod, node, remote, or "pod or remote".
 	Class string `json:"class"`
 	// Action is forward, reject, drop, or none for a packet that is not service traffic.
 	Action string `json:"action"`

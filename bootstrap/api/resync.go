@@ -110,6 +110,8 @@ type RendererDiff struct {
 	// Objects are the frontends, "ip:port/PROTO", or the networks of routes that the operations
 	// are about, in their order; "" = a setting, or a list.
 	Objects []string `json:"objects"`
+	// Missing are the frontends without a row in VPP.
+	Missing []string `json:"missing"`
 	// Error is the reason why VPP could not be read; "" = none.
 	Error string `json:"error,omitempty"`
 }

@@ -55,6 +55,8 @@ type NodeStatus struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// VPP is its version; "" = it is not connected.
 	VPP string `json:"vpp,omitempty"`
+	// Started is when it was started, by the time of its socket; left out if that is not known.
+	Started time.Time `json:"vppStarted,omitzero"`
 	// Restart is the last restart of VPP that this agent has seen; left out if there was none.
 	Restart *Restart `json:"restart,omitempty"`
 	// Services counts services by state, without the states of no service.
@@ -74,18 +76,19 @@ type Restart struct {
 	// Lost is when the connection to the VPP before ended, Back when the next one was connected.
 	Lost time.Time `json:"lost"`
 	Back time.Time `json:"back"`
-	// Filled is when VPP was in the desired state again; left out until then.
+	// Filled is when VPP was first in the desired state again; left out until then, and where that
+	// is not known.
 	Filled time.Time `json:"filled,omitzero"`
 }
 
 // String describes the restart in words, for example "VPP restarted 3 min ago: away for 1.2s,
 // filled 40ms later".
 func (r *Restart) String() string {
-	text := fmt.Sprintf("VPP restarted %s ago: away for %v, ", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
+	text := fmt.Sprintf("VPP restarted %s ago: away for %v", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
 	if r.Filled.IsZero() {
-		return text + "not filled yet"
+		return text
 	}
-	return text + fmt.Sprintf("filled %v later", r.Filled.Sub(r.Back).Round(time.Millisecond))
+	return text + fmt.Sprintf(", filled %v later", r.Filled.Sub(r.Back).Round(time.Millisecond))
 }
 
 // StatusOf makes the parts of a NodeStatus that follow from readiness and services.

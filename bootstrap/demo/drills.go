@@ -27,7 +27,7 @@ func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	if err := a.restarted(ctx, path, restarts); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
 	}
-	if _, err := a.settle(ctx); err != nil {
+	if _, _, err := a.settle(ctx); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
 	}
 	drill.Recovered = time.Since(started).Round(time.Millisecond).String()

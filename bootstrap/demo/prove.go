@@ -3,11 +3,14 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -56,15 +59,20 @@ func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 
 // look waits until the agent is in sync and compares its state with the state of VPP.
 func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, error) {
-	statuses, err := a.settle(ctx)
+	statuses, services, err := a.settle(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	report := &Report{settled: time.Now(), Services: len(statuses), Rows: a.rowsInVPP(), Probes: []Probe{}, Drills: []Drill{}}
-	for _, s := range statuses {
-		row := serviceRow(s, len(a.Renderers()))
+	for i := range services {
+		s := &services[i]
+		row := ServiceRow{Service: s.Key, Frontends: []string{}, Rows: s.Rows, Backends: s.Endpoints, Served: s.Served, State: s.State}
+		for _, f := range statuses[i].GetView().GetFrontends() { // two rows of one are neighbours
+			row.Frontends = append(row.Frontends, service.FrontendText(f))
+		}
+		row.Frontends = slices.Compact(row.Frontends)
 		report.Table = append(report.Table, row)
-		if row.State != statePending && row.State != stateFailed {
+		if !slices.Contains([]api.ServiceState{api.ServicePending, api.ServiceFailed, api.ServiceQuarantined}, s.State) {
 			report.InSync++
 		}
 	}
@@ -106,52 +114,52 @@ func faults(statuses []*messages.ServiceStatus, renderers []string) []fault {
 
 // settle waits until the agent is ready and every service is in sync, twice in a row. The first
 // time, the acknowledgement of an actor that has just restarted may still be on its way.
-func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
+func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, []api.Service, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	var known []*messages.ServiceStatus
+	var known []api.Service
 	for agreed := 0; ; {
-		statuses, err := a.Statuses(ctx)
+		statuses, services, err := a.Statuses(ctx)
 		if err == nil {
-			known = statuses
+			known = services
 		}
 		agreed++
-		if err != nil || !a.Backend().Readiness().Ready || len(a.open(statuses)) > 0 {
+		if err != nil || !a.Backend().Readiness().Ready || len(a.open(services)) > 0 {
 			agreed = 0
 		}
 		if agreed == 2 {
-			return statuses, nil
+			return statuses, services, nil
 		}
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return nil, a.unsettled(context.Cause(ctx), known)
+			return nil, nil, a.unsettled(context.Cause(ctx), known)
 		}
 	}
 }
 
 // open lists unknown and pending services. A failed service is not among them; the report shows it.
-func (a *stage) open(statuses []*messages.ServiceStatus) (reasons []string) {
-	if len(statuses) != a.services {
-		reasons = append(reasons, fmt.Sprintf("%d of %d services are known", len(statuses), a.services))
+func (a *stage) open(services []api.Service) (reasons []string) {
+	if len(services) != a.services {
+		reasons = append(reasons, fmt.Sprintf("%d of %d services are known", len(services), a.services))
 	}
-	for _, s := range statuses {
-		if serviceRow(s, len(a.Renderers())).State == statePending {
-			reasons = append(reasons, s.GetKey()+" is pending")
+	for i := range services {
+		if services[i].State == api.ServicePending {
+			reasons = append(reasons, services[i].Key+" is pending")
 		}
 	}
 	return reasons
 }
 
 // unsettled explains why the agent is not in sync.
-func (a *stage) unsettled(cause error, statuses []*messages.ServiceStatus) error {
+func (a *stage) unsettled(cause error, services []api.Service) error {
 	var reasons []string
 	for _, p := range a.Backend().Readiness().Parts {
 		if !p.OK {
 			reasons = append(reasons, p.Name+": "+p.Reason)
 		}
 	}
-	return fmt.Errorf("%w: %s", cause, strings.Join(append(reasons, a.open(statuses)...), "; "))
+	return fmt.Errorf("%w: %s", cause, strings.Join(append(reasons, a.open(services)...), "; "))
 }

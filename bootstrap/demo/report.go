@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
@@ -42,8 +43,9 @@ type ServiceRow struct {
 	Rows      int      `json:"rows"`
 	// Backends is the number of different backends.
 	Backends int `json:"backends"`
-	// State is one of the API, or the reason why the service is not served.
-	State string `json:"state"`
+	// Served and State are as in the API.
+	Served api.Served       `json:"served"`
+	State  api.ServiceState `json:"state"`
 }
 
 // Probe is a number of connections from one client to one frontend.
@@ -115,9 +117,9 @@ func (r *Report) deviating() []Probe {
 // table prints the report as text: the services, the probes that deviate, and the verdict. All
 // probes and the drills, which were told as they happened, are in a wide report only.
 func (r *Report) table(c *cli.Columns, wide bool) {
-	c.Row("SERVICE", "FRONTENDS", "ROWS", "BACKENDS", "STATE")
+	c.Row("SERVICE", "FRONTENDS", "ROWS", "BACKENDS", "SERVED", "STATE")
 	for _, s := range r.Table {
-		c.Row(s.Service, short(s.Frontends), s.Rows, s.Backends, s.State)
+		c.Row(s.Service, short(s.Frontends), s.Rows, s.Backends, s.Served, s.State)
 	}
 	probes := r.deviating()
 	if wide {

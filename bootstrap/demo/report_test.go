@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
 // good is the report of a demo whose checks passed.
@@ -17,8 +17,8 @@ func good() *Report {
 	return &Report{
 		Services: 2, InSync: 2, Rows: 1, InSyncAfter: "1ms",
 		Table: []ServiceRow{
-			{Service: "shop/mail", Frontends: []string{}, State: "ExternalName"},
-			{Service: "shop/web", Frontends: []string{"10.96.0.1:80/TCP"}, Rows: 1, Backends: 2, State: stateInSync},
+			{Service: "shop/mail", Frontends: []string{}, Served: api.ServedNone, State: api.ServiceNotServed},
+			{Service: "shop/web", Frontends: []string{"10.96.0.1:80/TCP"}, Rows: 1, Backends: 2, Served: api.ServedAll, State: api.ServiceInSync},
 		},
 		Probes: []Probe{{
 			From: "pod", Client: "10.1.1.7", To: "10.96.0.1:80/TCP", Service: "shop/web", Want: forward, Got: forward,
@@ -65,9 +65,9 @@ func TestReportText(t *testing.T) {
 	if err := table.Print(&out, r, print); err != nil {
 		t.Fatal(err)
 	}
-	const want = `SERVICE FRONTENDS ROWS BACKENDS STATE
-shop/mail - 0 0 ExternalName
-shop/web 10.96.0.1:80/TCP 1 2 in-sync
+	const want = `SERVICE FRONTENDS ROWS BACKENDS SERVED STATE
+shop/mail - 0 0 not-served not-served
+shop/web 10.96.0.1:80/TCP 1 2 served in-sync
 
 PROBE FROM TO SERVICE RESULT SHARES AS IT SHOULD BE
 pod 10.1.1.7 10.96.0.1:80/TCP shop/web forward, source translated 10.1.1.1:80 x10 10.1.1.2:80 x20 yes
@@ -114,8 +114,8 @@ func TestReportJSON(t *testing.T) {
 	want := map[string]any{
 		"services": 2.0, "inSync": 2.0, "rows": 1.0, "inSyncAfter": "1ms", "ok": true,
 		"table": []any{
-			map[string]any{"service": "shop/mail", "frontends": []any{}, "rows": 0.0, "backends": 0.0, "state": "ExternalName"},
-			map[string]any{"service": "shop/web", "frontends": []any{"10.96.0.1:80/TCP"}, "rows": 1.0, "backends": 2.0, "state": stateInSync},
+			map[string]any{"service": "shop/mail", "frontends": []any{}, "rows": 0.0, "backends": 0.0, "served": "not-served", "state": "not-served"},
+			map[string]any{"service": "shop/web", "frontends": []any{"10.96.0.1:80/TCP"}, "rows": 1.0, "backends": 2.0, "served": "served", "state": "in-sync"},
 		},
 		"probes": []any{map[string]any{
 			"from": "pod", "client": "10.1.1.7", "to": "10.96.0.1:80/TCP", "service": "shop/web", "want": "forward", "got": "forward",
@@ -125,40 +125,5 @@ func TestReportJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestServiceRow(t *testing.T) {
-	acked := func(state messages.RenderState, rows ...bool) []*messages.RenderAck {
-		ack := &messages.RenderAck{State: state}
-		for _, inSync := range rows {
-			ack.Rows = append(ack.Rows, &messages.RowState{InSync: inSync})
-		}
-		return []*messages.RenderAck{ack, {State: messages.RenderState_RENDER_IN_SYNC}}
-	}
-	view := &messages.ServiceView{Frontends: []*messages.Frontend{
-		{Address: "10.96.0.1", Port: 80, Protocol: messages.Protocol_TCP, From: messages.ClientClass_FROM_LOCAL},
-		{Address: "10.96.0.1", Port: 80, Protocol: messages.Protocol_TCP, From: messages.ClientClass_FROM_REMOTE, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 80}}},
-	}}
-	for name, tt := range map[string]struct {
-		in    *messages.ServiceStatus
-		state string
-		rows  int
-	}{
-		"in sync":    {&messages.ServiceStatus{View: view, Renders: acked(messages.RenderState_RENDER_IN_SYNC, true)}, stateInSync, 1},
-		"silent":     {&messages.ServiceStatus{View: view}, statePending, 0},
-		"pending":    {&messages.ServiceStatus{View: view, Renders: acked(messages.RenderState_RENDER_PENDING, true, false)}, statePending, 1},
-		"refused":    {&messages.ServiceStatus{View: view, Renders: acked(messages.RenderState_RENDER_FAILED, false)}, stateFailed, 0},
-		"not served": {&messages.ServiceStatus{View: &messages.ServiceView{NotServed: "headless"}, Renders: acked(messages.RenderState_RENDER_IN_SYNC)}, "headless", 0},
-		"on its way": {&messages.ServiceStatus{View: &messages.ServiceView{NotServed: "headless"}}, statePending, 0},
-	} {
-		tt.in.Key = "shop/web"
-		got := serviceRow(tt.in, 2)
-		if got.State != tt.state || got.Rows != tt.rows || got.Service != "shop/web" {
-			t.Errorf("%s: %+v", name, got)
-		}
-		if tt.in.GetView() == view && (len(got.Frontends) != 1 || got.Backends != 1) {
-			t.Errorf("%s: %d frontends, %d backends; want 1 of each", name, len(got.Frontends), got.Backends)
-		}
 	}
 }

@@ -43,7 +43,7 @@ func running(t *testing.T) *stage {
 		}
 	})
 	s := &stage{Agent: a, services: services, quiet: 100 * time.Millisecond}
-	if _, err := s.settle(t.Context()); err != nil {
+	if _, _, err := s.settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -119,14 +119,10 @@ func host(address string) string {
 func (m *mapped) end(address, frontend string) end {
 	ip := host(address)
 	e := end{EndpointUse: m.uses[ip]}
-	e.Address = address
-	switch {
-	case slices.Contains(m.interfaces.Unplaced, ip):
-		e.Fault = cmp.Or(e.Fault, "VPP has no interface for it")
-	case e.Node != "" && e.Node != m.node:
+	e.Address, e.Interface = address, m.pods[e.Pod]
+	if e.Interface == "" && e.Node != "" && e.Node != m.node {
 		e.Interface = m.interfaces.Uplink
 	}
-	e.Interface = cmp.Or(m.pods[e.Pod], e.Interface)
 	e.Approximated = slices.ContainsFunc(m.s.Approximations, func(a show.Approximation) bool { return a.Frontend == frontend })
 	var all, own uint32
 	for _, l := range m.rows[frontend].Locals {

@@ -1,47 +1,29 @@
 package page
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // summary is the data of the overview.
 type summary struct {
-	// VPP is the state of VPP as the link knows it; nil = the link does not answer, or its
-	// state is not shown.
-	VPP      *linked
+	Status   *api.NodeStatus
 	Curves   []curve
 	Sentence sentence
 	// Interfaces is the picture of the node; nil = it is not known.
 	Interfaces *api.Interfaces
 	Sessions   *api.Sessions
 	Parts      []api.Part
-	Services   []count
 	Total      int
 	Resync     *api.Resync
 	// Worst are actors in a bad state and actors that have failed, at most 10.
 	Worst  []api.Actor
 	Actors int
 	Events []api.Event
-}
-
-// linked is the state of the actor link, as it encodes it.
-type linked struct {
-	Up                    bool
-	Version, Boot, Reason string
-	Session               uint64
-}
-
-// count is the number of services whose users get the same.
-type count struct {
-	Served api.Served
-	N      int
 }
 
 // overview is the first document.
@@ -54,31 +36,13 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := summary{Total: len(services), Parts: sameReason(h.Source.Readiness().Parts)}
-	for _, word := range api.ServedWords() {
-		c := count{Served: word}
-		for i := range services {
-			if services[i].Served == word {
-				c.N++
-			}
-		}
-		data.Services = append(data.Services, c)
-	}
-	data.Curves = h.History.curves(time.Now())
-	if state, err := h.Source.State(ctx, address.Link); err == nil && json.Unmarshal(state, &data.VPP) != nil {
-		data.VPP = nil
-	}
-	state, err := h.Source.Status(ctx)
-	if err != nil {
+	data := summary{Total: len(services), Parts: sameReason(h.Source.Readiness().Parts), Curves: h.History.curves(time.Now())}
+	if data.Status, err = h.Source.Status(ctx); err != nil {
 		return nil, err
 	}
 	services = slices.Clone(services)
 	sortServices(services)
-	data.Sentence = say(state, services)
-	// an archive and a redacted page have no states of actors
-	if data.VPP == nil && state.VPP != "" {
-		data.VPP = &linked{Up: true, Version: state.VPP}
-	}
+	data.Sentence = say(data.Status, services)
 	if data.Interfaces, err = h.Source.Interfaces(ctx); err != nil {
 		data.Interfaces = nil
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/interface"
@@ -127,6 +130,18 @@ func (l *Link) boot(says, before string) (string, error) {
 		return says, nil
 	}
 	return says + "@" + after, nil
+}
+
+// Started returns when the VPP of a boot identity was started: the time at which it bound its
+// socket. Zero = the identity has no stamp of a socket file.
+func Started(boot string) time.Time {
+	_, stamp, _ := strings.Cut(boot, "@")
+	text, _, _ := strings.Cut(stamp, "-")
+	ns, err := strconv.ParseInt(text, 16, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
 }
 
 // socketStamp identifies a socket file. VPP removes the file and binds a new one with every start,

@@ -204,6 +204,9 @@ func TestSocketLife(t *testing.T) {
 	if second.GetBoot() == first.GetBoot() || second.GetSession() != 2 || !strings.HasPrefix(second.GetBoot(), "pid100@") {
 		t.Errorf("states = %v, %v", first, second)
 	}
+	if file, err := os.Stat(path); err != nil || !Started(second.GetBoot()).Equal(file.ModTime()) || !Started("pid100").IsZero() {
+		t.Errorf("%s: started at %v, %v", second.GetBoot(), Started(second.GetBoot()), err)
+	}
 }
 
 func TestSocketReconnectKeepsBoot(t *testing.T) {

@@ -99,11 +99,12 @@ func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	want.Rows = a.claims.All()
 	state.Inherit(a.have, a.wanted)
 	for _, op := range cnat.Diff(state, want, sweep) {
-		object := ""
+		d := render.Difference{Text: op.Describe()}
 		if op.Key.Port != 0 { // settings have none
-			object = op.Key.String()
+			_, held := state.Rows[op.Key]
+			d.Object, d.Missing = op.Key.String(), op.Verb == cnat.PutRow && !held
 		}
-		operations = append(operations, render.Difference{Object: object, Text: op.Describe()})
+		operations = append(operations, d)
 	}
 	return operations
 }

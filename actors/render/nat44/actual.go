@@ -259,11 +259,12 @@ func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 		}
 	}
 	for _, op := range nat44.Diff(m.state, want, sweep) {
-		object := ""
+		d := render.Difference{Text: op.Describe()}
 		if op.Key.Port != 0 { // settings have none
-			object = op.Key.String()
+			_, held := m.state.Rows[op.Key]
+			d.Object, d.Missing = op.Key.String(), op.Verb == nat44.AddRow && !held
 		}
-		operations = append(operations, render.Difference{Object: object, Text: op.Describe()})
+		operations = append(operations, d)
 	}
 	if m.lists != nil {
 		for _, op := range a.ranges.Diff(m.lists, sweep) {

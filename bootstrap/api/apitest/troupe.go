@@ -279,11 +279,14 @@ func (t *Troupe) Diff(ctx context.Context) (*api.Diff, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	objects := make([]string, len(t.drift))
-	for i, op := range t.drift {
-		objects[i] = regexp.MustCompile(`\S+:\d+/(TCP|UDP)|$`).FindString(op)
+	diff := api.RendererDiff{Renderer: "nat44", Operations: append([]string{}, t.drift...), Objects: []string{}, Missing: []string{}}
+	for _, op := range t.drift {
+		diff.Objects = append(diff.Objects, regexp.MustCompile(`\S+:\d+/(TCP|UDP)|$`).FindString(op))
+		if strings.HasPrefix(op, "add row ") {
+			diff.Missing = append(diff.Missing, diff.Objects[len(diff.Objects)-1])
+		}
 	}
-	return &api.Diff{Renderers: []api.RendererDiff{{Renderer: "nat44", Operations: append([]string{}, t.drift...), Objects: objects}}}, nil
+	return &api.Diff{Renderers: []api.RendererDiff{diff}}, nil
 }
 
 // StartResync satisfies api.Controller.

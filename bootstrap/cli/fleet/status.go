@@ -234,6 +234,8 @@ func (s *nodeStatus) cells(now time.Time) []any {
 	why = append(why, s.Warnings...)
 	if s.Restart != nil && now.Sub(s.Restart.Back) < restartShown {
 		why = append(why, s.Restart.String())
+	} else if now.Sub(s.Started) < restartShown { // a new agent has not seen the restart
+		why = append(why, "VPP started "+show.Age(now.Sub(s.Started))+" ago")
 	}
 	if len(s.Differs) > 0 {
 		why = append(why, "differs: "+strings.Join(s.Differs, ", "))

@@ -23,10 +23,8 @@ type explanation struct {
 	Served  api.Served       `json:"served"`
 	State   api.ServiceState `json:"state"`
 	// Because are the reasons for the state, and all errors of the input.
-	Because []string `json:"because"`
-	// Everywhere are reasons that apply to every frontend.
-	Everywhere []string            `json:"everywhere,omitempty"`
-	Frontends  []explainedFrontend `json:"frontends"`
+	Because   []string            `json:"because"`
+	Frontends []explainedFrontend `json:"frontends"`
 	// Lost are the endpoints to which connections are lost, Unused the endpoints that are not
 	// used everywhere, with the reasons.
 	Lost   []api.EndpointUse `json:"lost,omitempty"`
@@ -153,24 +151,7 @@ func explain(s *api.ServiceDetail) *explanation {
 			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], ownerOf(s, f.Frontend) != ""), Why: why(s, &f),
 		})
 	}
-	e.factor()
 	return e
-}
-
-// factor moves the reasons that apply to every frontend to one place.
-func (e *explanation) factor() {
-	if len(e.Frontends) < 2 {
-		return
-	}
-	for _, reason := range slices.Clone(e.Frontends[0].Why) {
-		if slices.ContainsFunc(e.Frontends, func(f explainedFrontend) bool { return !slices.Contains(f.Why, reason) }) {
-			continue
-		}
-		e.Everywhere = append(e.Everywhere, reason)
-		for i := range e.Frontends {
-			e.Frontends[i].Why = slices.DeleteFunc(e.Frontends[i].Why, func(text string) bool { return text == reason })
-		}
-	}
 }
 
 // frontends are the addresses of the service.
@@ -249,25 +230,18 @@ func explanationTable(c *cli.Columns, e *explanation) {
 		}
 	}
 	e.table(c)
-	if len(e.Frontends) > 0 {
-		c.Section("Frontends")
-		c.Row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
-		for _, f := range e.Frontends {
-			c.Row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
-		}
+	c.Table("Frontends", "FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
+	for _, f := range e.Frontends {
+		c.Row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
 	}
 	e.reasons(c)
-	for i, u := range e.Lost {
-		if i == 0 {
-			c.Section("Endpoints that connections do not reach")
-		}
+	c.Table("Endpoints that connections do not reach")
+	for _, u := range e.Lost {
 		c.Row(strings.TrimSpace(u.Address+" "+u.Pod), u.Fault)
 	}
 	e.unused(c)
-	for i, d := range e.Draining {
-		if i == 0 {
-			c.Section("Draining endpoints")
-		}
+	c.Table("Draining endpoints")
+	for _, d := range e.Draining {
 		c.Row(d.Address, d.State())
 	}
 	e.repairs(c)
@@ -285,24 +259,21 @@ func explanationTable(c *cli.Columns, e *explanation) {
 func (e *explanation) reasons(c *cli.Columns) {
 	var order []string
 	holds := map[string][]string{}
-	for _, reason := range e.Everywhere {
-		order, holds[reason] = append(order, reason), []string{"every frontend"}
-	}
 	for _, f := range e.Frontends {
 		for _, reason := range f.Why {
 			if holds[reason] == nil {
 				order = append(order, reason)
 			}
-			if !slices.Contains(holds[reason], f.Frontend) {
-				holds[reason] = append(holds[reason], f.Frontend)
-			}
+			holds[reason] = append(holds[reason], f.Frontend)
 		}
 	}
-	if len(order) > 0 {
-		c.Section("Why")
-	}
+	c.Table("Why")
 	for _, reason := range order {
-		c.Row(strings.Join(holds[reason], ", "), reason)
+		who := strings.Join(slices.Compact(holds[reason]), ", ")
+		if n := len(holds[reason]); n > 1 && n == len(e.Frontends) {
+			who = "every frontend"
+		}
+		c.Row(who, reason)
 	}
 }
 
@@ -313,11 +284,8 @@ func (e *explanation) unused(c *cli.Columns) {
 	for _, u := range e.Unused {
 		byReason[u.Why] = append(byReason[u.Why], strings.TrimSpace(u.Address+" "+u.Pod))
 	}
-	for i, why := range slices.Sorted(maps.Keys(byReason)) {
-		if i == 0 {
-			c.Section("Endpoints that are not used everywhere")
-			c.Row("ENDPOINTS", "WHY")
-		}
+	c.Table("Endpoints that are not used everywhere", "ENDPOINTS", "WHY")
+	for _, why := range slices.Sorted(maps.Keys(byReason)) {
 		named := byReason[why]
 		text := strings.Join(named[:min(len(named), most)], ", ")
 		if len(named) > most {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,10 +47,10 @@ func read(ctx context.Context, c *client.Client, frontends ...string) (r reading
 					continue
 				}
 				found = true
-				if r.Standings[f] == "" && strings.HasPrefix(op, "add row ") { // not after a removal
+				if slices.Contains(renderer.Missing, f) {
 					r.Standings[f] = show.Missing
-				} else if r.Standings[f] == "" {
-					r.Standings[f] = show.OtherThanWanted
+				} else {
+					r.Standings[f] = cmp.Or(r.Standings[f], show.OtherThanWanted)
 				}
 			}
 			if found {
@@ -83,10 +84,7 @@ func (r *reading) table(c *cli.Columns) {
 
 // repairs prints the differences and the command that repairs them.
 func (r *reading) repairs(c *cli.Columns) {
-	if len(r.Differences) == 0 {
-		return
-	}
-	c.Section("VPP differs from what the agent remembers; on the node, 'troupe resync' repairs it now")
+	c.Table("VPP differs from what the agent remembers; on the node, 'troupe resync' repairs it now")
 	for _, op := range r.Differences {
 		c.Row(op)
 	}

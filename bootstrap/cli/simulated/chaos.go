@@ -124,10 +124,7 @@ func reportTable(c *cli.Columns, r *chaos.Report) {
 	for _, name := range slices.Sorted(maps.Keys(r.Struck)) {
 		c.Row(r.Struck[name], name)
 	}
-	if len(r.Failures) == 0 {
-		return
-	}
-	c.Section("Failed seeds")
+	c.Table("Failed seeds")
 	for _, f := range r.Failures {
 		c.Row(f.Seed, f.Violations[0])
 	}

@@ -140,8 +140,8 @@ func (a *toy) Record(results []render.Result[netip.Addr]) {
 func (a *toy) Diff(reading any, sweep bool) (operations []render.Difference) {
 	found, want := reading.(map[netip.Addr]toytest.MAC), a.claims.All()
 	for k, m := range want {
-		if found[k] != m {
-			operations = append(operations, render.Difference{Object: k.String(), Text: fmt.Sprint("set neighbour ", k)})
+		if is, held := found[k]; is != m {
+			operations = append(operations, render.Difference{Object: k.String(), Missing: !held, Text: fmt.Sprint("set neighbour ", k)})
 		}
 	}
 	for k, m := range found {
