@@ -104,7 +104,7 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 				}
 			}
 			for _, k := range a.claims.Set(name, 0, wishes) {
-				a.ranges.OwnerChanged(k.Key)
+				a.ranges.ownerChanged(k.Key)
 			}
 		}
 	}
