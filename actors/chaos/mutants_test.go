@@ -130,7 +130,7 @@ var mutants = []mutant{
 	},
 	{
 		"rows do not wait for their access lists", "actors/render/nat44/actual.go",
-		"case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && want != nil:",
+		"case a.listsPending() && !a.resting(missingLists), a.ranges.standing.Missing[k.Key] && want != nil:",
 		"case false:",
 	},
 	{
