@@ -125,7 +125,7 @@ var mutants = []mutant{
 	},
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",
-		"	a.ranges.Plan(service, view)\n",
+		"	a.ranges.plan(service, view)\n",
 		"	a.ranges.Plan(service, nil)\n",
 	},
 	{
