@@ -16,9 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
-	"github.com/troupe-vpp/troupe/actors/render/rendertest/toy"
+	"github.com/troupe-vpp/troupe/actors/render/toytest"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/vpp/toytest"
 )
 
 // neighbours are the objects of the toy renderer in VPP, ordered.
@@ -43,14 +42,14 @@ func neighbours(w *actorstest.World) []string {
 func TestRendererIsOneLine(t *testing.T) {
 	actorstest.Simulate(t, 1, actorstest.Config{Tree: actors.TreeWithToy}, func(w *actorstest.World) {
 		group := actors.TreeWithToy(w.Deps).Children[3].Spec.Children
-		if at := len(w.Deps.Renderers()) + 2; group[at].Name != toy.Name || group[at+1].Name != "audit" {
+		if at := len(w.Deps.Renderers()) + 2; group[at].Name != toytest.Name || group[at+1].Name != "audit" {
 			t.Errorf("the toy is not the last renderer: %v", group)
 		}
 		await := func(what string, services int, want ...string) {
 			t.Helper()
 			w.Within(2*time.Minute, what, func() string {
 				report := w.Readiness.Load()
-				part := slices.IndexFunc(report.Parts, func(p health.Part) bool { return p.Name == toy.Name })
+				part := slices.IndexFunc(report.Parts, func(p health.Part) bool { return p.Name == toytest.Name })
 				if !report.Ready || part < 0 {
 					return "not ready: " + report.Reasons()
 				}
@@ -74,7 +73,7 @@ func TestRendererIsOneLine(t *testing.T) {
 		w.Run(10 * time.Second)
 
 		writes := w.Writes()
-		w.Kill(address.Renderer(toy.Name))
+		w.Kill(address.Renderer(toytest.Name))
 		w.Run(10 * time.Second)
 		await("after its death", 2, "10.96.0.10", "10.96.0.11")
 		if n := w.Writes() - writes; n != 0 {
@@ -87,7 +86,7 @@ func TestRendererIsOneLine(t *testing.T) {
 		}
 		await("after a drift check", 2, "10.96.0.10", "10.96.0.11")
 		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/db") })
-		w.Kill(address.Renderer(toy.Name))
+		w.Kill(address.Renderer(toytest.Name))
 		await("swept", 1, "10.96.0.10")
 		w.CrashVPP()
 		w.Stream.Connect()

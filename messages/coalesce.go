@@ -73,6 +73,3 @@ func (m *Retired) CoalesceKey() string { return "retired/" + m.GetKey() }
 
 // CoalesceKey satisfies Coalescer.
 func (m *Verified) CoalesceKey() string { return "verified/" + m.GetRenderer() }
-
-// CoalesceKey satisfies Coalescer.
-func (*Draining) CoalesceKey() string { return "draining" }

@@ -505,319 +505,6 @@ func (x *DrainingBackend) GetKept() string {
 	return ""
 }
 
-// nat44 -> sessions: the complete list of backends that drain, and the rows with affinity.
-type Draining struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of changes of the list of endpoints; the answer repeats it.
-	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
-	// "ip:port", ordered.
-	Endpoints []string `protobuf:"bytes,2,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
-	// Endpoints that do not serve any more: their UDP flows and ended connections are to be deleted.
-	Gone   []*GoneBackend `protobuf:"bytes,3,rep,name=gone,proto3" json:"gone,omitempty"`
-	Sticky []*StickyRow   `protobuf:"bytes,4,rep,name=sticky,proto3" json:"sticky,omitempty"`
-	// Addresses of endpoints whose answers enter where VPP takes them for packets of the client. So it
-	// shows no connection to them as established.
-	Blind         []string `protobuf:"bytes,5,rep,name=blind,proto3" json:"blind,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Draining) Reset() {
-	*x = Draining{}
-	mi := &file_dataplane_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Draining) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Draining) ProtoMessage() {}
-
-func (x *Draining) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Draining.ProtoReflect.Descriptor instead.
-func (*Draining) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *Draining) GetGeneration() uint64 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
-func (x *Draining) GetEndpoints() []string {
-	if x != nil {
-		return x.Endpoints
-	}
-	return nil
-}
-
-func (x *Draining) GetGone() []*GoneBackend {
-	if x != nil {
-		return x.Gone
-	}
-	return nil
-}
-
-func (x *Draining) GetSticky() []*StickyRow {
-	if x != nil {
-		return x.Sticky
-	}
-	return nil
-}
-
-func (x *Draining) GetBlind() []string {
-	if x != nil {
-		return x.Blind
-	}
-	return nil
-}
-
-// A backend that does not serve the clients of some rows any more.
-type GoneBackend struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "ip:port".
-	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
-	// "ip:port/PROTO", ordered.
-	Rows          []string `protobuf:"bytes,2,rep,name=rows,proto3" json:"rows,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GoneBackend) Reset() {
-	*x = GoneBackend{}
-	mi := &file_dataplane_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GoneBackend) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GoneBackend) ProtoMessage() {}
-
-func (x *GoneBackend) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GoneBackend.ProtoReflect.Descriptor instead.
-func (*GoneBackend) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *GoneBackend) GetEndpoint() string {
-	if x != nil {
-		return x.Endpoint
-	}
-	return ""
-}
-
-func (x *GoneBackend) GetRows() []string {
-	if x != nil {
-		return x.Rows
-	}
-	return nil
-}
-
-// A row with affinity. VPP remembers a client while the row has a session of it, so sessions are
-// deleted when they have been silent for the time of the affinity.
-type StickyRow struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "ip:port/PROTO".
-	Row             string `protobuf:"bytes,1,opt,name=row,proto3" json:"row,omitempty"`
-	AffinitySeconds uint32 `protobuf:"varint,2,opt,name=affinity_seconds,json=affinitySeconds,proto3" json:"affinity_seconds,omitempty"`
-	// "ip:port", ordered.
-	Endpoints     []string `protobuf:"bytes,3,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StickyRow) Reset() {
-	*x = StickyRow{}
-	mi := &file_dataplane_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StickyRow) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StickyRow) ProtoMessage() {}
-
-func (x *StickyRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StickyRow.ProtoReflect.Descriptor instead.
-func (*StickyRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *StickyRow) GetRow() string {
-	if x != nil {
-		return x.Row
-	}
-	return ""
-}
-
-func (x *StickyRow) GetAffinitySeconds() uint32 {
-	if x != nil {
-		return x.AffinitySeconds
-	}
-	return 0
-}
-
-func (x *StickyRow) GetEndpoints() []string {
-	if x != nil {
-		return x.Endpoints
-	}
-	return nil
-}
-
-// sessions -> nat44: VPP's sessions to backends that drain. It is sent without counts too, so that
-// nat44 checks its time limits.
-type DrainingSessions struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Generation of the list for which the sessions were counted. 0 = sessions has no list and asks
-	// for one.
-	Generation    uint64           `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
-	Counts        []*DrainingCount `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainingSessions) Reset() {
-	*x = DrainingSessions{}
-	mi := &file_dataplane_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainingSessions) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainingSessions) ProtoMessage() {}
-
-func (x *DrainingSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainingSessions.ProtoReflect.Descriptor instead.
-func (*DrainingSessions) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *DrainingSessions) GetGeneration() uint64 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
-func (x *DrainingSessions) GetCounts() []*DrainingCount {
-	if x != nil {
-		return x.Counts
-	}
-	return nil
-}
-
-// The live sessions of one backend.
-type DrainingCount struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "ip:port".
-	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
-	// Number of sessions by frontend, "ip:port/PROTO"; empty = no sessions. Connections that have
-	// ended do not count.
-	Sessions      map[string]uint32 `protobuf:"bytes,2,rep,name=sessions,proto3" json:"sessions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainingCount) Reset() {
-	*x = DrainingCount{}
-	mi := &file_dataplane_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainingCount) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainingCount) ProtoMessage() {}
-
-func (x *DrainingCount) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainingCount.ProtoReflect.Descriptor instead.
-func (*DrainingCount) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *DrainingCount) GetEndpoint() string {
-	if x != nil {
-		return x.Endpoint
-	}
-	return ""
-}
-
-func (x *DrainingCount) GetSessions() map[string]uint32 {
-	if x != nil {
-		return x.Sessions
-	}
-	return nil
-}
-
 // One backend of a row with its weight (VPP's "probability").
 type RowLocal struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -831,7 +518,7 @@ type RowLocal struct {
 
 func (x *RowLocal) Reset() {
 	*x = RowLocal{}
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +530,7 @@ func (x *RowLocal) String() string {
 func (*RowLocal) ProtoMessage() {}
 
 func (x *RowLocal) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +543,7 @@ func (x *RowLocal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowLocal.ProtoReflect.Descriptor instead.
 func (*RowLocal) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RowLocal) GetAddress() string {
@@ -897,7 +584,7 @@ type Approximation struct {
 
 func (x *Approximation) Reset() {
 	*x = Approximation{}
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +596,7 @@ func (x *Approximation) String() string {
 func (*Approximation) ProtoMessage() {}
 
 func (x *Approximation) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +609,7 @@ func (x *Approximation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approximation.ProtoReflect.Descriptor instead.
 func (*Approximation) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Approximation) GetService() string {
@@ -979,7 +666,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +678,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +691,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Conflict) GetFrontend() string {
@@ -1057,7 +744,7 @@ type Interface struct {
 
 func (x *Interface) Reset() {
 	*x = Interface{}
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +756,7 @@ func (x *Interface) String() string {
 func (*Interface) ProtoMessage() {}
 
 func (x *Interface) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +769,7 @@ func (x *Interface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interface.ProtoReflect.Descriptor instead.
 func (*Interface) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Interface) GetSwIfIndex() uint32 {
@@ -1196,7 +883,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +895,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +908,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Attachment) GetPod() string {
@@ -1248,7 +935,7 @@ type Attachments struct {
 
 func (x *Attachments) Reset() {
 	*x = Attachments{}
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +947,7 @@ func (x *Attachments) String() string {
 func (*Attachments) ProtoMessage() {}
 
 func (x *Attachments) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +960,7 @@ func (x *Attachments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachments.ProtoReflect.Descriptor instead.
 func (*Attachments) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Attachments) GetItems() []*Attachment {
@@ -1322,7 +1009,7 @@ type InterfaceSet struct {
 
 func (x *InterfaceSet) Reset() {
 	*x = InterfaceSet{}
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1021,7 @@ func (x *InterfaceSet) String() string {
 func (*InterfaceSet) ProtoMessage() {}
 
 func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1034,7 @@ func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSet.ProtoReflect.Descriptor instead.
 func (*InterfaceSet) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *InterfaceSet) GetGeneration() uint64 {
@@ -1452,7 +1139,7 @@ type TableNetwork struct {
 
 func (x *TableNetwork) Reset() {
 	*x = TableNetwork{}
-	mi := &file_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1151,7 @@ func (x *TableNetwork) String() string {
 func (*TableNetwork) ProtoMessage() {}
 
 func (x *TableNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1164,7 @@ func (x *TableNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableNetwork.ProtoReflect.Descriptor instead.
 func (*TableNetwork) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TableNetwork) GetNetwork() string {
@@ -1509,7 +1196,7 @@ type PeerNetwork struct {
 
 func (x *PeerNetwork) Reset() {
 	*x = PeerNetwork{}
-	mi := &file_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1208,7 @@ func (x *PeerNetwork) String() string {
 func (*PeerNetwork) ProtoMessage() {}
 
 func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1221,7 @@ func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerNetwork.ProtoReflect.Descriptor instead.
 func (*PeerNetwork) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PeerNetwork) GetNode() string {
@@ -1582,7 +1269,7 @@ type LinkState struct {
 
 func (x *LinkState) Reset() {
 	*x = LinkState{}
-	mi := &file_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1281,7 @@ func (x *LinkState) String() string {
 func (*LinkState) ProtoMessage() {}
 
 func (x *LinkState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1294,7 @@ func (x *LinkState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkState.ProtoReflect.Descriptor instead.
 func (*LinkState) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LinkState) GetUp() bool {
@@ -1684,7 +1371,7 @@ type VPPFeature struct {
 
 func (x *VPPFeature) Reset() {
 	*x = VPPFeature{}
-	mi := &file_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1383,7 @@ func (x *VPPFeature) String() string {
 func (*VPPFeature) ProtoMessage() {}
 
 func (x *VPPFeature) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1396,7 @@ func (x *VPPFeature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPFeature.ProtoReflect.Descriptor instead.
 func (*VPPFeature) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *VPPFeature) GetName() string {
@@ -1759,7 +1446,7 @@ type VPPMissing struct {
 
 func (x *VPPMissing) Reset() {
 	*x = VPPMissing{}
-	mi := &file_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1458,7 @@ func (x *VPPMissing) String() string {
 func (*VPPMissing) ProtoMessage() {}
 
 func (x *VPPMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1471,7 @@ func (x *VPPMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPMissing.ProtoReflect.Descriptor instead.
 func (*VPPMissing) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *VPPMissing) GetMessage() string {
@@ -1813,7 +1500,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1512,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1525,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -1869,7 +1556,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +1568,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +1581,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1961,33 +1648,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12%\n" +
 	"\vconnections\x18\x03 \x01(\rH\x00R\vconnections\x88\x01\x01\x12\x12\n" +
 	"\x04kept\x18\x04 \x01(\tR\x04keptB\x0e\n" +
-	"\f_connections\"\xb2\x01\n" +
-	"\bDraining\x12\x1e\n" +
-	"\n" +
-	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\x12\x1c\n" +
-	"\tendpoints\x18\x02 \x03(\tR\tendpoints\x12'\n" +
-	"\x04gone\x18\x03 \x03(\v2\x13.troupe.GoneBackendR\x04gone\x12)\n" +
-	"\x06sticky\x18\x04 \x03(\v2\x11.troupe.StickyRowR\x06sticky\x12\x14\n" +
-	"\x05blind\x18\x05 \x03(\tR\x05blind\"=\n" +
-	"\vGoneBackend\x12\x1a\n" +
-	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12\x12\n" +
-	"\x04rows\x18\x02 \x03(\tR\x04rows\"f\n" +
-	"\tStickyRow\x12\x10\n" +
-	"\x03row\x18\x01 \x01(\tR\x03row\x12)\n" +
-	"\x10affinity_seconds\x18\x02 \x01(\rR\x0faffinitySeconds\x12\x1c\n" +
-	"\tendpoints\x18\x03 \x03(\tR\tendpoints\"a\n" +
-	"\x10DrainingSessions\x12\x1e\n" +
-	"\n" +
-	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\x12-\n" +
-	"\x06counts\x18\x02 \x03(\v2\x15.troupe.DrainingCountR\x06counts\"\xa9\x01\n" +
-	"\rDrainingCount\x12\x1a\n" +
-	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12?\n" +
-	"\bsessions\x18\x02 \x03(\v2#.troupe.DrainingCount.SessionsEntryR\bsessions\x1a;\n" +
-	"\rSessionsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"R\n" +
+	"\f_connections\"R\n" +
 	"\bRowLocal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\rR\x06weight\x12\x14\n" +
@@ -2113,64 +1774,54 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_dataplane_proto_goTypes = []any{
-	(RenderState)(0),         // 0: troupe.RenderState
-	(InterfaceKind)(0),       // 1: troupe.InterfaceKind
-	(*Render)(nil),           // 2: troupe.Render
-	(*RenderAck)(nil),        // 3: troupe.RenderAck
-	(*RowState)(nil),         // 4: troupe.RowState
-	(*DrainingBackend)(nil),  // 5: troupe.DrainingBackend
-	(*Draining)(nil),         // 6: troupe.Draining
-	(*GoneBackend)(nil),      // 7: troupe.GoneBackend
-	(*StickyRow)(nil),        // 8: troupe.StickyRow
-	(*DrainingSessions)(nil), // 9: troupe.DrainingSessions
-	(*DrainingCount)(nil),    // 10: troupe.DrainingCount
-	(*RowLocal)(nil),         // 11: troupe.RowLocal
-	(*Approximation)(nil),    // 12: troupe.Approximation
-	(*Conflict)(nil),         // 13: troupe.Conflict
-	(*Interface)(nil),        // 14: troupe.Interface
-	(*Attachment)(nil),       // 15: troupe.Attachment
-	(*Attachments)(nil),      // 16: troupe.Attachments
-	(*InterfaceSet)(nil),     // 17: troupe.InterfaceSet
-	(*TableNetwork)(nil),     // 18: troupe.TableNetwork
-	(*PeerNetwork)(nil),      // 19: troupe.PeerNetwork
-	(*LinkState)(nil),        // 20: troupe.LinkState
-	(*VPPFeature)(nil),       // 21: troupe.VPPFeature
-	(*VPPMissing)(nil),       // 22: troupe.VPPMissing
-	(*LocalEndpoints)(nil),   // 23: troupe.LocalEndpoints
-	(*NodeContext)(nil),      // 24: troupe.NodeContext
-	nil,                      // 25: troupe.DrainingCount.SessionsEntry
-	(*ServiceView)(nil),      // 26: troupe.ServiceView
-	(*ObjectError)(nil),      // 27: troupe.ObjectError
-	(*Node)(nil),             // 28: troupe.Node
+	(RenderState)(0),        // 0: troupe.RenderState
+	(InterfaceKind)(0),      // 1: troupe.InterfaceKind
+	(*Render)(nil),          // 2: troupe.Render
+	(*RenderAck)(nil),       // 3: troupe.RenderAck
+	(*RowState)(nil),        // 4: troupe.RowState
+	(*DrainingBackend)(nil), // 5: troupe.DrainingBackend
+	(*RowLocal)(nil),        // 6: troupe.RowLocal
+	(*Approximation)(nil),   // 7: troupe.Approximation
+	(*Conflict)(nil),        // 8: troupe.Conflict
+	(*Interface)(nil),       // 9: troupe.Interface
+	(*Attachment)(nil),      // 10: troupe.Attachment
+	(*Attachments)(nil),     // 11: troupe.Attachments
+	(*InterfaceSet)(nil),    // 12: troupe.InterfaceSet
+	(*TableNetwork)(nil),    // 13: troupe.TableNetwork
+	(*PeerNetwork)(nil),     // 14: troupe.PeerNetwork
+	(*LinkState)(nil),       // 15: troupe.LinkState
+	(*VPPFeature)(nil),      // 16: troupe.VPPFeature
+	(*VPPMissing)(nil),      // 17: troupe.VPPMissing
+	(*LocalEndpoints)(nil),  // 18: troupe.LocalEndpoints
+	(*NodeContext)(nil),     // 19: troupe.NodeContext
+	(*ServiceView)(nil),     // 20: troupe.ServiceView
+	(*ObjectError)(nil),     // 21: troupe.ObjectError
+	(*Node)(nil),            // 22: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	26, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	20, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
-	12, // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
-	13, // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	27, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
-	11, // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
+	7,  // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
+	8,  // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
+	21, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	6,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
 	5,  // 7: troupe.RowState.draining:type_name -> troupe.DrainingBackend
-	7,  // 8: troupe.Draining.gone:type_name -> troupe.GoneBackend
-	8,  // 9: troupe.Draining.sticky:type_name -> troupe.StickyRow
-	10, // 10: troupe.DrainingSessions.counts:type_name -> troupe.DrainingCount
-	25, // 11: troupe.DrainingCount.sessions:type_name -> troupe.DrainingCount.SessionsEntry
-	1,  // 12: troupe.Interface.kind:type_name -> troupe.InterfaceKind
-	15, // 13: troupe.Attachments.items:type_name -> troupe.Attachment
-	14, // 14: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	19, // 15: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
-	18, // 16: troupe.InterfaceSet.tables:type_name -> troupe.TableNetwork
-	21, // 17: troupe.LinkState.features:type_name -> troupe.VPPFeature
-	22, // 18: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
-	28, // 19: troupe.NodeContext.node:type_name -> troupe.Node
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	1,  // 8: troupe.Interface.kind:type_name -> troupe.InterfaceKind
+	10, // 9: troupe.Attachments.items:type_name -> troupe.Attachment
+	9,  // 10: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
+	14, // 11: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
+	13, // 12: troupe.InterfaceSet.tables:type_name -> troupe.TableNetwork
+	16, // 13: troupe.LinkState.features:type_name -> troupe.VPPFeature
+	17, // 14: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
+	22, // 15: troupe.NodeContext.node:type_name -> troupe.Node
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -2181,14 +1832,14 @@ func file_dataplane_proto_init() {
 	file_view_proto_init()
 	file_world_proto_init()
 	file_dataplane_proto_msgTypes[3].OneofWrappers = []any{}
-	file_dataplane_proto_msgTypes[15].OneofWrappers = []any{}
+	file_dataplane_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   24,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

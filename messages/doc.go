@@ -5,10 +5,12 @@
 //	                 Snapshot
 //	view.proto       how THIS node serves a service: ServiceView and its Frontends
 //	dataplane.proto  desired and actual state of VPP: Render, RenderAck, InterfaceSet, LinkState
-//	control.proto    supervision and resync: Ready, ServiceSpec, RollCall, RenderUp, Begin,
-//	                 Replay, Health
+//	control.proto    supervision and resync: Ready, ServiceSpec, RenderUp, Begin, Replay, Health
 //	cluster.proto    records shared by the nodes: the node record in the node store, node updates
 //	mirror.proto     files on a node's disk for a start without API server and etcd
+//
+// Only messages that are stored, shown or compared as a whole are protobuf types. A signal that stays
+// within the process is a Go struct of the package that it concerns, with netip addresses.
 //
 // A sent message is immutable, because sender and receiver share its memory. A changed value is a
 // new message. The package has no logic and no types of Kubernetes or GoVPP; packages that use such

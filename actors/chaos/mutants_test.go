@@ -125,12 +125,12 @@ var mutants = []mutant{
 	},
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",
-		"	a.ranges.Plan(service, view)\n",
+		"	a.ranges.plan(service, view)\n",
 		"	a.ranges.Plan(service, nil)\n",
 	},
 	{
 		"rows do not wait for their access lists", "actors/render/nat44/actual.go",
-		"case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && want != nil:",
+		"case a.listsPending() && !a.resting(missingLists), a.ranges.standing.Missing[k.Key] && want != nil:",
 		"case false:",
 	},
 	{

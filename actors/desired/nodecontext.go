@@ -1,18 +1,18 @@
 package desired
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // NodeContext joins the addresses of this node in Kubernetes and in VPP. The Kubernetes addresses
 // come first, in their order, because the first address of a family is the primary one.
 func NodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	addresses := slices.Clone(self.GetAddresses())
-	for _, text := range vpp {
-		if prefix, err := netip.ParsePrefix(text); err == nil && !slices.Contains(addresses, prefix.Addr().String()) {
+	for _, prefix := range rule.Networks(vpp) {
+		if !slices.Contains(addresses, prefix.Addr().String()) {
 			addresses = append(addresses, prefix.Addr().String())
 		}
 	}
@@ -27,10 +27,8 @@ func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podN
 		addresses, podNetworks = append(addresses, node.GetAddresses()...), append(podNetworks, node.GetPodCidrs()...)
 	}
 	for _, peer := range peers.GetNodes() {
-		for _, text := range peer.GetVppAddresses() {
-			if prefix, err := netip.ParsePrefix(text); err == nil {
-				addresses = append(addresses, prefix.Addr().String())
-			}
+		for _, prefix := range rule.Networks(peer.GetVppAddresses()) {
+			addresses = append(addresses, prefix.Addr().String())
 		}
 	}
 	slices.Sort(addresses)

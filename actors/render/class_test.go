@@ -7,7 +7,6 @@ import (
 	"io"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -32,11 +31,9 @@ func TestClassOf(t *testing.T) {
 		"no answer, connection lost":       {errors.Join(link.ErrDown, link.ErrUnknown), classResync, false},
 		"not sent":                         {fmt.Errorf("%w: %w", link.ErrNotSent, link.ErrDown), classWait, false},
 		"no connection":                    {link.ErrDown, classWait, false},
-		"refused by the guard of the link": {fmt.Errorf("add: %w: %w", nat44.ErrUnsafe, link.ErrRefused), classAbort, true},
+		"refused by the guard of the link": {fmt.Errorf("add: %w: %w", link.ErrUnsafe, link.ErrRefused), classAbort, true},
 		"VPP does not know the message":    {link.ErrUnsupported, classAbort, true},
-		"an unsafe row":                    {nat44.ErrUnsafe, classAbort, true},
-		"an unsafe rule":                   {acl.ErrUnsafe, classAbort, true},
-		"an unsafe route":                  {routes.ErrUnsafe, classAbort, true},
+		"an unsafe operation":              {link.ErrUnsafe, classAbort, true},
 		"routes are not supported":         {fmt.Errorf("%w: %w", routes.ErrUnsupported, link.ErrUnsupported), classAbort, true},
 		"deadline":                         {context.DeadlineExceeded, classAbort, true},
 		"cancelled":                        {context.Canceled, classAbort, true},

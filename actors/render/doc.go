@@ -22,10 +22,9 @@
 // Driver which wanted values have changed.
 //
 // A new renderer is a package with a Kind, a package below vpp/ and one line in actors/tree.go.
-// Order, health, commands, clean-up and the simulation follow from the tree. Example:
-// rendertest/toy, vpp/toytest and a line in actors/renderer_test.go. Where needed, add settings
-// (bootstrap/config), an entry in vpp/features, guards of inputs that crash VPP (vpp/link), and
-// messages of the simulated VPP.
+// Order, health, commands, clean-up and the simulation follow from the tree. Example: toytest and a
+// line in actors/renderer_test.go. Where needed, add settings (bootstrap/config), an entry in
+// vpp/features, guards of inputs that crash VPP (vpp/link), and messages of the simulated VPP.
 //
 // # Ownership and ordering
 //

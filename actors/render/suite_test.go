@@ -20,8 +20,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
-	"github.com/troupe-vpp/troupe/actors/render/rendertest/toy"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
+	"github.com/troupe-vpp/troupe/actors/render/toytest"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	cnatvpp "github.com/troupe-vpp/troupe/vpp/cnat"
@@ -30,7 +30,6 @@ import (
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
-	"github.com/troupe-vpp/troupe/vpp/toytest"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
@@ -86,7 +85,7 @@ func toySubject() subject {
 		return err
 	}
 	return subject{
-		kind: kindOf(toy.New(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(toy.New, struct{}{}), settings: true, owned: true,
+		kind: kindOf(toytest.New(struct{}{})), view: rendertest.Forwarding, incarnation: incarnations(toytest.New, struct{}{}), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			all, err := toytest.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}

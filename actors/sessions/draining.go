@@ -1,16 +1,12 @@
 package sessions
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -29,8 +25,7 @@ const (
 // draining looks repeatedly for the sessions of draining backends and of rows with affinity, while
 // there are any.
 type draining struct {
-	list  *messages.Draining // nil = none received
-	wish  sessions.Wish      // of the list
+	list  sessions.Wish
 	turn  netip.Addr
 	timed bool // a look is scheduled
 	began time.Time
@@ -42,61 +37,23 @@ type drainingTick struct{}
 // drainingLooked is the result of a look for draining backends.
 type drainingLooked struct {
 	connection uint64
-	of         *messages.Draining
+	generation uint64 // of the list
 	swept      sessions.Swept
 }
 
 // drains takes the list of draining backends. They are looked for at once, unless the last look
 // was just now.
-func (k *housekeeper) drains(c *runtime.Context, m *messages.Draining) {
-	k.draining.list, k.draining.wish = m, wishOf(m)
+func (k *housekeeper) drains(c *runtime.Context, m *sessions.Wish) {
+	k.draining.list = *m
 	if o := k.config.Observer; o != nil {
-		o.Draining(len(m.GetEndpoints()))
+		o.Draining(len(m.Draining))
 	}
 	k.lookLater(c, 0)
 }
 
-// wishOf translates a list.
-func wishOf(m *messages.Draining) sessions.Wish {
-	w := sessions.Wish{Draining: endpoints(m.GetEndpoints()), Gone: map[netip.AddrPort]map[sessions.Served]bool{}, Sticky: map[sessions.Served]time.Duration{}}
-	w.Blind = map[netip.Addr]bool{}
-	for _, text := range m.GetBlind() {
-		if addr, err := netip.ParseAddr(text); err == nil {
-			w.Blind[addr] = true
-		}
-	}
-	served := func(row string) sessions.Served {
-		k, _ := rule.ParseKey(row)
-		return sessions.Served{Frontend: netip.AddrPortFrom(k.Addr, k.Port), Protocol: k.Proto}
-	}
-	for _, g := range m.GetGone() {
-		for _, at := range endpoints([]string{g.GetEndpoint()}) {
-			w.Gone[at] = map[sessions.Served]bool{}
-			for _, row := range g.GetRows() {
-				w.Gone[at][served(row)] = true
-			}
-		}
-	}
-	for _, s := range m.GetSticky() {
-		w.Sticky[served(s.GetRow())] = time.Duration(s.GetAffinitySeconds()) * time.Second
-		w.Backends = append(w.Backends, endpoints(s.GetEndpoints())...)
-	}
-	return w
-}
-
-// endpoints parses "ip:port".
-func endpoints(texts []string) (all []netip.AddrPort) {
-	for _, text := range texts {
-		if at, err := netip.ParseAddrPort(text); err == nil {
-			all = append(all, at)
-		}
-	}
-	return all
-}
-
 // lookLater schedules the next look, if there is something to look for.
 func (k *housekeeper) lookLater(c *runtime.Context, d time.Duration) {
-	if len(k.draining.list.GetEndpoints())+len(k.draining.list.GetSticky()) > 0 && !k.draining.timed {
+	if len(k.draining.list.Draining)+len(k.draining.list.Sticky) > 0 && !k.draining.timed {
 		k.draining.timed = true
 		c.After(d, &drainingTick{})
 	}
@@ -107,16 +64,16 @@ func (k *housekeeper) lookForDraining(c *runtime.Context) {
 	k.draining.timed = false
 	list := k.draining.list
 	if k.busy || !k.link.GetUp() {
-		k.answer(c, list, nil)
+		k.answer(c, list.Generation, nil)
 		k.lookLater(c, k.settings.Soon)
 		return
 	}
 	k.draining.began = c.Now()
-	connection, caller, wish, turn := k.link.GetSession(), k.config.VPP, k.draining.wish, k.draining.turn
-	wish.EndedAfter = k.settings.EndedAfter
+	connection, caller, turn := k.link.GetSession(), k.config.VPP, k.draining.turn
+	list.EndedAfter = k.settings.EndedAfter
 	slice := sessions.Slice{Deletions: k.settings.Batch, Dumps: k.settings.Dumps}
 	k.do(c, "session-draining", func(ctx context.Context) any {
-		return &drainingLooked{connection, list, sessions.Sweep(ctx, caller, wish, turn, slice)}
+		return &drainingLooked{connection, list.Generation, sessions.Sweep(ctx, caller, list, turn, slice)}
 	})
 }
 
@@ -132,21 +89,11 @@ func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
 		return
 	}
 	k.draining.turn = m.swept.Turn
-	k.answer(c, m.of, m.swept.Live)
+	k.answer(c, m.generation, m.swept.Live)
 }
 
 // answer sends the numbers of sessions to the renderer. Without numbers it only says that time has
 // passed, and which list is known.
-func (*housekeeper) answer(c *runtime.Context, list *messages.Draining, found map[netip.AddrPort]sessions.Live) {
-	out := &messages.DrainingSessions{Generation: list.GetGeneration()}
-	for at, live := range found {
-		count := &messages.DrainingCount{Endpoint: at.String(), Sessions: make(map[string]uint32, len(live))}
-		for to, n := range live {
-			key := rule.Key{Addr: to.Frontend.Addr(), Port: to.Frontend.Port(), Proto: to.Protocol}
-			count.Sessions[key.String()] = uint32(n) //nolint:gosec // VPP counts sessions in 32 bits
-		}
-		out.Counts = append(out.Counts, count)
-	}
-	slices.SortFunc(out.Counts, func(a, b *messages.DrainingCount) int { return cmp.Compare(a.GetEndpoint(), b.GetEndpoint()) })
-	c.Send(c.PID(address.Renderer(nat44Renderer)), out)
+func (*housekeeper) answer(c *runtime.Context, generation uint64, found map[netip.AddrPort]sessions.Live) {
+	c.Send(c.PID(address.Renderer(nat44Renderer)), &sessions.Counted{Generation: generation, Live: found})
 }

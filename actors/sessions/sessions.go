@@ -140,7 +140,7 @@ func (k *housekeeper) Start(c *runtime.Context) {
 	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "sessions", Incarnation: c.Incarnation()})
 	if k.config.NAT44 {
 		// asks for the list
-		c.Send(c.PID(address.Renderer(nat44Renderer)), &messages.DrainingSessions{})
+		c.Send(c.PID(address.Renderer(nat44Renderer)), &sessions.Counted{})
 		k.after(c, k.settings.Soon)
 	}
 }
@@ -170,7 +170,7 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 		k.lookCNAT(c)
 	case *cnatLooked:
 		k.cnatLooked(c, m)
-	case *messages.Draining:
+	case *sessions.Wish:
 		k.drains(c, m)
 	case *drainingTick:
 		k.lookForDraining(c)
@@ -242,8 +242,8 @@ func (k *housekeeper) done(c *runtime.Context, connection uint64, err error) boo
 
 // look reads the usage from the statistics, or else asks VPP.
 func (k *housekeeper) look(c *runtime.Context) {
-	k.after(c, k.settings.Interval)   // also if this look ends without a decision
-	k.answer(c, k.draining.list, nil) // the sessions actor may have lost the latest list
+	k.after(c, k.settings.Interval)              // also if this look ends without a decision
+	k.answer(c, k.draining.list.Generation, nil) // the sessions actor may have lost the latest list
 	if k.busy || !k.link.GetUp() {
 		return
 	}

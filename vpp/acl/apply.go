@@ -50,26 +50,11 @@ type applier struct {
 
 // batch carries out adjacent operations of one verb.
 func (a *applier) batch(ctx context.Context, from, to int) {
-	if a.results[from].Op.Verb == SetLists {
-		a.prepareLists(ctx, a.results[from:to])
+	results := a.results[from:to]
+	if results[0].Op.Verb == SetLists {
+		a.prepareLists(ctx, results)
 	}
-	var msgs []api.Message
-	var owners []*OpResult
-	for i := from; i < to; i++ {
-		r := &a.results[i]
-		if r.Err != nil {
-			continue
-		}
-		msg := Message(r.Op)
-		if err := link.Check(msg); err != nil {
-			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), ErrUnsafe, err)
-			continue
-		}
-		msgs, owners = append(msgs, msg), append(owners, r)
-	}
-	for i, answer := range batch.Do(ctx, a.caller, msgs) {
-		a.book(owners[i], answer)
-	}
+	batch.Send(ctx, a.caller, results, func(i int) []api.Message { return []api.Message{Message(results[i].Op)} }, a.book)
 }
 
 // prepareLists enters the indices of new ACLs into the lists, and refuses lists that another client
@@ -86,7 +71,7 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 			// ended was not refused.
 			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
 		case missing != "":
-			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), ErrSkipped, missing)
+			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), link.ErrSkipped, missing)
 		case !lists[r.Op.Interface].equal(r.Op.Was):
 			r.Err, r.Unknown = fmt.Errorf("%s: %w", r.Op.Describe(), ErrChanged), true
 		}

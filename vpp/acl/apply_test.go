@@ -115,7 +115,7 @@ func TestCreationUnanswered(t *testing.T) {
 		return link.ErrUnknown
 	}
 	results := Apply(t.Context(), v, Diff(NewState(), &Want{Rules: []Rule{webRule}, Interfaces: map[uint32]Class{3: Remote}}, true))
-	if last := results[len(results)-1]; last.Op.Verb != SetLists || !errors.Is(last.Err, link.ErrNotSent) || errors.Is(last.Err, ErrSkipped) {
+	if last := results[len(results)-1]; last.Op.Verb != SetLists || !errors.Is(last.Err, link.ErrNotSent) || errors.Is(last.Err, link.ErrSkipped) {
 		t.Errorf("%+v", last)
 	}
 }
@@ -132,7 +132,7 @@ func TestCreationFails(t *testing.T) {
 		}
 		want := &Want{Rules: []Rule{webRule}, Interfaces: map[uint32]Class{3: Remote}}
 		results := Apply(t.Context(), v, Diff(read(t, v), want, true))
-		if last := results[len(results)-1]; !errors.Is(last.Err, ErrSkipped) || last.Messages != 0 {
+		if last := results[len(results)-1]; !errors.Is(last.Err, link.ErrSkipped) || last.Messages != 0 {
 			t.Errorf("without %s: %+v", tag, last)
 		}
 		v.refuse = nil

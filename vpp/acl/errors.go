@@ -10,13 +10,6 @@ import (
 // Errors of this package, for errors.Is. Apply's errors classify the return value of VPP for the
 // operation.
 var (
-	// ErrUnsafe means that an operation was not sent because it would cut off an interface,
-	// modify an ACL of another owner, or exceed a limit of VPP. The caller is at fault, or
-	// other owners have filled the list of the interface; nothing was sent.
-	ErrUnsafe = link.Classified("unsafe operation", link.ErrUnsafe)
-	// ErrSkipped means that an operation was not sent because an ACL that it needs could not be
-	// created.
-	ErrSkipped = link.Classified("skipped for want of an ACL", link.ErrSkipped)
 	// ErrChanged means that another client has changed the lists of the interface since they
 	// were read; nothing was sent: read again.
 	ErrChanged = link.Classified("lists of the interface have changed", link.ErrStale)

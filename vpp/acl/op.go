@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/troupe-vpp/troupe/vpp/batch"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // Verb is the kind of an operation.
@@ -27,12 +30,7 @@ const (
 var verbs = [...]string{Create: "create-acl", Replace: "replace-acl", SetLists: "set-acl-lists", Delete: "delete-acl"}
 
 // String returns the name of the operation.
-func (v Verb) String() string {
-	if int(v) < len(verbs) && verbs[v] != "" {
-		return verbs[v]
-	}
-	return fmt.Sprintf("verb-%d", uint8(v))
-}
+func (v Verb) String() string { return batch.Name(verbs[:], v) }
 
 // Ref refers to an ACL in a list.
 type Ref struct {
@@ -79,7 +77,7 @@ type Op struct {
 	Input []Ref
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation would cut off an interface,
+// Check returns an error that wraps link.ErrUnsafe where the operation would cut off an interface,
 // modify an ACL of another owner, or exceed a limit of VPP.
 func (op Op) Check() error {
 	why := ""
@@ -98,7 +96,7 @@ func (op Op) Check() error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %s", op.Describe(), ErrUnsafe, why)
+	return fmt.Errorf("%s: %w: %s", op.Describe(), link.ErrUnsafe, why)
 }
 
 // checkRules returns what is wrong with the content of an ACL; "" = nothing.

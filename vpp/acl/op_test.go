@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // deny, permit and theirs are ACLs in lists.
@@ -61,7 +63,7 @@ func TestCheck(t *testing.T) {
 			switch {
 			case c.why == "" && err != nil:
 				t.Error(err)
-			case c.why != "" && (!errors.Is(err, ErrUnsafe) || !strings.Contains(err.Error(), c.why)):
+			case c.why != "" && (!errors.Is(err, link.ErrUnsafe) || !strings.Contains(err.Error(), c.why)):
 				t.Errorf("%v, want %q", err, c.why)
 			}
 		})

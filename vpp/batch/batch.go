@@ -77,6 +77,42 @@ func Classify(op interface{ Describe() string }, answer error, meaning func(retv
 	return err, unknown
 }
 
+// Name returns the name of the kind of an operation, for texts and metrics.
+func Name[V ~uint8](names []string, verb V) string {
+	if int(verb) < len(names) && names[verb] != "" {
+		return names[verb]
+	}
+	return fmt.Sprintf("verb-%d", verb)
+}
+
+// NotSent enters into the operations without an error that a read before them failed. Nothing was
+// changed, so the class of that error must not make their outcome unknown.
+func NotSent[O interface{ Describe() string }](results []Result[O], err error) {
+	for i := range results {
+		results[i].Fail(fmt.Errorf("%w: %v", link.ErrNotSent, err))
+	}
+}
+
+// Send sends the messages of the operations without an error in one batch, so that the round trips
+// do not depend on their number. answered enters each answer, in the order of the messages.
+func Send[O interface{ Describe() string }](ctx context.Context, c link.Caller, results []Result[O],
+	messages func(i int) []api.Message, answered func(*Result[O], link.Result),
+) {
+	var all []api.Message
+	var owners []*Result[O]
+	for i := range results {
+		if results[i].Err != nil {
+			continue
+		}
+		for _, msg := range messages(i) {
+			all, owners = append(all, msg), append(owners, &results[i])
+		}
+	}
+	for i, answer := range Do(ctx, c, all) {
+		answered(owners[i], answer)
+	}
+}
+
 // Do returns one result per request, even when Do of the Caller fails as a whole: then each says
 // link.ErrNotSent. Without requests it does nothing.
 func Do(ctx context.Context, c link.Caller, reqs []api.Message) []link.Result {

@@ -3,7 +3,6 @@ package cnat
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"go.fd.io/govpp/api"
@@ -35,25 +34,15 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	if err == nil {
 		err = refuseBelow(ctx, c, results)
 	}
-	var msgs []api.Message
-	var owner []int
-	for i, op := range ops {
-		if err != nil {
-			// %v: the failed read changed nothing, so its own class must not make the
-			// outcome unknown.
-			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
-			continue
-		}
-		if results[i].Err != nil || op.Verb == SetSNAT && !op.Newer && !setPolicy(ctx, c, &results[i]) {
-			continue
-		}
-		for _, msg := range op.messages(missing[op.Interface]) {
-			msgs, owner = append(msgs, msg), append(owner, i)
-		}
+	if err != nil {
+		batch.NotSent(results, err)
 	}
-	for n, answer := range batch.Do(ctx, c, msgs) {
-		add(&results[owner[n]], answer)
-	}
+	batch.Send(ctx, c, results, func(i int) []api.Message {
+		if ops[i].Verb == SetSNAT && !ops[i].Newer && !setPolicy(ctx, c, &results[i]) {
+			return nil
+		}
+		return ops[i].messages(missing[ops[i].Interface])
+	}, add)
 	return results
 }
 

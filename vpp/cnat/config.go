@@ -43,9 +43,8 @@ func (c Config) ForNode(self *messages.Node) Config {
 		return c
 	}
 	found := map[bool]netip.Addr{}
-	for _, text := range self.GetPodCidrs() {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil || prefix.Addr().Is4In6() || prefix.Addr().BitLen()-prefix.Bits() < 2 {
+	for _, prefix := range rule.Networks(self.GetPodCidrs()) {
+		if prefix.Addr().Is4In6() || prefix.Addr().BitLen()-prefix.Bits() < 2 {
 			continue
 		}
 		if ip6 := prefix.Addr().Is6(); !found[ip6].IsValid() {
@@ -58,14 +57,14 @@ func (c Config) ForNode(self *messages.Node) Config {
 
 // InCluster completes the configuration with the state of the cluster.
 func (c Config) InCluster(begin *messages.Begin) Config {
-	for _, text := range begin.GetServiceCidrs() {
-		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(c.Services, p.Masked()) {
+	for _, p := range rule.Networks(begin.GetServiceCidrs()) {
+		if !slices.Contains(c.Services, p.Masked()) {
 			c.Services = append(slices.Clip(c.Services), p.Masked())
 		}
 	}
-	own := begin.GetNode().GetNode().GetPodCidrs()
-	for _, text := range begin.GetPodNetworks() {
-		if p, err := netip.ParsePrefix(text); err == nil && p.Bits() > 0 && !slices.Contains(own, text) {
+	own := rule.Networks(begin.GetNode().GetNode().GetPodCidrs())
+	for _, p := range rule.Networks(begin.GetPodNetworks()) {
+		if p.Bits() > 0 && !slices.Contains(own, p) {
 			c.Others = append(c.Others, p.Masked())
 		}
 	}

@@ -15,26 +15,22 @@ import (
 func Diff(have *State, want *Want, sweep bool) []Op {
 	settings, detach := DiffSettings(have, want)
 	var replaced, put, gone []Op
-	for _, key := range slices.SortedFunc(maps.Keys(want.Rows), rule.Key.Compare) {
-		row := want.Rows[key]
-		if held := have.held(key); held != nil && !held.Ours {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(want.Rows)), maps.Keys(have.Rows))
+	slices.SortFunc(keys, rule.Key.Compare)
+	for _, key := range slices.Compact(keys) {
+		row, held := want.Rows[key], have.held(key)
+		if held != nil && !held.Ours {
 			continue
 		}
-		if len(row.Backends) == 0 {
-			continue // deleted below, and once only: VPP may have given its id to another row
-		}
-		for _, op := range DiffRow(have.held(key), &row) {
-			if op.Verb == DelRow {
-				replaced = append(replaced, op)
-			} else {
-				op.Newer = have.Newer
+		for _, op := range DiffRow(held, &row) {
+			switch op.Newer = have.Newer; {
+			case op.Verb == PutRow:
 				put = append(put, op)
+			case len(row.Backends) > 0:
+				replaced = append(replaced, op)
+			case sweep:
+				gone = append(gone, op)
 			}
-		}
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(have.Rows), rule.Key.Compare) {
-		if row := want.Rows[key]; sweep && len(row.Backends) == 0 && have.Rows[key].Ours {
-			gone = append(gone, DiffRow(have.held(key), nil)...)
 		}
 	}
 	return slices.Concat(settings, replaced, put, gone, detach)

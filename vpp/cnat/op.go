@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -31,11 +32,7 @@ const (
 
 // String returns the name of the operation, in texts and metrics.
 func (v Verb) String() string {
-	names := [...]string{SetSNAT: "set-snat", SetTargets: "set-targets", Attach: "attach", PutRow: "put-row", DelRow: "delete-row", Detach: "detach"}
-	if int(v) < len(names) && names[v] != "" {
-		return names[v]
-	}
-	return fmt.Sprintf("verb-%d", uint8(v))
+	return batch.Name([]string{SetSNAT: "set-snat", SetTargets: "set-targets", Attach: "attach", PutRow: "put-row", DelRow: "delete-row", Detach: "detach"}, v)
 }
 
 // Op is one step from what VPP holds to what it should hold. Only the fields that its verb names

@@ -124,14 +124,8 @@ func (p *planner) allocated(addr netip.Addr) bool {
 
 // ranged reports whether a frontend has source ranges that leave out a client.
 func (p *planner) ranged(key rule.Key, f *messages.Frontend) bool {
-	var allowed []netip.Prefix
-	for _, text := range f.GetAllowSources() {
-		if prefix, err := netip.ParsePrefix(text); err == nil {
-			allowed = append(allowed, prefix)
-		}
-	}
 	everything, _ := key.Addr.Prefix(0)
-	return len(f.GetAllowSources()) > 0 && len(acl.Complement(everything, allowed)) > 0
+	return len(f.GetAllowSources()) > 0 && len(acl.Complement(everything, rule.Networks(f.GetAllowSources()))) > 0
 }
 
 // candidate is a usable backend of a rule.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -358,8 +359,8 @@ var aclCases = []contractCase{
 			{acl.Op{Verb: acl.SetLists, Interface: 99, Input: []acl.Ref{{Tag: acl.PermitTag, Index: used}}}, acl.ErrNoInterface},
 			{acl.Op{Verb: acl.SetLists, Interface: 99}, nil},
 			{acl.Op{Verb: acl.SetLists, Interface: uint32(index), Was: held, Input: []acl.Ref{{Tag: acl.PermitTag, Index: 77}}}, acl.ErrVanished},
-			{acl.Op{Verb: acl.SetLists, Interface: uint32(index), Was: held, Input: []acl.Ref{{Tag: acl.PermitTag, Index: ^uint32(0)}}}, acl.ErrSkipped},
-			{acl.Op{Verb: acl.SetLists, Interface: uint32(index), Was: held, Input: []acl.Ref{{Tag: acl.DenyTag(acl.Any), Index: used}}}, acl.ErrUnsafe},
+			{acl.Op{Verb: acl.SetLists, Interface: uint32(index), Was: held, Input: []acl.Ref{{Tag: acl.PermitTag, Index: ^uint32(0)}}}, link.ErrSkipped},
+			{acl.Op{Verb: acl.SetLists, Interface: uint32(index), Was: held, Input: []acl.Ref{{Tag: acl.DenyTag(acl.Any), Index: used}}}, link.ErrUnsafe},
 		} {
 			result := acl.Apply(t.Context(), v.link, []acl.Op{c.op})[0]
 			if !errors.Is(result.Err, c.err) || (result.Err == nil) != (c.err == nil) {

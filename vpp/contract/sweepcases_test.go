@@ -24,11 +24,6 @@ func newSweeper(t *testing.T, v *rig) *holder {
 	return h
 }
 
-// served is a row as package sessions names it.
-func served(k rule.Key) sessions.Served {
-	return sessions.Served{Frontend: netip.AddrPortFrom(k.Addr, k.Port), Protocol: k.Proto}
-}
-
 // sweep makes sweeps until all is reached, and returns the live sessions of each backend and the
 // number of deletions.
 func (h *holder) sweep(w sessions.Wish, s sessions.Slice) (live map[netip.AddrPort]sessions.Live, deleted int) {
@@ -151,9 +146,9 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 		h.talk(half, ack) // they are not silent
 		slice := sessions.Slice{Deletions: 1000, Dumps: 8}
 		live, deleted := h.sweep(wish, slice)
-		check(t, "live while it serves", map[netip.AddrPort]sessions.Live{anywhere(0): {served(row): len(held) + len(half)}}, live)
+		check(t, "live while it serves", map[netip.AddrPort]sessions.Live{anywhere(0): {row: len(held) + len(half)}}, live)
 		check(t, "deleted while it serves", 0, deleted)
-		wish.Gone = map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(row): true}}
+		wish.Gone = map[netip.AddrPort]map[rule.Key]bool{anywhere(0): {row: true}}
 		_, deleted = h.sweep(wish, slice)
 		check(t, "deleted", len(ended), deleted)
 		h.handshake(again)
@@ -187,7 +182,7 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 			}
 		}
 		h.wants(h.drainRow([]int{1}, []int{0}))
-		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(row): true}}}
+		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[rule.Key]bool{anywhere(0): {row: true}}}
 		text := ask[*vlib.CliInbandReply](t, v, &vlib.CliInband{Cmd: "show nat44 sessions filter i2o saddr 10.1.0.1"}).Reply
 		text = regexp.MustCompile(`(?m)^ +((i2o|o2i) flow:|external host|index|last heard) .*\n`).ReplaceAllString(text, "")
 		seen := map[string]int{}
@@ -205,7 +200,7 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 		slice := sessions.Slice{Deletions: 1000, Dumps: 8}
 		wish.EndedAfter = time.Hour
 		live, deleted := h.sweep(wish, slice)
-		check(t, "live", map[netip.AddrPort]sessions.Live{anywhere(0): {served(row): 4}}, live)
+		check(t, "live", map[netip.AddrPort]sessions.Live{anywhere(0): {row: 4}}, live)
 		check(t, "deleted", 0, deleted)
 		h.talk(flows, ack)
 		h.quiet(2 * time.Second)
@@ -223,10 +218,10 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 		held := h.open(slices.Repeat([]rule.Key{row}, 10)...)
 		h.wants(h.drainRow([]int{1}, []int{0}))
 		h.quiet(2 * time.Second)
-		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(row): true}}}
+		wish := sessions.Wish{Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[rule.Key]bool{anywhere(0): {row: true}}}
 		wish.Blind = map[netip.Addr]bool{anywhere(0).Addr(): true}
 		live, deleted := h.sweep(wish, sessions.Slice{Deletions: 1000, Dumps: 8})
-		check(t, "live", map[netip.AddrPort]sessions.Live{anywhere(0): {served(row): 10}}, live)
+		check(t, "live", map[netip.AddrPort]sessions.Live{anywhere(0): {row: 10}}, live)
 		check(t, "deleted", 0, deleted)
 		h.talk(held, ack)
 		h.quiet(2 * time.Second)
@@ -257,13 +252,13 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 			}
 		}
 		_, deleted := h.sweep(sessions.Wish{
-			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(tcp): true, served(udp): true}},
+			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[rule.Key]bool{anywhere(0): {tcp: true, udp: true}},
 		}, sessions.Slice{Deletions: 7, Dumps: 8})
 		if deleted > len(moves) || deleted == 0 {
 			t.Errorf("%d deletions of %d flows", deleted, len(moves))
 		}
 		h.sweep(sessions.Wish{
-			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(tcp): true, served(udp): true}},
+			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[rule.Key]bool{anywhere(0): {tcp: true, udp: true}},
 		}, sessions.Slice{Deletions: 1000, Dumps: 8})
 		h.flows = stay
 		h.compare("after the sweep")
@@ -291,7 +286,7 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 		kept := flows[:10]
 		h.closes(flows[10:])
 		wish := sessions.Wish{
-			Sticky: map[sessions.Served]time.Duration{served(row.Key): 3 * time.Second}, Backends: []netip.AddrPort{anywhere(0), anywhere(1), anywhere(2), anywhere(3)},
+			Sticky: map[rule.Key]time.Duration{row.Key: 3 * time.Second}, Backends: []netip.AddrPort{anywhere(0), anywhere(1), anywhere(2), anywhere(3)},
 		}
 		_, deleted := h.sweep(wish, sessions.Slice{Deletions: 1000, Dumps: 8})
 		check(t, "deleted at once", 0, deleted)
@@ -333,7 +328,7 @@ Showed: 1, Filtered: 1 of total 2 sessions of thread 0
 			h.draws(udp.Key, 400)
 		}
 		live, deleted := h.sweep(sessions.Wish{
-			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[sessions.Served]bool{anywhere(0): {served(udp.Key): true}},
+			Draining: []netip.AddrPort{anywhere(0)}, Gone: map[netip.AddrPort]map[rule.Key]bool{anywhere(0): {udp.Key: true}},
 		}, sessions.Slice{Deletions: 20000, Dumps: 8})
 		if n := len(dump[*nat44_ed.Nat44UserSessionV3Details](t, v, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: anywhere(0).Addr().As4()})); n != 0 || deleted < 10_000 {
 			t.Errorf("%d deleted, %d sessions left, %v live", deleted, n, fmt.Sprint(live))
@@ -350,7 +345,7 @@ func rolled(t *testing.T, v *rig, affinity uint32) {
 	for i := range ports {
 		ports[i] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, 200, byte(i % 20)}), uint16(30000+i))
 	}
-	wish := sessions.Wish{Gone: map[netip.AddrPort]map[sessions.Served]bool{}}
+	wish := sessions.Wish{Gone: map[netip.AddrPort]map[rule.Key]bool{}}
 	var held []*flow
 	for step := range 6 {
 		hosts := []int{step, step + 1, step + 2, step + 3, step + 4}
@@ -360,7 +355,7 @@ func rolled(t *testing.T, v *rig, affinity uint32) {
 				r.Draining = append(r.Draining, nat44.Local{Addr: anywhere(n).Addr(), Port: 8000})
 			}
 			wish.Draining = append(wish.Draining, anywhere(gone))
-			wish.Gone[anywhere(gone)] = map[sessions.Served]bool{served(r.Key): true}
+			wish.Gone[anywhere(gone)] = map[rule.Key]bool{r.Key: true}
 		}
 		h.want.Rows[r.Key] = r
 		h.settle(t, h.want)

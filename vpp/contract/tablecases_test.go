@@ -264,7 +264,7 @@ var tableCases = []contractCase{
 			t.Fatal(swept.Err)
 		}
 		key := firstKey(want)
-		check(t, "live sessions", 3, swept.Live[pod][sessions.Served{Frontend: netip.AddrPortFrom(key.Addr, 80), Protocol: rule.TCP}])
+		check(t, "live sessions", 3, swept.Live[pod][rule.Key{Addr: key.Addr, Port: 80, Proto: rule.TCP}])
 		v.expect(t, ok, &nat44_ed.NatSetTimeouts{UDP: 1, TCPEstablished: 1, TCPTransitory: 1, ICMP: 1})
 		waitFor(t, "sessions to expire", func() bool {
 			flows, _, err := sessions.List(t.Context(), v.link, []netip.Addr{pod.Addr()}, func(f *sessions.Flow) bool { return f.Expired && f.Idle >= 2*1e9 }, 100)

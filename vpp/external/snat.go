@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // SourceSNAT is the layer of dynamic SNAT. It ranks below all others.
@@ -118,8 +119,8 @@ func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
 		texts = set.GetNodeAddresses() // includes borrowed addresses (unnumbered)
 	}
 	var own []netip.Addr
-	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() && unusable(p.Addr()) == "" && !slices.Contains(own, p.Addr()) {
+	for _, p := range rule.Networks(texts) {
+		if p.Addr().Is4() && unusable(p.Addr()) == "" && !slices.Contains(own, p.Addr()) {
 			own = append(own, p.Addr())
 		}
 	}

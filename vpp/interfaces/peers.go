@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Peer is a pod network of another node.
@@ -25,8 +26,8 @@ func Peers(self string, nodes map[string]*messages.Node) []Peer {
 			continue
 		}
 		told := false
-		for _, text := range node.GetPodCidrs() {
-			if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() {
+		for _, p := range rule.Networks(node.GetPodCidrs()) {
+			if p.Addr().Is4() {
 				all, told = append(all, Peer{name, p.Masked()}), true
 			}
 		}

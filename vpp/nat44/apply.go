@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.fd.io/govpp/api"
 
@@ -28,41 +29,24 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 
 	found, err := readLeft(ctx, c, results)
 	if err != nil {
-		for i := range results {
-			if results[i].Err == nil {
-				// %v: the failed read changed nothing, so its own class must not
-				// make the outcome unknown.
-				add(&results[i], ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err))
-			}
-		}
+		batch.NotSent(results, err)
 		return results
 	}
-	msgs, purposes, owner := make([]api.Message, 0, len(ops)), make([]*Op, 0, len(ops)), make([]int, 0, len(ops))
-	send := func(i int, purpose *Op, more []api.Message) {
-		for _, msg := range more {
-			msgs, purposes, owner = append(msgs, msg), append(purposes, purpose), append(owner, i)
-		}
-	}
-	for i := range ops {
-		if results[i].Err != nil {
-			continue
-		}
+	var purposes []*Op
+	batch.Send(ctx, c, results, func(i int) (msgs []api.Message) {
 		if first := found.before(ops[i]); first != nil {
-			send(i, first, found.withdrawal(first.Addr))
+			msgs = found.withdrawal(first.Addr)
+			purposes = append(purposes, slices.Repeat([]*Op{first}, len(msgs))...)
 		}
 		if ops[i].Verb == Withdraw {
 			built[i] = found.withdrawal(ops[i].Addr)
 		}
-		send(i, &ops[i], built[i])
-	}
-	if len(msgs) == 0 {
-		return results
-	}
-	// One batch keeps the round trips independent of the number of rows, and the order of the
-	// operations.
-	for i, answer := range batch.Do(ctx, c, msgs) {
-		add(&results[owner[i]], *purposes[i], answer.Err)
-	}
+		purposes = append(purposes, slices.Repeat([]*Op{&ops[i]}, len(built[i]))...)
+		return append(msgs, built[i]...)
+	}, func(r *OpResult, answer link.Result) {
+		add(r, *purposes[0], answer.Err)
+		purposes = purposes[1:]
+	})
 	doubt(results)
 	endOthers(ctx, c, results)
 	return results
@@ -108,7 +92,7 @@ func precheck(ops []Op, results []OpResult) [][]api.Message {
 	}
 	for i, op := range ops {
 		if results[i].Err == nil && op.OnRow() && refused[op.Key] {
-			results[i].Err = fmt.Errorf("%s: %w", op.Describe(), ErrSkipped)
+			results[i].Err = fmt.Errorf("%s: %w", op.Describe(), link.ErrSkipped)
 		}
 	}
 	return built
@@ -123,7 +107,7 @@ func compose(op Op) ([]api.Message, error) {
 	msgs := Messages(op)
 	for _, msg := range msgs {
 		if err := link.Check(msg); err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", op.Describe(), ErrUnsafe, err)
+			return nil, fmt.Errorf("%s: %w", op.Describe(), err)
 		}
 	}
 	return msgs, nil

@@ -64,7 +64,7 @@ func TestMeanings(t *testing.T) {
 		{DelRoles, -2}:    done,
 		{DelRoles, -6}:    done,
 		{AddRow, -81}:     {ErrExists, true},
-		{AddRow, -7}:      {ErrUnsafe, false},
+		{AddRow, -7}:      {link.ErrUnsafe, false},
 		{DelRow, -6}:      done,
 		{DelRow, -7}:      {ErrForeign, true},
 		{AddLocal, -81}:   {ErrExists, true},
@@ -157,7 +157,7 @@ func TestApplySkips(t *testing.T) {
 		{Verb: AddRow, Key: dns.Key, Row: &dns},
 		{Verb: AddRow, Key: mustKey("10.96.0.2:80/TCP")},
 	})
-	for i, want := range []error{ErrSkipped, ErrUnsafe, nil, ErrUnsafe} {
+	for i, want := range []error{link.ErrSkipped, link.ErrUnsafe, nil, link.ErrUnsafe} {
 		if !errors.Is(results[i].Err, want) || (results[i].Err == nil) != (want == nil) || (results[i].Messages == 0) != (want != nil) {
 			t.Errorf("%s: error %v, %d messages; want %v", results[i].Op.Verb, results[i].Err, results[i].Messages, want)
 		}
@@ -174,7 +174,7 @@ func TestApplyRefusesWhatTheLinkRefuses(t *testing.T) {
 	row.Tag = fmt.Sprintf("%s%064d", TagPrefix, 0)
 	caller := &answer{}
 	results := Apply(t.Context(), caller, []Op{{Verb: DelRow, Key: row.Key, Row: &row}, {Verb: AddRow, Key: row.Key, Row: &row}})
-	if !errors.Is(results[0].Err, ErrSkipped) || !errors.Is(results[1].Err, link.ErrRefused) || caller.sent != 0 {
+	if !errors.Is(results[0].Err, link.ErrSkipped) || !errors.Is(results[1].Err, link.ErrRefused) || caller.sent != 0 {
 		t.Errorf("errors %v and %v, %d messages sent", results[0].Err, results[1].Err, caller.sent)
 	}
 }
@@ -211,7 +211,7 @@ func TestOpCheck(t *testing.T) {
 		{Op{Verb: DelLocal}, false},
 		{Op{Verb: Enable}, true},
 	} {
-		if err := c.op.Check(); (err == nil) != c.safe || err != nil && !errors.Is(err, ErrUnsafe) {
+		if err := c.op.Check(); (err == nil) != c.safe || err != nil && !errors.Is(err, link.ErrUnsafe) {
 			t.Errorf("%s after=%+v: %v", c.op.Verb, c.op.After, err)
 		}
 	}

@@ -78,9 +78,8 @@ func (c Config) ForNode(self *messages.Node) Config {
 
 // lastAddress is the last unicast address of the node's first IPv4 pod CIDR, which no pod gets.
 func lastAddress(self *messages.Node) netip.Addr {
-	for _, text := range self.GetPodCidrs() {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil || !prefix.Addr().Is4() || prefix.Bits() > 30 {
+	for _, prefix := range rule.Networks(self.GetPodCidrs()) {
+		if !prefix.Addr().Is4() || prefix.Bits() > 30 {
 			continue
 		}
 		a := prefix.Masked().Addr().As4()

@@ -190,38 +190,21 @@ func roleOps(verb Verb, roles map[uint32]Roles) []Op {
 
 // diffRows returns the changes of rows, ordered by key: additions and changes first, then, with
 // sweep, deletions.
-func diffRows(have *State, want *Want, sweep bool) []Op {
-	var changed, unwanted []rule.Key
-	for key, row := range want.Rows {
-		old, found := have.Rows[key]
-		if (len(row.Locals) > 0 || found && Target(&old, &row) != nil) && (!found || !old.Equal(row)) && !foreign(have, key) {
-			changed = append(changed, key)
+func diffRows(have *State, want *Want, sweep bool) (ops []Op) {
+	var gone []Op
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(want.Rows)), maps.Keys(have.Rows))
+	slices.SortFunc(keys, rule.Key.Compare)
+	for _, key := range slices.Compact(keys) {
+		held, row := pointer(have.Rows, key), pointer(want.Rows, key)
+		_, foreign := have.Foreign[key]
+		switch wanted := row != nil && len(row.Locals) > 0 || Target(held, row) != nil; {
+		case wanted && !foreign:
+			ops = append(ops, DiffRow(held, row)...)
+		case !wanted && sweep:
+			gone = append(gone, DiffRow(held, row)...)
 		}
 	}
-	if sweep {
-		for key := range have.Rows {
-			if old, row := have.Rows[key], want.Rows[key]; len(row.Locals) == 0 && Target(&old, &row) == nil {
-				unwanted = append(unwanted, key)
-			}
-		}
-	}
-	slices.SortFunc(changed, rule.Key.Compare)
-	slices.SortFunc(unwanted, rule.Key.Compare)
-
-	var ops []Op
-	for _, key := range changed {
-		ops = append(ops, DiffRow(pointer(have.Rows, key), pointer(want.Rows, key))...)
-	}
-	for _, key := range unwanted {
-		ops = append(ops, DiffRow(pointer(have.Rows, key), nil)...)
-	}
-	return ops
-}
-
-// foreign reports whether a mapping without our tag holds the key.
-func foreign(have *State, key rule.Key) bool {
-	_, occupied := have.Foreign[key]
-	return occupied
+	return append(ops, gone...)
 }
 
 // pointer returns a pointer to a copy of the row, or nil.

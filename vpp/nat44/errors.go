@@ -10,12 +10,6 @@ import (
 // Errors of this package, for errors.Is. Apply's errors classify the return value of VPP for the
 // operation.
 var (
-	// ErrUnsafe means that an operation was not sent because it could harm VPP: fewer than two
-	// entries, a weight sum that is not 1..255. The caller is at fault; nothing was sent.
-	ErrUnsafe = link.Classified("unsafe operation", link.ErrUnsafe)
-	// ErrSkipped means that an operation was not sent because another one of the same row was
-	// refused; half of a change could leave the row without a backend.
-	ErrSkipped = link.Classified("skipped with its row", link.ErrSkipped)
 	// ErrExists means that VPP holds something under this key already (-81). It may be the
 	// wanted mapping or a mapping of another owner: read back.
 	ErrExists = link.Classified("exists already", link.ErrStale)
@@ -82,7 +76,7 @@ func meaningOf(verb Verb, retval int32) (err error, unknown bool) {
 	case cause{DelRow, retInvalidValue}, cause{AddLocal, retInvalidValue}, cause{DelLocal, retInvalidValue}:
 		return ErrForeign, true
 	case cause{AddRow, retInvalidValue}:
-		return ErrUnsafe, false
+		return link.ErrUnsafe, false
 	case cause{AddRoles, retNoInterface}, cause{AddOutput, retNoInterface}:
 		return ErrNoInterface, true
 	case cause{AddRoles, retValueExist}:

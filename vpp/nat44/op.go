@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -64,12 +66,7 @@ var verbs = [...]string{
 }
 
 // String returns the name of the operation.
-func (v Verb) String() string {
-	if int(v) < len(verbs) && verbs[v] != "" {
-		return verbs[v]
-	}
-	return fmt.Sprintf("verb-%d", uint8(v))
-}
+func (v Verb) String() string { return batch.Name(verbs[:], v) }
 
 // Load is the size of a row in VPP. VPP works with 2..255 entries and weights of 1..255 in sum;
 // other values make it hang or crash.
@@ -157,7 +154,7 @@ func (op Op) walks() bool {
 	return op.Verb == AddOutput || op.Verb == AddRoles && op.Roles&Outside != 0
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang
+// Check returns an error that wraps link.ErrUnsafe where the operation would leave a row that can hang
 // or crash VPP, at once or at a later packet: fewer than two entries, more than 255, a weight sum
 // that is not 1..255.
 func (op Op) Check() error {
@@ -165,7 +162,7 @@ func (op Op) Check() error {
 	switch op.Verb {
 	case AddRow:
 		if op.Row == nil {
-			return fmt.Errorf("add %s: %w: no row", op.Key, ErrUnsafe)
+			return fmt.Errorf("add %s: %w: no row", op.Key, link.ErrUnsafe)
 		}
 		if op.Row.Kind != Balanced {
 			return nil
@@ -176,7 +173,7 @@ func (op Op) Check() error {
 		return nil
 	}
 	if !after.safe() {
-		return fmt.Errorf("%s: %w: the row would have %d entries with a weight of %d in sum", op.Describe(), ErrUnsafe, after.Entries, after.Weight)
+		return fmt.Errorf("%s: %w: the row would have %d entries with a weight of %d in sum", op.Describe(), link.ErrUnsafe, after.Entries, after.Weight)
 	}
 	return nil
 }

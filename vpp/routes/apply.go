@@ -42,16 +42,12 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		return results
 	}
 	withhold(ctx, c, found, results)
-	var msgs []api.Message
-	var owner []int
-	for i := range results {
-		if r := &results[i]; r.Err == nil && resolve(r, found) {
-			msgs, owner = append(msgs, Message(r.Op)), append(owner, i)
+	batch.Send(ctx, c, results, func(i int) []api.Message {
+		if !resolve(&results[i], found) {
+			return nil
 		}
-	}
-	for i, answer := range batch.Do(ctx, c, msgs) {
-		add(&results[owner[i]], answer.Err)
-	}
+		return []api.Message{Message(results[i].Op)}
+	}, add)
 	return results
 }
 
@@ -99,7 +95,7 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 		return found, nil
 	}
 	r := &results[at]
-	if add(r, batch.Do(ctx, c, []api.Message{Message(r.Op)})[0].Err); r.Messages == 0 {
+	if add(r, batch.Do(ctx, c, []api.Message{Message(r.Op)})[0]); r.Messages == 0 {
 		return found, nil
 	}
 	return readSources(ctx, c)
@@ -129,6 +125,6 @@ func resolve(r *OpResult, found sources) bool {
 }
 
 // add enters the answer to the message of the operation.
-func add(r *OpResult, err error) {
-	r.Add(unsupported(err), func(retval int32) (error, bool) { return meaningOf(r.Op.Verb, retval), false })
+func add(r *OpResult, answer link.Result) {
+	r.Add(unsupported(answer.Err), func(retval int32) (error, bool) { return meaningOf(r.Op.Verb, retval), false })
 }

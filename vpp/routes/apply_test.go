@@ -57,7 +57,7 @@ func TestApplyNothing(t *testing.T) {
 		t.Errorf("results %v", results)
 	}
 	results := Apply(t.Context(), m, []Op{{Verb: Add, Prefix: pfx("0.0.0.0/0"), Route: Route{Kind: Reject}}})
-	if !errors.Is(results[0].Err, ErrUnsafe) || results[0].Unknown || results[0].Messages != 0 {
+	if !errors.Is(results[0].Err, link.ErrUnsafe) || results[0].Unknown || results[0].Messages != 0 {
 		t.Errorf("%+v", results[0])
 	}
 }
@@ -197,7 +197,7 @@ func TestErrorTable(t *testing.T) {
 	special := map[cause]error{
 		{Delete, -6}: done, {Delete, -3}: done,
 		{Add, -3}: ErrNoTable, {Register, -3}: ErrNoTable, {Register, -9}: ErrUnsupported, {Add, -9}: ErrUnsupported, {Delete, -9}: ErrUnsupported,
-		{Register, -171}: ErrUnsafe, {Add, -171}: ErrUnsafe, {Delete, -171}: ErrUnsafe,
+		{Register, -171}: link.ErrUnsafe, {Add, -171}: link.ErrUnsafe, {Delete, -171}: link.ErrUnsafe,
 	}
 	for _, retval := range []int32{-1, -3, -6, -7, -9, -52, -126, -171, 1} {
 		for _, r := range everyOp(t, answering(func(msg api.Message) error { return &link.RetvalError{Message: msg.GetMessageName(), Retval: retval} })) {
@@ -309,7 +309,7 @@ func TestApplyGoesOn(t *testing.T) {
 	other := addFirm.from(26)
 	other.Prefix = pfx("10.97.0.0/16")
 	results := Apply(t.Context(), m, []Op{addFirm.from(26), {Verb: Add}, other})
-	for i, want := range []error{batch.ErrRejected, ErrUnsafe, nil} {
+	for i, want := range []error{batch.ErrRejected, link.ErrUnsafe, nil} {
 		if !errors.Is(results[i].Err, want) || (results[i].Err == nil) != (want == nil) {
 			t.Errorf("%+v", results[i])
 		}

@@ -23,9 +23,6 @@ var (
 	// ErrCovered means that a route of another owner leads to an external address, so that it
 	// gets none of ours. Nothing was sent.
 	ErrCovered = errors.New("another route leads there")
-	// ErrUnsafe means that an operation was not sent because of its effect. The caller is at
-	// fault.
-	ErrUnsafe = link.Classified("unsafe route", link.ErrUnsafe)
 	// ErrNoTable means that VPP does not have the routing table (-3).
 	ErrNoTable = errors.New("no such table")
 )
@@ -50,7 +47,7 @@ func meaningOf(verb Verb, retval int32) error {
 	case retval == retNoSuchFIB:
 		return ErrNoTable
 	case retval == retInvalidLength:
-		return ErrUnsafe
+		return link.ErrUnsafe
 	default:
 		return batch.ErrRejected
 	}

@@ -3,6 +3,9 @@ package routes
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/batch"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // Verb is the kind of an operation.
@@ -20,16 +23,7 @@ const (
 
 // String returns the name of the operation.
 func (v Verb) String() string {
-	switch v {
-	case Register:
-		return "register-source"
-	case Add:
-		return "add-route"
-	case Delete:
-		return "delete-route"
-	default:
-		return fmt.Sprintf("verb-%d", uint8(v))
-	}
+	return batch.Name([]string{Register: "register-source", Add: "add-route", Delete: "delete-route"}, v)
 }
 
 // Op is one step from what VPP holds to what it should hold. Only the fields that its verb names
@@ -49,7 +43,7 @@ type Op struct {
 	By netip.Prefix
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that
+// Check returns an error that wraps link.ErrUnsafe where the operation must not be sent: a prefix that
 // is not masked or that covers every address, an address that no service can have, an unknown kind.
 // Deletions of our routes are always safe.
 func (op Op) Check() error {
@@ -63,7 +57,7 @@ func (op Op) Check() error {
 		why = "no such route"
 	}
 	if why != "" {
-		return fmt.Errorf("%s: %w: %s", op.Describe(), ErrUnsafe, why)
+		return fmt.Errorf("%s: %w: %s", op.Describe(), link.ErrUnsafe, why)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 func TestDescribe(t *testing.T) {
@@ -51,7 +53,7 @@ func TestOpCheck(t *testing.T) {
 		{"delete of the API", Op{Verb: Delete, Prefix: pfx("10.96.0.0/16")}, false},
 		{"delete nothing", Op{Verb: Delete, Source: 26}, false},
 	} {
-		if err := c.op.Check(); (err == nil) != c.safe || err != nil && !errors.Is(err, ErrUnsafe) {
+		if err := c.op.Check(); (err == nil) != c.safe || err != nil && !errors.Is(err, link.ErrUnsafe) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

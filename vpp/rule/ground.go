@@ -36,8 +36,8 @@ func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports
 		}
 	}
 	for _, list := range [...][]string{begin.GetPodNetworks(), begin.GetNode().GetNode().GetPodCidrs()} {
-		for _, text := range list {
-			if p, err := netip.ParsePrefix(text); err == nil && p.Bits() > 0 {
+		for _, p := range Networks(list) {
+			if p.Bits() > 0 {
 				g.Pods = append(g.Pods, p.Masked())
 			}
 		}
@@ -48,14 +48,22 @@ func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports
 		}
 	}
 	for _, i := range set.GetInterfaces() {
-		for _, text := range i.GetAddresses() {
-			if p, err := netip.ParsePrefix(text); err == nil {
-				g.Hosts[p.Addr()] = true
-				g.Connected = append(g.Connected, p.Masked())
-			}
+		for _, p := range Networks(i.GetAddresses()) {
+			g.Hosts[p.Addr()] = true
+			g.Connected = append(g.Connected, p.Masked())
 		}
 	}
 	return g
+}
+
+// Networks returns the networks among texts, with their host bits. What is no network is skipped.
+func Networks(texts []string) (all []netip.Prefix) {
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // Equal reports whether both hold the same.

@@ -12,30 +12,35 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Live are the numbers of live sessions of a backend, by the frontend and protocol that clients
 // use.
-type Live map[Served]int
+type Live map[rule.Key]int
 
-// Served is what clients of a session send to.
-type Served struct {
-	Frontend netip.AddrPort
-	// Protocol is the number of IANA.
-	Protocol uint8
+// Counted are the live sessions of draining backends, as a message. It is sent without them too, so
+// that the renderer checks its time limits.
+type Counted struct {
+	// Generation is that of the Wish; 0 = there is none yet, and the sender asks for one.
+	Generation uint64
+	// Live has the backends that were reached.
+	Live map[netip.AddrPort]Live
 }
 
-// Wish is what Sweep looks for.
+// Wish is what Sweep looks for. As a message it is complete.
 type Wish struct {
+	// Generation counts the changes of Draining.
+	Generation uint64
 	// Draining are backends whose live sessions are counted.
 	Draining []netip.AddrPort
 	// Gone are the rows whose clients a draining backend does not serve any more. UDP flows and
 	// ended TCP connections are deleted, so that the next packet of their client gets another
 	// backend: VPP would open a new connection through the session of an ended one.
-	Gone map[netip.AddrPort]map[Served]bool
+	Gone map[netip.AddrPort]map[rule.Key]bool
 	// Sticky are the rows with affinity, with its time. VPP remembers a client until its last
 	// session is freed, so sessions that are silent for so long are deleted.
-	Sticky map[Served]time.Duration
+	Sticky map[rule.Key]time.Duration
 	// Backends are the backends of Sticky.
 	Backends []netip.AddrPort
 	// EndedAfter is the silence after which a TCP connection that is not established has ended.
@@ -46,6 +51,9 @@ type Wish struct {
 	// them is established, so ended ones are not told from others.
 	Blind map[netip.Addr]bool
 }
+
+// CoalesceKey satisfies messages.Coalescer.
+func (*Wish) CoalesceKey() string { return "draining" }
 
 // Swept is the result of Sweep.
 type Swept struct {
@@ -150,7 +158,7 @@ func (r *Swept) sweep(ctx context.Context, c link.Caller, w *Wish, user *User, f
 		case w.ends(f) && !user.Shared && len(requests) < most:
 			requests = append(requests, f.deletion(user.VRF))
 		case !w.ended(f) && r.Live[f.Backend] != nil:
-			r.Live[f.Backend][Served{f.Frontend, f.Protocol}]++
+			r.Live[f.Backend][f.row()]++
 		}
 	}
 	r.delete(ctx, c, requests)
@@ -159,13 +167,18 @@ func (r *Swept) sweep(ctx context.Context, c link.Caller, w *Wish, user *User, f
 
 // ends reports whether a session is to be deleted.
 func (w *Wish) ends(f *Flow) bool {
-	row := Served{f.Frontend, f.Protocol}
+	row := f.row()
 	if w.Gone[f.Backend][row] && (w.ended(f) || f.Protocol == protoUDP) {
 		return true
 	}
 	// a second less, for which VPP remembers the client of a freed session
 	affinity, sticky := w.Sticky[row]
 	return sticky && (f.Expired || w.ended(f) && f.Idle >= affinity-time.Second)
+}
+
+// row is the row that made the session.
+func (f *Flow) row() rule.Key {
+	return rule.Key{Addr: f.Frontend.Addr(), Port: f.Frontend.Port(), Proto: f.Protocol}
 }
 
 // deletion is the request that deletes the session.

@@ -29,15 +29,14 @@
 //
 // Arrows point down only:
 //
-//	simulator   the VPP value: incarnations, sockets, faults, topology and packets for tests
+//	simulator   the VPP value: incarnations, sockets, the statistics segment, faults, topology and
+//	            packets for tests
 //	model       one incarnation: network and plugins, the graph that a packet takes, and the
-//	            requests of the binary API that are executed on it
-//	nat, acl,
-//	cnat        plugins
-//	vnet        interfaces, addresses, neighbours, feature arcs, return codes
+//	            requests of the binary API that are executed on it, with their encoding
+//	nat, cnat   plugins; that of access lists is a part of model
+//	vnet        interfaces, addresses, neighbours, feature arcs, return codes, packets and verdicts
 //	fib         forwarding tables and sources of routes
-//	wire        frames, message table, encoding; stats: the statistics segment
-//	packet      packets and verdicts; pool: VPP's allocator
+//	pool        VPP's allocator
 //
 // CNAT translates the packets of interfaces that have its feature nodes.
 //

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // Exec executes a request as if another client had sent it and returns the replies. It does not
@@ -74,7 +73,7 @@ func (v *VPP) ForeignAdd(row ForeignRow) (retval int32, err error) {
 			locals = append(locals, nat.Backend{At: b.Addr, Probability: b.Weight})
 		}
 		retval = m.NAT.AddLB(&nat.Mapping{
-			Flags: flags, External: row.VIP, Proto: row.Proto, Tag: wire.Clip(row.Tag),
+			Flags: flags, External: row.VIP, Proto: row.Proto, Tag: model.Clip(row.Tag),
 		}, locals)
 		return nil
 	})

@@ -4,46 +4,46 @@ import (
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // The vocabulary of the packet oracle.
 type (
 	// Packet is one packet that enters VPP through an interface.
-	Packet = packet.Packet
+	Packet = vnet.Packet
 	// Verdict is the answer of the packet oracle.
-	Verdict = packet.Verdict
+	Verdict = vnet.Verdict
 	// Action is the fate of a packet.
-	Action = packet.Action
+	Action = vnet.Action
 	// TCPFlags are TCP header flags.
-	TCPFlags = packet.TCPFlags
+	TCPFlags = vnet.TCPFlags
 )
 
 // IP protocol numbers that the packet oracle understands.
 const (
-	ProtoICMP  = packet.ProtoICMP
-	ProtoTCP   = packet.ProtoTCP
-	ProtoUDP   = packet.ProtoUDP
-	ProtoICMP6 = packet.ProtoICMP6
-	ProtoSCTP  = packet.ProtoSCTP
+	ProtoICMP  = vnet.ProtoICMP
+	ProtoTCP   = vnet.ProtoTCP
+	ProtoUDP   = vnet.ProtoUDP
+	ProtoICMP6 = vnet.ProtoICMP6
+	ProtoSCTP  = vnet.ProtoSCTP
 )
 
 // The TCP flags that NAT looks at.
 const (
-	FIN = packet.FIN
-	SYN = packet.SYN
-	RST = packet.RST
-	ACK = packet.ACK
+	FIN = vnet.FIN
+	SYN = vnet.SYN
+	RST = vnet.RST
+	ACK = vnet.ACK
 )
 
 // The fates of a packet.
 const (
-	Delivered = packet.Delivered
-	Local     = packet.Local
-	Dropped   = packet.Dropped
-	Rejected  = packet.Rejected
-	Died      = packet.Died
+	Delivered = vnet.Delivered
+	Local     = vnet.Local
+	Dropped   = vnet.Dropped
+	Rejected  = vnet.Rejected
+	Died      = vnet.Died
 )
 
 // Send passes a packet through VPP and returns its fate. Sessions that it creates stay until they

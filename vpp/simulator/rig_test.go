@@ -13,7 +13,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // Addresses of the rig: a client pod, two backend pods, a host outside, and the addresses that VPP
@@ -127,7 +126,7 @@ func (r *rig) role(name string, role nat_types.NatConfigFlags) {
 func (r *rig) call(req api.Message) int32 {
 	r.t.Helper()
 	m := r.catalog.Named(req.GetMessageName())
-	reply := wire.RetvalReply(m.Reply, 0)
+	reply := model.RetvalReply(m.Reply, 0)
 	if err := r.conn.Invoke(timeout(r.t), req, reply); err != nil {
 		r.t.Fatalf("%s: %v", m.Name, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/stats"
 )
 
 // Names of the statistics that the simulated VPP keeps.
@@ -34,7 +33,7 @@ const heartbeatInterval = 10
 // statServer hands the statistics of one incarnation to its clients.
 type statServer struct {
 	listener *net.UnixListener
-	segment  *stats.Segment
+	segment  *segment
 	gone     chan struct{} // closed when the incarnation ends
 	names    uint64        // version of the interface names in the directory
 	beat     uint64        // number of the last update
@@ -80,7 +79,7 @@ func (v *VPP) bindStats(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("listen on %s: %w", path, err)
 	}
-	segment, err := stats.NewSegment()
+	segment, err := newSegment()
 	if err != nil {
 		return err
 	}
@@ -177,21 +176,21 @@ func (v *VPP) updateStats(m *model.Model) {
 
 // publishStats writes a directory that fits the present interfaces. mu is held.
 func (v *VPP) publishStats(m *model.Model) {
-	entries := []stats.Entry{
-		{Name: statHeartbeat, Kind: stats.Scalar},
-		{Name: statLastClear, Kind: stats.Scalar},
-		{Name: statBootTime, Kind: stats.Scalar},
-		{Name: statNames, Kind: stats.Strings, Strings: m.NameVector()},
-		{Name: statHeap, Kind: stats.Counter, Threads: 1, Width: 7},
+	entries := []statEntry{
+		{Name: statHeartbeat, Kind: statScalar},
+		{Name: statLastClear, Kind: statScalar},
+		{Name: statBootTime, Kind: statScalar},
+		{Name: statNames, Kind: statStrings, Strings: m.NameVector()},
+		{Name: statHeap, Kind: statCounter, Threads: 1, Width: 7},
 	}
 	if !slices.Contains(v.opts.WithoutPlugins, "nat44_ed") {
 		entries = append(entries,
-			stats.Entry{Name: statSessions, Kind: stats.Counter, Threads: 1 + m.Workers},
-			stats.Entry{Name: statMaxSessions, Kind: stats.Scalar},
-			stats.Entry{Name: statNewTCP, Kind: stats.Counter, Threads: 1 + m.Workers},
-			stats.Entry{Name: statSlowDrops, Kind: stats.Counter, Threads: 1 + m.Workers},
-			stats.Entry{Name: statSlowOther, Kind: stats.Counter, Threads: 1 + m.Workers},
-			stats.Entry{Name: statFastOther, Kind: stats.Counter, Threads: 1 + m.Workers},
+			statEntry{Name: statSessions, Kind: statCounter, Threads: 1 + m.Workers},
+			statEntry{Name: statMaxSessions, Kind: statScalar},
+			statEntry{Name: statNewTCP, Kind: statCounter, Threads: 1 + m.Workers},
+			statEntry{Name: statSlowDrops, Kind: statCounter, Threads: 1 + m.Workers},
+			statEntry{Name: statSlowOther, Kind: statCounter, Threads: 1 + m.Workers},
+			statEntry{Name: statFastOther, Kind: statCounter, Threads: 1 + m.Workers},
 		)
 	}
 	v.stats.names, v.stats.beat = m.Named, 0

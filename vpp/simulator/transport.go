@@ -17,7 +17,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // maxUnread bounds the replies that a client leaves unread, in bytes. VPP queues without limit; a
@@ -95,7 +94,7 @@ func (v *VPP) admit(conn *net.UnixConn, ln *net.UnixListener) bool {
 
 // readLoop executes the requests of one connection until it breaks.
 func (c *client) readLoop() {
-	frames := wire.NewFrameReader(c.conn, maxFrame)
+	frames := model.NewFrameReader(c.conn, maxFrame)
 	for {
 		payload, err := frames.Next()
 		if err != nil {
@@ -251,7 +250,7 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 
 // requestOf finds the request that a payload claims to be, nil for garbage. VPP looks at the id
 // only; a client that closes with the id of the reply instead of the request is understood too.
-func (v *VPP) requestOf(c *client, payload []byte) *wire.Message {
+func (v *VPP) requestOf(c *client, payload []byte) *model.Message {
 	if len(payload) < 2 {
 		return nil
 	}
@@ -303,7 +302,7 @@ func (c *client) pause(d time.Duration) bool {
 
 // execute runs one decoded request with the model locked and reports whether the connection stays
 // open.
-func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byte, fault Fault) bool {
+func (v *VPP) execute(c *client, m *model.Message, req api.Message, payload []byte, fault Fault) bool {
 	target := c
 	if m.Body == 10 {
 		// Replies go to the client that the request names, not to its sender.
@@ -334,7 +333,7 @@ func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byt
 		}
 	})
 	if fault.Retval != 0 && m.Reply != nil {
-		call.Reply(wire.RetvalReply(m.Reply, fault.Retval))
+		call.Reply(model.RetvalReply(m.Reply, fault.Retval))
 	} else {
 		v.handlers.Handle(call, m, req)
 	}

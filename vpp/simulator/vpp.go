@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // VPP is a simulated VPP process together with its supervisor. It survives its own crashes: an
@@ -19,7 +18,7 @@ import (
 type VPP struct {
 	opts     Options
 	log      *slog.Logger
-	catalog  *wire.Catalog
+	catalog  *model.Catalog
 	handlers model.Registry
 
 	ctx    context.Context // ends with Close
@@ -52,7 +51,7 @@ type incarnation struct {
 	number uint64
 	pid    uint32
 	boot   time.Time
-	ids    *wire.Numbering
+	ids    *model.Numbering
 	model  *model.Model
 }
 
@@ -66,7 +65,7 @@ func New(opts Options) *VPP {
 		clients:  make(map[uint32]*client),
 	}
 	v.registerMemclnt(v.handlers)
-	v.catalog = wire.NewCatalog(opts.WithoutPlugins, v.handlers.Has)
+	v.catalog = model.NewCatalog(opts.WithoutPlugins, v.handlers.Has)
 	v.counters.reset()
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	v.lifecycle.Lock()

@@ -22,7 +22,7 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/codec"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 )
 
 // rawClient is a client that speaks the protocol byte by byte.
@@ -45,12 +45,12 @@ func dialWire(t *testing.T, v *VPP) *rawClient {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	w := &rawClient{t: t, conn: conn, r: bufio.NewReader(conn), ids: map[string]uint16{"sockclnt_create": wire.IDSockclntCreate}}
+	w := &rawClient{t: t, conn: conn, r: bufio.NewReader(conn), ids: map[string]uint16{"sockclnt_create": model.IDSockclntCreate}}
 	hello := w.frame(&memclnt.SockclntCreate{Name: "wire"}, 0)
-	binary.BigEndian.PutUint32(hello[wire.FrameHeaderSize+2:], 123)
+	binary.BigEndian.PutUint32(hello[model.FrameHeaderSize+2:], 123)
 	w.write(hello)
 	payload := w.read()
-	if id := binary.BigEndian.Uint16(payload); id != wire.IDSockclntCreateReply {
+	if id := binary.BigEndian.Uint16(payload); id != model.IDSockclntCreateReply {
 		t.Fatalf("handshake answered with id %d", id)
 	}
 	if ctx := binary.BigEndian.Uint32(payload[6:]); ctx != 123 {
@@ -109,7 +109,7 @@ func (w *rawClient) read() []byte {
 }
 
 func (w *rawClient) tryRead() ([]byte, error) {
-	var header [wire.FrameHeaderSize]byte
+	var header [model.FrameHeaderSize]byte
 	if _, err := io.ReadFull(w.r, header[:]); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func TestTableListsEverything(t *testing.T) {
 			t.Errorf("%s is not in the table", name)
 		}
 	}
-	if w.ids["sockclnt_create_reply"] != wire.IDSockclntCreateReply {
+	if w.ids["sockclnt_create_reply"] != model.IDSockclntCreateReply {
 		t.Errorf("sockclnt_create_reply has id %d", w.ids["sockclnt_create_reply"])
 	}
 }
@@ -185,16 +185,16 @@ func TestGarbageIsIgnored(t *testing.T) {
 	w := dialWire(t, v)
 	lb := w.frame(&nat44_ed.Nat44AddDelLbStaticMapping{IsAdd: true}, 1)
 	foreign := w.frame(&memclnt.ControlPing{}, 2)
-	binary.BigEndian.PutUint32(foreign[wire.FrameHeaderSize+2:], 0x80001234)
+	binary.BigEndian.PutUint32(foreign[model.FrameHeaderSize+2:], 0x80001234)
 	route := w.frame(&ip.IPRouteAddDel{IsAdd: true}, 4)
 	route[len(route)-1] = 200 // n_paths
 	for name, frame := range map[string][]byte{
 		"empty payload":        frameOf(nil),
 		"half an id":           frameOf([]byte{1}),
 		"unknown id":           frameOf([]byte{0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"id only":              frameOf(w.frame(&memclnt.ControlPing{}, 3)[wire.FrameHeaderSize : wire.FrameHeaderSize+2]),
-		"reply instead":        frameOf([]byte{0, wire.IDSockclntCreateReply, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"short for its fields": frameOf(lb[wire.FrameHeaderSize : len(lb)-1]),
+		"id only":              frameOf(w.frame(&memclnt.ControlPing{}, 3)[model.FrameHeaderSize : model.FrameHeaderSize+2]),
+		"reply instead":        frameOf([]byte{0, model.IDSockclntCreateReply, 0, 0, 0, 0, 0, 0, 0, 0}),
+		"short for its fields": frameOf(lb[model.FrameHeaderSize : len(lb)-1]),
 		"short for its paths":  route,
 		"unknown client index": foreign,
 		"an event as request":  frameOf(binary.BigEndian.AppendUint16(nil, w.ids["sw_interface_event"])),
@@ -211,7 +211,7 @@ func TestGarbageIsIgnored(t *testing.T) {
 
 func TestLongerThanNeededIsFine(t *testing.T) {
 	w := dialWire(t, listen(t, Options{}))
-	payload := append(w.frame(&memclnt.ControlPing{}, 5)[wire.FrameHeaderSize:], "trailing"...)
+	payload := append(w.frame(&memclnt.ControlPing{}, 5)[model.FrameHeaderSize:], "trailing"...)
 	w.write(frameOf(payload))
 	w.expect("control_ping_reply", 5)
 }

@@ -28,13 +28,13 @@ func (a *adapter) Forget(restarted bool) {
 		a.drains = newDrains(a.drains.limit)
 	}
 	a.have, a.external.stale = nil, true
-	a.ranges.Forget()
+	a.ranges.forget()
 	clear(a.rests)
 }
 
 // Reader satisfies render.Kind. Access lists are read only if the agent may have some.
 func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, error) {
-	withLists := !known || !a.ranges.Known() || a.ranges.Needed()
+	withLists := !known || !a.ranges.known() || a.ranges.needed()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
 		state, err := nat44.Read(ctx, vpp)
 		if err != nil || !withLists {
@@ -64,7 +64,7 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 		a.have = m.state
 	} else {
 		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
-		a.ranges.OwnersChanged() // rows of other clients change also where no service has a row
+		a.ranges.ownersChanged() // rows of other clients change also where no service has a row
 	}
 	for _, k := range slices.Concat(a.drains.keys(), slices.Collect(maps.Keys(a.drains.sticky)), slices.Collect(maps.Keys(a.drains.leaving))) {
 		a.follow(k, a.held(k))
@@ -79,16 +79,16 @@ func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 	a.configure(a.planned)
 	a.noteAnother()
 	if m.withLists {
-		availability, strayed := a.ranges.Adopt(m.lists)
+		availability, strayed := a.ranges.adopt(m.lists)
 		if availability {
-			services := a.ranges.Services()
+			services := a.ranges.services()
 			a.planAgain(services)
 			a.claims.Concern(services...)
 		}
 		if strayed {
 			drifted = append(drifted, missingLists)
 		}
-		a.claims.Concern(a.ranges.Compare()...)
+		a.claims.Concern(a.ranges.compare()...)
 	}
 	if known && before != nil {
 		for _, k := range render.Drifted(before.Rows, a.have.Rows, nat44.Row.Equal) {
@@ -160,7 +160,7 @@ func (a *adapter) gate(k object, want, held *nat44.Row) render.Gate {
 	switch {
 	case a.another != "":
 		return render.Closed
-	case a.listsPending() && !a.resting(missingLists), a.ranges.Missing(k.Key) && want != nil:
+	case a.listsPending() && !a.resting(missingLists), a.ranges.standing.Missing[k.Key] && want != nil:
 		return render.Blocked
 	case a.around.Phase < render.Passed && (want == nil || a.anothers(want, held)):
 		return render.Closed
@@ -172,20 +172,20 @@ func (a *adapter) gate(k object, want, held *nat44.Row) render.Gate {
 // rows are as wanted.
 func (a *adapter) nextLists(k object) (s render.Step) {
 	s.Wanted = true
-	blocked := !a.ranges.Known() || a.resting(k) || k == extraLists && (a.listsPending() || a.rowsPending() > 0)
+	blocked := !a.ranges.known() || a.resting(k) || k == extraLists && (a.listsPending() || a.rowsPending() > 0)
 	switch {
 	case a.another != "", k == extraLists && a.around.Phase < render.Passed:
 		s.Gate = render.Closed
 	case blocked:
 		s.Gate = render.Blocked
 	}
-	if !a.ranges.Known() || a.ranges.Stale() {
+	if !a.ranges.known() || a.ranges.stale {
 		s.Cost = 1
 		return s
 	}
-	ops := a.ranges.Additions
+	ops := a.ranges.additions
 	if k == extraLists {
-		ops = func(again bool) []acl.Op { return a.ranges.Removals(a.rowDirty, again) }
+		ops = func(again bool) []acl.Op { return a.ranges.removals(a.rowDirty, again) }
 	}
 	_, err := a.progress.Refusal(k)
 	s.Cost, s.Ops = len(ops(false)), render.Boxed(ops(err != nil))
@@ -194,7 +194,7 @@ func (a *adapter) nextLists(k object) (s render.Step) {
 
 // objects yields what the agent has in VPP.
 func (a *adapter) objects(yield func(object) bool) {
-	if a.ranges.Needed() && (!yield(missingLists) || !yield(extraLists)) {
+	if a.ranges.needed() && (!yield(missingLists) || !yield(extraLists)) {
 		return
 	}
 	for k := range a.have.Rows {
@@ -267,7 +267,7 @@ func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 		operations = append(operations, d)
 	}
 	if m.lists != nil {
-		for _, op := range a.ranges.Diff(m.lists, sweep) {
+		for _, op := range a.ranges.diff(m.lists, sweep) {
 			operations = append(operations, render.Difference{Text: op.Describe()})
 		}
 	}
@@ -282,7 +282,7 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 	}
 	for _, r := range plan.Claims() {
 		is := (*nat44.Row)(nil)
-		if a.ranges.Closed(r.Key) {
+		if a.ranges.closed[r.Key] {
 			continue
 		}
 		if known {

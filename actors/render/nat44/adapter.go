@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
@@ -33,7 +32,7 @@ type adapter struct {
 	views    map[string]*messages.ServiceView
 	plans    map[string]*nat44.ServicePlan
 	users    map[uint64]int32 // number of lists of services that name a backend, by ipv4
-	ranges   *sourceranges.Ranges
+	ranges   *ranges
 	set      *messages.InterfaceSet // nil = not known
 	podCIDRs []netip.Prefix         // of the node; nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of the agent that were in use before
@@ -58,7 +57,7 @@ type adapter struct {
 func New(config nat44.Config) render.Renderer[object] {
 	a := &adapter{
 		progress: &render.Progress[object]{}, config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
-		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), external: newExternalConfig(), rests: rests{},
+		ranges: newRanges(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), external: newExternalConfig(), rests: rests{},
 		drains: newDrains(config.DrainLimit), users: map[uint64]int32{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(render.Rules[object, nat44.Row, nat44.Row]{
@@ -70,7 +69,7 @@ func New(config nat44.Config) render.Renderer[object] {
 // resolve returns the row of the first claim. There is none if its source ranges cannot be
 // enforced.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
-	return claims[0].Value, !a.ranges.Closed(k.Key)
+	return claims[0].Value, !a.ranges.closed[k.Key]
 }
 
 // taken describes the row of another client in VPP under a key; "" = there is none.
@@ -86,7 +85,7 @@ func (a *adapter) taken(k object) string {
 
 // Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
-	a.ranges.Plan(service, view)
+	a.ranges.plan(service, view)
 	if a.views[service] = view; view == nil {
 		delete(a.views, service)
 	}
@@ -104,7 +103,7 @@ func (a *adapter) plan(service string) {
 		changed = a.claims.Set(service, 0, nil)
 	} else {
 		config := a.planned
-		config.Guarded = a.ranges.Guarded(service)
+		config.Guarded = a.ranges.guarded(service)
 		plan := nat44.Plan(view, config)
 		a.plans[service] = plan
 		wishes := make(map[object]nat44.Row, len(plan.Claims()))
@@ -116,7 +115,7 @@ func (a *adapter) plan(service string) {
 		changed = a.claims.Set(service, view.GetCreated(), wishes)
 	}
 	for _, k := range changed {
-		a.ranges.OwnerChanged(k.Key)
+		a.ranges.ownerChanged(k.Key)
 		a.lead(k, a.held(k))
 		a.drains.stale = a.drains.stale || a.drains.concerns(k)
 		// to compute the status walks over all rows: not for each service
@@ -148,9 +147,9 @@ func (a *adapter) configure(planned nat44.Config) {
 			return !slices.ContainsFunc(a.views[name].GetFrontends(), func(f *messages.Frontend) bool { return rule.RankOf(f) >= rule.OfLoadBalancer })
 		})
 	}
-	if a.ranges.SetGround(planned.Ground); groundChanged {
+	if a.ranges.config.Ground = planned.Ground; groundChanged {
 		for _, service := range services {
-			a.ranges.Plan(service, a.views[service])
+			a.ranges.plan(service, a.views[service])
 		}
 	}
 	a.planAgain(services)
@@ -164,20 +163,15 @@ func (a *adapter) configure(planned nat44.Config) {
 func (a *adapter) surroundings(s render.Surroundings) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
-		a.podCIDRs = nil
-		for _, text := range s.Begin.GetNode().GetNode().GetPodCidrs() {
-			if p, err := netip.ParsePrefix(text); err == nil {
-				a.podCIDRs = append(a.podCIDRs, p)
-			}
-		}
+		a.podCIDRs = rule.Networks(s.Begin.GetNode().GetNode().GetPodCidrs())
 		set := cmp.Or(s.Set, a.set)
 		planned.Ground, planned.Tables = rule.NewGround(s.Begin, set, a.config.Ground.Reserved), tables(set)
 		a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
-		known := a.ranges.Known()
-		a.ranges.Interfaces(a.set, s.Set)
-		if known && !a.ranges.Known() {
+		known := a.ranges.known()
+		a.ranges.interfaces(a.set, s.Set)
+		if known && !a.ranges.known() {
 			a.progress.Read("an interface with access lists has changed")
 		}
 		a.loseInterfaces(s.Set)
@@ -232,27 +226,27 @@ func (a *adapter) Settle(s render.Surroundings) {
 		a.surroundings(s)
 	}
 	if s.Phase > a.around.Phase {
-		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
+		a.ranges.ownersChanged() // a service that has not rendered owns nothing
 		a.claims.Touch(a.drains.keys()...)
 		a.drains.surroundings()
 		a.settings = false // settings that are not needed any more leave VPP now
 	}
 	a.around = s
-	if a.ranges.Stale() {
-		plans, moved, turned := a.ranges.Fit()
+	if a.ranges.stale {
+		plans, moved, turned := a.ranges.fit()
 		closing := make([]object, len(turned))
 		for i, k := range turned {
 			closing[i] = rowOf(k)
 		}
-		a.claims.Change(closing, a.ranges.Close)
+		a.claims.Change(closing, func() { a.ranges.closed = a.ranges.closing })
 		a.planAgain(moved)
-		a.claims.Concern(append(moved, a.ranges.Merge(plans, a.dropsOf)...)...)
+		a.claims.Concern(append(moved, a.ranges.merge(plans, a.dropsOf)...)...)
 	}
-	if a.ranges.News() && a.ranges.Needed() {
+	if a.ranges.isNew() && a.ranges.needed() {
 		a.claims.Touch(missingLists, extraLists)
 	}
 	a.endDrains()
-	if a.ranges.Waiting(a.rowDirty) && !a.progress.Dirty(extraLists) {
+	if a.ranges.waiting(a.rowDirty) && !a.progress.Dirty(extraLists) {
 		a.claims.Touch(extraLists)
 	}
 }
@@ -300,12 +294,12 @@ func (a *adapter) State() render.State[object] {
 // warning is a problem that does not keep the renderer from being in sync; "" = none.
 func (a *adapter) warning() string {
 	switch {
-	case a.ranges.Absent():
+	case a.ranges.absent:
 		return "the plugin acl is not loaded (plugins in VPP's startup.conf): " +
 			"frontends with source ranges are not served, and nothing is dropped by the address of the client"
 	case a.stays != "":
 		return a.stays
-	case a.ranges.AnyClosed():
+	case len(a.ranges.closed) > 0:
 		return "frontends are not served, because their source ranges cannot be enforced: the services say why"
 	case a.progress.Memory() > heap.Enough:
 		return "VPP's memory is nearly used up: connections to endpoints that leave a service are cut, " +

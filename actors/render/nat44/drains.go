@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // drains are the backends that VPP holds with the share 0, by row. They follow from the content of
@@ -31,7 +32,7 @@ type drains struct {
 	leads   map[netip.AddrPort]map[object]bool
 	leaving map[object][]netip.AddrPort
 	// sticky are the rows with affinity that VPP holds.
-	sticky map[object]*messages.StickyRow
+	sticky map[object]stick
 	// generation counts changes of the list; stale says that the latest list was not sent, or
 	// was lost; resting says that a long list was sent just now.
 	generation     uint64
@@ -52,6 +53,12 @@ const listRest = 5 * time.Millisecond
 // listRested is the message that another list may be sent.
 type listRested struct{}
 
+// stick is a row with affinity in VPP.
+type stick struct {
+	affinity time.Duration
+	backends []netip.AddrPort
+}
+
 // drained is a backend that drains in some rows.
 type drained struct {
 	rows map[object]bool
@@ -70,7 +77,7 @@ type drain struct {
 	// counted is the generation of the list for which sessions were counted; 0 = none yet.
 	// sessions counts all sessions to the backend, own the sessions through the row.
 	counted       uint64
-	sessions, own uint32
+	sessions, own int
 	// through are the other rows with sessions to the backend.
 	through []object
 	// expired says that the limit is over.
@@ -85,7 +92,7 @@ func (d *drain) known() bool { return d.counted > 0 && d.counted >= d.of.generat
 
 func newDrains(limit time.Duration) drains {
 	return drains{
-		limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}, sticky: map[object]*messages.StickyRow{},
+		limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]*drained{}, sticky: map[object]stick{},
 		leads: map[netip.AddrPort]map[object]bool{}, leaving: map[object][]netip.AddrPort{},
 	}
 }
@@ -93,17 +100,17 @@ func newDrains(limit time.Duration) drains {
 // stick notes the backends of a row with affinity in VPP.
 func (d *drains) stick(k object, held *nat44.Row) {
 	if held == nil || held.Affinity == 0 { // nearly all
-		if d.sticky[k] != nil {
+		if _, was := d.sticky[k]; was {
 			delete(d.sticky, k)
 			d.stale = true
 		}
 		return
 	}
-	s := &messages.StickyRow{Row: k.Key.String(), AffinitySeconds: held.Affinity}
+	s := stick{affinity: time.Duration(held.Affinity) * time.Second}
 	for _, l := range slices.Concat(held.Locals, held.Draining) {
-		s.Endpoints = append(s.Endpoints, l.String())
+		s.backends = append(s.backends, l.Endpoint())
 	}
-	if before := d.sticky[k]; before == nil || !slices.Equal(before.Endpoints, s.Endpoints) || before.AffinitySeconds != s.AffinitySeconds {
+	if before, was := d.sticky[k]; !was || !slices.Equal(before.backends, s.backends) || before.affinity != s.affinity {
 		d.sticky[k], d.stale = s, true
 	}
 }
@@ -219,56 +226,38 @@ func (a *adapter) serving(k object) map[string]bool {
 
 // gone are the draining backends that do not serve the clients of some rows any more. While some
 // services have not rendered, each of them may have the backend.
-func (a *adapter) gone() (list []*messages.GoneBackend) {
+func (a *adapter) gone() map[netip.AddrPort]map[rule.Key]bool {
 	if a.around.Phase < render.Passed {
 		return nil
 	}
-	of := map[string]*messages.GoneBackend{}
-	for _, k := range a.drains.keys() {
+	gone := map[netip.AddrPort]map[rule.Key]bool{}
+	for k, row := range a.drains.rows {
 		serving := a.serving(k)
-		for _, at := range slices.SortedFunc(maps.Keys(a.drains.rows[k]), netip.AddrPort.Compare) {
-			text := at.String()
-			if serving[text] {
+		for at := range row {
+			if serving[at.String()] {
 				continue
 			}
-			if of[text] == nil {
-				of[text] = &messages.GoneBackend{Endpoint: text}
-				list = append(list, of[text])
+			if gone[at] == nil {
+				gone[at] = map[rule.Key]bool{}
 			}
-			of[text].Rows = append(of[text].Rows, k.Key.String())
+			gone[at][k.Key] = true
 		}
 	}
-	return list
-}
-
-// endpoints lists the backends that drain, ordered.
-func (d *drains) endpoints() []string {
-	all := slices.SortedFunc(maps.Keys(d.at), netip.AddrPort.Compare)
-	texts := make([]string, len(all))
-	for i, at := range all {
-		texts[i] = at.String()
-	}
-	return texts
+	return gone
 }
 
 // count enters the numbers of sessions.
-func (d *drains) count(m *messages.DrainingSessions) {
-	found := make(map[netip.AddrPort]map[string]uint32, len(m.GetCounts()))
-	for _, c := range m.GetCounts() {
-		if at, err := netip.ParseAddrPort(c.GetEndpoint()); err == nil {
-			found[at] = c.GetSessions()
-		}
-	}
+func (d *drains) count(m *sessions.Counted) {
 	for k, row := range d.rows {
 		for at, one := range row {
-			sessions, asked := found[at]
-			if !asked || m.GetGeneration() < one.of.generation {
+			live, asked := m.Live[at]
+			if !asked || m.Generation < one.of.generation {
 				continue
 			}
-			one.counted, one.sessions, one.own, one.through = m.GetGeneration(), 0, sessions[k.Key.String()], nil
-			for text, n := range sessions {
+			one.counted, one.sessions, one.own, one.through = m.Generation, 0, live[k.Key], nil
+			for o, n := range live {
 				one.sessions += n
-				if o, err := rule.ParseKey(text); err == nil && o != k.Key {
+				if o != k.Key {
 					one.through = append(one.through, rowOf(o))
 				}
 			}
@@ -277,13 +266,13 @@ func (d *drains) count(m *messages.DrainingSessions) {
 }
 
 // handleSessions takes the numbers of sessions to draining backends, and notes the time.
-func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSessions) {
+func (a *adapter) handleSessions(c *runtime.Context, m *sessions.Counted) {
 	// the sessions actor has another list, or none: the latest was lost, or it comes from an
 	// earlier incarnation
-	if m.GetGeneration() != a.drains.generation {
+	if m.Generation != a.drains.generation {
 		a.drains.stale = true
 	}
-	if m.GetGeneration() == 0 || m.GetGeneration() > a.drains.generation {
+	if m.Generation == 0 || m.Generation > a.drains.generation {
 		return
 	}
 	a.drains.count(m)
@@ -322,7 +311,7 @@ func (a *adapter) endDrains() {
 
 // blind are the addresses of these endpoints that are behind interfaces with the outside role
 // alone, as far as the agent knows: the pod network of the node tells local endpoints from others.
-func (a *adapter) blind(endpoints []string) (addrs []string) {
+func (a *adapter) blind(endpoints []netip.AddrPort) map[netip.Addr]bool {
 	known := len(a.podCIDRs) > 0
 	local, remote := false, false // whether such an interface leads to local or to other endpoints
 	for _, i := range a.set.GetInterfaces() {
@@ -331,15 +320,14 @@ func (a *adapter) blind(endpoints []string) (addrs []string) {
 			remote = remote || !i.GetLocal() || !known
 		}
 	}
-	for _, text := range endpoints {
-		at, err := netip.ParseAddrPort(text)
+	blind := map[netip.Addr]bool{}
+	for _, at := range endpoints {
 		here := slices.ContainsFunc(a.podCIDRs, func(p netip.Prefix) bool { return p.Contains(at.Addr()) })
-		if err == nil && (here && local || !here && remote) {
-			addrs = append(addrs, at.Addr().String())
+		if here && local || !here && remote {
+			blind[at.Addr()] = true
 		}
 	}
-	slices.Sort(addrs)
-	return slices.Compact(addrs)
+	return blind
 }
 
 // sendDraining sends the list of draining backends and of rows with affinity, if it has changed.
@@ -359,12 +347,12 @@ func (a *adapter) sendDraining(c *runtime.Context) {
 			}
 		}
 	}
-	m := &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints(), Gone: a.gone()}
-	all := m.Endpoints
-	for _, k := range slices.SortedFunc(maps.Keys(a.drains.sticky), compare) {
-		m.Sticky, all = append(m.Sticky, a.drains.sticky[k]), slices.Concat(all, a.drains.sticky[k].Endpoints)
+	m := &sessions.Wish{Generation: a.drains.generation, Gone: a.gone(), Sticky: map[rule.Key]time.Duration{}}
+	m.Draining = slices.SortedFunc(maps.Keys(a.drains.at), netip.AddrPort.Compare)
+	for k, s := range a.drains.sticky {
+		m.Sticky[k.Key], m.Backends = s.affinity, append(m.Backends, s.backends...)
 	}
-	m.Blind = a.blind(all)
+	m.Blind = a.blind(slices.Concat(m.Draining, m.Backends))
 	c.Send(c.PID(address.Sessions), m)
 }
 
@@ -381,7 +369,7 @@ func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.Draini
 				b.Since = one.since.UnixNano()
 			}
 			if one.known() {
-				b.Connections = proto.Uint32(one.own)
+				b.Connections = proto.Uint32(uint32(one.own))
 			}
 		}
 		list = append(list, b)

@@ -3,6 +3,7 @@ package nat44_test
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -230,9 +232,9 @@ func TestDrainLimit(t *testing.T) {
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
 		has := func() bool { return strings.Contains(s.VPP.VPP.Rows()[0], "10.1.1.4:8080") }
 		passes := func(d time.Duration) {
-			s.Tell(&messages.DrainingSessions{Generation: 1})
+			s.Tell(&sessions.Counted{Generation: 1})
 			s.Run(d)
-			s.Tell(&messages.DrainingSessions{Generation: 1})
+			s.Tell(&sessions.Counted{Generation: 1})
 		}
 		if passes(59 * time.Minute); !has() {
 			t.Error("it has gone early")
@@ -276,9 +278,7 @@ func TestSharedEndpoint(t *testing.T) {
 				if !s.lives(open["10.1.1.4"]) {
 					t.Error("a connection that the other service got after sessions were counted has ended")
 				}
-				early := &messages.DrainingSessions{
-					Generation: s.Draining[len(s.Draining)-1].GetGeneration(), Counts: []*messages.DrainingCount{{Endpoint: "10.1.1.4:8080"}},
-				}
+				early := s.counts(0, "10.1.1.4:8080")
 				s.VPP.Hang() // the first change is on its way when the others arrive
 				s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4", "10.1.2.9", "10.1.2.8"))
 				s.Render(5, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9"))
@@ -315,20 +315,14 @@ func TestSharedEndpointAfterTheLimit(t *testing.T) {
 		s.Render(1, served("b/b", "10.96.0.2", tcp, "10.1.1.3", "10.1.1.4"))
 		open := s.connect("10.96.0.1", tcp, "10.1.1.4")
 		s.Render(2, served("b/b", "10.96.0.2", tcp, "10.1.1.3"))
-		counted := func(sessions map[string]uint32) {
-			s.Tell(&messages.DrainingSessions{
-				Generation: s.Draining[len(s.Draining)-1].GetGeneration(),
-				Counts:     []*messages.DrainingCount{{Endpoint: "10.1.1.4:8080", Sessions: sessions}},
-			})
-		}
 		for range 3 {
-			counted(map[string]uint32{"10.96.0.1:80/TCP": 1})
+			s.counted(1, "10.1.1.4:8080")
 			s.Run(time.Minute)
 		}
 		if !s.lives(open["10.1.1.4"]) {
 			t.Error("the connection of the other service has ended")
 		}
-		counted(nil)
+		s.noSessions("10.1.1.4:8080")
 		if row := s.VPP.VPP.Rows()[1]; strings.Contains(row, "10.1.1.4:8080") {
 			t.Errorf("without sessions VPP holds %s", row)
 		}
@@ -354,9 +348,9 @@ func TestSharedEndpointLeavesWhileAway(t *testing.T) {
 				s.Render(2, served("b/b", "10.96.0.2", tcp, "10.1.1.3", "10.1.1.4"))
 				s.Tell(&messages.Render{Key: "b/b", Generation: 3})
 				if counted {
-					s.Tell(&messages.DrainingSessions{Generation: s.Draining[len(s.Draining)-1].GetGeneration(), Counts: []*messages.DrainingCount{
-						{Endpoint: "10.1.1.3:8080"}, {Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 1}},
-					}})
+					counts := s.counts(1, "10.1.1.4:8080")
+					counts.Live[netip.MustParseAddrPort("10.1.1.3:8080")] = nil
+					s.Tell(counts)
 				}
 				s.VPP.Disconnect("connection lost")
 				s.Connected()
@@ -528,13 +522,14 @@ func TestDrainingIsReported(t *testing.T) {
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4-"))
 		list := s.Draining
 		last := list[len(list)-1]
-		if want := []string{"10.1.1.4:8080", "10.1.2.9:8080"}; !slices.Equal(last.GetEndpoints(), want) {
+		if want := []netip.AddrPort{netip.MustParseAddrPort("10.1.1.4:8080"), netip.MustParseAddrPort("10.1.2.9:8080")}; !slices.Equal(last.Draining, want) {
 			t.Fatalf("reported %v", list)
 		}
-		s.Tell(&messages.DrainingSessions{Generation: last.GetGeneration(), Counts: []*messages.DrainingCount{
-			{Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 3, "10.96.0.9:80/TCP": 4}},
-			{Endpoint: "10.1.2.9:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 1, "10.96.0.9:80/TCP": 3}},
-		}})
+		counts := s.counts(3, "10.1.1.4:8080", "10.1.2.9:8080")
+		for _, live := range counts.Live {
+			live[rule.Key{Addr: netip.MustParseAddr("10.96.0.9"), Port: 80, Proto: rule.TCP}] = 3
+		}
+		s.Tell(counts)
 		kept := map[string]string{}
 		for _, r := range s.Ask(&render.RowsQuery{Service: "a/a"}).(*render.RowsPage).Held {
 			for _, b := range r.GetDraining() {
@@ -545,9 +540,9 @@ func TestDrainingIsReported(t *testing.T) {
 		if d := cmp.Diff(want, kept); d != "" {
 			t.Errorf("kept (-want +got)\n%s", d)
 		}
-		for i, lost := range []uint64{0, last.GetGeneration() - 1, last.GetGeneration() + 1} {
-			s.Tell(&messages.DrainingSessions{Generation: lost})
-			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].GetGeneration() != last.GetGeneration() {
+		for i, lost := range []uint64{0, last.Generation - 1, last.Generation + 1} {
+			s.Tell(&sessions.Counted{Generation: lost})
+			if again := s.Draining; len(again) != len(list)+i+1 || again[len(again)-1].Generation != last.Generation {
 				t.Errorf("another list is known, %d: %v", lost, again)
 			}
 		}
@@ -570,23 +565,26 @@ func TestWhoServesIsReported(t *testing.T) {
 			return v
 		}
 		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4", "10.1.2.9"))
-		row := "10.96.0.1:80/TCP"
+		row, sticky := rule.Key{Addr: netip.MustParseAddr("10.96.0.1"), Port: 80, Proto: rule.TCP}, rule.Key{Addr: netip.MustParseAddr("10.96.0.2"), Port: 80, Proto: rule.UDP}
+		wish := func(gone ...string) *sessions.Wish {
+			w := &sessions.Wish{Gone: map[netip.AddrPort]map[rule.Key]bool{}, Sticky: map[rule.Key]time.Duration{sticky: time.Minute}, Backends: []netip.AddrPort{netip.MustParseAddrPort("10.1.1.3:8080")}}
+			for _, at := range gone {
+				w.Gone[netip.MustParseAddrPort(at)] = map[rule.Key]bool{row: true}
+			}
+			return w
+		}
 		for i, step := range []struct {
 			serving bool
-			want    []*messages.GoneBackend
+			want    *sessions.Wish
 		}{
-			{true, []*messages.GoneBackend{{Endpoint: "10.1.1.4:8080", Rows: []string{row}}}},
-			{false, []*messages.GoneBackend{{Endpoint: "10.1.1.4:8080", Rows: []string{row}}, {Endpoint: "10.1.2.9:8080", Rows: []string{row}}}},
-			{true, []*messages.GoneBackend{{Endpoint: "10.1.1.4:8080", Rows: []string{row}}}},
+			{true, wish("10.1.1.4:8080")},
+			{false, wish("10.1.1.4:8080", "10.1.2.9:8080")},
+			{true, wish("10.1.1.4:8080")},
 		} {
 			s.Render(uint64(2+i), view(step.serving))
 			last := s.Draining[len(s.Draining)-1]
-			if d := cmp.Diff(step.want, last.GetGone(), protocmp.Transform()); d != "" {
-				t.Errorf("step %d (-want +got):\n%s", i, d)
-			}
-			sticky := []*messages.StickyRow{{Row: "10.96.0.2:80/UDP", AffinitySeconds: 60, Endpoints: []string{"10.1.1.3:8080"}}}
-			if d := cmp.Diff(sticky, last.GetSticky(), protocmp.Transform()); d != "" {
-				t.Errorf("step %d (-want +got):\n%s", i, d)
+			if want := step.want; !reflect.DeepEqual([]any{want.Gone, want.Sticky, want.Backends}, []any{last.Gone, last.Sticky, last.Backends}) {
+				t.Errorf("step %d: want %v, got %v", i, want, last)
 			}
 		}
 	})
@@ -630,7 +628,7 @@ func TestLongListsRest(t *testing.T) {
 			}
 			s.Run(time.Second)
 			last := s.Draining[len(s.Draining)-1]
-			if n := len(last.GetEndpoints()) + len(last.GetSticky()); n != 10*services {
+			if n := len(last.Draining) + len(last.Sticky); n != 10*services {
 				t.Errorf("%s: the last list has %d backends and rows", name, n)
 			}
 		})

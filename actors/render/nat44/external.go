@@ -14,6 +14,7 @@ import (
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // errClosed is the error of a row whose source ranges cannot be enforced.
@@ -50,7 +51,7 @@ func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *external.Wants:
 		a.handleExternal(m)
-	case *messages.DrainingSessions:
+	case *sessions.Counted:
 		a.handleSessions(c, m)
 	case *listRested:
 		a.drains.resting = false
@@ -103,7 +104,7 @@ func (a *adapter) adoptExternal(m *external.Wants) {
 				}
 			}
 			for _, k := range a.claims.Set(name, 0, wishes) {
-				a.ranges.OwnerChanged(k.Key)
+				a.ranges.ownerChanged(k.Key)
 			}
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/rule"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -121,9 +123,22 @@ func (s scene) writes(what func()) int {
 
 // noSessions says that VPP has no session to these endpoints.
 func (s scene) noSessions(endpoints ...string) {
-	m := &messages.DrainingSessions{Generation: s.Draining[len(s.Draining)-1].GetGeneration()}
+	s.counted(0, endpoints...)
+}
+
+// counted says that VPP has sessions to these endpoints through a row of service a/a, and no others.
+func (s scene) counted(through int, endpoints ...string) {
+	s.Tell(s.counts(through, endpoints...))
+}
+
+// counts is such a message, about the latest list.
+func (s scene) counts(through int, endpoints ...string) *sessions.Counted {
+	m := &sessions.Counted{Generation: s.Draining[len(s.Draining)-1].Generation, Live: map[netip.AddrPort]sessions.Live{}}
 	for _, e := range endpoints {
-		m.Counts = append(m.Counts, &messages.DrainingCount{Endpoint: e})
+		live := sessions.Live{}
+		if m.Live[netip.MustParseAddrPort(e)] = live; through > 0 {
+			live[rule.Key{Addr: netip.MustParseAddr("10.96.0.1"), Port: 80, Proto: rule.TCP}] = through
+		}
 	}
-	s.Tell(m)
+	return m
 }

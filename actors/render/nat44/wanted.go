@@ -129,7 +129,7 @@ func (a *adapter) wanted(k object) *nat44.Row {
 	case len(r.Locals) == 0 && a.around.Phase < render.Passed:
 		// the removal of the last backend waits as the deletion of the row does
 		return nil
-	case !claimed && (a.ranges.Closed(k.Key) || a.spares(k)):
+	case !claimed && (a.ranges.closed[k.Key] || a.spares(k)):
 		return nil
 	case !claimed:
 		r = nat44.Row{Key: k.Key, Tag: held.Tag}
@@ -186,7 +186,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 		for i := range plan.Rows {
 			ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
 			err := a.lacks(&plan.Rows[i])
-			if a.ranges.Closed(plan.Rows[i].Key) {
+			if a.ranges.closed[plan.Rows[i].Key] {
 				err = errClosed
 			}
 			if err != nil {
@@ -205,7 +205,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 	if err != nil {
 		err = fmt.Errorf("access lists: %w", err)
 	}
-	a.ranges.Acknowledge(ack, service, err)
+	a.ranges.acknowledge(ack, service, err)
 }
 
 // rowState is the state of one row: in sync, pending, refused, or of another owner.
@@ -214,7 +214,7 @@ func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.R
 	if a.claims.Owner(k) != service {
 		return render.RowState(Name, r.Key, false, render.ErrContested)
 	}
-	if a.ranges.Closed(r.Key) {
+	if a.ranges.closed[r.Key] {
 		return render.RowState(Name, r.Key, false, errClosed)
 	}
 	_, err := a.progress.Refusal(k)

@@ -140,7 +140,7 @@ func (a *adapter) Record(results []render.Result[object]) {
 			a.rests.end(r.Object)
 			switch {
 			case r.Err == nil:
-				a.ranges.Record(op)
+				a.ranges.record(op)
 			case refused == nil:
 				refused = &op
 			}
@@ -163,11 +163,11 @@ func (a *adapter) Record(results []render.Result[object]) {
 	}
 	a.record(done)
 	if listed {
-		a.ranges.Refused(refused)
-		a.claims.Concern(a.ranges.Compare()...)
+		a.ranges.blamed = refused
+		a.claims.Concern(a.ranges.compare()...)
 	}
 	if refused != nil { // VPP drops the same packets, for another reason
-		a.claims.Concern(a.ranges.Concerned()...)
+		a.claims.Concern(a.ranges.concerned()...)
 	}
 }
 

@@ -4,6 +4,7 @@ package rendertest
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
@@ -70,7 +72,7 @@ type Stage struct {
 	// Observed is what the renderer counts.
 	Observed Observed
 	// Draining are the lists of backends that drain, as the renderer has sent them.
-	Draining []*messages.Draining
+	Draining []*sessions.Wish
 	refused  int // changes that the test refused, so that VPP has not seen them
 }
 
@@ -155,17 +157,17 @@ func (*counter) Stop(*runtime.Context) {}
 
 // Receive satisfies runtime.Behaviour.
 func (n *counter) Receive(c *runtime.Context, msg any) {
-	m, list := msg.(*messages.Draining)
+	m, list := msg.(*sessions.Wish)
 	if !list {
 		return
 	}
 	n.stage.Draining = append(n.stage.Draining, m)
-	if n.stage.Keeps || len(m.GetEndpoints()) == 0 {
+	if n.stage.Keeps || len(m.Draining) == 0 {
 		return
 	}
-	answer := &messages.DrainingSessions{Generation: m.GetGeneration()}
-	for _, e := range m.GetEndpoints() {
-		answer.Counts = append(answer.Counts, &messages.DrainingCount{Endpoint: e})
+	answer := &sessions.Counted{Generation: m.Generation, Live: map[netip.AddrPort]sessions.Live{}}
+	for _, at := range m.Draining {
+		answer.Live[at] = nil
 	}
 	c.Send(c.PID(n.renderer), answer)
 }

@@ -132,24 +132,12 @@ func (a *adapter) Settle(s render.Surroundings) {
 	if s.Begin == nil || s.Set == nil || s.Begin == before.Begin && s.Set == before.Set {
 		return
 	}
-	a.serviceNetworks(s.Begin.GetServiceCidrs())
+	if !a.fixed {
+		a.claims.Set(networks, 0, routes.Networks(rule.Networks(s.Begin.GetServiceCidrs())))
+	}
 	if ground := rule.NewGround(s.Begin, s.Set, nil); !ground.Equal(a.ground) {
 		a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })
 	}
-}
-
-// serviceNetworks takes the service networks of the cluster.
-func (a *adapter) serviceNetworks(texts []string) {
-	if a.fixed {
-		return
-	}
-	var all []netip.Prefix
-	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p)
-		}
-	}
-	a.claims.Set(networks, 0, routes.Networks(all))
 }
 
 // Forget satisfies render.Kind. For the same VPP the state is kept: it has the routes beneath

@@ -3,7 +3,6 @@ package cnat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -15,7 +14,7 @@ var (
 
 // Input is the node on the input arc: packets to a VIP go to a backend of its translation, and
 // answers to a replaced source back to it. It changes the packet.
-func (p *Plugin) Input(t *packet.Packet) {
+func (p *Plugin) Input(t *vnet.Packet) {
 	node := inputs[vnet.Family(t.Src.Addr())]
 	if !tracked(t) || !p.net.Has(t.InIndex, node[0], node[1]) {
 		return
@@ -35,7 +34,7 @@ func (p *Plugin) Input(t *packet.Packet) {
 
 // Output is the node on the output arc of an interface: answers of backends get the address of the
 // VIP, and sources are replaced where the policy says so. It reports whether the packet goes on.
-func (p *Plugin) Output(t *packet.Packet, out uint32) bool {
+func (p *Plugin) Output(t *vnet.Packet, out uint32) bool {
 	node := outputs[vnet.Family(t.Src.Addr())]
 	if !tracked(t) || !p.net.Has(out, node[0], node[1]) {
 		return true
@@ -63,17 +62,17 @@ func addressed(at netip.AddrPort) Endpoint {
 }
 
 // tracked reports whether a packet can have a session.
-func tracked(t *packet.Packet) bool {
-	return t.Proto == packet.ProtoTCP || t.Proto == packet.ProtoUDP || echo(t.Proto) || t.Proto == packet.ProtoSCTP && t.Src.Addr().Is4()
+func tracked(t *vnet.Packet) bool {
+	return t.Proto == vnet.ProtoTCP || t.Proto == vnet.ProtoUDP || echo(t.Proto) || t.Proto == vnet.ProtoSCTP && t.Src.Addr().Is4()
 }
 
 // echo reports whether a packet is an echo request or an echo reply: the model has no other ICMP
 // packets.
-func echo(proto uint8) bool { return proto == packet.ProtoICMP || proto == packet.ProtoICMP6 }
+func echo(proto uint8) bool { return proto == vnet.ProtoICMP || proto == vnet.ProtoICMP6 }
 
 // choose returns the backend of a new session: the same one for packets that are equal in what the
 // flow hash covers.
-func (t *Translation) choose(p *packet.Packet) netip.AddrPort {
+func (t *Translation) choose(p *vnet.Packet) netip.AddrPort {
 	var best, n uint64
 	at := 0
 	hash := hashOf(t.Hash, p)
@@ -102,7 +101,7 @@ const (
 )
 
 // hashOf is the flow hash of a packet.
-func hashOf(config uint32, p *packet.Packet) uint64 {
+func hashOf(config uint32, p *vnet.Packet) uint64 {
 	if config == 0 {
 		config = hashSrc | hashDst | hashSrcPort | hashDstPort | hashProto
 	}

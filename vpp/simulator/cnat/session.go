@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // Lifetimes of sessions without a packet, in seconds: VPP's defaults.
@@ -46,7 +46,7 @@ type session struct {
 type age struct{ used, life float64 }
 
 // known translates a packet that has a session.
-func (p *Plugin) known(t *packet.Packet, at location) bool {
+func (p *Plugin) known(t *vnet.Packet, at location) bool {
 	s, found := p.sessions[sessionKey{flow{t.Src, t.Dst}, t.Proto, at}]
 	if found {
 		p.translate(t, s)
@@ -55,23 +55,23 @@ func (p *Plugin) known(t *packet.Packet, at location) bool {
 }
 
 // translate applies a session to a packet.
-func (p *Plugin) translate(t *packet.Packet, s *session) {
+func (p *Plugin) translate(t *vnet.Packet, s *session) {
 	t.Src, t.Dst = s.to.src, s.to.dst
 	s.age.used = p.net.Now()
-	if t.Proto != packet.ProtoTCP {
+	if t.Proto != vnet.ProtoTCP {
 		return
 	}
 	switch {
-	case t.Flags&(packet.FIN|packet.RST) != 0:
+	case t.Flags&(vnet.FIN|vnet.RST) != 0:
 		s.age.life = ageClosed
-	case t.Flags&packet.SYN != 0 && t.Flags&packet.ACK != 0:
+	case t.Flags&vnet.SYN != 0 && t.Flags&vnet.ACK != 0:
 		s.age.life = ageEstablished
 	}
 }
 
 // open makes the sessions of a connection and translates its first packet. A session of another
 // connection for the same answers stays.
-func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Addr, src source) {
+func (p *Plugin) open(t *vnet.Packet, at, back location, to flow, vip netip.Addr, src source) {
 	from, age := flow{t.Src, t.Dst}, &age{used: p.net.Now(), life: ageNew}
 	s := &session{to: to, age: age, vip: vip, source: src}
 	if vip.IsValid() {

@@ -3,7 +3,6 @@ package cnat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -96,7 +95,7 @@ func (s *SNAT) address(like netip.Addr) netip.Addr {
 
 // replaces reports whether the source of a packet that begins a connection is replaced where it
 // leaves.
-func (s *SNAT) replaces(t *packet.Packet, out uint32) bool {
+func (s *SNAT) replaces(t *vnet.Packet, out uint32) bool {
 	src, dst := t.Src.Addr(), t.Dst.Addr()
 	in := func(swIf uint32, table int) bool { return s.Interfaces[InterfaceTable{swIf, uint8(table)}] }
 	outgoing := in(t.InIndex, vnet.Family(src)) && !s.excludes(dst)

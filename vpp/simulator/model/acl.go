@@ -9,11 +9,8 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	aclmodel "github.com/troupe-vpp/troupe/vpp/simulator/acl"
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // registerACL registers the messages of the acl plugin about ip lists; messages about MAC addresses
@@ -43,11 +40,11 @@ func aclAddReplace(c *Call, req *acl.ACLAddReplace) {
 }
 
 // decodeACL checks an ACL as VPP does, rule by rule, and decodes it.
-func decodeACL(req *acl.ACLAddReplace) (*aclmodel.List, int32) {
+func decodeACL(req *acl.ACLAddReplace) (*aclList, int32) {
 	if len(req.Tag) > maxACLTag {
 		return nil, vnet.RetInvalidValue
 	}
-	l := &aclmodel.List{Tag: req.Tag, Rules: make([]aclmodel.Rule, len(req.R))}
+	l := &aclList{Tag: req.Tag, Rules: make([]aclRule, len(req.R))}
 	for i, w := range req.R {
 		src, ok := aclPrefix(w.SrcPrefix)
 		if !ok {
@@ -63,11 +60,11 @@ func decodeACL(req *acl.ACLAddReplace) (*aclmodel.List, int32) {
 		if w.SrcportOrIcmptypeFirst > w.SrcportOrIcmptypeLast || w.DstportOrIcmpcodeFirst > w.DstportOrIcmpcodeLast {
 			return nil, vnet.RetInvalidValue2
 		}
-		l.Rules[i] = aclmodel.Rule{
-			Action: aclmodel.Action(w.IsPermit), Src: src, Dst: dst, Proto: uint8(w.Proto),
+		l.Rules[i] = aclRule{
+			Action: aclAction(w.IsPermit), Src: src, Dst: dst, Proto: uint8(w.Proto),
 			SrcPort: [2]uint16{w.SrcportOrIcmptypeFirst, w.SrcportOrIcmptypeLast},
 			DstPort: [2]uint16{w.DstportOrIcmpcodeFirst, w.DstportOrIcmpcodeLast},
-			Flags:   packet.TCPFlags(w.TCPFlagsValue), Mask: packet.TCPFlags(w.TCPFlagsMask),
+			Flags:   vnet.TCPFlags(w.TCPFlagsValue), Mask: vnet.TCPFlags(w.TCPFlagsMask),
 		}
 	}
 	return l, vnet.RetOK
@@ -78,7 +75,7 @@ func aclPrefix(w ip_types.Prefix) (netip.Prefix, bool) {
 	if w.Address.Af != ip_types.ADDRESS_IP4 && w.Address.Af != ip_types.ADDRESS_IP6 {
 		return netip.Prefix{}, false
 	}
-	p, ok := wire.FromPrefix(w)
+	p, ok := FromPrefix(w)
 	return p, ok && p == p.Masked()
 }
 
@@ -119,11 +116,11 @@ func aclDump(c *Call, req *acl.ACLDump) {
 }
 
 // encodeACL encodes the rules of an ACL.
-func encodeACL(rules []aclmodel.Rule) []acl_types.ACLRule {
+func encodeACL(rules []aclRule) []acl_types.ACLRule {
 	encoded := make([]acl_types.ACLRule, len(rules))
 	for i, r := range rules {
 		encoded[i] = acl_types.ACLRule{
-			IsPermit: acl_types.ACLAction(r.Action), SrcPrefix: wire.ToPrefix(r.Src), DstPrefix: wire.ToPrefix(r.Dst), Proto: ip_types.IPProto(r.Proto),
+			IsPermit: acl_types.ACLAction(r.Action), SrcPrefix: ToPrefix(r.Src), DstPrefix: ToPrefix(r.Dst), Proto: ip_types.IPProto(r.Proto),
 			SrcportOrIcmptypeFirst: r.SrcPort[0], SrcportOrIcmptypeLast: r.SrcPort[1],
 			DstportOrIcmpcodeFirst: r.DstPort[0], DstportOrIcmpcodeLast: r.DstPort[1],
 			TCPFlagsMask: uint8(r.Mask), TCPFlagsValue: uint8(r.Flags),

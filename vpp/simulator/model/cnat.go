@@ -10,7 +10,6 @@ import (
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // registerCNAT registers the messages of the cnat plugin.
@@ -94,14 +93,14 @@ func cnatSessionPurge(c *Call, _ *cnat.CnatSessionPurge) {
 
 func cnatSetSnatAddresses(c *Call, req *cnat.CnatSetSnatAddresses) {
 	s := &c.CNAT.SNAT
-	s.IP4, s.IP6, s.SwIf = wire.FromIP4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
+	s.IP4, s.IP6, s.SwIf = FromIP4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
 	c.Reply(&cnat.CnatSetSnatAddressesReply{})
 }
 
 func cnatGetSnatAddresses(c *Call, _ *cnat.CnatGetSnatAddresses) {
 	s := &c.CNAT.SNAT
 	c.Reply(&cnat.CnatGetSnatAddressesReply{
-		SnatIP4: wire.ToIP4(s.IP4), SnatIP6: s.IP6.As16(), SwIfIndex: interface_types.InterfaceIndex(s.SwIf),
+		SnatIP4: ToIP4(s.IP4), SnatIP6: s.IP6.As16(), SwIfIndex: interface_types.InterfaceIndex(s.SwIf),
 	})
 }
 
@@ -120,7 +119,7 @@ func cnatSnatPolicyAddDelIf(c *Call, req *cnat.CnatSnatPolicyAddDelIf) {
 
 func cnatSnatPolicyAddDelExcludePfx(c *Call, req *cnat.CnatSnatPolicyAddDelExcludePfx) {
 	retval := vnet.RetInvalidValue
-	if prefix, ok := wire.FromPrefix(req.Prefix); ok {
+	if prefix, ok := FromPrefix(req.Prefix); ok {
 		retval = c.CNAT.SNAT.Exclude(prefix, req.IsAdd != 0)
 	}
 	c.Reply(&cnat.CnatSnatPolicyAddDelExcludePfxReply{Retval: retval})
@@ -138,11 +137,11 @@ func namedProto(proto uint8) bool {
 // fromEndpoint decodes an endpoint. Its if_af counts only with an interface, which the model does
 // not resolve.
 func fromEndpoint(e cnat.CnatEndpoint) cnatmodel.Endpoint {
-	return cnatmodel.Endpoint{Addr: wire.FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
+	return cnatmodel.Endpoint{Addr: FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
 }
 
 // toEndpoint encodes an endpoint; VPP fills in if_af from the address.
 func toEndpoint(e cnatmodel.Endpoint) cnat.CnatEndpoint {
-	addr := wire.ToAddress(e.Addr)
+	addr := ToAddress(e.Addr)
 	return cnat.CnatEndpoint{Addr: addr, SwIfIndex: interface_types.InterfaceIndex(e.SwIf), IfAf: addr.Af, Port: e.Port}
 }

@@ -5,12 +5,11 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // Send runs a packet through the graph.
-func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
+func (m *Model) Send(p vnet.Packet, v *vnet.Verdict) {
 	in := m.Interface(p.InIndex)
 	if p.In != "" {
 		in = nil
@@ -31,7 +30,7 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 	}
 	p.InIndex = in.Index
 	t := m.NAT.Begin(p, in)
-	unknown := p.Src.Addr().Is4() && !packet.KnownProto(p.Proto)
+	unknown := p.Src.Addr().Is4() && !vnet.KnownProto(p.Proto)
 	if unknown {
 		// NAT reads no ports from these protocols.
 		t.Src, t.Dst = netip.AddrPortFrom(p.Src.Addr(), 0), netip.AddrPortFrom(p.Dst.Addr(), 0)
@@ -47,14 +46,14 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 	}
 	switch {
 	case m.Cause != "":
-		v.Action, v.Reason = packet.Died, m.Cause
+		v.Action, v.Reason = vnet.Died, m.Cause
 	case t.Lost != "":
-		v.Action, v.Reason = packet.Dropped, t.Lost
+		v.Action, v.Reason = vnet.Dropped, t.Lost
 	}
 }
 
 // run is the graph: input features, lookup, output features, transmission.
-func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
+func (m *Model) run(t *nat.Transit, v *vnet.Verdict) {
 	m.CNAT.Input(&t.Packet)
 	if !m.ACLs.Permits(m.ACLs.Of(t.InIndex).In, &t.Packet) {
 		t.Drop("denied by input ACL")
@@ -66,13 +65,13 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	h := m.Forward(t.Table(), t.Dst.Addr())
 	switch h.Kind {
 	case fib.Local:
-		v.Action, v.Reason = packet.Local, h.Reason
-		if m.SessionLayer && (t.Proto == packet.ProtoTCP || t.Proto == packet.ProtoUDP) {
+		v.Action, v.Reason = vnet.Local, h.Reason
+		if m.SessionLayer && (t.Proto == vnet.ProtoTCP || t.Proto == vnet.ProtoUDP) {
 			m.refuse(t, v, h.Table)
 		}
 		return
 	case fib.Unreach, fib.Prohibit:
-		v.Action, v.Reason = packet.Rejected, h.Reason
+		v.Action, v.Reason = vnet.Rejected, h.Reason
 		return
 	case fib.NextHop:
 	default:
@@ -90,17 +89,17 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 		t.Drop("cnat is out of ports")
 		return
 	}
-	v.Action, v.OutIndex = packet.Delivered, h.SwIf
+	v.Action, v.OutIndex = vnet.Delivered, h.SwIf
 	v.Out = m.Interface(h.SwIf).Name
 }
 
 // refuse answers a packet to VPP itself, which was found in a table: a TCP reset, or port
 // unreachable. The answer is looked up in the table of the interface; a reset of IPv6 by the number
 // of that interface's IPv4 table.
-func (m *Model) refuse(t *nat.Transit, v *packet.Verdict, table uint32) {
+func (m *Model) refuse(t *nat.Transit, v *vnet.Verdict, table uint32) {
 	src := t.Src.Addr()
 	back := m.Interface(t.InIndex).FIB[vnet.Family(src)]
-	if t.Proto == packet.ProtoTCP {
+	if t.Proto == vnet.ProtoTCP {
 		back = m.Interface(t.InIndex).FIB[0]
 	}
 	switch {
@@ -109,6 +108,6 @@ func (m *Model) refuse(t *nat.Transit, v *packet.Verdict, table uint32) {
 	case m.Forward(back, src).Kind != fib.NextHop:
 		t.Drop("no route for the answer")
 	default:
-		v.Action, v.Reason = packet.Rejected, "nothing listens there"
+		v.Action, v.Reason = vnet.Rejected, "nothing listens there"
 	}
 }

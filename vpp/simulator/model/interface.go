@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // registerInterface registers the messages of the interface, tapv2 and af_packet APIs.
@@ -78,7 +77,7 @@ func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDe
 		}
 		return vnet.RetOK
 	}
-	prefix, ok := wire.FromPrefix(ip_types.Prefix(req.Prefix))
+	prefix, ok := FromPrefix(ip_types.Prefix(req.Prefix))
 	if !ok {
 		return vnet.RetInvalidValue
 	}
@@ -92,7 +91,7 @@ func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDe
 func swInterfaceSetTable(c *Call, req *interfaces.SwInterfaceSetTable) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		retval = c.BindTable(i, wire.FamilyBit(req.IsIPv6), req.VrfID)
+		retval = c.BindTable(i, FamilyBit(req.IsIPv6), req.VrfID)
 	}
 	c.Reply(&interfaces.SwInterfaceSetTableReply{Retval: retval})
 }
@@ -127,7 +126,7 @@ func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
 	case req.Tag == "":
 		retval = vnet.RetInvalidValue
 	default:
-		i.Tag = wire.Clip(req.Tag)
+		i.Tag = Clip(req.Tag)
 	}
 	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
 }
@@ -167,7 +166,7 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
 	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		fam := wire.FamilyBit(req.IsIPv6)
+		fam := FamilyBit(req.IsIPv6)
 		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
 	}
 	c.Reply(reply)

@@ -14,7 +14,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // registerIP registers the messages of the IP API.
@@ -39,7 +38,7 @@ func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	}
 	for _, p := range i.Addrs {
 		if p.Addr().Is4() != req.IsIPv6 {
-			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(wire.ToPrefix(p))})
+			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(ToPrefix(p))})
 		}
 	}
 }
@@ -71,7 +70,7 @@ func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
 		c.Reply(&ip.IPTableAddDelReply{Retval: vnet.RetUnimplemented})
 		return
 	}
-	fam := wire.FamilyBit(req.Table.IsIP6)
+	fam := FamilyBit(req.Table.IsIP6)
 	c.Tables[fam][c.FindOrCreateFIB(fam, req.Table.TableID)].Name = req.Table.Name
 	c.Reply(&ip.IPTableAddDelReply{})
 }
@@ -100,7 +99,7 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 	if multipath { // the model replaces whole routes only
 		return 0, vnet.RetUnimplemented
 	}
-	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
+	fam := FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := c.FIBIndex(fam, route.TableID)
 	if !ok {
 		return 0, vnet.RetNoSuchFIB
@@ -113,7 +112,7 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 		}
 		paths = append(paths, path)
 	}
-	prefix, ok := wire.FromPrefix(route.Prefix)
+	prefix, ok := FromPrefix(route.Prefix)
 	if !ok {
 		return 0, vnet.RetInvalidPrefixLength
 	}
@@ -203,7 +202,7 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 		out.TableID = c.Tables[fam][p.FIB].ID
 	}
 	if p.NextHop.IsValid() {
-		out.Nh.Address = wire.ToAddress(p.NextHop).Un
+		out.Nh.Address = ToAddress(p.NextHop).Un
 	}
 	switch p.Kind {
 	case fib.Local:
@@ -225,7 +224,7 @@ func (c *Call) encodeRoute(fam int, t *fib.Table, e *fib.Entry) ip.IPRouteV2 {
 	route := ip.IPRouteV2{
 		TableID:    t.ID,
 		StatsIndex: e.Stats,
-		Prefix:     wire.ToPrefix(e.Prefix),
+		Prefix:     ToPrefix(e.Prefix),
 		Src:        uint8(e.Best().Source),
 	}
 	for _, p := range e.Best().Paths {
@@ -242,12 +241,12 @@ func withoutSource(r ip.IPRouteV2) ip.IPRoute {
 
 // findRoute looks up a prefix, exactly or by longest match.
 func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRouteV2, int32) {
-	fam := wire.FamilyBit(p.Address.Af == ip_types.ADDRESS_IP6)
+	fam := FamilyBit(p.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := c.FIBIndex(fam, tableID)
 	if !ok {
 		return ip.IPRouteV2{}, vnet.RetNoSuchFIB
 	}
-	prefix, ok := wire.FromPrefix(p)
+	prefix, ok := FromPrefix(p)
 	if !ok {
 		return ip.IPRouteV2{}, vnet.RetNoSuchEntry
 	}
@@ -283,7 +282,7 @@ func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
 // eachRoute visits the routes of a table; unless source is 0, only routes of this source that no
 // better one hides.
 func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRouteV2)) {
-	fam := wire.FamilyBit(table.IsIP6)
+	fam := FamilyBit(table.IsIP6)
 	index, ok := c.FIBIndex(fam, table.TableID)
 	if !ok {
 		return
@@ -326,7 +325,7 @@ func registerNeighbor(r Registry) {
 // it.
 func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
 	reply := &ip_neighbor.IPNeighborAddDelReply{StatsIndex: pool.None}
-	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: wire.FromAddress(req.Neighbor.IPAddress)}
+	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: FromAddress(req.Neighbor.IPAddress)}
 	switch {
 	case c.Interface(key.SwIf) == nil:
 		reply.Retval = vnet.RetInvalidSwIfIndex
@@ -343,7 +342,7 @@ func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
 
 // ipNeighborDump lists the entries of one family on one interface, or on all of them for ~0.
 func ipNeighborDump(c *Call, req *ip_neighbor.IPNeighborDump) {
-	for _, key := range c.SortedNeighbors(wire.FamilyBit(req.Af == ip_types.ADDRESS_IP6), uint32(req.SwIfIndex)) {
+	for _, key := range c.SortedNeighbors(FamilyBit(req.Af == ip_types.ADDRESS_IP6), uint32(req.SwIfIndex)) {
 		n := c.Neighbors[key]
 		var flags ip_neighbor.IPNeighborFlags
 		if n.Static {
@@ -358,7 +357,7 @@ func ipNeighborDump(c *Call, req *ip_neighbor.IPNeighborDump) {
 				SwIfIndex:  interface_types.InterfaceIndex(key.SwIf),
 				Flags:      flags,
 				MacAddress: n.MAC,
-				IPAddress:  wire.ToAddress(key.Addr),
+				IPAddress:  ToAddress(key.Addr),
 			},
 		})
 	}

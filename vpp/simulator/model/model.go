@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/acl"
 	"github.com/troupe-vpp/troupe/vpp/simulator/cnat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
@@ -28,7 +27,7 @@ type Model struct {
 	SessionLayer bool
 	Subscribers  map[uint32]uint32 // interface events: pid by client index
 	NAT          *nat.Plugin
-	ACLs         *acl.Plugin
+	ACLs         *aclPlugin
 	CNAT         *cnat.Plugin
 
 	heap mainHeap
@@ -40,7 +39,7 @@ func New(clock func() time.Time, workers, heap int) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, NATWorkers: 1<<workers - 1, Subscribers: make(map[uint32]uint32)}
 	m.heap = mainHeap{size: cmp.Or(heap, heapSize), used: heapBase}
 	m.NAT = nat.NewPlugin(m.Network)
-	m.ACLs = acl.NewPlugin()
+	m.ACLs = newACLPlugin()
 	m.CNAT = cnat.NewPlugin(m.Network)
 	m.Watch(m.NAT)
 	m.Watch(m.ACLs)

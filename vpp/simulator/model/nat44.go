@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // registerNAT44Config registers the messages about the plugin as a whole, its interfaces and its
@@ -214,7 +213,7 @@ const pageSize = 16
 
 // natAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
 func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
-	retval := c.NAT.ChangeRange(wire.FromIP4(req.FirstIPAddress), wire.FromIP4(req.LastIPAddress),
+	retval := c.NAT.ChangeRange(FromIP4(req.FirstIPAddress), FromIP4(req.LastIPAddress),
 		req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
 	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
 }
@@ -227,7 +226,7 @@ func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 		if t := c.Table4(a.FIB); t != nil {
 			vrf = t.ID
 		}
-		c.Reply(&nat44_ed.Nat44AddressDetails{IPAddress: wire.ToIP4(a.Addr), Flags: flags, VrfID: vrf})
+		c.Reply(&nat44_ed.Nat44AddressDetails{IPAddress: ToIP4(a.Addr), Flags: flags, VrfID: vrf})
 	}
 	for _, a := range c.NAT.Pool {
 		send(a, 0)

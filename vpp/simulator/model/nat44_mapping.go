@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // registerNAT44Mapping registers the messages about simple and identity mappings.
@@ -63,7 +62,7 @@ func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 		VRF:      req.VrfID,
 		SwIf:     uint32(req.ExternalSwIfIndex),
 		Flags:    decodeFlags(req.Flags),
-		Tag:      wire.Clip(req.Tag),
+		Tag:      Clip(req.Tag),
 	}
 	c.Reply(&nat44_ed.Nat44AddDelStaticMappingV2Reply{Retval: c.NAT.ChangeMapping(r, req.IsAdd)})
 }
@@ -76,8 +75,8 @@ func natStaticMappingDump(c *Call, _ *nat44_ed.Nat44StaticMappingDump) {
 		}
 		details := &nat44_ed.Nat44StaticMappingDetails{
 			Flags:             encodeFlags(mp.Flags),
-			LocalIPAddress:    wire.ToIP4(mp.Local.Addr()),
-			ExternalIPAddress: wire.ToIP4(mp.External.Addr()),
+			LocalIPAddress:    ToIP4(mp.Local.Addr()),
+			ExternalIPAddress: ToIP4(mp.External.Addr()),
 			ExternalSwIfIndex: interface_types.InterfaceIndex(pool.None),
 			VrfID:             mp.VRF,
 			Tag:               mp.Tag,
@@ -104,7 +103,7 @@ func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 		VRF:      req.VrfID,
 		SwIf:     uint32(req.SwIfIndex),
 		Flags:    nat.MapIdentity | decodeFlags(req.Flags)&nat.MapAddrOnly,
-		Tag:      wire.Clip(req.Tag),
+		Tag:      Clip(req.Tag),
 	}, req.IsAdd)
 	c.Reply(&nat44_ed.Nat44AddDelIdentityMappingReply{Retval: retval})
 }
@@ -118,7 +117,7 @@ func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 		for _, l := range mp.Locals.All {
 			c.Reply(&nat44_ed.Nat44IdentityMappingDetails{
 				Flags:     encodeFlags(mp.Flags & nat.MapAddrOnly),
-				IPAddress: wire.ToIP4(mp.Local.Addr()),
+				IPAddress: ToIP4(mp.Local.Addr()),
 				Protocol:  mp.Proto,
 				Port:      mp.Local.Port(),
 				SwIfIndex: interface_types.InterfaceIndex(pool.None),
@@ -164,7 +163,7 @@ func natLBMapping(c *Call, req *nat44_ed.Nat44AddDelLbStaticMapping) {
 			Flags:    lbFlags(req),
 			External: external,
 			Proto:    req.Protocol,
-			Tag:      wire.Clip(req.Tag),
+			Tag:      Clip(req.Tag),
 			Affinity: req.Affinity,
 		}, locals)
 		c.Grow(heap.NAT44().Of(len(locals), false))
@@ -199,7 +198,7 @@ func natLBDump(c *Call, _ *nat44_ed.Nat44LbStaticMappingDump) {
 			continue
 		}
 		details := &nat44_ed.Nat44LbStaticMappingDetails{
-			ExternalAddr: wire.ToIP4(mp.External.Addr()),
+			ExternalAddr: ToIP4(mp.External.Addr()),
 			ExternalPort: mp.External.Port(),
 			Protocol:     mp.Proto,
 			Flags:        encodeFlags(mp.Flags),
@@ -209,7 +208,7 @@ func natLBDump(c *Call, _ *nat44_ed.Nat44LbStaticMappingDump) {
 		}
 		for _, l := range mp.Locals.All {
 			details.Locals = append(details.Locals, nat44_ed.Nat44LbAddrPort{
-				Addr: wire.ToIP4(l.At.Addr()), Port: l.At.Port(), Probability: l.Probability, VrfID: l.VRF,
+				Addr: ToIP4(l.At.Addr()), Port: l.At.Port(), Probability: l.Probability, VrfID: l.VRF,
 			})
 		}
 		c.Reply(details)

@@ -7,9 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // registerNAT44Session registers the messages about sessions and their users.
@@ -40,7 +39,7 @@ func natUserDump(c *Call, _ *nat44_ed.Nat44UserDump) {
 	}
 	for _, u := range order {
 		details := &nat44_ed.Nat44UserDetails{
-			IPAddress: wire.ToIP4(u.addr), Nsessions: dynamic[u], Nstaticsessions: static[u],
+			IPAddress: ToIP4(u.addr), Nsessions: dynamic[u], Nstaticsessions: static[u],
 		}
 		if t := c.Table4(u.fib); t != nil {
 			details.VrfID = t.ID
@@ -56,26 +55,26 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 		flags |= nat_types.NAT_IS_STATIC
 	}
 	d := &nat44_ed.Nat44UserSessionV3Details{
-		OutsideIPAddress:   wire.ToIP4(s.Outside.Addr()),
+		OutsideIPAddress:   ToIP4(s.Outside.Addr()),
 		OutsidePort:        s.Outside.Port(),
-		InsideIPAddress:    wire.ToIP4(s.Inside.Addr()),
+		InsideIPAddress:    ToIP4(s.Inside.Addr()),
 		InsidePort:         s.Inside.Port(),
 		Protocol:           uint16(s.Proto),
 		LastHeard:          uint64(s.LastHeard),
 		TimeSinceLastHeard: uint64(max(0, c.Now()-s.LastHeard)),
 		TotalBytes:         s.Bytes,
 		TotalPkts:          s.Packets,
-		ExtHostAddress:     wire.ToIP4(s.Ext.Addr()),
+		ExtHostAddress:     ToIP4(s.Ext.Addr()),
 		ExtHostPort:        s.Ext.Port(),
 		IsTimedOut:         c.NAT.LooksTimedOut(s),
 	}
 	if s.Has(nat.SessionTwice) {
 		flags |= nat_types.NAT_IS_TWICE_NAT
-		d.ExtHostNatAddress = wire.ToIP4(s.ExtNAT.Addr())
+		d.ExtHostNatAddress = ToIP4(s.ExtNAT.Addr())
 		d.ExtHostNatPort = s.ExtNAT.Port()
 	}
 	d.Flags = flags
-	if !packet.KnownProto(s.Proto) {
+	if !vnet.KnownProto(s.Proto) {
 		// VPP notes the protocol in place of the ports, and not in the byte order of ports.
 		d.Protocol, d.InsidePort, d.OutsidePort = 0, uint16(s.Proto)<<8, uint16(s.Proto)<<8
 	}
@@ -84,7 +83,7 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 
 // natUserSessionV3Dump lists the sessions of an inside address.
 func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
-	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
+	c.NAT.EachSession(FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 }
 
 // natDelSession ends the session with exactly this flow; the flags are not looked at.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
-	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // Class is how a request counts.
@@ -42,13 +41,13 @@ func (r Registry) Has(name string) bool {
 
 // Handle executes a request. One without a handler answers "unimplemented" if it has a reply with a
 // return code, and an empty dump otherwise.
-func (r Registry) Handle(c *Call, m *wire.Message, req api.Message) {
+func (r Registry) Handle(c *Call, m *Message, req api.Message) {
 	if known, ok := r[m.Name]; ok {
 		known.handle(c, req)
 		return
 	}
 	if m.Reply != nil {
-		c.Reply(wire.RetvalReply(m.Reply, vnet.RetUnimplemented))
+		c.Reply(RetvalReply(m.Reply, vnet.RetUnimplemented))
 	}
 }
 

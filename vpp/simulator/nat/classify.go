@@ -3,14 +3,14 @@ package nat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // classify is the input node of interfaces with both roles. It reports whether the packet is to be
 // treated as coming from outside.
 func (t *Transit) classify() bool {
 	n := t.nat
-	if t.Proto != packet.ProtoICMP {
+	if t.Proto != vnet.ProtoICMP {
 		if s := n.flows[t.key(t.rxFIB)]; s != nil {
 			return s.i2o.match != t.key(t.rxFIB)
 		}

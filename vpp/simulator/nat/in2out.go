@@ -3,8 +3,8 @@ package nat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // in2out is the node for packets from inside, on the input arc or, with t.out set, after routing.
@@ -21,12 +21,12 @@ func (t *Transit) in2out() bool {
 		if !pass {
 			counters.SlowDrops++
 		}
-		if !packet.KnownProto(key.Proto) {
+		if !vnet.KnownProto(key.Proto) {
 			counters.SlowOther++
 		}
 		return pass
 	}
-	if !packet.KnownProto(key.Proto) {
+	if !vnet.KnownProto(key.Proto) {
 		counters.FastOther++
 	}
 	switch {
@@ -48,7 +48,7 @@ func (t *Transit) isBypassed() bool {
 	if !t.nat.Forwarding || s == nil || !s.Has(sessionBypass) {
 		return false
 	}
-	if t.Proto == packet.ProtoTCP {
+	if t.Proto == vnet.ProtoTCP {
 		t.nat.track(s, t.Flags, dirI2O)
 	}
 	t.nat.touch(s, t.Size())
@@ -57,7 +57,7 @@ func (t *Transit) isBypassed() bool {
 
 // in2outSlow handles the first packet of a flow from inside.
 func (t *Transit) in2outSlow() bool {
-	if !packet.KnownProto(t.Proto) {
+	if !vnet.KnownProto(t.Proto) {
 		return t.in2outUnknown()
 	}
 	if t.leaveAlone() {
@@ -101,7 +101,7 @@ func (t *Transit) leaveAloneOutput() bool {
 	}
 	s := n.flows[t.reverse(t.rxFIB)]
 	if s == nil || s.Has(sessionBypass) {
-		return t.Proto == packet.ProtoUDP && t.Dst.Port() == 67 && t.Dst.Addr() == netip.AddrFrom4([4]byte{255, 255, 255, 255})
+		return t.Proto == vnet.ProtoUDP && t.Dst.Port() == 67 && t.Dst.Addr() == netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	}
 	i, _ := find(&n.Output, t.InIndex)
 	return i == nil || !i.Inside
@@ -160,7 +160,7 @@ func (t *Transit) dynamicSession() (*Session, bool) {
 		s.flags |= SessionStatic
 		s.Outside = outside
 		s.o2i.match.Dst = outside
-		if t.Proto == packet.ProtoICMP {
+		if t.Proto == vnet.ProtoICMP {
 			s.o2i.match.Src = netip.AddrPortFrom(peer.Addr(), outside.Port())
 		}
 		if !n.addO2I(s, true) {
@@ -172,7 +172,7 @@ func (t *Transit) dynamicSession() (*Session, bool) {
 		return nil, t.Drop("out of ports")
 	}
 	s.i2o = flow{match: t.key(t.rxFIB), src: s.Outside, dst: peer, fib: s.outsideFIB}
-	if t.Proto == packet.ProtoICMP {
+	if t.Proto == vnet.ProtoICMP {
 		s.i2o.dst = netip.AddrPortFrom(peer.Addr(), s.Outside.Port())
 		s.o2i.src = netip.AddrPortFrom(t.Dst.Addr(), t.Src.Port())
 	}
@@ -215,7 +215,7 @@ func (t *Transit) allocate(s *Session) bool {
 	peer := s.o2i.match.Src
 	for range portAttempts {
 		s.o2i.match.Dst = netip.AddrPortFrom(a.Addr, port)
-		if t.Proto == packet.ProtoICMP {
+		if t.Proto == vnet.ProtoICMP {
 			s.o2i.match.Src = netip.AddrPortFrom(peer.Addr(), port)
 		}
 		if n.addO2I(s, true) {

@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // checkInvariants fails when the tables of the NAT model contradict each other.
@@ -75,7 +75,7 @@ func TestTablesStayConsistent(t *testing.T) {
 		someBackend := func() Backend {
 			return Backend{At: at(pod(), uint16(8000+rapid.IntRange(0, 1).Draw(t, "port"))), Probability: rapid.Uint8Range(1, 20).Draw(t, "weight")}
 		}
-		proto := func() uint8 { return rapid.SampledFrom([]uint8{packet.ProtoTCP, packet.ProtoUDP}).Draw(t, "proto") }
+		proto := func() uint8 { return rapid.SampledFrom([]uint8{vnet.ProtoTCP, vnet.ProtoUDP}).Draw(t, "proto") }
 		flags := func() Flags {
 			return MapOut2inOnly | rapid.SampledFrom([]Flags{0, MapTwice, MapSelfTwice}).Draw(t, "flags")
 		}
@@ -97,8 +97,8 @@ func TestTablesStayConsistent(t *testing.T) {
 			},
 			"packet": func(t *rapid.T) {
 				from := pod()
-				p := packet.Packet{InIndex: uint32(1 + slices.Index(pods, from)), Src: at(from, uint16(rapid.IntRange(1, 9).Draw(t, "sport"))), Dst: vip(), Proto: proto()}
-				p.Flags = rapid.SampledFrom([]packet.TCPFlags{packet.SYN, packet.ACK, packet.FIN | packet.ACK, packet.RST}).Draw(t, "tcp flags")
+				p := vnet.Packet{InIndex: uint32(1 + slices.Index(pods, from)), Src: at(from, uint16(rapid.IntRange(1, 9).Draw(t, "sport"))), Dst: vip(), Proto: proto()}
+				p.Flags = rapid.SampledFrom([]vnet.TCPFlags{vnet.SYN, vnet.ACK, vnet.FIN | vnet.ACK, vnet.RST}).Draw(t, "tcp flags")
 				if out, back := cross(n, p); out != pool.None && rapid.Bool().Draw(t, "answer") {
 					cross(n, back)
 				}

@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -49,20 +48,20 @@ func newNode(clock func() time.Time, pods ...netip.Addr) *Plugin {
 
 // cross sends a packet through NAT and the forwarding table. It returns the interface through which
 // the packet leaves, none if it does not, and the answer to it.
-func cross(n *Plugin, p packet.Packet) (out uint32, back packet.Packet) {
+func cross(n *Plugin, p vnet.Packet) (out uint32, back vnet.Packet) {
 	t := n.Begin(p, n.net.Interface(p.InIndex))
 	if !t.Input() {
-		return pool.None, packet.Packet{}
+		return pool.None, vnet.Packet{}
 	}
 	h := n.net.Forward(t.Table(), t.Dst.Addr())
 	if h.Kind != fib.NextHop || !t.Output(h.SwIf) {
-		return pool.None, packet.Packet{}
+		return pool.None, vnet.Packet{}
 	}
-	back = packet.Packet{InIndex: h.SwIf, Src: t.Dst, Dst: t.Src, Proto: p.Proto}
-	if p.Proto == packet.ProtoTCP {
-		back.Flags = packet.ACK
-		if p.Flags == packet.SYN {
-			back.Flags = packet.SYN | packet.ACK
+	back = vnet.Packet{InIndex: h.SwIf, Src: t.Dst, Dst: t.Src, Proto: p.Proto}
+	if p.Proto == vnet.ProtoTCP {
+		back.Flags = vnet.ACK
+		if p.Flags == vnet.SYN {
+			back.Flags = vnet.SYN | vnet.ACK
 		}
 	}
 	return h.SwIf, back
@@ -131,7 +130,7 @@ func TestPickIsTotal(t *testing.T) {
 		if sum == 0 || sum > 255 {
 			t.Skip("not a legal row")
 		}
-		mp := &Mapping{Flags: MapOut2inOnly, External: at(vip, 80), Proto: packet.ProtoTCP}
+		mp := &Mapping{Flags: MapOut2inOnly, External: at(vip, 80), Proto: vnet.ProtoTCP}
 		if code := n.AddLB(mp, locals); code != 0 {
 			t.Fatalf("retval %d", code)
 		}

@@ -3,8 +3,8 @@ package nat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // out2in is the node for packets from outside. It reports whether the packet goes on to the lookup.
@@ -30,11 +30,11 @@ func (t *Transit) out2in() bool {
 
 // out2inSlow handles the first packet of a flow from outside.
 func (t *Transit) out2inSlow() bool {
-	if !packet.KnownProto(t.Proto) {
+	if !vnet.KnownProto(t.Proto) {
 		return t.out2inUnknown()
 	}
 	client := t.Src.Addr()
-	if t.Proto == packet.ProtoICMP {
+	if t.Proto == vnet.ProtoICMP {
 		client = netip.Addr{} // VPP does not name it here
 	}
 	found, ok := t.matchExternal(t.Dst, client)
@@ -44,7 +44,7 @@ func (t *Transit) out2inSlow() bool {
 	if !ok {
 		return t.out2inUnmatched()
 	}
-	if t.Proto == packet.ProtoICMP && !t.EchoReply && !found.mp.Flags.Has(MapAddrOnly) {
+	if t.Proto == vnet.ProtoICMP && !t.EchoReply && !found.mp.Flags.Has(MapAddrOnly) {
 		return t.Drop("bad ICMP type")
 	}
 	if found.mp.Flags.Has(MapIdentity) {
@@ -59,7 +59,7 @@ func (t *Transit) out2inSlow() bool {
 	}
 	t.translate(s, &s.o2i, dirO2I)
 	t.Fresh = true
-	if t.Proto == packet.ProtoTCP {
+	if t.Proto == vnet.ProtoTCP {
 		t.nat.Counters.NewTCP++
 	}
 	return true
@@ -75,9 +75,9 @@ func (t *Transit) out2inUnmatched() bool {
 		}
 		t.bypass()
 		return true
-	case t.Proto == packet.ProtoICMP && t.HasAddress(t.Interface(t.InIndex), t.Dst.Addr()):
+	case t.Proto == vnet.ProtoICMP && t.HasAddress(t.Interface(t.InIndex), t.Dst.Addr()):
 		return true
-	case t.Proto == packet.ProtoUDP && t.Dst.Port() == 68:
+	case t.Proto == vnet.ProtoUDP && t.Dst.Port() == 68:
 		return true
 	}
 	return t.Drop("no translation")
@@ -101,7 +101,7 @@ func (t *Transit) bypass() {
 		n.register(s)
 		t.Fresh = true
 	}
-	if t.Proto == packet.ProtoTCP {
+	if t.Proto == vnet.ProtoTCP {
 		n.track(s, t.Flags, dirO2I)
 	}
 	n.touch(s, 0)
@@ -118,7 +118,7 @@ func (t *Transit) serviceSession(found match) *Session {
 	}
 	s := n.newSession(t.Proto)
 	s.flags = SessionStatic
-	if found.mp.Flags.Has(MapLB) && t.Proto != packet.ProtoICMP {
+	if found.mp.Flags.Has(MapLB) && t.Proto != vnet.ProtoICMP {
 		s.flags |= sessionLB
 		if found.sticky {
 			s.flags |= sessionAffinity
@@ -128,7 +128,7 @@ func (t *Transit) serviceSession(found match) *Session {
 	s.Outside, s.outsideFIB = t.Dst, t.rxFIB
 	s.Inside, s.InsideFIB = found.at, found.fib
 	s.o2i = flow{match: t.key(t.rxFIB), src: t.Src, dst: found.at, fib: found.fib}
-	if t.Proto == packet.ProtoICMP {
+	if t.Proto == vnet.ProtoICMP {
 		s.Ext = netip.AddrPortFrom(t.Src.Addr(), 0)
 		s.o2i.src = netip.AddrPortFrom(t.Src.Addr(), found.at.Port())
 	}
@@ -141,7 +141,7 @@ func (t *Transit) serviceSession(found match) *Session {
 		}
 	} else {
 		peer := t.Src
-		if t.Proto == packet.ProtoICMP {
+		if t.Proto == vnet.ProtoICMP {
 			peer = s.o2i.src
 		}
 		s.i2o = flow{
@@ -157,7 +157,7 @@ func (t *Transit) serviceSession(found match) *Session {
 // wantsTwice reports whether the client's address is to be translated too: always, or when the
 // client is the chosen backend itself.
 func (t *Transit) wantsTwice(found match) bool {
-	if t.Proto == packet.ProtoICMP {
+	if t.Proto == vnet.ProtoICMP {
 		return false
 	}
 	flags := found.mp.Flags

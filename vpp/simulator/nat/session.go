@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -54,7 +53,7 @@ type Session struct {
 
 	// Changed by every packet.
 	state     tcpState
-	seen      [2]packet.TCPFlags // flags seen so far, by direction
+	seen      [2]vnet.TCPFlags // flags seen so far, by direction
 	LastHeard float64
 	Packets   uint32
 	Bytes     uint64
@@ -104,11 +103,11 @@ func newSessionTable() sessionTable {
 // timeout returns how long the session may be silent, in seconds.
 func (n *Plugin) timeout(s *Session) float64 {
 	switch {
-	case s.Proto == packet.ProtoICMP:
+	case s.Proto == vnet.ProtoICMP:
 		return float64(n.Timeouts.ICMP)
-	case s.Proto == packet.ProtoTCP && s.state == tcpEstablished:
+	case s.Proto == vnet.ProtoTCP && s.state == tcpEstablished:
 		return float64(n.Timeouts.TCPEstablished)
-	case s.Proto == packet.ProtoTCP:
+	case s.Proto == vnet.ProtoTCP:
 		return float64(n.Timeouts.TCPTransitory)
 	default:
 		return float64(n.Timeouts.UDP)
@@ -134,11 +133,11 @@ func (n *Plugin) newSession(proto uint8) *Session {
 	s := &Session{ID: n.serial, Proto: proto}
 	s.index = n.Sessions.Put(s)
 	switch proto {
-	case packet.ProtoTCP:
+	case vnet.ProtoTCP:
 		s.lru = n.lru.tcpTransitory
-	case packet.ProtoUDP:
+	case vnet.ProtoUDP:
 		s.lru = n.lru.udp
-	case packet.ProtoICMP:
+	case vnet.ProtoICMP:
 		s.lru = n.lru.icmp
 	default:
 		s.lru = n.lru.other
@@ -273,13 +272,13 @@ const (
 
 // track follows the TCP handshake: established after SYN and ACK were seen in both directions,
 // closing after FIN or RST in one.
-func (n *Plugin) track(s *Session, flags packet.TCPFlags, dir int) {
+func (n *Plugin) track(s *Session, flags vnet.TCPFlags, dir int) {
 	old := s.seen[dir]
-	s.seen[dir] |= flags & (packet.FIN | packet.SYN | packet.RST | packet.ACK)
+	s.seen[dir] |= flags & (vnet.FIN | vnet.SYN | vnet.RST | vnet.ACK)
 	if s.seen[dir] == old {
 		return
 	}
-	open := s.seen[dirI2O]&s.seen[dirO2I] == packet.SYN|packet.ACK
+	open := s.seen[dirI2O]&s.seen[dirO2I] == vnet.SYN|vnet.ACK
 	switch {
 	case s.state != tcpEstablished && open:
 		if s.state == tcpClosing {
@@ -287,9 +286,9 @@ func (n *Plugin) track(s *Session, flags packet.TCPFlags, dir int) {
 		}
 		s.state = tcpEstablished
 		n.requeue(s, n.lru.tcpEstablished)
-	case s.state == tcpEstablished && s.seen[dir]&(packet.FIN|packet.RST) != 0:
+	case s.state == tcpEstablished && s.seen[dir]&(vnet.FIN|vnet.RST) != 0:
 		s.state = tcpClosing
-		s.seen = [2]packet.TCPFlags{}
+		s.seen = [2]vnet.TCPFlags{}
 		s.LastHeard = n.net.Now()
 		n.requeue(s, n.lru.tcpTransitory)
 	}
@@ -336,7 +335,7 @@ func (n *Plugin) FillSessions(count int) (added int) {
 		if n.full(0) {
 			break
 		}
-		t := &Transit{Network: n.net, nat: n, Packet: packet.Packet{Src: client, Dst: vip, Proto: packet.ProtoUDP}, txFIB: pool.None, out: pool.None}
+		t := &Transit{Network: n.net, nat: n, Packet: vnet.Packet{Src: client, Dst: vip, Proto: vnet.ProtoUDP}, txFIB: pool.None, out: pool.None}
 		s := t.serviceSession(match{mp: &Mapping{Flags: MapOut2inOnly | MapLB, External: vip}, at: to})
 		if s == nil {
 			break

@@ -5,12 +5,12 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // protocolName is a protocol of sessions with ports, as VPP prints it.
 func protocolName(proto uint8) string {
-	return map[uint8]string{packet.ProtoTCP: "TCP", packet.ProtoUDP: "UDP", packet.ProtoICMP: "ICMP"}[proto]
+	return map[uint8]string{vnet.ProtoTCP: "TCP", vnet.ProtoUDP: "UDP", vnet.ProtoICMP: "ICMP"}[proto]
 }
 
 // Show is the output of "show nat44 sessions" with filters; ok is false where VPP would not
@@ -55,7 +55,7 @@ func (n *Plugin) Show(filters string) (text string, ok bool) {
 // showSession prints one session.
 func (n *Plugin) showSession(b *strings.Builder, s *Session) {
 	line := func(format string, args ...any) { fmt.Fprintf(b, "       "+format+"\n", args...) }
-	if packet.KnownProto(s.Proto) {
+	if vnet.KnownProto(s.Proto) {
 		name := protocolName(s.Proto)
 		fmt.Fprintf(b, "    i2o %s proto %s port %d fib %d\n", s.Inside.Addr(), name, s.Inside.Port(), s.InsideFIB)
 		fmt.Fprintf(b, "    o2i %s proto %s port %d fib %d\n", s.Outside.Addr(), name, s.Outside.Port(), s.outsideFIB)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // tally counts sessions, and the expired ones among them.
@@ -31,16 +31,16 @@ func (n *Plugin) Summary() string {
 		dead := n.LooksTimedOut(s)
 		all.add(dead)
 		switch s.Proto {
-		case packet.ProtoICMP:
+		case vnet.ProtoICMP:
 			icmp.add(dead)
-		case packet.ProtoTCP:
+		case vnet.ProtoTCP:
 			tcp.add(dead)
 			if s.state == tcpEstablished {
 				established.add(dead)
 			} else {
 				transitory.add(dead)
 			}
-		case packet.ProtoUDP:
+		case vnet.ProtoUDP:
 			udp.add(dead)
 		default:
 			other.add(dead)

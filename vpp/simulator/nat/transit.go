@@ -1,7 +1,6 @@
 package nat
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -9,7 +8,7 @@ import (
 // Transit is a packet on its way through the NAT nodes of the graph.
 type Transit struct {
 	*vnet.Network
-	packet.Packet
+	vnet.Packet
 	nat   *Plugin
 	rxFIB uint32
 	txFIB uint32 // lookup table chosen by a translation, none otherwise
@@ -20,7 +19,7 @@ type Transit struct {
 }
 
 // Begin lets a packet enter through an interface. NAT has no nodes on the arcs of ip6.
-func (n *Plugin) Begin(p packet.Packet, in *vnet.Interface) *Transit {
+func (n *Plugin) Begin(p vnet.Packet, in *vnet.Interface) *Transit {
 	return &Transit{Network: n.net, Packet: p, nat: n, rxFIB: in.FIB[vnet.Family(p.Src.Addr())], txFIB: pool.None, out: pool.None}
 }
 
@@ -78,7 +77,7 @@ func (t *Transit) reverse(fib uint32) FlowKey {
 
 // initial reports whether a packet may open a session.
 func (t *Transit) initial() bool {
-	return t.Proto != packet.ProtoTCP || (t.Flags&packet.SYN != 0 && t.Flags&packet.ACK == 0)
+	return t.Proto != vnet.ProtoTCP || (t.Flags&vnet.SYN != 0 && t.Flags&vnet.ACK == 0)
 }
 
 // translate applies one direction of a session to the packet.
@@ -87,7 +86,7 @@ func (t *Transit) translate(s *Session, f *flow, dir int) {
 		t.txFIB = f.fib
 	}
 	t.Src, t.Dst = f.src, f.dst
-	if t.Proto == packet.ProtoTCP {
+	if t.Proto == vnet.ProtoTCP {
 		t.nat.track(s, t.Flags, dir)
 	}
 	t.nat.touch(s, t.Size())

@@ -1,4 +1,3 @@
-// Package toytest is the part of VPP that the toy renderer of tests needs: static neighbours.
 package toytest
 
 import (

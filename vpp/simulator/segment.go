@@ -1,6 +1,4 @@
-// Package stats is the shared memory of VPP's statistics segment (version 2), as a client of the
-// statistics socket maps it.
-package stats
+package simulator
 
 import (
 	"encoding/binary"
@@ -17,8 +15,8 @@ const (
 	statVersion = 2
 	statSize    = 32 << 20      // VPP's default; the file is sparse
 	statBase    = 0x130_0000_00 // where "VPP" has mapped it: pointers are relative to that
-	statHeap    = 4096          // the first page is the header
-	statArena   = (statSize - statHeap) / 2
+	segmentHeap = 4096          // the first page is the header
+	statArena   = (statSize - segmentHeap) / 2
 
 	// Fields of the header. Behind them the page is zero: GoVPP takes a word there for a vector
 	// of errors, as older VPPs had it.
@@ -28,29 +26,29 @@ const (
 	statEntrySize, statEntryValue, statEntryName, statNameSize = 144, 8, 16, 128
 )
 
-// Kind is the type of a directory entry, with VPP's numbers.
-type Kind int32
+// statKind is the type of a directory entry, with VPP's numbers.
+type statKind int32
 
 // The kinds of statistics that the simulator keeps.
 const (
-	Scalar  Kind = 1
-	Counter Kind = 2 // counters by thread and index
-	Strings Kind = 4 // names by index
+	statScalar  statKind = 1
+	statCounter statKind = 2 // counters by thread and index
+	statStrings statKind = 4 // names by index
 )
 
-// Entry is the record of one statistic in the directory.
-type Entry struct {
+// statEntry is the record of one statistic in the directory.
+type statEntry struct {
 	Name    string
-	Kind    Kind
+	Kind    statKind
 	Threads int      // of a counter: how many threads count
 	Width   int      // of a counter: how many values each thread has, 0 = one
 	Strings []string // of a vector of names
 }
 
-// Segment is the shared memory in which one incarnation of VPP keeps its statistics. Readers map
+// segment is the shared memory in which one incarnation of VPP keeps its statistics. Readers map
 // the same pages and hold no lock: whatever they could be looking at stays as it is until the
 // directory has changed twice.
-type Segment struct {
+type segment struct {
 	File  *os.File
 	mem   []byte
 	epoch uint64
@@ -59,15 +57,15 @@ type Segment struct {
 	at    map[string][]int // offsets of values: one of a scalar, one per thread of a counter
 }
 
-// NewSegment makes a segment without entries. The file has no name; it lives as long as a process
+// newSegment makes a segment without entries. The file has no name; it lives as long as a process
 // has it open or mapped.
-func NewSegment() (*Segment, error) {
+func newSegment() (*segment, error) {
 	file, err := os.CreateTemp("", "stat-segment-")
 	if err != nil {
 		return nil, fmt.Errorf("make statistics segment: %w", err)
 	}
 	_ = os.Remove(file.Name())
-	s := &Segment{File: file, arena: 1}
+	s := &segment{File: file, arena: 1}
 	if err = file.Truncate(statSize); err == nil {
 		s.mem, err = syscall.Mmap(int(file.Fd()), 0, statSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	}
@@ -82,22 +80,22 @@ func NewSegment() (*Segment, error) {
 
 // Close releases the memory. A client that has mapped it keeps reading the last content, as after a
 // crash of VPP.
-func (s *Segment) Close() {
+func (s *segment) Close() {
 	_ = syscall.Munmap(s.mem)
 	_ = s.File.Close()
 }
 
 // store writes one word as a reader of the shared memory has to see it: whole, and after everything
 // that was stored before.
-func (s *Segment) store(at int, value uint64) {
+func (s *segment) store(at int, value uint64) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&s.mem[at])), value)
 }
 
 // Publish replaces the directory. Values start at 0.
-func (s *Segment) Publish(entries []Entry) {
+func (s *segment) Publish(entries []statEntry) {
 	s.store(statAtInProgress, 1)
 	s.arena = 1 - s.arena
-	s.used = statHeap + s.arena*statArena
+	s.used = segmentHeap + s.arena*statArena
 	s.at = make(map[string][]int)
 	dir := s.vector(len(entries), statEntrySize)
 	for i, e := range entries {
@@ -114,11 +112,11 @@ func (s *Segment) Publish(entries []Entry) {
 }
 
 // fill makes what the value of an entry points to.
-func (s *Segment) fill(value int, e Entry) {
+func (s *segment) fill(value int, e statEntry) {
 	switch e.Kind {
-	case Scalar:
+	case statScalar:
 		s.at[e.Name] = []int{value}
-	case Counter:
+	case statCounter:
 		threads := s.vector(e.Threads, 8)
 		for t := range e.Threads {
 			counters := s.vector(max(e.Width, 1), 8)
@@ -129,7 +127,7 @@ func (s *Segment) fill(value int, e Entry) {
 			}
 		}
 		s.store(value, pointerTo(threads))
-	case Strings:
+	case statStrings:
 		names := s.vector(len(e.Strings), 8)
 		for i, text := range e.Strings {
 			if text == "" {
@@ -146,11 +144,11 @@ func (s *Segment) fill(value int, e Entry) {
 
 // vector allocates a vector as VPP's library has it: the number of elements stands in the word
 // before the first one.
-func (s *Segment) vector(length, size int) (at int) {
+func (s *segment) vector(length, size int) (at int) {
 	at = (s.used+8+63)&^63 + 8 // aligned as cache lines are, header included
 	s.store(at-8, uint64(length))
 	s.used = at + length*size
-	if s.used > statHeap+(s.arena+1)*statArena {
+	if s.used > segmentHeap+(s.arena+1)*statArena {
 		panic("simulator: statistics segment is full") // 16 MiB of names: no test does that
 	}
 	return at
@@ -161,7 +159,7 @@ func pointerTo(at int) uint64 { return statBase + uint64(at) }
 
 // Set changes the value of a scalar, or one value of a counter, by its place among the values of
 // all threads. Statistics that the directory does not have are not kept.
-func (s *Segment) Set(name string, place int, value uint64) {
+func (s *segment) Set(name string, place int, value uint64) {
 	if at := s.at[name]; place < len(at) {
 		s.store(at[place], value)
 	}

@@ -1,6 +1,6 @@
-// Package toy is the smallest possible renderer, for tests. The tests of package actors put it into
+// Package toytest is the smallest possible renderer, for tests. The tests of package actors put it into
 // the tree.
-package toy
+package toytest
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
-	"github.com/troupe-vpp/troupe/vpp/toytest"
 )
 
 // Name of the renderer.
@@ -21,39 +20,39 @@ const Name = "toy"
 // address says which backend it has. Neighbours with another kind of MAC address belong to other
 // clients. One neighbour, the marker, is a setting: it must be there before the others.
 type toy struct {
-	claims *render.Claims[netip.Addr, toytest.MAC, toytest.MAC]
-	uplink toytest.Index              // 0 = not known
-	have   map[netip.Addr]toytest.MAC // neighbours on the uplink; nil = not known
+	claims *render.Claims[netip.Addr, MAC, MAC]
+	uplink Index              // 0 = not known
+	have   map[netip.Addr]MAC // neighbours on the uplink; nil = not known
 	phase  render.Phase
 }
 
 // New returns the renderer.
 func New(struct{}) render.Renderer[netip.Addr] {
 	a := &toy{}
-	a.claims = render.NewClaims(render.Rules[netip.Addr, toytest.MAC, toytest.MAC]{
+	a.claims = render.NewClaims(render.Rules[netip.Addr, MAC, MAC]{
 		Order: netip.Addr.Compare,
-		Resolve: func(_ netip.Addr, claims []render.Claim[toytest.MAC]) (toytest.MAC, bool) {
+		Resolve: func(_ netip.Addr, claims []render.Claim[MAC]) (MAC, bool) {
 			return claims[0].Value, true
 		},
-		Same:  func(x, y toytest.MAC) bool { return x == y },
+		Same:  func(x, y MAC) bool { return x == y },
 		Taken: a.taken,
 	})
 	return render.Renderer[netip.Addr]{Name: Name, Noun: "neighbours", Claims: a.claims, Kind: a}
 }
 
 func (a *toy) taken(k netip.Addr) string {
-	if held, is := a.have[k]; is && !toytest.Ours(held) {
+	if held, is := a.have[k]; is && !Ours(held) {
 		return fmt.Sprint("VPP: ", held)
 	}
 	return ""
 }
 
 func (a *toy) Plan(service string, view *messages.ServiceView) {
-	wishes := map[netip.Addr]toytest.MAC{}
+	wishes := map[netip.Addr]MAC{}
 	for _, f := range view.GetFrontends() {
 		addr, err := netip.ParseAddr(f.GetAddress())
 		if backends := f.GetBackends(); err == nil && addr.Is4() && len(backends) > 0 {
-			wishes[addr] = toytest.MAC{2, 't', 'o', 'y', 0, netip.MustParseAddr(backends[0].GetAddress()).AsSlice()[3]}
+			wishes[addr] = MAC{2, 't', 'o', 'y', 0, netip.MustParseAddr(backends[0].GetAddress()).AsSlice()[3]}
 		}
 	}
 	a.claims.Set(service, view.GetCreated(), wishes)
@@ -63,26 +62,26 @@ func (a *toy) Settle(s render.Surroundings) {
 	a.phase = s.Phase
 	for _, i := range s.Set.GetInterfaces() {
 		if i.GetName() == "uplink0" {
-			a.uplink = toytest.Index(i.GetSwIfIndex())
+			a.uplink = Index(i.GetSwIfIndex())
 		}
 	}
 }
 
 func (a *toy) Forget(bool)  { a.have = nil }
-func (a *toy) marked() bool { return a.have[toytest.Marker] == toytest.MarkerMAC }
+func (a *toy) marked() bool { return a.have[Marker] == MarkerMAC }
 
 func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
-	return func(ctx context.Context, vpp link.Caller) (any, error) { return toytest.Read(ctx, vpp) }
+	return func(ctx context.Context, vpp link.Caller) (any, error) { return Read(ctx, vpp) }
 }
 
 func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int) {
 	before := a.have
-	a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]toytest.MAC) })
+	a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]MAC) })
 	if known {
-		drifted = render.Drifted(before, a.have, func(x, y toytest.MAC) bool { return x == y })
-		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == toytest.Marker })
+		drifted = render.Drifted(before, a.have, func(x, y MAC) bool { return x == y })
+		drifted = slices.DeleteFunc(drifted, func(k netip.Addr) bool { return k == Marker })
 	}
-	if before[toytest.Marker] == toytest.MarkerMAC && !a.marked() {
+	if before[Marker] == MarkerMAC && !a.marked() {
 		settings = 1
 	}
 	return drifted, settings
@@ -91,20 +90,20 @@ func (a *toy) Adopt(reading any, known bool) (drifted []netip.Addr, settings int
 func (a *toy) Next(k netip.Addr) (s render.Step) {
 	held, is := a.have[k]
 	want, wanted := a.claims.Desired(k)
-	if s.Wanted = wanted; is && !toytest.Ours(held) || k == toytest.Marker || is == wanted && held == want {
+	if s.Wanted = wanted; is && !Ours(held) || k == Marker || is == wanted && held == want {
 		return s
 	}
 	if !wanted && a.phase < render.Passed {
 		s.Gate = render.Closed
 	}
-	s.Cost, s.Ops = 1, []render.Op{toytest.Op{Uplink: a.uplink, Addr: k, MAC: want, Add: wanted}}
+	s.Cost, s.Ops = 1, []render.Op{Op{Uplink: a.uplink, Addr: k, MAC: want, Add: wanted}}
 	return s
 }
 
 func (a *toy) State() render.State[netip.Addr] {
 	held := func(yield func(netip.Addr) bool) {
 		for k, m := range a.have {
-			if toytest.Ours(m) && k != toytest.Marker && !yield(k) {
+			if Ours(m) && k != Marker && !yield(k) {
 				return
 			}
 		}
@@ -113,23 +112,23 @@ func (a *toy) State() render.State[netip.Addr] {
 }
 
 func (a *toy) Work(steps []render.Chosen[netip.Addr]) render.Work[netip.Addr] {
-	var ops []toytest.Op
+	var ops []Op
 	if !a.marked() {
-		ops = append(ops, toytest.Op{Uplink: a.uplink, Addr: toytest.Marker, MAC: toytest.MarkerMAC, Add: true})
+		ops = append(ops, Op{Uplink: a.uplink, Addr: Marker, MAC: MarkerMAC, Add: true})
 	}
 	for _, s := range steps {
 		ops = render.Unboxed(ops, s.Ops)
 	}
-	return render.Batch(ops, toytest.Apply, result)
+	return render.Batch(ops, Apply, result)
 }
 
-func result(d *toytest.OpResult) render.Result[netip.Addr] {
-	return render.Result[netip.Addr]{Object: d.Op.Addr, Setting: d.Op.Addr == toytest.Marker, Err: d.Err, Op: d.Op}
+func result(d *OpResult) render.Result[netip.Addr] {
+	return render.Result[netip.Addr]{Object: d.Op.Addr, Setting: d.Op.Addr == Marker, Err: d.Err, Op: d.Op}
 }
 
 func (a *toy) Record(results []render.Result[netip.Addr]) {
 	for _, r := range results {
-		if op := r.Op.(toytest.Op); r.Err == nil && op.Add {
+		if op := r.Op.(Op); r.Err == nil && op.Add {
 			a.have[op.Addr] = op.MAC
 		} else if r.Err == nil {
 			delete(a.have, op.Addr)
@@ -138,14 +137,14 @@ func (a *toy) Record(results []render.Result[netip.Addr]) {
 }
 
 func (a *toy) Diff(reading any, sweep bool) (operations []render.Difference) {
-	found, want := reading.(map[netip.Addr]toytest.MAC), a.claims.All()
+	found, want := reading.(map[netip.Addr]MAC), a.claims.All()
 	for k, m := range want {
 		if is, held := found[k]; is != m {
 			operations = append(operations, render.Difference{Object: k.String(), Missing: !held, Text: fmt.Sprint("set neighbour ", k)})
 		}
 	}
 	for k, m := range found {
-		if _, wanted := want[k]; sweep && !wanted && toytest.Ours(m) && k != toytest.Marker {
+		if _, wanted := want[k]; sweep && !wanted && Ours(m) && k != Marker {
 			operations = append(operations, render.Difference{Object: k.String(), Text: fmt.Sprint("delete neighbour ", k)})
 		}
 	}

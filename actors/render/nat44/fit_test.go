@@ -1,4 +1,4 @@
-package sourceranges
+package nat44
 
 import (
 	"fmt"

@@ -1,6 +1,4 @@
-// Package packet has the packets that enter the simulated VPP and the verdicts on them. Package
-// simulator exports them under its own name.
-package packet
+package vnet
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package sourceranges
+package nat44
 
 import (
 	"cmp"
@@ -14,11 +14,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// Ranges knows the rules of each service, the merged rules, and the access lists in VPP.
-type Ranges struct {
+// ranges knows the rules of each service, the merged rules, and the access lists in VPP.
+type ranges struct {
 	config acl.Config
 
-	// Rules of the services: changed by Plan, SetGround and Interfaces.
+	// Rules of the services: changed by plan, interfaces and another ground.
 	plans   map[string]*plan             // services with rules, or with something to report
 	keys    map[rule.Key]map[string]bool // services with rules, by frontend
 	changed map[string]bool              // services whose rules changed since the last merge
@@ -26,14 +26,14 @@ type Ranges struct {
 	// frontends, by service, with rules in VPP that no service may want any more
 	leaving map[string]map[rule.Key]bool
 
-	// Desired access lists: changed by Fit, Close and Merge.
+	// Desired access lists: changed by fit and merge, and when frontends close.
 	want    acl.Want
-	news    bool                             // want has changed since the last call of News
+	news    bool                             // want has changed since the last call of isNew
 	refused map[string]*messages.ObjectError // services whose rules VPP cannot have
 	closed  map[rule.Key]bool                // frontends whose source ranges cannot be enforced
-	closing map[rule.Key]bool                // the same after Close
+	closing map[rule.Key]bool                // the same when they are closed next
 
-	// Actual state: changed by Adopt, Forget, Record and Compare.
+	// Actual state: changed by adopt, forget, record and compare.
 	have     *acl.State   // nil = unknown
 	absent   bool         // VPP has no access lists: nothing is dropped
 	standing acl.Standing // frontends where VPP does not drop exactly what it should
@@ -41,7 +41,7 @@ type Ranges struct {
 	extra    bool         // rules may be superfluous in VPP
 	blamed   *acl.Op      // the operation that VPP refused last; nil = none
 
-	// Results of Additions and Removals, as long as they hold.
+	// Results of additions and removals, as long as they hold.
 	added   []acl.Op
 	removed []acl.Op                      // the rules of the rows in kept stay in VPP
 	kept    []rule.Key                    // dirty rows
@@ -55,33 +55,20 @@ type plan struct {
 	frontends map[rule.Key]bool
 }
 
-// New returns an empty value; what VPP holds is unknown.
-func New(config acl.Config) *Ranges {
-	return &Ranges{
+// newRanges returns an empty value; what VPP holds is unknown.
+func newRanges(config acl.Config) *ranges {
+	return &ranges{
 		config: config, plans: map[string]*plan{}, keys: map[rule.Key]map[string]bool{}, leaving: map[string]map[rule.Key]bool{},
 		changed: map[string]bool{},
 	}
 }
 
-// Guarded reports whether VPP can enforce the rules of a service, so that its rows may be planned
+// guarded reports whether VPP can enforce the rules of a service, so that its rows may be planned
 // for the other clients.
-func (r *Ranges) Guarded(service string) bool { return !r.absent && r.refused[service] == nil }
+func (r *ranges) guarded(service string) bool { return !r.absent && r.refused[service] == nil }
 
-// Absent reports whether VPP has no access lists, because its ACL plugin is not loaded.
-func (r *Ranges) Absent() bool { return r.absent }
-
-// Closed reports whether a frontend must not be served, by any service, because source ranges for
-// it cannot be enforced.
-func (r *Ranges) Closed(k rule.Key) bool { return r.closed[k] }
-
-// AnyClosed reports whether there is such a frontend.
-func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
-
-// SetGround takes other addresses of hosts. The services concerned have to be planned again.
-func (r *Ranges) SetGround(ground rule.Ground) { r.config.Ground = ground }
-
-// Plan takes the view of a service; nil = the service is gone.
-func (r *Ranges) Plan(service string, view *messages.ServiceView) {
+// plan takes the view of a service; nil = the service is gone.
+func (r *ranges) plan(service string, view *messages.ServiceView) {
 	nothing := &plan{ServicePlan: &acl.ServicePlan{}}
 	before, now := r.plans[service], nothing
 	if before == nil {
@@ -135,18 +122,15 @@ func (p *plan) equal(other *plan) bool {
 		slices.Equal(p.Ranges, other.Ranges) && slices.Equal(p.Drops, other.Drops)
 }
 
-// OwnerChanged notes that a frontend may have another owner.
-func (r *Ranges) OwnerChanged(k rule.Key) { r.stale = r.stale || r.keys[k] != nil }
+// ownerChanged notes that a frontend may have another owner.
+func (r *ranges) ownerChanged(k rule.Key) { r.stale = r.stale || r.keys[k] != nil }
 
-// OwnersChanged notes that any frontend may have another owner.
-func (r *Ranges) OwnersChanged() { r.stale = r.stale || len(r.keys) > 0 }
+// ownersChanged notes that any frontend may have another owner.
+func (r *ranges) ownersChanged() { r.stale = r.stale || len(r.keys) > 0 }
 
-// Stale reports whether the rules have to be merged again, with Fit and Merge.
-func (r *Ranges) Stale() bool { return r.stale }
-
-// Fit returns the plans of the services for which there is room, the services that have gained or
-// lost room, and the frontends that Close closes or opens.
-func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []rule.Key) {
+// fit returns the plans of the services for which there is room, the services that have gained or
+// lost room, and the frontends that close or open.
+func (r *ranges) fit() (plans []*acl.ServicePlan, moved []string, turned []rule.Key) {
 	names := slices.SortedFunc(maps.Keys(r.plans), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.plans[a].created, r.plans[b].created), cmp.Compare(a, b))
 	})
@@ -182,49 +166,45 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []rule.
 	return plans, moved, turned
 }
 
-// Close closes the frontends whose source ranges Fit has found not to be enforceable, and opens the
-// others.
-func (r *Ranges) Close() { r.closed = r.closing }
-
-// Merge merges the rules of the services. Drops of a service are left out at frontends of other
+// merge merges the rules of the services. Drops of a service are left out at frontends of other
 // owners. It returns the services whose acknowledgement may have changed.
-func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(rule.Key) (string, bool)) []string {
+func (r *ranges) merge(plans []*acl.ServicePlan, owner func(rule.Key) (string, bool)) []string {
 	rules := acl.Merge(plans, owner)
 	r.stale = false
 	if !slices.Equal(rules, r.want.Rules) {
 		r.want.Rules, r.news = rules, true
 		r.recheck()
 	}
-	services := append(slices.Sorted(maps.Keys(r.changed)), r.Compare()...)
+	services := append(slices.Sorted(maps.Keys(r.changed)), r.compare()...)
 	clear(r.changed)
 	return services
 }
 
 // recheck notes that rules may be missing or superfluous in VPP.
-func (r *Ranges) recheck() {
+func (r *ranges) recheck() {
 	r.missing, r.extra = true, true
 	r.looked.added, r.looked.removed = false, false
 }
 
-// News reports, once, whether the wanted lists have changed since the last call.
-func (r *Ranges) News() bool {
+// isNew reports, once, whether the wanted lists have changed since the last call.
+func (r *ranges) isNew() bool {
 	news := r.news
 	r.news = false
 	return news
 }
 
-// Forget notes that the lists in VPP are not known.
-func (r *Ranges) Forget() {
+// forget notes that the lists in VPP are not known.
+func (r *ranges) forget() {
 	r.have = nil
 	r.recheck()
 }
 
-// Known reports whether the lists in VPP are known, or not needed.
-func (r *Ranges) Known() bool { return r.absent || r.have != nil }
+// known reports whether the lists in VPP are known, or not needed.
+func (r *ranges) known() bool { return r.absent || r.have != nil }
 
-// Interfaces adopts another interface set. If an interface with a list of the agent is replaced,
+// interfaces adopts another interface set. If an interface with a list of the agent is replaced,
 // the lists in VPP are not known any more.
-func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
+func (r *ranges) interfaces(before, now *messages.InterfaceSet) {
 	r.want.Interfaces, r.news = acl.Classes(now), true
 	r.recheck()
 	if r.have == nil || before == nil {
@@ -238,16 +218,16 @@ func (r *Ranges) Interfaces(before, now *messages.InterfaceSet) {
 	}
 }
 
-// Needed reports whether there are lists to program or to watch.
-func (r *Ranges) Needed() bool {
+// needed reports whether there are lists to program or to watch.
+func (r *ranges) needed() bool {
 	return !r.absent && (r.have == nil || len(r.want.Rules) > 0 || len(r.have.ACLs)+len(r.have.Spare) > 0)
 }
 
-// Additions returns the operations for missing rules; none when VPP has all of them. The state of
+// additions returns the operations for missing rules; none when VPP has all of them. The state of
 // VPP must be known. again says that VPP refused some of them before: then the refused operation
 // comes alone.
-func (r *Ranges) Additions(again bool) []acl.Op {
-	if !r.Needed() || !r.missing {
+func (r *ranges) additions(again bool) []acl.Op {
+	if !r.needed() || !r.missing {
 		return nil
 	}
 	if !r.looked.added {
@@ -258,7 +238,7 @@ func (r *Ranges) Additions(again bool) []acl.Op {
 }
 
 // first reduces ops to the operation that VPP refused, if it is tried again.
-func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
+func (r *ranges) first(ops []acl.Op, again bool) []acl.Op {
 	if r.blamed == nil || !again {
 		return ops
 	}
@@ -271,10 +251,10 @@ func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
 	return ops[at : at+1]
 }
 
-// Removals returns the operations for superfluous rules, without the rules on which dirty rows
-// rely. The state of VPP must be known. again is as for Additions.
-func (r *Ranges) Removals(dirty func(rule.Key) bool, again bool) []acl.Op {
-	if !r.Needed() || !r.extra {
+// removals returns the operations for superfluous rules, without the rules on which dirty rows
+// rely. The state of VPP must be known. again is as for additions.
+func (r *ranges) removals(dirty func(rule.Key) bool, again bool) []acl.Op {
+	if !r.needed() || !r.extra {
 		return nil
 	}
 	var kept []rule.Key
@@ -293,7 +273,7 @@ func (r *Ranges) Removals(dirty func(rule.Key) bool, again bool) []acl.Op {
 }
 
 // with returns the wanted rules, and the rules in VPP of some frontends.
-func (r *Ranges) with(frontends []rule.Key) []acl.Rule {
+func (r *ranges) with(frontends []rule.Key) []acl.Rule {
 	if len(frontends) == 0 {
 		return r.want.Rules
 	}
@@ -308,45 +288,42 @@ func (r *Ranges) with(frontends []rule.Key) []acl.Rule {
 	return acl.Minimal(rules)
 }
 
-// Waiting reports whether superfluous rules were kept for rows that are not dirty any more.
-func (r *Ranges) Waiting(dirty func(rule.Key) bool) bool {
+// waiting reports whether superfluous rules were kept for rows that are not dirty any more.
+func (r *ranges) waiting(dirty func(rule.Key) bool) bool {
 	return r.extra && len(r.kept) > 0 && !slices.ContainsFunc(r.kept, dirty)
 }
 
-// Adopt takes a reading; nil = VPP has no access lists. availability reports that VPP has gained or
+// adopt takes a reading; nil = VPP has no access lists. availability reports that VPP has gained or
 // lost access lists, drifted that VPP was modified outside of the agent.
-func (r *Ranges) Adopt(have *acl.State) (availability, drifted bool) {
+func (r *ranges) adopt(have *acl.State) (availability, drifted bool) {
 	known := r.have != nil && !r.missing
 	r.have = have
 	r.recheck()
 	if availability = r.absent != (have == nil); availability {
 		r.absent, r.stale = have == nil, true
 	}
-	return availability, known && have != nil && len(r.Additions(false)) > 0
+	return availability, known && have != nil && len(r.additions(false)) > 0
 }
 
-// Record enters an operation that VPP has carried out.
-func (r *Ranges) Record(op acl.Op) {
+// record enters an operation that VPP has carried out.
+func (r *ranges) record(op acl.Op) {
 	r.have.Record(op)
 	r.looked.added, r.looked.removed = false, false
 }
 
-// Refused notes the first operation that VPP refused; nil = none.
-func (r *Ranges) Refused(op *acl.Op) { r.blamed = op }
+// services are all services with rules, ordered.
+func (r *ranges) services() []string { return slices.Sorted(maps.Keys(r.plans)) }
 
-// Services are all services with rules, ordered.
-func (r *Ranges) Services() []string { return slices.Sorted(maps.Keys(r.plans)) }
-
-// Concerned are the services whose acknowledgement depends on access lists, ordered.
-func (r *Ranges) Concerned() []string {
+// concerned are the services whose acknowledgement depends on access lists, ordered.
+func (r *ranges) concerned() []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(r.plans)), maps.Keys(r.leaving))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Compare compares the lists in VPP with the wanted rules, and returns the services whose
+// compare compares the lists in VPP with the wanted rules, and returns the services whose
 // acknowledgement may have changed.
-func (r *Ranges) Compare() []string {
+func (r *ranges) compare() []string {
 	before := r.standing
 	switch {
 	case r.absent:
@@ -374,12 +351,9 @@ func (r *Ranges) Compare() []string {
 	return slices.Sorted(maps.Keys(services))
 }
 
-// Missing reports whether rules of a frontend are missing in VPP, so that its row has to wait.
-func (r *Ranges) Missing(k rule.Key) bool { return r.standing.Missing[k] }
-
-// Left forgets the frontends of a service without superfluous rules in VPP, and reports whether
+// left forgets the frontends of a service without superfluous rules in VPP, and reports whether
 // none is left.
-func (r *Ranges) Left(service string) bool {
+func (r *ranges) left(service string) bool {
 	if r.absent {
 		delete(r.leaving, service)
 	}
@@ -397,27 +371,27 @@ func (r *Ranges) Left(service string) bool {
 	return false
 }
 
-// Diff returns the operations that turn a state into the wanted one; none if VPP has no access
+// diff returns the operations that turn a state into the wanted one; none if VPP has no access
 // lists or the interfaces are not known.
-func (r *Ranges) Diff(have *acl.State, sweep bool) []acl.Op {
+func (r *ranges) diff(have *acl.State, sweep bool) []acl.Op {
 	if r.absent || r.want.Interfaces == nil {
 		return nil
 	}
 	return acl.Diff(have, &r.want, sweep)
 }
 
-// Acknowledge adds the state of the rules of a service to its acknowledgement. refused is why VPP
+// acknowledge adds the state of the rules of a service to its acknowledgement. refused is why VPP
 // refused access lists; nil = no refusal.
-func (r *Ranges) Acknowledge(ack *messages.RenderAck, service string, refused error) {
-	waits := !r.Left(service)
+func (r *ranges) acknowledge(ack *messages.RenderAck, service string, refused error) {
+	waits := !r.left(service)
 	if p := r.plans[service]; p != nil {
 		approximations := p.Approximations
-		if !r.Guarded(service) {
+		if !r.guarded(service) {
 			approximations = p.Unserved
 		}
 		ack.Approximations = slices.Concat(ack.GetApproximations(), approximations)
 		for k := range p.frontends {
-			waits = waits || r.Guarded(service) && r.standing.Missing[k]
+			waits = waits || r.guarded(service) && r.standing.Missing[k]
 		}
 		if e := r.refused[service]; e != nil {
 			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, ""
@@ -425,7 +399,7 @@ func (r *Ranges) Acknowledge(ack *messages.RenderAck, service string, refused er
 		}
 		render.Unrendered(ack, "not guarded", p.Unrendered)
 	}
-	waits = waits || r.changed[service] && r.Guarded(service)
+	waits = waits || r.changed[service] && r.guarded(service)
 	switch state := ack.GetState(); {
 	case !waits || state == messages.RenderState_RENDER_FAILED:
 	case refused != nil:

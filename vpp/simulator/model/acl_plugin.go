@@ -1,68 +1,65 @@
-// Package acl is the acl plugin of the simulated VPP: access lists, and the lists of each
-// interface.
-package acl
+package model
 
 import (
 	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// Action is what a rule of an access list does.
-type Action uint8
+// aclAction is what a rule of an access list does.
+type aclAction uint8
 
 // Actions of a rule.
 const (
-	Deny Action = iota
-	Permit
-	Reflect // VPP remembers the flow in both directions; the model only permits
+	aclDeny aclAction = iota
+	aclPermit
+	aclReflect // VPP remembers the flow in both directions; the model only permits
 )
 
-// Rule is one rule of an access list: of one address family.
-type Rule struct {
-	Action           Action
+// aclRule is one rule of an access list: of one address family.
+type aclRule struct {
+	Action           aclAction
 	Src, Dst         netip.Prefix
 	Proto            uint8     // 0 = any, and ports do not matter then
 	SrcPort, DstPort [2]uint16 // first and last; type and code of ICMP
-	Flags, Mask      packet.TCPFlags
+	Flags, Mask      vnet.TCPFlags
 }
 
-// List is one ACL.
-type List struct {
+// aclList is one ACL.
+type aclList struct {
 	Tag   string
-	Rules []Rule
+	Rules []aclRule
 }
 
-// Lists are the ACLs of one interface.
-type Lists struct {
+// aclLists are the ACLs of one interface.
+type aclLists struct {
 	In, Out []uint32
 }
 
-// Plugin is the state of the ACL plugin.
-type Plugin struct {
-	All   pool.Pool[*List]
-	lists map[uint32]*Lists
+// aclPlugin is the state of the ACL plugin.
+type aclPlugin struct {
+	All   pool.Pool[*aclList]
+	lists map[uint32]*aclLists
 }
 
-// NewPlugin returns the plugin without access lists.
-func NewPlugin() *Plugin {
-	return &Plugin{lists: make(map[uint32]*Lists)}
+// newACLPlugin returns the plugin without access lists.
+func newACLPlugin() *aclPlugin {
+	return &aclPlugin{lists: make(map[uint32]*aclLists)}
 }
 
 // Of returns the lists of an interface, empty ones if it has none.
-func (a *Plugin) Of(swIf uint32) *Lists {
+func (a *aclPlugin) Of(swIf uint32) *aclLists {
 	if l := a.lists[swIf]; l != nil {
 		return l
 	}
-	return &Lists{}
+	return &aclLists{}
 }
 
 // AddReplace stores an ACL under a new index (none) or in place.
-func (a *Plugin) AddReplace(index uint32, l *List) (uint32, int32) {
+func (a *aclPlugin) AddReplace(index uint32, l *aclList) (uint32, int32) {
 	if index == pool.None {
 		return a.All.Put(l), vnet.RetOK
 	}
@@ -75,7 +72,7 @@ func (a *Plugin) AddReplace(index uint32, l *List) (uint32, int32) {
 }
 
 // Del removes an ACL that no interface uses.
-func (a *Plugin) Del(index uint32) int32 {
+func (a *aclPlugin) Del(index uint32) int32 {
 	if _, ok := a.All.Get(index); !ok {
 		return vnet.RetNoSuchEntry
 	}
@@ -94,7 +91,7 @@ func (a *Plugin) Del(index uint32) int32 {
 }
 
 // set replaces the input or the output list of an interface.
-func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
+func (a *aclPlugin) set(swIf uint32, input bool, list []uint32) int32 {
 	for i, index := range list {
 		if _, ok := a.All.Get(index); !ok {
 			return vnet.RetNoSuchEntry
@@ -118,7 +115,7 @@ func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
 
 // SetBoth is acl_interface_set_acl_list: the output list first. VPP answers 1 for a refused input
 // list, whatever the reason.
-func (a *Plugin) SetBoth(swIf uint32, in, out []uint32) int32 {
+func (a *aclPlugin) SetBoth(swIf uint32, in, out []uint32) int32 {
 	for _, index := range slices.Concat(in, out) {
 		if _, ok := a.All.Get(index); !ok {
 			return vnet.RetNoSuchEntry
@@ -131,7 +128,7 @@ func (a *Plugin) SetBoth(swIf uint32, in, out []uint32) int32 {
 }
 
 // AddDel appends an ACL to a list, or takes it out.
-func (a *Plugin) AddDel(swIf uint32, input, add bool, index uint32) int32 {
+func (a *aclPlugin) AddDel(swIf uint32, input, add bool, index uint32) int32 {
 	list, inUse := a.Of(swIf).Out, vnet.RetACLInUseOutbound
 	if input {
 		list, inUse = a.Of(swIf).In, vnet.RetACLInUseInbound
@@ -150,13 +147,13 @@ func (a *Plugin) AddDel(swIf uint32, input, add bool, index uint32) int32 {
 }
 
 // InterfaceGone takes the lists from an interface that is deleted.
-func (a *Plugin) InterfaceGone(swIf uint32) {
+func (a *aclPlugin) InterfaceGone(swIf uint32) {
 	delete(a.lists, swIf)
 }
 
 // Permits matches a packet against the ACLs of a list. The first rule that matches decides, and no
 // match is a denial; an empty list permits everything.
-func (a *Plugin) Permits(list []uint32, p *packet.Packet) bool {
+func (a *aclPlugin) Permits(list []uint32, p *vnet.Packet) bool {
 	if len(list) == 0 {
 		return true
 	}
@@ -164,7 +161,7 @@ func (a *Plugin) Permits(list []uint32, p *packet.Packet) bool {
 		l, _ := a.All.Get(index)
 		for _, r := range l.Rules {
 			if r.matches(p) {
-				return r.Action != Deny
+				return r.Action != aclDeny
 			}
 		}
 	}
@@ -173,7 +170,7 @@ func (a *Plugin) Permits(list []uint32, p *packet.Packet) bool {
 
 // matches reports whether a rule is about the packet. Ports count only with a protocol, and are 0
 // for protocols whose ports VPP does not read.
-func (r *Rule) matches(p *packet.Packet) bool {
+func (r *aclRule) matches(p *vnet.Packet) bool {
 	if !r.Src.Contains(p.Src.Addr()) || !r.Dst.Contains(p.Dst.Addr()) {
 		return false
 	}
@@ -186,15 +183,15 @@ func (r *Rule) matches(p *packet.Packet) bool {
 	src, dst := portsOf(p)
 	within := func(port uint16, of [2]uint16) bool { return of[0] <= port && port <= of[1] }
 	return r.Proto == p.Proto && within(src, r.SrcPort) && within(dst, r.DstPort) &&
-		(p.Proto != packet.ProtoTCP || p.Flags&r.Mask == r.Flags)
+		(p.Proto != vnet.ProtoTCP || p.Flags&r.Mask == r.Flags)
 }
 
 // portsOf returns what VPP compares with the ports of a rule.
-func portsOf(p *packet.Packet) (src, dst uint16) {
+func portsOf(p *vnet.Packet) (src, dst uint16) {
 	switch p.Proto {
-	case packet.ProtoTCP, packet.ProtoUDP:
+	case vnet.ProtoTCP, vnet.ProtoUDP:
 		return p.Src.Port(), p.Dst.Port()
-	case packet.ProtoICMP:
+	case vnet.ProtoICMP:
 		if p.EchoReply {
 			return 0, 0
 		}
@@ -205,21 +202,21 @@ func portsOf(p *packet.Packet) (src, dst uint16) {
 }
 
 // AddressAdded is of no interest to access lists.
-func (a *Plugin) AddressAdded(*vnet.Interface, netip.Prefix) {}
+func (a *aclPlugin) AddressAdded(*vnet.Interface, netip.Prefix) {}
 
 // AddressDeleted is of no interest to access lists.
-func (a *Plugin) AddressDeleted(*vnet.Interface, netip.Prefix) {}
+func (a *aclPlugin) AddressDeleted(*vnet.Interface, netip.Prefix) {}
 
 // TableBound is of no interest to access lists.
-func (a *Plugin) TableBound(_, _, _ uint32) {}
+func (a *aclPlugin) TableBound(_, _, _ uint32) {}
 
 // Describe lists the ACLs with their rules.
-func (a *Plugin) Describe(nameOf func(uint32) string) []string {
+func (a *aclPlugin) Describe(nameOf func(uint32) string) []string {
 	var lines []string
 	for index, l := range a.All.All {
 		lines = append(lines, fmt.Sprintf("%3d %q %d rules", index, l.Tag, len(l.Rules)))
 		for i, r := range l.Rules {
-			action := [...]string{"deny", "permit", "permit+reflect"}[min(int(r.Action), int(Reflect))]
+			action := [...]string{"deny", "permit", "permit+reflect"}[min(int(r.Action), int(aclReflect))]
 			lines = append(lines, fmt.Sprintf("%3d rule %5d %s %s > %s proto %d ports %d-%d > %d-%d", index, i, action, r.Src, r.Dst, r.Proto,
 				r.SrcPort[0], r.SrcPort[1], r.DstPort[0], r.DstPort[1]))
 		}
