@@ -116,7 +116,10 @@ func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format
 // planTable prints a plan: a line for each service, and the details.
 func planTable(c *cli.Columns, r *plan.Report, details bool) {
 	c.Paragraph(r.Summary() + "\n")
-	c.Table("Services", "SERVICE", "PLAN", "FRONTENDS", "ENDPOINTS", "WHY")
+	if len(r.Services) > 0 {
+		c.Section("Services")
+		c.Row("SERVICE", "PLAN", "FRONTENDS", "ENDPOINTS", "WHY")
+	}
 	for _, s := range r.Services {
 		why := strings.Join(s.Why[:min(len(s.Why), 1)], "")
 		if more := len(s.Why) - 1; more > 0 {
@@ -134,7 +137,10 @@ func planTable(c *cli.Columns, r *plan.Report, details bool) {
 			c.Section("Rows in VPP")
 			look.RowsTable(c, r.Rows)
 		}
-		c.Table("Routes and access lists in VPP", "OBJECT", cli.Optional("SERVICE"), "TEXT")
+		if len(r.Beside) > 0 {
+			c.Section("Routes and access lists in VPP")
+			c.Row("OBJECT", cli.Optional("SERVICE"), "TEXT")
+		}
 		for _, b := range r.Beside {
 			c.Row(b.Object, b.Service, b.Text)
 		}

@@ -37,9 +37,7 @@ type Columns struct {
 	lines []line // of the present table
 	// optional marks the columns that may be left out.
 	optional []int
-	// begin writes the title of a table that waits for its first row; nil = none waits.
-	begin func()
-	err   error
+	err      error
 }
 
 // Optional marks the title of a column that is left out where all of its cells are empty, and that
@@ -60,10 +58,6 @@ func NewColumns(to io.Writer, s Screen) *Columns { return &Columns{Screen: s, to
 
 // Row adds one line.
 func (c *Columns) Row(cells ...any) {
-	if begin := c.begin; begin != nil {
-		c.begin = nil
-		begin()
-	}
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
 		if _, is := cell.(optionalTitle); is {
@@ -79,17 +73,6 @@ func (c *Columns) Row(cells ...any) {
 
 // Note adds a text below the row before it.
 func (c *Columns) Note(text string) { c.lines = append(c.lines, line{text: "    " + Printable(text)}) }
-
-// Table starts a new table, whose title and titles of columns are left out if no row follows.
-func (c *Columns) Table(title string, titles ...any) {
-	c.table()
-	c.begin = func() {
-		c.Section(title)
-		if len(titles) > 0 {
-			c.Row(titles...)
-		}
-	}
-}
 
 // Section starts a new table under a title.
 func (c *Columns) Section(title string) {
@@ -148,7 +131,7 @@ func (c *Columns) table() {
 		}
 		c.cells(&out, l.cells, widths)
 	}
-	c.lines, c.optional, c.begin = nil, nil, nil
+	c.lines, c.optional = nil, nil
 	c.write(out.String())
 }
 

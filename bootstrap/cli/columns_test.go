@@ -74,20 +74,6 @@ func TestOptionalColumnsGoFirst(t *testing.T) {
 	}
 }
 
-// TestEmptyTable: a table without rows has no title, and leaves nothing to the next one.
-func TestEmptyTable(t *testing.T) {
-	got := drawn(t, Screen{}, func(c *Columns) {
-		c.Table("Empty", "A", Optional("B"))
-		c.Table("Faults", "NAME", "WHY")
-		c.Row("x", "lost")
-		c.Table("Empty")
-		c.Section("end")
-	})
-	if diff := cmp.Diff("\nFaults\nNAME   WHY\nx      lost\n\nend\n", got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestAddressesAreNotDivided: a table whose words do not fit is written cell by cell; an optional
 // column without content is left out on any screen.
 func TestAddressesAreNotDivided(t *testing.T) {

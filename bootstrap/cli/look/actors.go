@@ -166,12 +166,17 @@ func actorTable(c *cli.Columns, d *actorDetail) {
 	if d.NotKnown != "" {
 		c.Row("State unknown:", d.NotKnown)
 	}
-	c.Table(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, elapsed(d.OldestSeconds), d.MostPending),
-		"TYPE", "KEY", "AGE", "FROM", cli.Optional("CONTENT"))
+	if d.Mailbox.Pending > 0 {
+		c.Section(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, elapsed(d.OldestSeconds), d.MostPending))
+		c.Row("TYPE", "KEY", "AGE", "FROM", cli.Optional("CONTENT"))
+	}
 	for _, m := range d.Mailbox.Messages {
 		c.Row(m.Type, m.Key, elapsed(m.AgeSeconds), m.Sender, string(m.Body))
 	}
-	c.Table("Failures, the newest first", "TIME", "INCARNATION", "MESSAGE", "DECISION", "REASON")
+	if len(d.Failed) > 0 {
+		c.Section("Failures, the newest first")
+		c.Row("TIME", "INCARNATION", "MESSAGE", "DECISION", "REASON")
+	}
 	for _, f := range d.Failed {
 		c.Row(Clock(f.Time), f.Incarnation, f.Message, f.Decision, f.Reason)
 	}
@@ -188,11 +193,17 @@ func actorTable(c *cli.Columns, d *actorDetail) {
 
 // trafficTable prints the messages that the actors of a kind have handled and sent.
 func trafficTable(c *cli.Columns, t *api.Traffic) {
-	c.Table("Messages of all actors of the kind "+t.Kind, "TYPE", "HANDLED", "P50", "P99")
+	if len(t.Messages) > 0 {
+		c.Section("Messages of all actors of the kind " + t.Kind)
+		c.Row("TYPE", "HANDLED", "P50", "P99")
+	}
 	for _, m := range t.Messages {
 		c.Row(m.Type, m.Count, elapsed(m.P50Seconds), elapsed(m.P99Seconds))
 	}
-	c.Table("Other kinds", "KIND", "MESSAGES FROM", "MESSAGES TO")
+	if len(t.From)+len(t.To) > 0 {
+		c.Section("Other kinds")
+		c.Row("KIND", "MESSAGES FROM", "MESSAGES TO")
+	}
 	for _, k := range t.From {
 		c.Row(k.Kind, k.Count, "")
 	}

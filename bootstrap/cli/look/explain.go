@@ -230,18 +230,25 @@ func explanationTable(c *cli.Columns, e *explanation) {
 		}
 	}
 	e.table(c)
-	c.Table("Frontends", "FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
-	for _, f := range e.Frontends {
-		c.Row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
+	if len(e.Frontends) > 0 {
+		c.Section("Frontends")
+		c.Row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
+		for _, f := range e.Frontends {
+			c.Row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
+		}
 	}
 	e.reasons(c)
-	c.Table("Endpoints that connections do not reach")
-	for _, u := range e.Lost {
+	for i, u := range e.Lost {
+		if i == 0 {
+			c.Section("Endpoints that connections do not reach")
+		}
 		c.Row(strings.TrimSpace(u.Address+" "+u.Pod), u.Fault)
 	}
 	e.unused(c)
-	c.Table("Draining endpoints")
-	for _, d := range e.Draining {
+	for i, d := range e.Draining {
+		if i == 0 {
+			c.Section("Draining endpoints")
+		}
 		c.Row(d.Address, d.State())
 	}
 	e.repairs(c)
@@ -267,7 +274,9 @@ func (e *explanation) reasons(c *cli.Columns) {
 			holds[reason] = append(holds[reason], f.Frontend)
 		}
 	}
-	c.Table("Why")
+	if len(order) > 0 {
+		c.Section("Why")
+	}
 	for _, reason := range order {
 		who := strings.Join(slices.Compact(holds[reason]), ", ")
 		if n := len(holds[reason]); n > 1 && n == len(e.Frontends) {
@@ -284,8 +293,11 @@ func (e *explanation) unused(c *cli.Columns) {
 	for _, u := range e.Unused {
 		byReason[u.Why] = append(byReason[u.Why], strings.TrimSpace(u.Address+" "+u.Pod))
 	}
-	c.Table("Endpoints that are not used everywhere", "ENDPOINTS", "WHY")
-	for _, why := range slices.Sorted(maps.Keys(byReason)) {
+	for i, why := range slices.Sorted(maps.Keys(byReason)) {
+		if i == 0 {
+			c.Section("Endpoints that are not used everywhere")
+			c.Row("ENDPOINTS", "WHY")
+		}
 		named := byReason[why]
 		text := strings.Join(named[:min(len(named), most)], ", ")
 		if len(named) > most {

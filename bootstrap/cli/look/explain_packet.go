@@ -48,7 +48,10 @@ func packetTable(c *cli.Columns, p *explainedPacket) {
 	c.Row("Row in VPP:", vpp)
 	p.table(c)
 	p.repairs(c)
-	c.Table("Destination becomes one of", "ENDPOINT", "SHARE", "SHARE IN VPP", "SOURCE")
+	if len(p.Backends) > 0 {
+		c.Section("Destination becomes one of")
+		c.Row("ENDPOINT", "SHARE", "SHARE IN VPP", "SOURCE")
+	}
 	for _, b := range p.Backends {
 		source := "kept"
 		if b.SourceReplaced {
@@ -68,7 +71,10 @@ func packetTable(c *cli.Columns, p *explainedPacket) {
 		c.Section("In VPP")
 		RowsTable(c, p.InVPP)
 	}
-	c.Table("Frontends that do not decide", "SERVICE", "FROM", "ACTION", "WHY")
+	if len(p.Others) > 0 {
+		c.Section("Frontends that do not decide")
+		c.Row("SERVICE", "FROM", "ACTION", "WHY")
+	}
 	for _, o := range p.Others {
 		c.Row(o.Service, o.From, o.Action, o.Why)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,12 +62,17 @@ func newGetInterfaces(std cli.Streams) *cobra.Command {
 // interfacesTable prints interfaces.
 func interfacesTable(c *cli.Columns, set *api.Interfaces) {
 	c.Row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
+	var others []api.Interface
 	for _, i := range set.Items {
 		c.Row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
-	}
-	c.Table("Interfaces with packets that are not TCP, UDP or ICMP, which NAT44 leaves alone", "NAME", "WHY")
-	for _, i := range set.Items {
 		if i.OtherProtocols != "" {
+			others = append(others, i)
+		}
+	}
+	if len(others) > 0 {
+		c.Section("Interfaces with packets that are not TCP, UDP or ICMP, which NAT44 leaves alone")
+		c.Row("NAME", "WHY")
+		for _, i := range others {
 			c.Row(i.Name, i.OtherProtocols)
 		}
 	}
@@ -91,7 +97,10 @@ func nodesTable(c *cli.Columns, nodes *api.Nodes) {
 		c.Section("Renderer of this node")
 		c.Row(nodes.Renderer)
 	}
-	c.Table("Approximations of this node", "RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")
+	if len(nodes.Approximations) > 0 {
+		c.Section("Approximations of this node")
+		c.Row("RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")
+	}
 	for _, a := range nodes.Approximations {
 		c.Row(a.Renderer, a.Services, a.Wanted, a.Rendered, a.Why)
 	}
@@ -121,7 +130,10 @@ func newGetSessions(std cli.Streams) *cobra.Command {
 func sessionsTable(c *cli.Columns, s *api.Sessions) {
 	c.Row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
 	c.Row(s.BusiestWorker, s.Limit, s.Alarm, Clock(s.Time))
-	c.Table("By protocol", "PROTOCOL", "SESSIONS", "EXPIRED")
+	if len(s.Protocols) > 0 {
+		c.Section("By protocol")
+		c.Row("PROTOCOL", "SESSIONS", "EXPIRED")
+	}
 	for _, p := range s.Protocols {
 		c.Row(p.Protocol, p.Sessions, p.Expired)
 	}
@@ -139,11 +151,12 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 	for _, r := range state.Renderers {
 		c.Row(r.Renderer, r.Epoch, r.InSync, since(r.Read), r.Because, r.Differences, r.Reason)
 	}
-	c.Table("Latest repairs", "RENDERER", "FOUND", "BECAUSE", "DIFFERED", "REPAIRED", "OPERATIONS")
-	for _, r := range state.Renderers {
-		if r.Repair == nil {
-			continue
-		}
+	repairs := slices.DeleteFunc(slices.Clone(state.Renderers), func(r api.RendererSync) bool { return r.Repair == nil })
+	if len(repairs) > 0 {
+		c.Section("Latest repairs")
+		c.Row("RENDERER", "FOUND", "BECAUSE", "DIFFERED", "REPAIRED", "OPERATIONS")
+	}
+	for _, r := range repairs {
 		took := "not yet"
 		if end := r.Repair.Repaired; !end.IsZero() {
 			took = "after " + end.Sub(r.Repair.Found).Round(time.Millisecond).String()
@@ -156,11 +169,17 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 			c.Note(fmt.Sprintf("and %d more: troupe events --kind render", more))
 		}
 	}
-	c.Table("Healing", "PART", "STEP", "COUNT")
+	if len(state.Healing) > 0 {
+		c.Section("Healing")
+		c.Row("PART", "STEP", "COUNT")
+	}
 	for _, h := range state.Healing {
 		c.Row(h.Part, h.Rung, h.Count)
 	}
-	c.Table("Unhealthy", "PART", "SINCE", "LAST STEP", "NEXT", "REASON")
+	if len(state.Ill) > 0 {
+		c.Section("Unhealthy")
+		c.Row("PART", "SINCE", "LAST STEP", "NEXT", "REASON")
+	}
 	for _, i := range state.Ill {
 		c.Row(i.Part, Clock(i.Since), i.Rung, Clock(i.Next), i.Reason)
 	}

@@ -84,7 +84,10 @@ func (r *reading) table(c *cli.Columns) {
 
 // repairs prints the differences and the command that repairs them.
 func (r *reading) repairs(c *cli.Columns) {
-	c.Table("VPP differs from what the agent remembers; on the node, 'troupe resync' repairs it now")
+	if len(r.Differences) == 0 {
+		return
+	}
+	c.Section("VPP differs from what the agent remembers; on the node, 'troupe resync' repairs it now")
 	for _, op := range r.Differences {
 		c.Row(op)
 	}

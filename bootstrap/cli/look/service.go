@@ -62,9 +62,12 @@ func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
 	c.Section(title)
 	RowsTable(c, s.InVPP)
 	ApproximationsTable(c, s.Approximations)
-	c.Table("Owned by other services", "FRONTEND", "OWNER")
-	for _, one := range s.Conflicts {
-		c.Row(one.Frontend, one.Owner)
+	if len(s.Conflicts) > 0 {
+		c.Section("Owned by other services")
+		c.Row("FRONTEND", "OWNER")
+		for _, one := range s.Conflicts {
+			c.Row(one.Frontend, one.Owner)
+		}
 	}
 	ProblemsTable(c, s.Problems)
 }

@@ -36,7 +36,11 @@ func FrontendsTable(c *cli.Columns, frontends []show.Frontend) {
 
 // HealthChecksTable prints health-check node ports under a title, if there are any.
 func HealthChecksTable(c *cli.Columns, checks []show.HealthCheck) {
-	c.Table("Health checks", "SERVICE", "PORT", "LOCAL ENDPOINTS", "STATUS")
+	if len(checks) == 0 {
+		return
+	}
+	c.Section("Health checks")
+	c.Row("SERVICE", "PORT", "LOCAL ENDPOINTS", "STATUS")
 	for _, h := range checks {
 		c.Row(h.Service, h.Port, h.LocalEndpoints, h.Status)
 	}
@@ -44,7 +48,11 @@ func HealthChecksTable(c *cli.Columns, checks []show.HealthCheck) {
 
 // ApproximationsTable prints approximations under a title, if there are any.
 func ApproximationsTable(c *cli.Columns, approximations []show.Approximation) {
-	c.Table("Approximations", "FRONTEND", "SERVICE", "WANTED", "RENDERED", "WHY")
+	if len(approximations) == 0 {
+		return
+	}
+	c.Section("Approximations")
+	c.Row("FRONTEND", "SERVICE", "WANTED", "RENDERED", "WHY")
 	for _, a := range approximations {
 		c.Row(a.Frontend, a.Service, a.Wanted, a.Rendered, a.Why)
 	}
@@ -52,7 +60,11 @@ func ApproximationsTable(c *cli.Columns, approximations []show.Approximation) {
 
 // ProblemsTable prints the unusable parts of the input under a title, if there are any.
 func ProblemsTable(c *cli.Columns, problems []show.Problem) {
-	c.Table("Invalid input", "SOURCE", "KIND", "OBJECT", "FIELD", "MESSAGE")
+	if len(problems) == 0 {
+		return
+	}
+	c.Section("Invalid input")
+	c.Row("SOURCE", "KIND", "OBJECT", "FIELD", "MESSAGE")
 	for _, p := range problems {
 		c.Row(p.Source, p.Kind, p.Object, p.Field, p.Message)
 	}

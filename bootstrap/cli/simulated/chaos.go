@@ -124,7 +124,10 @@ func reportTable(c *cli.Columns, r *chaos.Report) {
 	for _, name := range slices.Sorted(maps.Keys(r.Struck)) {
 		c.Row(r.Struck[name], name)
 	}
-	c.Table("Failed seeds")
+	if len(r.Failures) == 0 {
+		return
+	}
+	c.Section("Failed seeds")
 	for _, f := range r.Failures {
 		c.Row(f.Seed, f.Violations[0])
 	}
