@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -107,10 +106,10 @@ func explainPacket(p service.Packet, w *packetWorld) *api.Packet {
 	out := &api.Packet{
 		Source: p.Source.String(), Destination: destination, Class: table.Class(p.Source), Action: v.Word(), Service: v.Owner,
 		Because: because(&p, &v, w), Backends: []api.PacketBackend{}, Others: []api.PacketOther{},
-		Wanted: []show.Row{}, InVPP: []show.Row{}, Approximations: []show.Approximation{},
+		Wanted: []api.Row{}, InVPP: []api.Row{}, Approximations: []api.FrontendApproximation{},
 	}
 	if v.Row != nil {
-		row := show.Frontends(&messages.ServiceView{Key: v.Owner, Frontends: []*messages.Frontend{v.Row}})[0]
+		row := api.Frontends(&messages.ServiceView{Key: v.Owner, Frontends: []*messages.Frontend{v.Row}})[0]
 		out.Frontend = &row
 	}
 	out.Others = others(destination, out.Class, &v, w.views)
@@ -195,26 +194,32 @@ func others(destination, class string, v *service.Verdict, views []*messages.Ser
 }
 
 // at selects the rows of a destination.
-func at(destination string, rows []show.Row) []show.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r show.Row) bool { return r.VIP != destination })
+func at(destination string, rows []api.Row) []api.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r api.Row) bool { return r.VIP != destination })
 }
 
 // standing compares the rows in VPP with the desired rows. It returns the worst result.
 func standing(p *api.Packet) string {
 	if len(p.Wanted)+len(p.InVPP) == 0 {
-		return show.NoRow
+		return api.NoRow
 	}
 	for _, r := range slices.Concat(p.Wanted, p.InVPP) {
-		if s := show.Standing(show.Find(p.Wanted, r.Renderer, r.VIP), show.Find(p.InVPP, r.Renderer, r.VIP), false); s != show.AsWanted {
+		find := func(rows []api.Row) *api.Row {
+			if i := slices.IndexFunc(rows, func(o api.Row) bool { return o.Renderer == r.Renderer && o.VIP == r.VIP }); i >= 0 {
+				return &rows[i]
+			}
+			return nil
+		}
+		if s := api.Standing(find(p.Wanted), find(p.InVPP), false); s != api.AsWanted {
 			return s
 		}
 	}
-	return show.AsWanted
+	return api.AsWanted
 }
 
 // backends are the endpoints that Kubernetes asks for and the backends in VPP, with their shares of
 // new connections.
-func backends(v *service.Verdict, held []show.Row) []api.PacketBackend {
+func backends(v *service.Verdict, held []api.Row) []api.PacketBackend {
 	out := []api.PacketBackend{}
 	for _, b := range v.Backends {
 		out = append(out, api.PacketBackend{Address: service.BackendText(b), Share: 1 / float64(len(v.Backends)), SourceReplaced: v.Masquerades(b)})

@@ -47,19 +47,19 @@ type ExternalLayer struct {
 // ExternalEntry is one entry of a layer with its state.
 type ExternalEntry struct {
 	// Name is the key of a mapping, "address IP", or "interface NAME".
-	Name string `json:"name"`
+	Name string `json:"name" column:"NAME"`
 	// Kind is static, identity, address or interface.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" column:"KIND"`
 	// Source is the layer.
-	Source string `json:"source"`
+	Source string `json:"source" column:"SOURCE"`
 	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer
 	// above has an entry of the same name).
-	State string `json:"state"`
+	State string `json:"state" column:"STATE"`
 	// Owner is the present owner if it is not this layer: another layer, a service, or a
 	// configuration in VPP.
-	Owner string `json:"owner"`
+	Owner string `json:"owner" column:"OWNER"`
 	// Why is the reason for a state other than in-sync.
-	Why string `json:"why"`
+	Why string `json:"why" column:"WHY"`
 }
 
 // ExternalResult answers a change of external configuration.

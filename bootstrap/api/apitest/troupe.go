@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // Began is the start time of everything in a Troupe; each of its events is a second later than the
@@ -93,18 +92,18 @@ func (t *Troupe) addService(i int) {
 		Service: api.Service{
 			Key: key, ClusterIP: "10.96.0.1", Served: api.ServedAll, State: api.ServiceInSync, Generation: uint64(i), Frontends: 1, Endpoints: 1, Rows: 1, Changed: Began,
 		},
-		Wanted: []show.Frontend{{
+		Wanted: []api.Frontend{{
 			Frontend: vip, Service: key, Scope: "cluster", Kind: "clusterIP", From: "any", Action: "forward",
 			Endpoints: []string{"10.1.1.3:8080"}, MasqueradeFrom: []string{}, AllowSources: []string{},
 		}},
-		Rendered:   []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
+		Rendered:   []api.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []api.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
 		Kubernetes: json.RawMessage(`{"name":"` + key + `"}`),
 		Uses: []api.EndpointUse{
 			{Slice: "s", Address: "10.1.1.4", Node: "shop-b", Pod: "shop/b", Frontends: 1, Why: "not ready"},
 			{Slice: "s", Address: "10.1.1.3", Ready: true, Serving: true, Frontends: 1, Forwards: 1},
 		},
 		Draining: []api.DrainingEndpoint{{Address: "10.1.1.9:8080", Since: Began, Connections: &connections, Kept: "3 connections of another service"}},
-		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
+		InVPP:    []api.Row{}, HealthChecks: []api.HealthCheck{}, Approximations: []api.FrontendApproximation{}, Conflicts: []api.Conflict{}, Problems: []api.Problem{},
 	}
 	if i%10 == 9 {
 		detail.Served, detail.State, detail.Error = api.ServedNone, api.ServiceFailed, "VPP refused the row"
@@ -214,11 +213,11 @@ func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Pac
 	}
 	p := &api.Packet{
 		Source: source, Destination: destination, Class: "pod", Action: "none", Because: []string{"no service has the address"}, Backends: []api.PacketBackend{},
-		Others: []api.PacketOther{}, Wanted: []show.Row{}, InVPP: []show.Row{}, VPP: show.NoRow, Approximations: []show.Approximation{},
+		Others: []api.PacketOther{}, Wanted: []api.Row{}, InVPP: []api.Row{}, VPP: api.NoRow, Approximations: []api.FrontendApproximation{},
 	}
 	for _, s := range t.services {
 		if f := s.Wanted[0]; f.Frontend == destination {
-			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, show.AsWanted
+			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, api.AsWanted
 			p.Because = []string{"it is a frontend of " + s.Key + " for clients: any"}
 			p.Backends = []api.PacketBackend{{Address: f.Endpoints[0], Share: 1, ShareInVPP: 1}}
 		}

@@ -160,11 +160,11 @@ func recordTable(c *cli.Columns, r *live.Record) {
 	c.Row("Fault:", r.What)
 	c.Row("Injected by:", r.Who)
 	c.Row("State:", r.State)
-	c.Row("Began:", look.Clock(r.Began))
+	c.Row("Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
-		c.Row("Ends:", look.Clock(r.Until)+", or with: troupe chaos stop")
+		c.Row("Ends:", api.Clock(r.Until)+", or with: troupe chaos stop")
 	} else {
-		c.Row("Ended:", look.Clock(r.Ended)+" ("+r.EndedBy+")")
+		c.Row("Ended:", api.Clock(r.Ended)+" ("+r.EndedBy+")")
 	}
 	c.Row("Struck:", r.Struck)
 	if r.Outcome != "" {
@@ -243,7 +243,7 @@ func statusTable(c *cli.Columns, s *live.Status) {
 		if !r.Ended.IsZero() {
 			ends = r.Ended
 		}
-		c.Row(r.ID, r.State, r.Actor, r.What, r.Who, look.Clock(r.Began), look.Clock(ends), r.Struck, r.Outcome)
+		c.Row(r.ID, r.State, r.Actor, r.What, r.Who, api.Clock(r.Began), api.Clock(ends), r.Struck, r.Outcome)
 	}
 	if s.Run != nil {
 		c.Section("Drill")

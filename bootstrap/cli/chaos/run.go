@@ -111,7 +111,7 @@ func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to cli.Stre
 	if err := c.PostFor(detached, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(to.Errs, "run %d until %s, seed %d; Ctrl-C or 'troupe chaos stop' ends it\n", run.ID, look.Clock(run.Until), run.Seed)
+	fmt.Fprintf(to.Errs, "run %d until %s, seed %d; Ctrl-C or 'troupe chaos stop' ends it\n", run.ID, api.Clock(run.Until), run.Seed)
 	said := run.State
 	for stopped := false; !run.State.Over(); {
 		if ctx.Err() != nil && !stopped {
@@ -145,9 +145,9 @@ func runTable(c *cli.Columns, r *live.RunStatus) {
 	}
 	c.Row("Started by:", r.Who)
 	c.Row("Seed:", r.Seed)
-	c.Row("Began:", look.Clock(r.Began))
+	c.Row("Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
-		c.Row("Faults end:", look.Clock(r.Until))
+		c.Row("Faults end:", api.Clock(r.Until))
 	} else {
 		c.Row("Took:", r.Ended.Sub(r.Began).Round(time.Millisecond))
 		c.Row("Well again after:", r.Converged)

@@ -17,7 +17,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
@@ -45,7 +44,7 @@ and serve the web page of each node until Ctrl-C.`,
 		if len(command) == 0 || command[0] == "status" && *node == "" {
 			lines := archived(manifest, nodes)
 			c := cli.NewColumns(std.Out, cli.ScreenOf(std.Out))
-			c.Paragraph("Archive of " + look.Clock(manifest.Time) + "\n\n")
+			c.Paragraph("Archive of " + api.Clock(manifest.Time) + "\n\n")
 			nodeLines(c, lines, manifest.Time)
 			if err := c.Flush(); err != nil || len(command) > 0 {
 				return err

@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
@@ -240,7 +239,7 @@ func (s *nodeStatus) cells(now time.Time) []any {
 	}
 	changed := ""
 	if !s.Changed.IsZero() {
-		changed = show.Age(now.Sub(s.Changed)) + " ago"
+		changed = api.Age(now.Sub(s.Changed)) + " ago"
 	}
 	return []any{
 		s.Node, ready, s.Version, s.VPP, s.Served[api.ServedAll], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "),

@@ -16,7 +16,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -259,20 +258,4 @@ func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 		}
 		return query
 	}
-}
-
-// since is the age of a time for a table; "" = the time is not known.
-func since(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return show.Age(time.Since(t)) + " ago"
-}
-
-// Clock formats a time for a table, in UTC as in the log.
-func Clock(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // reading is VPP's side of an explanation. The agent remembers what it has read and written, and
@@ -47,9 +46,9 @@ func read(ctx context.Context, c *client.Client, frontends ...string) (r reading
 				}
 				found = true
 				if r.Standings[f] == "" && strings.HasPrefix(op, "add row ") { // not after a removal
-					r.Standings[f] = show.Missing
+					r.Standings[f] = api.Missing
 				} else if r.Standings[f] == "" {
-					r.Standings[f] = show.OtherThanWanted
+					r.Standings[f] = api.OtherThanWanted
 				}
 			}
 			if found {
@@ -78,7 +77,7 @@ func (r *reading) table(c *cli.Columns) {
 		c.Row("VPP:", "not read, so this is what the agent remembers of it: "+r.Unread)
 		return
 	}
-	c.Row("VPP:", "read "+since(r.Asked))
+	c.Row("VPP:", "read "+api.Ago(r.Asked))
 }
 
 // repairs prints the differences and the command that repairs them.
