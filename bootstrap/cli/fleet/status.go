@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -110,7 +109,7 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
 	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
 	err := c.Limited(client.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
-	if says := s.Node; err == nil && (node != "" && says != node || !sysdump.IsName(says)) {
+	if says := s.Node; err == nil && (node != "" && says != node || !isName(says)) {
 		s.NodeStatus = &api.NodeStatus{}
 		err = fmt.Errorf("what answers is not the agent of this node: it has the name %q", says)
 	} else if err != nil {
