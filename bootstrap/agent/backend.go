@@ -63,7 +63,6 @@ func (b backend) Live() error {
 	return nil
 }
 
-// Readiness satisfies api.Prober.
 func (b backend) Readiness() api.Readiness {
 	report := b.agent.readiness.Load()
 	out := api.Readiness{Ready: report.Ready, Since: report.Since, Parts: make([]api.Part, len(report.Parts))}
@@ -77,7 +76,6 @@ func (b backend) Readiness() api.Readiness {
 	return out
 }
 
-// Node satisfies api.Prober.
 func (b backend) Node() api.NodeHealth {
 	report, now := b.agent.readiness.Load(), time.Now()
 	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.agent.node.Load().eligible(), Healthy: report.Ready}
@@ -92,7 +90,6 @@ func (b backend) world(ctx context.Context) (*status.WorldPage, error) {
 	return ask[*status.WorldPage](ctx, b.agent.system, address.Introspect, &status.WorldQuery{})
 }
 
-// Interfaces satisfies api.Reader.
 func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	world, err := b.world(ctx)
 	if err != nil {
@@ -130,7 +127,6 @@ func kindWord(k messages.InterfaceKind) string {
 	}
 }
 
-// Events satisfies api.Reader.
 func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
 	page, err := ask[*status.EventsPage](ctx, b.agent.system, address.Journal, &status.EventsQuery{
 		Before: query.Before, After: query.After, Limit: query.Limit, Kind: query.Kind, Object: query.Object, Cause: query.Cause,
@@ -164,7 +160,6 @@ func methodWord(m messages.Method) string {
 	}
 }
 
-// Resync satisfies api.Reader.
 func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 	world, err := b.world(ctx)
 	if err != nil {
@@ -219,7 +214,6 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 	return all, nil
 }
 
-// StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
 	if request.Method != api.ResyncDownstream {
 		b.agent.system.Send(b.agent.system.PID(address.Registry), &messages.Pull{})
@@ -257,7 +251,6 @@ func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, erro
 // renderer knows.
 const drainPatience = 200 * time.Millisecond
 
-// Status satisfies api.Reader.
 func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	services, err := b.Services(ctx)
 	if err != nil {

@@ -30,7 +30,6 @@ func (a *Agent) takesExternal() bool {
 	return a.outside != nil && a.rendering().Renderer != config.RendererCNAT
 }
 
-// External satisfies api.Reader.
 func (b backend) External(ctx context.Context) (*api.External, error) {
 	if !b.agent.takesExternal() {
 		return nil, errNoExternal

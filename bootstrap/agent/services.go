@@ -22,7 +22,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// Services satisfies api.Reader.
 func (b backend) Services(ctx context.Context) ([]api.Service, error) {
 	page, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
@@ -52,7 +51,6 @@ func (b backend) lostVPP() string {
 	return ""
 }
 
-// Service satisfies api.Reader.
 func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
 	page, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{Key: key})
 	if err != nil {

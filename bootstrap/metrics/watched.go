@@ -50,10 +50,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Describe satisfies prometheus.Collector.
 func (*watched) Describe(chan<- *prometheus.Desc) {}
 
-// Collect satisfies prometheus.Collector.
 func (w *watched) Collect(to chan<- prometheus.Metric) {
 	s := w.sources.Load()
 	if s == nil {

@@ -117,7 +117,6 @@ func (s *Server) readsOfAgent(control bool) map[string]get {
 // drops it); OPTIONS lists the methods.
 type methods map[string]http.HandlerFunc
 
-// ServeHTTP satisfies http.Handler.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {

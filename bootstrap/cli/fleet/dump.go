@@ -205,7 +205,6 @@ type limited struct {
 	left int64
 }
 
-// Read satisfies io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, client.ErrTooLarge
