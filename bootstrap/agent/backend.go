@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
@@ -99,32 +100,18 @@ func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	if set == nil {
 		return nil, fmt.Errorf("%w: the agent has not read the interfaces of VPP yet", api.ErrUnavailable)
 	}
-	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Items: []api.Interface{}, Unplaced: set.GetUnplaced()}
+	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Page: api.Page[api.Interface]{Items: []api.Interface{}}, Unplaced: set.GetUnplaced()}
 	for _, i := range set.GetInterfaces() {
 		if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
 			out.Uplink = i.GetName()
 		}
 		out.Items = append(out.Items, api.Interface{
-			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: kindWord(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
+			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: service.Word(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
 			Addresses: append([]string{}, i.GetAddresses()...), Pods: append([]string{}, i.GetPods()...), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
 			OtherProtocols: i.GetOtherProtocols(),
 		})
 	}
 	return out, nil
-}
-
-// kindWord is an interface kind in the API; unknown kinds of later versions are "other".
-func kindWord(k messages.InterfaceKind) string {
-	switch k {
-	case messages.InterfaceKind_INTERFACE_POD:
-		return "pod"
-	case messages.InterfaceKind_INTERFACE_UPLINK:
-		return "uplink"
-	case messages.InterfaceKind_INTERFACE_INTERNAL:
-		return "internal"
-	default:
-		return "other"
-	}
 }
 
 func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
@@ -138,26 +125,13 @@ func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPa
 	for i, e := range page.Events {
 		out.Items[i] = api.Event{
 			Seq: e.GetSeq(), Time: time.Unix(0, e.GetTime()), Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
-			Cause: e.GetCause(), Method: methodWord(e.GetMethod()), Operations: e.GetOperations(), Executed: e.GetExecuted(), Error: e.GetError(),
+			Cause: e.GetCause(), Operations: e.GetOperations(), Executed: e.GetExecuted(), Error: e.GetError(),
+		}
+		if e.GetMethod() != messages.Method_METHOD_NONE {
+			out.Items[i].Method = service.Word(e.GetMethod())
 		}
 	}
 	return out, nil
-}
-
-// methodWord is the method of a transaction in the API; "" = the event is not a transaction.
-func methodWord(m messages.Method) string {
-	switch m {
-	case messages.Method_METHOD_UPDATE:
-		return "update"
-	case messages.Method_METHOD_UPSTREAM_RESYNC:
-		return "upstream-resync"
-	case messages.Method_METHOD_DOWNSTREAM_RESYNC:
-		return "downstream-resync"
-	case messages.Method_METHOD_FULL_RESYNC:
-		return "full-resync"
-	default:
-		return ""
-	}
 }
 
 func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
@@ -310,9 +284,9 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Nodes{Self: b.agent.cfg.NodeName, Claim: "none", Renderer: b.agent.choiceText(), Items: []api.Node{}, Approximations: approximations(services.Services)}
+	out := &api.Nodes{Self: b.agent.cfg.NodeName, Claim: "none", Renderer: b.agent.choiceText(), Page: api.Page[api.Node]{Items: []api.Node{}}, Approximations: approximations(services.Services)}
 	if cluster := world.Cluster; cluster != nil {
-		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
+		out.Claim, out.Reason, out.Connected = service.Word(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
 		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {
 			n := cluster.GetNodes()[name]
 			id := n.GetId()
@@ -334,18 +308,6 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 		})
 	}
 	return out, nil
-}
-
-// claimWord is a claim state in the API.
-func claimWord(c messages.ClaimState) string {
-	switch c {
-	case messages.ClaimState_CLAIM_HELD:
-		return "held"
-	case messages.ClaimState_CLAIM_FENCED:
-		return "fenced"
-	default:
-		return "pending"
-	}
 }
 
 // Sessions satisfies api.Reader. It returns the latest observation of the agent, so that clients

@@ -155,7 +155,7 @@ func because(p *service.Packet, v *service.Verdict, w *packetWorld) []string {
 	case v.Action == messages.Action_ACTION_REJECT:
 		return []string{"the service has no usable endpoint"}
 	}
-	reasons := []string{"it is a frontend of " + v.Owner + " for clients: " + service.FromWord(v.Row.GetFrom())}
+	reasons := []string{"it is a frontend of " + v.Owner + " for clients: " + service.Word(v.Row.GetFrom())}
 	if s := v.Row.GetAffinitySeconds(); s > 0 {
 		reasons = append(reasons, fmt.Sprintf("affinity: within %d s the same client gets the same endpoint", s))
 	}
@@ -185,9 +185,9 @@ func others(destination, class string, v *service.Verdict, views []*messages.Ser
 			}
 			why := v.Owner + " has the address: its claim comes first"
 			if view.GetKey() == v.Owner {
-				why = "for clients: " + service.FromWord(f.GetFrom()) + "; this one is of class " + class
+				why = "for clients: " + service.Word(f.GetFrom()) + "; this one is of class " + class
 			}
-			out = append(out, api.PacketOther{Service: view.GetKey(), From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()), Why: why})
+			out = append(out, api.PacketOther{Service: view.GetKey(), From: service.Word(f.GetFrom()), Action: service.Word(f.GetAction()), Why: why})
 		}
 	}
 	return out

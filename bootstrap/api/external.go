@@ -11,20 +11,8 @@ type External struct {
 	Complete bool `json:"complete"`
 	// Layers by source.
 	Layers []ExternalLayer `json:"layers"`
-	// Entries of all layers, ordered by name; of the same name the owner is first.
-	Entries []ExternalEntry `json:"entries"`
-	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts
-	// the entries of all pages. A Backend leaves both out.
-	Next  string `json:"next,omitempty"`
-	Total int    `json:"total"`
-}
-
-// Join adds the entries of the next page and takes over its other fields. It returns the cursor of
-// the page after it; "" = there is none.
-func (x *External) Join(page *External) (next string) {
-	page.Entries = append(x.Entries, page.Entries...)
-	*x = *page
-	return x.Next
+	// Page has the entries of all layers, ordered by name; of the same name the owner is first.
+	Page[ExternalEntry]
 }
 
 // ExternalLayer is the configuration of one source.

@@ -147,8 +147,8 @@ func Frontends(view *messages.ServiceView) []Frontend {
 	return converted(view.GetFrontends(), func(f *messages.Frontend) Frontend {
 		return Frontend{
 			Frontend: service.FrontendText(f), Service: view.GetKey(), Port: f.GetPortName(),
-			Scope: service.ScopeWord(f.GetScope()), Kind: service.KindWord(f.GetKind()),
-			From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()),
+			Scope: service.Word(f.GetScope()), Kind: service.KindWord(f.GetKind()),
+			From: service.Word(f.GetFrom()), Action: service.Word(f.GetAction()),
 			Endpoints: converted(f.GetBackends(), service.BackendText), AffinitySeconds: f.GetAffinitySeconds(),
 			MasqueradeFrom: append([]string{}, f.GetMasqueradeFrom()...), AllowSources: append([]string{}, f.GetAllowSources()...),
 		}

@@ -10,20 +10,8 @@ type Interfaces struct {
 	// Unplaced are the addresses of pods and local endpoints of this node to which no interface
 	// leads, ordered.
 	Unplaced []string `json:"unplaced,omitempty"`
-	// Items are ordered by index.
-	Items []Interface `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of
-	// all pages. A Backend leaves both out.
-	Next  string `json:"next,omitempty"`
-	Total int    `json:"total"`
-}
-
-// Join adds the items of the next page and takes over its other fields. It returns the cursor of
-// the page after it; "" = there is none.
-func (i *Interfaces) Join(page *Interfaces) (next string) {
-	page.Items = append(i.Items, page.Items...)
-	*i = *page
-	return i.Next
+	// Page has the interfaces, ordered by index.
+	Page[Interface]
 }
 
 // Interface is one interface of VPP.
@@ -57,24 +45,12 @@ type Nodes struct {
 	Reason string `json:"reason,omitempty"`
 	// Connected is true while the node store answers.
 	Connected bool `json:"connected"`
-	// Items are ordered by name.
-	Items []Node `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of
-	// all pages. A Backend leaves both out.
-	Next  string `json:"next,omitempty"`
-	Total int    `json:"total"`
+	// Page has the nodes, ordered by name.
+	Page[Node]
 	// Renderer says which renderer serves IPv4 on this node, and why.
 	Renderer string `json:"renderer"`
 	// Approximations of this node, ordered by renderer and reason.
 	Approximations []Approximation `json:"approximations"`
-}
-
-// Join adds the items of the next page and takes over its other fields. It returns the cursor of
-// the page after it; "" = there is none.
-func (n *Nodes) Join(page *Nodes) (next string) {
-	page.Items = append(n.Items, page.Items...)
-	*n = *page
-	return n.Next
 }
 
 // Approximation is a difference between the request of Kubernetes and this node, for all services

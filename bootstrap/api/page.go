@@ -17,6 +17,16 @@ type Page[T any] struct {
 	Total int `json:"total"`
 }
 
+// Paged is a resource with a list in pages and further fields: it embeds a Page. A Backend has the
+// whole list, and sets Items only.
+type Paged[T, I any] interface {
+	*T
+	List() *Page[I]
+}
+
+// List satisfies Paged.
+func (p *Page[T]) List() *Page[T] { return p }
+
 // Error is the body of every error.
 type Error struct {
 	Error string `json:"error"`

@@ -25,7 +25,7 @@ func TestEnd(t *testing.T) {
 			},
 			Sessions: &api.ServiceSessions{Items: []api.Session{{Backend: "10.1.1.4:80"}, {Backend: "10.1.1.4:80", Expired: true}}},
 		},
-		&api.Interfaces{Uplink: "up0", Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}, Unplaced: []string{"10.1.1.9"}}, "a")
+		&api.Interfaces{Uplink: "up0", Page: api.Page[api.Interface]{Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}}, Unplaced: []string{"10.1.1.9"}}, "a")
 	for _, c := range []struct{ address, frontend, want string }{
 		{"10.1.1.4:80", "10.96.0.1:80/TCP", "shop/web-0 on a through tap1, 75 %, 1 sessions, false "},
 		{"[fd00::5]:80", "10.96.0.1:80/TCP", "shop/web-1 on b through up0, 25 %, 0 sessions, false "},

@@ -201,7 +201,7 @@ func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 		return nil, fmt.Errorf("%w: VPP is not connected", api.ErrUnavailable)
 	}
 	uplink := api.Interface{Index: 1, Name: t.Hooks.Uplink, Kind: "uplink", Up: true, Addresses: []string{"192.168.16.1/24"}, Pods: []string{}, Frontend: true}
-	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Items: []api.Interface{uplink}}, nil
+	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Page: api.Page[api.Interface]{Items: []api.Interface{uplink}}}, nil
 }
 
 // Packet satisfies api.Reader: every frontend forwards to its one endpoint.
@@ -235,10 +235,10 @@ func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
 	if t.Hooks.Nodes != nil {
 		t.Hooks.Nodes()
 	}
-	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Items: []api.Node{
+	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Page: api.Page[api.Node]{Items: []api.Node{
 		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}, PodCIDRs: []string{}},
 		{Name: "shop-b", ID: 2, VPPAddresses: []string{}, ManagementAddresses: []string{}, PodCIDRs: []string{}},
-	}, Approximations: []api.Approximation{
+	}}, Approximations: []api.Approximation{
 		{Renderer: "nat44", Services: 3, Wanted: "connection refused", Rendered: "connection times out", Why: "NAT44 sends no refusal"},
 	}}, nil
 }
@@ -325,10 +325,10 @@ func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 func (t *Troupe) External(context.Context) (*api.External, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Entries: []api.ExternalEntry{}}
+	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Page: api.Page[api.ExternalEntry]{Items: []api.ExternalEntry{}}}
 	for _, source := range slices.Sorted(maps.Keys(t.external)) {
 		out.Layers = append(out.Layers, api.ExternalLayer{Source: source, Priority: 300, Entries: 1, Document: t.external[source], Since: Began})
-		out.Entries = append(out.Entries, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
+		out.Items = append(out.Items, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
 	}
 	return out, nil
 }

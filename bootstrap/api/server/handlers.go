@@ -37,8 +37,9 @@ func listed[T any](ask func(context.Context) ([]T, error), orders []string, filt
 	}
 }
 
-// paged is a resource with a list and further fields. cut replaces the list by a page of it.
-func paged[T any](ask func(context.Context) (*T, error), cut func(*T, *listQuery)) get {
+// paged is a resource with a list, which it has in pages in the order of these keys, and further
+// fields.
+func paged[T, I any, P api.Paged[T, I]](ask func(context.Context) (*T, error), key func(*I) string) get {
 	return func(r *http.Request) (any, error) {
 		q, err := parseWhole(r.URL.RawQuery)
 		if err != nil {
@@ -49,7 +50,8 @@ func paged[T any](ask func(context.Context) (*T, error), cut func(*T, *listQuery
 			return nil, err
 		}
 		out := *all
-		cut(&out, q)
+		list := P(&out).List()
+		*list = page(list.Items, q, func(i *I) cursor { return cursor{Key: key(i)} })
 		return &out, nil
 	}
 }
@@ -171,7 +173,7 @@ func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]api.Ac
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-s.ending:
+	case <-s.ending.Done():
 		return nil, fmt.Errorf("%w: the agent is stopping", api.ErrUnavailable)
 	case <-time.After(window):
 	}

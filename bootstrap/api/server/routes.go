@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // maxBody limits the body of a request.
@@ -104,8 +106,8 @@ func (s *Server) readsOfAgent(control bool) map[string]get {
 		"services/{namespace}/{name}":          s.service,
 		"services/{namespace}/{name}/sessions": s.serviceSessions(control),
 		"events":                               s.events,
-		"interfaces":                           paged(s.backend.Interfaces, pageInterfaces),
-		"nodes":                                paged(s.backend.Nodes, pageNodes),
+		"interfaces":                           paged(s.backend.Interfaces, func(i *api.Interface) string { return fmt.Sprintf("%010d", i.Index) }),
+		"nodes":                                paged(s.backend.Nodes, func(n *api.Node) string { return n.Name }),
 		"packet":                               s.packet,
 		"sessions":                             plain(s.backend.Sessions),
 		"external":                             s.external,

@@ -43,8 +43,8 @@ func collect(ctx context.Context, c *client.Client, name string, limit int64) *d
 	n.readiness(ctx)
 	n.Progress = one[api.Resync](ctx, n, "resync")
 	n.All = all[api.Service](ctx, n, "services")
-	n.Ifs = whole[api.Interfaces](ctx, n, "interfaces")
-	n.Cluster = whole[api.Nodes](ctx, n, "nodes")
+	n.Ifs = whole[api.Interfaces, api.Interface](ctx, n, "interfaces")
+	n.Cluster = whole[api.Nodes, api.Node](ctx, n, "nodes")
 	n.Table = one[api.Sessions](ctx, n, "sessions")
 	n.Difference = one[api.Diff](ctx, n, "diff")
 	n.Faults = one[live.Status](ctx, n, "chaos")
@@ -107,8 +107,8 @@ func all[T any](ctx context.Context, n *collector, resource string) []T {
 }
 
 // whole collects a resource that has fields besides its list.
-func whole[T any, P client.Paged[T]](ctx context.Context, n *collector, resource string) *T {
-	value, err := client.Whole[T, P](ctx, n.client, resource)
+func whole[T, I any, P api.Paged[T, I]](ctx context.Context, n *collector, resource string) *T {
+	value, err := client.Whole[T, I, P](ctx, n.client, resource)
 	return keep(ctx, n, resource, value, err)
 }
 
@@ -149,7 +149,7 @@ func (n *collector) text(ctx context.Context) {
 
 // external collects external configuration without its documents.
 func (n *collector) external(ctx context.Context) {
-	n.Ext = whole[api.External](ctx, n, "external")
+	n.Ext = whole[api.External, api.ExternalEntry](ctx, n, "external")
 	if n.Ext != nil {
 		for i := range n.Ext.Layers {
 			n.Ext.Layers[i].Document = nil

@@ -26,14 +26,14 @@ func newExternalList(std cli.Streams) *cobra.Command {
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resource := strings.Join(append([]string{"external"}, args...), "/")
-		return l.Show(cmd, std, whole(resource, externalTable))
+		return l.Show(cmd, std, whole[api.External, api.ExternalEntry](resource, externalTable))
 	}
 	return cmd
 }
 
 // externalTable prints entries, and the layers that were refused.
 func externalTable(c *cli.Columns, all *api.External) {
-	entries := slices.Clip(all.Entries)
+	entries := slices.Clip(all.Items)
 	for _, layer := range all.Layers {
 		if layer.Error != "" {
 			entries = append(entries, api.ExternalEntry{Source: layer.Source, State: "not taken", Why: layer.Error})

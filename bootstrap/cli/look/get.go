@@ -48,12 +48,12 @@ func serviceSessionsTable(c *cli.Columns, s *api.ServiceSessions) {
 
 // newGetInterfaces returns `troupe get interfaces`.
 func newGetInterfaces(std cli.Streams) *cobra.Command {
-	return newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole("interfaces", func(c *cli.Columns, set *api.Interfaces) { c.Table("", set.Items) }))
+	return newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole[api.Interfaces, api.Interface]("interfaces", func(c *cli.Columns, set *api.Interfaces) { c.Table("", set.Items) }))
 }
 
 // newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
 func newGetNodes(std cli.Streams) *cobra.Command {
-	return newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole("nodes", nodesTable))
+	return newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole[api.Nodes, api.Node]("nodes", nodesTable))
 }
 
 // nodesTable prints the nodes, and the approximations of this node.

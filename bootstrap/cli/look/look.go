@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
@@ -224,9 +225,9 @@ func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T
 }
 
 // whole is Fetch for a resource whose list has pages.
-func whole[T any, P client.Paged[T]](resource string, table func(*cli.Columns, *T)) asking {
+func whole[T, I any, P api.Paged[T, I]](resource string, table func(*cli.Columns, *T)) asking {
 	return func(ctx context.Context, c *client.Client) (*answer, error) {
-		value, err := client.Whole[T, P](ctx, c, resource)
+		value, err := client.Whole[T, I, P](ctx, c, resource)
 		return answered(value, err, table)
 	}
 }
