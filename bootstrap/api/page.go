@@ -1,5 +1,10 @@
 package api
 
+import (
+	_ "embed"
+	"slices"
+)
+
 // Limits of pages.
 const (
 	// DefaultLimit is the number of items of a page without ?limit=.
@@ -31,3 +36,12 @@ func (p *Page[T]) List() *Page[T] { return p }
 type Error struct {
 	Error string `json:"error"`
 }
+
+// description is the OpenAPI document of the agent. A test makes it from the types and compares it
+// with the handlers.
+//
+//go:embed openapi.json
+var description []byte
+
+// OpenAPI returns the description of the API, an OpenAPI 3.1 document in JSON.
+func OpenAPI() []byte { return slices.Clone(description) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/pprof"
 	"slices"
 	"strings"
 
@@ -166,4 +167,14 @@ func decodeBody(r *http.Request, into any) error {
 		return fmt.Errorf("%w: body: more than one value", errQuery)
 	}
 	return nil
+}
+
+// profiles adds /debug/pprof/ to the control socket. Goroutines have the label "actor" with the
+// path of the actor they work for. The client chooses the duration of a profile, so these resources
+// have no deadline.
+func profiles(mux *http.ServeMux) {
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 }

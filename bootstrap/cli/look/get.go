@@ -46,17 +46,11 @@ func serviceSessionsTable(c *cli.Columns, s *api.ServiceSessions) {
 	}
 }
 
-// newGetInterfaces returns `troupe get interfaces`.
-func newGetInterfaces(std cli.Streams) *cobra.Command {
-	return newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole[api.Interfaces, api.Interface]("interfaces", func(c *cli.Columns, set *api.Interfaces) { c.Table("", set.Items) }))
-}
+// interfacesTable prints interfaces.
+func interfacesTable(c *cli.Columns, set *api.Interfaces) { c.Table("", set.Items) }
 
-// newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
-func newGetNodes(std cli.Streams) *cobra.Command {
-	return newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole[api.Nodes, api.Node]("nodes", nodesTable))
-}
-
-// nodesTable prints the nodes, and the approximations of this node.
+// nodesTable prints the nodes, this one with the state of its claim, and the approximations of this
+// node.
 func nodesTable(c *cli.Columns, nodes *api.Nodes) {
 	items := slices.Clone(nodes.Items)
 	for i := range items {
@@ -97,11 +91,6 @@ func sessionsTable(c *cli.Columns, s *api.Sessions) {
 	c.Row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
 	c.Row(s.BusiestWorker, s.Limit, s.Alarm, api.Clock(s.Time))
 	c.Table("By protocol", s.Protocols)
-}
-
-// newGetResync returns `troupe get resync`.
-func newGetResync(std cli.Streams) *cobra.Command {
-	return newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable))
 }
 
 // resyncTable prints the renderers with their latest repairs, the steps of escalation so far, and

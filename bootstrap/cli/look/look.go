@@ -24,8 +24,10 @@ import (
 // object, and shorter commands for some of them.
 func Commands(std cli.Streams) []*cobra.Command {
 	get := cli.Group("get", "Query a running agent",
-		newGetServices(std), newGetService(std), newGetInterfaces(std), newGetNodes(std), newGetSessions(std), newGetActors(std), newGetTree(std),
-		newGetEvents(std), newGetDiff(std), newGetResync(std))
+		newGetServices(std), newGetService(std), newGetSessions(std), newGetActors(std), newGetTree(std), newGetEvents(std), newGetDiff(std),
+		newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole[api.Interfaces, api.Interface]("interfaces", interfacesTable)),
+		newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole[api.Nodes, api.Node]("nodes", nodesTable)),
+		newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable)))
 	return []*cobra.Command{
 		get, newExplainCommand(std), newActorsCommand(std), newGetEvents(std), newGetDiff(std), newTraceCommand(std), newResyncCommand(std),
 	}
@@ -260,3 +262,21 @@ func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 		return query
 	}
 }
+
+// Control is the part of a command that changes something in an agent.
+type Control struct {
+	socket string
+	// Out is the format of the output.
+	Out *cli.Format
+}
+
+// NewControl adds the common flags of state-changing commands.
+func NewControl(cmd *cobra.Command) *Control {
+	c := &Control{Out: cli.AddFormat(cmd)}
+	_, socket := agentOfUser("", config.Defaults().API.ControlSocket)
+	cmd.Flags().StringVar(&c.socket, "control-socket", socket, "path of the agent's control socket; default: $"+agentVariable+", if it is a path")
+	return c
+}
+
+// Client returns a client of the control socket.
+func (c *Control) Client() *client.Client { return client.NewControl(c.socket) }

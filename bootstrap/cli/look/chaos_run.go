@@ -1,10 +1,9 @@
-package chaos
+package look
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
@@ -41,12 +39,12 @@ var errStopped = errors.New("the drill was stopped")
 // only the file has lines for errors.
 func newRunCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Run a drill on a running agent and evaluate invariants", Long: runLong, Args: cobra.NoArgs}
-	c := look.NewControl(cmd)
+	c := NewControl(cmd)
 	file := cmd.Flags().String("plan", "", "file with the plan, - for standard input; required")
 	lasts := cmd.Flags().Duration("for", 0, "time in which faults are injected; replaces the time in the plan")
 	seed := cmd.Flags().Uint64("seed", 0, "seed of the random choices; replaces the seed in the plan")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		plan, err := readPlan(*file, std.In)
+		plan, err := readPlan(*file, std)
 		if err != nil {
 			return err
 		}
@@ -82,20 +80,16 @@ func newRunCommand(std cli.Streams) *cobra.Command {
 }
 
 // readPlan reads and validates a plan; its errors are usage errors.
-func readPlan(file string, in io.Reader) (*live.Plan, error) {
-	var data []byte
-	var err error
-	switch file {
-	case "":
+func readPlan(file string, std cli.Streams) (*live.Plan, error) {
+	if file == "" {
 		return nil, cli.Usagef("expected --plan FILE")
-	case "-":
-		file = "standard input"
-		data, err = io.ReadAll(in)
-	default:
-		data, err = os.ReadFile(file)
 	}
+	data, err := std.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	if file == "-" {
+		file = "standard input"
 	}
 	plan, err := decodePlan(data, file)
 	if err != nil {
